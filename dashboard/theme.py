@@ -1,0 +1,114 @@
+"""Colours, symbols and figure layout: one look for every screen, the same in light and dark mode.
+
+A colour here reaches a contrast of 3:1 on white and on near-black, so one value serves both modes. Under the three common
+forms of colour blindness (simulated) the first five stay well apart and all nine distinguishable; because nine colours in so
+narrow a band of brightness are few, every method also has its own symbol and dash.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+METHOD_COLOURS: dict[str, str] = {
+    "baseline": "#7f8691",
+    "istar": "#4968f6",
+    "isobn": "#c51711",
+    "cosreg": "#1eab48",
+    "batchnorm": "#994ebe",
+    "isolayer": "#d15dc8",
+    "spectrum_pol": "#dd7809",
+    "spectrum_exp": "#9d5455",
+    "flow": "#0c6888",
+}
+"""The colour of a method, everywhere."""
+
+METHOD_SYMBOLS: dict[str, str] = {
+    "baseline": "circle",
+    "istar": "diamond",
+    "isobn": "square",
+    "cosreg": "triangle-up",
+    "batchnorm": "pentagon",
+    "isolayer": "star",
+    "spectrum_pol": "cross",
+    "spectrum_exp": "x",
+    "flow": "hexagram",
+}
+"""Plotly's name of a method's marker."""
+
+METHOD_DASHES: dict[str, str] = {
+    "baseline": "dot",
+    "istar": "solid",
+    "isobn": "dash",
+    "cosreg": "dashdot",
+    "batchnorm": "longdash",
+    "isolayer": "solid",
+    "spectrum_pol": "dash",
+    "spectrum_exp": "dashdot",
+    "flow": "longdash",
+}
+
+PALETTE: tuple[str, ...] = tuple(colour for slug, colour in METHOD_COLOURS.items() if slug != "baseline")
+"""For series that are not methods (loss terms, layers, ...), in this order."""
+
+STRENGTH_SCALE: list[list[float | str]] = [[0.0, "#2f5be0"], [0.5, "#9aa0aa"], [1.0, "#d9730d"]]
+"""λ as colour: negative blue, zero grey, positive orange. Grey in the middle shows on both backgrounds."""
+
+_STATUS: dict[str, tuple[str, str]] = {
+    "queued": ("gray", "schedule"),
+    "running": ("blue", "play_circle"),
+    "finished": ("green", "check_circle"),
+    "stopped": ("orange", "stop_circle"),
+    "failed": ("red", "error"),
+    "diverged": ("red", "trending_up"),
+    "lost": ("violet", "link_off"),
+}
+
+
+def method_colour(slug: str) -> str:
+    """The method's colour; one that is not in the table (a new method) gets a palette colour fixed by its name."""
+    return METHOD_COLOURS.get(slug) or PALETTE[sum(slug.encode()) % len(PALETTE)]
+
+
+def method_symbol(slug: str) -> str:
+    """Plotly's name of the method's marker."""
+    return METHOD_SYMBOLS.get(slug, "circle-open")
+
+
+def method_dash(slug: str) -> str:
+    """Plotly's name of the method's line style."""
+    return METHOD_DASHES.get(slug, "solid")
+
+
+def status_badge(status: str) -> str:
+    """A run's status as Streamlit Markdown: coloured badge with an icon, so that colour is not the only cue."""
+    colour, icon = _STATUS.get(status, ("gray", "help"))
+    return f":{colour}-badge[:material/{icon}: {status}]"
+
+
+def is_dark() -> bool:
+    """Whether this visitor's page is dark (on the very first run of a session Streamlit may not know yet: light)."""
+    import streamlit as st
+
+    return st.context.theme.type == "dark"
+
+
+def figure_layout(**more: Any) -> dict[str, Any]:
+    """Plotly layout shared by all figures: transparent, faint grid, legend above the figure, room for titles.
+
+    Text colours are left out on purpose: `st.plotly_chart(theme="streamlit")` gives those of the mode that is on.
+    """
+    axis = {"gridcolor": "rgba(127,134,145,0.22)", "zerolinecolor": "rgba(127,134,145,0.45)", "automargin": True}
+    layout: dict[str, Any] = {
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "margin": {"l": 8, "r": 8, "t": 36, "b": 8},
+        "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "title": {"text": ""}},
+        "hoverlabel": {"align": "left"},
+        "xaxis": axis,
+        "yaxis": axis,
+        "uirevision": "keep",
+    }
+    for key, value in more.items():
+        both = isinstance(layout.get(key), dict) and isinstance(value, dict)
+        layout[key] = {**layout[key], **value} if both else value
+    return layout
