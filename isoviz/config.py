@@ -1,0 +1,89 @@
+"""What one run is: a frozen, versioned, JSON-serialisable configuration."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from isoviz.errors import InputError
+
+ParamValue = bool | int | float | str
+
+
+class RunConfig(BaseModel):
+    """One fine-tuning run, complete: the same configuration on the same machine kind gives the same numbers.
+
+    The fields carry their help, bounds and labels; the form, the command line and the docs are drawn from them.
+    Method parameters are in `params`, already validated and completed by the method's own `Params`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: Literal[1] = 1
+    model: str = Field("demo/tiny-bert", title="Model", description="Bundled model, local directory or hub id.")
+    task: str = Field("demo/acceptability", title="Task", description="What the model is fine-tuned for.")
+    data: str | None = Field(
+        None, title="Data folder", description="Folder with train and validation as parquet, csv or jsonl."
+    )
+    method: str = Field("baseline", title="Method", description="Isotropy method; baseline is plain fine-tuning.")
+    params: dict[str, ParamValue] = Field(default_factory=dict, title="Method parameters")
+    seed: int = Field(0, ge=0, le=2**31 - 1, title="Seed", description="Fixes data order, new weights and dropout.")
+    epochs: int = Field(3, ge=1, le=1000, title="Epochs", description="Passes over the training rows.")
+    learning_rate: float = Field(
+        5e-5, gt=0, le=1, title="Learning rate", description="Peak of the schedule. About 5e-5 for a real encoder, 6e-4 for demo/tiny-bert."
+    )
+    batch_size: int = Field(32, ge=1, le=4096, title="Batch size", description="Rows per optimiser step and accumulation part.")
+    max_train: int | None = Field(None, ge=2, title="Training rows", description="Use at most this many: a random choice, the same for every run.")
+    max_eval: int | None = Field(None, ge=2, title="Validation rows", description="Use at most this many (the first ones).")
+    precision: Literal["auto", "no", "bf16", "fp16"] = Field(
+        "auto", title="Precision", description="auto: bf16 on GPUs that have it, else float32 ('no')."
+    )
+    schedule: Literal["constant", "linear", "polynomial"] = Field(
+        "linear", title="Schedule", description="How the learning rate falls after the warm-up."
+    )
+    warmup_ratio: float = Field(0.06, ge=0, lt=1, title="Warm-up", description="Share of the steps that warm up.")
+    weight_decay: float = Field(0.01, ge=0, le=1, title="Weight decay", description="AdamW's, not on biases and norms.")
+    grad_accum: int = Field(1, ge=1, le=1024, title="Accumulation", description="Batches per optimiser step.")
+    max_length: int = Field(128, ge=4, le=8192, title="Longest input", description="Tokens; longer texts are cut.")
+    early_stopping: str | None = Field(
+        None,
+        pattern=r"^[\w/]+:\d+$",
+        title="Early stopping",
+        description="METRIC:PATIENCE, in epochs without a higher value.",
+    )
+    select: Literal["last", "best"] = Field("last", title="Reported epoch", description="The last one, or the best by the primary metric.")
+    num_beams: int = Field(1, ge=1, le=64, title="Beams", description="For generation tasks only.")
+    batching: Literal["bucketed", "shuffled"] = Field(
+        "bucketed", title="Batching", description="bucketed: rows of like length together (less padding); shuffled: as in the papers."
+    )
+    probe_size: int = Field(2000, ge=4, le=50_000, title="Probe rows", description="Validation rows on which isotropy is measured.")
+    threads: int = Field(0, ge=0, le=1024, title="CPU threads", description="0: all cores of the slot, resolved at creation.")
+
+    @field_validator("learning_rate", "warmup_ratio", "weight_decay")
+    @classmethod
+    def _finite(cls, value: float) -> float:
+        if value != value or value in (float("inf"), float("-inf")):
+            raise ValueError("must be a finite number")
+        return value
+
+    @classmethod
+    def checked(cls, **values: Any) -> Self:
+        """Build a configuration, turning the first violation into an `InputError` that names its field and bounds."""
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            raise input_error(error) from None
+
+    def with_(self, **changes: Any) -> Self:
+        """A copy with some fields changed, validated again."""
+        return type(self).checked(**{**self.model_dump(), **changes})
+
+
+def input_error(error: ValidationError, prefix: str = "") -> InputError:
+    """The first violation of a pydantic model as a one-line `InputError`."""
+    first = error.errors()[0]
+    name = prefix + ".".join(str(part) for part in first["loc"][:1])
+    message = first["msg"].removeprefix("Value error, ")
+    message = message[:1].lower() + message[1:]
+    return InputError(f"{name}: {message} (got {first['input']!r})", field=name)

@@ -1,0 +1,182 @@
+"""What a run reports while it lives: a closed set of small, append-only facts.
+
+`training` emits them, the store keeps them in order, tables and live charts fold them. A reader that folds steps must drop
+what lies beyond `Resumed.step` when it meets a `Resumed`, because a resumed run walks those steps again.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+Status = Literal["queued", "running", "finished", "stopped", "failed", "diverged", "lost"]
+"""queued → running → one of the endings; `lost` = the worker vanished (killed, crashed, silent) without an ending of its own."""
+
+ENDINGS: frozenset[str] = frozenset({"finished", "stopped", "failed", "diverged", "lost"})
+RESUMABLE: frozenset[str] = frozenset({"stopped", "failed", "lost"})
+
+
+class _Event(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
+
+
+class Entered(_Event):
+    """The run entered a phase that a person may have to wait for."""
+
+    kind: Literal["entered"] = "entered"
+    phase: Literal["loading", "tokenising", "measuring", "training", "evaluating", "saving"]
+    detail: str = ""
+
+
+class Started(_Event):
+    """Everything is loaded; training begins (or goes on) now."""
+
+    kind: Literal["started"] = "started"
+    device: str
+    precision: str
+    threads: int
+    total_steps: int
+    steps_per_epoch: int
+    train_rows: int
+    eval_rows: int
+    parameters: int
+    first_step: int = 0
+    startup_seconds: float
+    data_fingerprint: str
+    model_fingerprint: str
+    versions: dict[str, str]
+    baselines: dict[str, float | None] = Field(default_factory=dict)
+
+
+class Resumed(_Event):
+    """Training goes on from the checkpoint after optimiser step `step`; later facts of an earlier attempt are void."""
+
+    kind: Literal["resumed"] = "resumed"
+    step: int
+    epoch: int
+
+
+class Stepped(_Event):
+    """One optimiser step (not every step is reported). `losses` holds `total`, `task` and each penalty's unweighted value."""
+
+    kind: Literal["stepped"] = "stepped"
+    step: int
+    epoch: float
+    losses: dict[str, float]
+    learning_rate: float
+    samples_per_second: float
+    eta_seconds: float
+
+
+class Evaluated(_Event):
+    """The task's own metrics on the validation split. An undefined metric is None."""
+
+    kind: Literal["evaluated"] = "evaluated"
+    step: int
+    epoch: int
+    loss: float
+    metrics: dict[str, float | None]
+    primary: str
+
+
+class Cloud(_Event):
+    """The isotropy of one named point cloud (design: `head`, `pooled`, `layers`, `layer_k`). Undefined values are None."""
+
+    cloud: str
+    split: str
+    n: int
+    d: int
+    isoscore: float | None
+    isoscore_unbiased: float | None
+    mean_cosine: float | None
+    participation_ratio: float | None
+    effective_rank: float | None
+    twonn: float | None
+    ev: list[float]
+    undefined: dict[str, str] = Field(default_factory=dict)
+
+
+class Measured(_Event):
+    """Isotropy of the fixed probe set after `epoch` epochs (0 = before the first step).
+
+    `isoscore_star` is always that of all layers' tokens with ζ = 0.2. `arrays` names the artifact file (relative to the
+    run's folder) with `abs_correlation`, `order`, `std`, `ev` of the head cloud.
+    """
+
+    kind: Literal["measured"] = "measured"
+    step: int
+    epoch: int
+    isoscore_star: float | None
+    clouds: dict[str, Cloud]
+    by_layer: list[float | None]
+    i1: float | None
+    i2: float | None
+    weight_norm: float | None
+    arrays: str
+
+
+class Checkpointed(_Event):
+    """A checkpoint lies in the run's folder, complete."""
+
+    kind: Literal["checkpointed"] = "checkpointed"
+    step: int
+    epoch: int
+    path: str
+
+
+class Finished(_Event):
+    """The run ended as planned. The three parts are those of `train --json`."""
+
+    kind: Literal["finished"] = "finished"
+    metrics: dict[str, float | None]
+    isotropy: dict[str, object]
+    timing: dict[str, float | None]
+
+
+class Stopped(_Event):
+    """The run was asked to stop and did. `step` is that of its last checkpoint."""
+
+    kind: Literal["stopped"] = "stopped"
+    step: int
+    forced: bool = False
+    advice: str = "Resume continues from the last checkpoint and gives the uninterrupted run's numbers."
+
+
+class Failed(_Event):
+    """An exception ended the run; the traceback is in the run's log."""
+
+    kind: Literal["failed"] = "failed"
+    error: str
+    message: str
+    advice: str
+
+
+class Diverged(_Event):
+    """A loss term became non-finite; what was measured before is kept."""
+
+    kind: Literal["diverged"] = "diverged"
+    term: str
+    step: int
+    message: str
+    advice: str
+
+
+class Lost(_Event):
+    """The worker vanished without a word (written by whoever noticed)."""
+
+    kind: Literal["lost"] = "lost"
+    message: str
+    advice: str
+
+
+Event = (
+    Entered | Started | Resumed | Stepped | Evaluated | Measured | Checkpointed | Finished | Stopped | Failed | Diverged | Lost
+)
+
+_ADAPTER: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
+
+
+def parse_event(data: dict[str, object]) -> Event:
+    """The event that `event.model_dump(mode="json")` came from."""
+    return _ADAPTER.validate_python(data)

@@ -1,0 +1,14 @@
+"""Plain fine-tuning: what every other method is compared with."""
+
+from __future__ import annotations
+
+from isoviz.methods.protocol import Method
+
+
+class Baseline(Method):
+    """Fine-tuning without any isotropy method."""
+
+    slug = "baseline"
+    title = "Baseline"
+    summary = "Plain fine-tuning, nothing added."
+    equation = r"L = L_{\mathrm{task}}"

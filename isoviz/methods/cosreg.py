@@ -1,0 +1,73 @@
+r"""CosReg: cosine regularisation (papers 001 and 003, after Gao et al. 2019).
+
+.. code-block:: bibtex
+
+    @inproceedings{gao2019representation,
+      title={Representation Degeneration Problem in Training Natural Language Generation Models},
+      author={Gao, Jun and He, Di and Tan, Xu and Qin, Tao and Wang, Liwei and Liu, Tie-Yan},
+      booktitle={International Conference on Learning Representations},
+      year={2019}
+    }
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from isoviz.methods.protocol import Method, Paper, Params, Representations, parameter
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class CosRegParams(Params):
+    """Parameters of CosReg."""
+
+    lam: float = parameter(
+        1.0,
+        label="Strength",
+        symbol="λ",
+        help="Positive pushes vectors apart (lower average cosine), negative pulls them together.",
+        source="I-STAR, section 4 (λ = 1; −1 in figure 4)",
+        sweep=(-1.0, 1.0),
+        ge=-100,
+        le=100,
+    )
+    on: Literal["tokens", "output"] = parameter(
+        "tokens",
+        label="Applied to",
+        symbol="",
+        help="tokens: last-layer token vectors of the batch. output: rows of the output layer's weight.",
+        source="tokens: I-STAR; output: isotropy calibration, section 3",
+    )
+
+
+class CosReg(Method):
+    """Adds λ times the mean cosine between distinct vectors to the loss."""
+
+    slug = "cosreg"
+    title = "CosReg"
+    summary = "Pushes the average cosine between vectors down (or up), which moves their mean rather than their shape."
+    equation = r"L = L_{\mathrm{task}} + \frac{\lambda}{M^2} \sum_{i \ne j} \hat x_i^\top \hat x_j"
+    paper = Paper(
+        short="Gao et al. 2019",
+        title="Representation Degeneration Problem in Training Natural Language Generation Models",
+        year=2019,
+        bibtex=__doc__ or "",
+    )
+    Params = CosRegParams
+    params: CosRegParams
+    direction = "none"
+    traps = (
+        "It moves the mean of the cloud. IsoScore ignores the mean, so it need not change.",
+        "On the output matrix of a two-class task the term is half one cosine: almost no force.",
+    )
+
+    def penalties(self, reps: Representations) -> dict[str, Tensor]:
+        """{"cosreg": λ/M² Σ_{i≠j} x̂_i·x̂_j}, in closed form."""
+        from isoviz.metrics import penalties
+
+        if self.params.lam == 0:
+            return {}
+        vectors = reps.output_weight if self.params.on == "output" else reps.tokens([len(reps.hidden_states)])
+        return {"cosreg": self.params.lam * penalties.cosine_penalty(vectors)}

@@ -1,0 +1,162 @@
+r"""IsoBN: isotropic batch normalisation of the vector that feeds the classifier (paper 002).
+
+.. code-block:: bibtex
+
+    @article{zhou2020isobn,
+      title={IsoBN: Fine-Tuning BERT with Isotropic Batch Normalization},
+      author={Zhou, Wenxuan and Lin, Bill Yuchen and Ren, Xiang},
+      journal={arXiv preprint arXiv:2005.02178},
+      year={2020}
+    }
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from isoviz.methods.protocol import Method, Paper, Params, Representations, parameter
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from isoviz.models.adapter import HeadedModel
+
+
+class IsoBNParams(Params):
+    """Parameters of IsoBN."""
+
+    beta: float = parameter(
+        0.5,
+        label="Strength",
+        symbol="β",
+        help="How strongly correlated, high-variance dimensions are scaled down. 0 changes nothing.",
+        source="IsoBN, equation 5 and section 4.1",
+        sweep=(0.25, 0.5, 1.0),
+        ge=0,
+        le=4,
+    )
+    eps: float = parameter(
+        0.1,
+        label="Floor",
+        symbol="ε",
+        help="Added to σγ so that dimensions with almost no variance are not blown up.",
+        source="IsoBN, section 4.1 (0.1 with γ as a sum; the authors' code uses 1e-3 with γ as a mean)",
+        gt=0,
+        le=1000,
+    )
+    momentum: float = parameter(
+        0.05,
+        label="Weight of the new batch",
+        symbol="1 − α",
+        help="Share of the newest batch in the moving statistics. The paper's α = 0.95 is the weight of the old ones.",
+        source="IsoBN, algorithm 1, as in the authors' code",
+        gt=0,
+        le=1,
+    )
+    form: Literal["paper", "code"] = parameter(
+        "paper",
+        label="Form",
+        symbol="",
+        help="paper: γ sums ρ², one moving covariance, bias-corrected. code: γ averages ρ², σ and Σ averaged apart from zeros.",
+        source="methods.md §4: where the paper and the authors' code differ",
+    )
+
+
+def isobn_scale(covariance: Tensor, std: Tensor, beta: float, eps: float, form: str = "paper") -> Tensor:
+    """The diagonal scaling θ̄ of IsoBN (paper 002, equations 4-7, with the square root that equation 7 lacks in print).
+
+    Args:
+        covariance: (d, d) Σ, float32 or better.
+        std: (d,) σ; for `form="paper"` the root of Σ's diagonal.
+        beta, eps: β and ε.
+        form: "paper" sums ρ² over j, "code" averages it.
+
+    Returns:
+        (d,) factors that keep Σσ² unchanged. Dimensions without variance (σ below 1e-12 of the largest) count as
+        uncorrelated with all others, so that they cannot turn the output into NaN.
+    """
+    import torch
+
+    dead = std <= 1e-12 * std.max()
+    safe = torch.where(dead, torch.ones_like(std), std)
+    rho = (covariance / torch.outer(safe, safe)).clamp(-1, 1)
+    rho = rho.masked_fill(dead[:, None] | dead[None, :], 0.0)
+    rho[dead, dead] = 1.0
+    squares = rho.square()
+    gamma = squares.mean(dim=1) if form == "code" else squares.sum(dim=1)  # eq. 5
+    theta = (std * gamma + eps).pow(-beta)  # eq. 6
+    variance = std.square()
+    total = variance.sum()
+    if not bool(total > 0):
+        return torch.ones_like(std)
+    return theta * (total / (variance * theta.square()).sum()).sqrt()  # eq. 7 with its root
+
+
+class IsoBN(Method):
+    """Scales each dimension of the classifier's input by its own variance and its correlation with the others."""
+
+    slug = "isobn"
+    title = "IsoBN"
+    summary = "Shrinks dimensions that vary a lot and move together with others, before the classifier reads them."
+    equation = r"\hat h = \bar\theta \odot h,\quad \theta_i = (\sigma_i \gamma_i + \epsilon)^{-\beta},\quad \gamma_i = \sum_j \rho_{ij}^2"
+    paper = Paper(
+        short="Zhou et al. 2020",
+        title="IsoBN: Fine-Tuning BERT with Isotropic Batch Normalization",
+        year=2020,
+        bibtex=__doc__ or "",
+    )
+    Params = IsoBNParams
+    params: IsoBNParams
+    direction = "more"
+    traps = (
+        "The scaling is diagonal: it cannot remove correlation, only shrink dimensions that have it.",
+        "Equation 7 of the paper lacks a square root; without it the total variance is not kept. We use the root, as the code does.",
+    )
+
+    def attach(self, model: HeadedModel) -> None:
+        """Make the moving statistics: (h, h) covariance, (h,) standard deviations, number of batches seen."""
+        import torch
+
+        state = torch.nn.Module()
+        width = model.head_width
+        state.register_buffer("covariance", torch.zeros(width, width))
+        state.register_buffer("std", torch.zeros(width))
+        state.register_buffer("batches", torch.zeros((), dtype=torch.long))
+        self.state = state
+
+    def transform(self, reps: Representations, training: bool) -> Tensor:
+        """θ̄ ⊙ pooled; statistics move only in training, and the scale is a constant to the gradient (as in the code)."""
+        import torch
+
+        if training:
+            self._update(reps.pooled)
+        if self.state is None or int(self.state.batches) == 0:
+            return reps.pooled  # no statistics yet: 0/0 otherwise
+        with torch.no_grad(), torch.autocast(reps.pooled.device.type, enabled=False):
+            scale = self.scale()
+        return reps.pooled * scale.to(reps.pooled.dtype)
+
+    def scale(self) -> Tensor:
+        """(h,) θ̄ from the moving statistics."""
+        assert self.state is not None
+        covariance, std = self.state.covariance, self.state.std
+        if self.params.form == "paper":
+            # Both start at zero, so they carry the factor 1 − (1 − m)^t; without this ρ is 20-fold too large at step 1.
+            covariance = covariance / (1 - (1 - self.params.momentum) ** int(self.state.batches))
+            std = covariance.diagonal().clamp_min(0).sqrt()
+        return isobn_scale(covariance, std, self.params.beta, self.params.eps, self.params.form)
+
+    def _update(self, pooled: Tensor) -> None:
+        import torch
+
+        if pooled.shape[0] < 2:
+            return  # one row has no variance
+        assert self.state is not None
+        with torch.no_grad(), torch.autocast(pooled.device.type, enabled=False):
+            points = pooled.detach().float()
+            points = points - points.mean(dim=0)
+            covariance = points.T @ points / points.shape[0]  # population statistics, divisor m
+            weight = self.params.momentum
+            self.state.covariance.lerp_(covariance, weight)
+            self.state.std.lerp_(covariance.diagonal().clamp_min(0).sqrt(), weight)
+            self.state.batches += 1

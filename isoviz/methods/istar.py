@@ -1,0 +1,141 @@
+r"""I-STAR: IsoScore-based stable anisotropic regularisation (paper 001).
+
+.. code-block:: bibtex
+
+    @inproceedings{rudman2024istar,
+      title={Stable Anisotropic Regularization},
+      author={Rudman, William and Eickhoff, Carsten},
+      booktitle={International Conference on Learning Representations},
+      year={2024}
+    }
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from isoviz.methods.protocol import Method, Paper, Params, Representations, Sample, parameter
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from isoviz.models.adapter import HeadedModel
+
+
+class IStarParams(Params):
+    """Parameters of I-STAR."""
+
+    lam: float = parameter(
+        -1.0,
+        label="Strength",
+        symbol="λ",
+        help="Positive makes the token vectors more isotropic, negative less isotropic. 0 is plain fine-tuning.",
+        source="I-STAR, section 4 and appendix G",
+        sweep=(-5.0, -3.0, -1.0, 1.0, 3.0, 5.0),
+        ge=-100,
+        le=100,
+    )
+    zeta: float = parameter(
+        0.2,
+        label="Shrinkage",
+        symbol="ζ",
+        help="Weight of the covariance taken over the training set; 0 uses the batch alone. The penalty's gradient scales with 1 − ζ.",
+        source="I-STAR, algorithm 1",
+        sweep=(0.2, 0.4, 0.6, 0.8),
+        ge=0,
+        le=1,
+    )
+    layer: int = parameter(
+        0,
+        label="Layer",
+        symbol="l",
+        help="0: the token vectors of all layers together. Otherwise the number of one layer, from 1.",
+        source="I-STAR, appendix E",
+        ge=0,
+        le=200,
+    )
+    estimator: Literal["paper", "unbiased"] = parameter(
+        "paper",
+        label="Estimator",
+        symbol="",
+        help="paper: IsoScore* with shrinkage. unbiased: no shrinkage pass; one token per sentence, wants batches of at least 64.",
+        source="I-STAR, algorithm 1; unbiased traces by Himeno & Yamada 2014",
+    )
+    include_padding: bool = parameter(
+        False,
+        label="Include padding",
+        symbol="",
+        help="Count padding vectors as points, as the authors' code does. They add a spurious cluster.",
+        source="authors' code",
+    )
+    shrinkage_tokens: int = parameter(
+        250_000,
+        label="Shrinkage points",
+        symbol="m",
+        help="Points (layers counted in) for the training-set covariance, taken before each epoch.",
+        source="I-STAR, section 4.1",
+        ge=100,
+        le=10_000_000,
+    )
+
+
+class IStar(Method):
+    """Adds λ(1 − IsoScore*) of the batch's token vectors to the loss."""
+
+    slug = "istar"
+    title = "I-STAR"
+    summary = "Rewards or punishes the isotropy of all layers' token vectors while the model learns its task."
+    equation = r"L = L_{\mathrm{task}} + \lambda\,\bigl(1 - \mathrm{IsoScore}^\star(\tilde X, \zeta, \Sigma_S)\bigr)"
+    paper = Paper(short="Rudman & Eickhoff 2024", title="Stable Anisotropic Regularization", year=2024, bibtex=__doc__ or "")
+    Params = IStarParams
+    params: IStarParams
+    direction = "sign of λ"
+    traps = (
+        "The gradient scales with 1 − ζ: comparing λ across ζ compares different forces.",
+        "One sentence of the paper's section 3 has ζ the other way round; algorithm 1 and the code weigh the shrinkage matrix with ζ.",
+    )
+
+    def attach(self, model: HeadedModel) -> None:
+        """Check the layer and make room for Σ_S (d, d)."""
+        import torch
+
+        from isoviz.errors import InputError
+
+        if self.params.layer > model.num_layers:
+            raise InputError(
+                f"layer: the model has {model.num_layers} layers (got {self.params.layer}; 0 means all)", field="params.layer"
+            )
+        state = torch.nn.Module()
+        state.register_buffer("shrinkage", torch.zeros(model.width, model.width))
+        self.state = state
+
+    def refresh(self, sample: Sample) -> None:
+        """Σ_S from training rows in evaluation mode, before each epoch (authors' schedule)."""
+        if self.params.estimator == "unbiased":
+            return
+        from isoviz.metrics.streaming import CovarianceAccumulator
+
+        assert self.state is not None
+        total = CovarianceAccumulator(self.state.shrinkage.shape[0])
+        for reps in sample.representations():
+            total.update(self._points(reps))
+            if total.count >= self.params.shrinkage_tokens:
+                break
+        self.state.shrinkage.copy_(total.covariance)
+
+    def penalties(self, reps: Representations) -> dict[str, Tensor]:
+        """{"istar": λ(1 − IsoScore*)}; a scalar in float32 whatever the precision of the forward pass."""
+        from isoviz.metrics import penalties
+
+        if self.params.lam == 0:
+            return {}
+        if self.params.estimator == "unbiased":
+            hidden = reps.last_hidden if self.params.layer == 0 else reps.hidden_states[self.params.layer - 1]
+            return {"istar": self.params.lam * penalties.istar_unbiased_penalty(hidden[:, 0])}
+        assert self.state is not None
+        term = penalties.istar_penalty(self._points(reps), self.state.shrinkage, self.params.zeta)
+        return {"istar": self.params.lam * term}
+
+    def _points(self, reps: Representations) -> Tensor:
+        layers = None if self.params.layer == 0 else [self.params.layer]
+        return reps.tokens(layers, include_padding=self.params.include_padding)

@@ -1,0 +1,152 @@
+"""The contract between a method and the training loop: parameters, provenance and hooks.
+
+A method is a plain object so that the catalogue (forms, command line, docs) can be listed without importing torch; what it
+learns or tracks lives in `self.state`, a torch module made in `attach`, which is saved, moved and resumed with the model.
+Method files import torch inside functions only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from isoviz.models.adapter import HeadedModel
+
+
+@dataclass(frozen=True)
+class Paper:
+    """Where a method comes from."""
+
+    short: str
+    title: str
+    year: int
+    bibtex: str
+
+
+def parameter(
+    default: Any,
+    *,
+    label: str,
+    symbol: str,
+    help: str,
+    source: str,
+    sweep: tuple[Any, ...] = (),
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+    lt: float | None = None,
+) -> Any:
+    """Declare one parameter of a method, once: form, command line, validation, docs and sweeps read it from here.
+
+    Args:
+        default: the value used when nothing is said.
+        label: plain words ("Strength").
+        symbol: as in the paper ("λ").
+        help: one or two sentences on what it does.
+        source: paper, section or equation it comes from.
+        sweep: the paper's own search range, offered as a preset.
+        ge, gt, le, lt: bounds.
+    """
+    extra = {"symbol": symbol, "source": source, "sweep": list(sweep)}
+    return Field(default, title=label, description=help, ge=ge, gt=gt, le=le, lt=lt, json_schema_extra=extra)
+
+
+class Params(BaseModel):
+    """Base of every method's parameters. Subclasses declare fields with `parameter`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass
+class Representations:
+    """What the encoder made of one batch (B rows, L tokens, width d), as the hooks see it.
+
+    Attributes:
+        cls: (B, d) last-layer vector of the first token.
+        pooled: (B, h) the vector that feeds dropout and the output layer.
+        last_hidden: (B, L, d) last layer.
+        hidden_states: one (B, L, d) per layer, the embedding output excluded.
+        attention_mask: (B, L), 1 for tokens, 0 for padding.
+        output_weight: (labels, h) weight of the output layer, a parameter.
+    """
+
+    cls: Tensor
+    pooled: Tensor
+    last_hidden: Tensor
+    hidden_states: tuple[Tensor, ...]
+    attention_mask: Tensor
+    output_weight: Tensor
+
+    def tokens(self, layers: Iterable[int] | None = None, include_padding: bool = False) -> Tensor:
+        """All layers' (or the named ones', from 1) token vectors, (points, d), padding left out unless asked for."""
+        import torch
+
+        chosen = self.hidden_states if layers is None else [self.hidden_states[i - 1] for i in layers]
+        keep = self.attention_mask.bool()
+        if include_padding:
+            keep = torch.ones_like(keep)
+        return torch.cat([hidden[keep] for hidden in chosen])
+
+
+@dataclass
+class Sample:
+    """What `Method.refresh` may ask for before an epoch: a pass over training rows in evaluation mode."""
+
+    epoch: int
+    representations: Callable[[], Iterable[Representations]] = field(repr=False)
+    """Call to iterate over batches of training rows: evaluation mode, no gradient, a seeded order."""
+
+
+class Method:
+    """One isotropy method. Override only the hooks it needs; every default does nothing.
+
+    Class attributes:
+        slug: name in configurations and URLs.
+        title: name on screen.
+        summary: one plain sentence.
+        equation: LaTeX.
+        paper: where it comes from (None for the baseline).
+        Params: its parameters.
+        direction: what it does to isotropy, measured by the conformance suite: "more", "less", "sign of λ", "none".
+        traps: sentences a user should read before trusting a number.
+    """
+
+    slug: ClassVar[str]
+    title: ClassVar[str]
+    summary: ClassVar[str]
+    equation: ClassVar[str] = ""
+    paper: ClassVar[Paper | None] = None
+    Params: ClassVar[type[Params]] = Params
+    direction: ClassVar[Literal["more", "less", "sign of λ", "none"]] = "none"
+    traps: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, params: Params) -> None:
+        self.params = params
+        self.state: nn.Module | None = None
+
+    def attach(self, model: HeadedModel) -> None:
+        """Called once, before the model is prepared for its device: make `self.state` here if there is one."""
+
+    def transform(self, reps: Representations, training: bool) -> Tensor:
+        """The (B, h) vector that dropout and the output layer read instead of `reps.pooled`."""
+        return reps.pooled
+
+    def penalties(self, reps: Representations) -> dict[str, Tensor]:
+        """Scalar terms of the training loss by name, already weighted; computed inside the forward pass."""
+        return {}
+
+    def objective(self, task_loss: Tensor, penalties: dict[str, Tensor]) -> Tensor:
+        """The loss that is minimised. Default: the sum."""
+        total = task_loss
+        for term in penalties.values():
+            total = total + term
+        return total
+
+    def refresh(self, sample: Sample) -> None:
+        """Called before each epoch, for statistics over the training set."""

@@ -1,0 +1,21 @@
+"""The model families whose parts we know by name. Plain facts, no torch: the adapter acts on them, messages list them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Head = Literal["pooler", "dense", "relu"]
+
+CLASSIFIERS: dict[str, Head] = {
+    "bert": "pooler",
+    "albert": "pooler",
+    "roberta": "dense",
+    "xlm-roberta": "dense",
+    "camembert": "dense",
+    "distilbert": "relu",
+}
+"""How a family gets from the last layer to the vector that feeds the classifier's output layer.
+
+pooler: the encoder's own pooler (dense + tanh on the first token). dense: dropout, dense and tanh inside the classification
+head. relu: a linear map and ReLU on the first token.
+"""

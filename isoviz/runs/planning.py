@@ -1,0 +1,253 @@
+"""From choices to runs: expand models × tasks × methods × parameters × seeds, and check everything before anything exists."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from isoviz import methods, tasks
+from isoviz.config import ParamValue, RunConfig
+from isoviz.errors import InputError
+from isoviz.models import sources
+from isoviz.training import devices
+
+MAX_RUNS = 2000
+"""More than this in one launch is a slip of the keyboard."""
+
+MethodChoice = tuple[str, Mapping[str, Any]]
+"""A method's slug and its parameters, each a value or a list of values to sweep."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A ready-made plan: the keyword arguments of `expand`, with words for people."""
+
+    slug: str
+    title: str
+    summary: str
+    plan: Mapping[str, Any] = field(repr=False)
+
+
+PRESETS: tuple[Preset, ...] = (
+    Preset(
+        slug="demo",
+        title="60-second demo",
+        summary="Plain fine-tuning, IsoBN and I-STAR side by side on the bundled model: three runs, under a minute on two cores.",
+        plan={
+            "models": ["demo/tiny-bert"],
+            "tasks": ["demo/acceptability"],
+            "methods": [("baseline", {}), ("isobn", {"beta": 0.5}), ("istar", {"lam": 1.0})],
+            "seeds": [0],
+            "epochs": 6,
+            "max_train": 1000,
+            "max_length": 48,
+        },
+    ),
+    Preset(
+        slug="lambda-sweep",
+        title="λ sweep",
+        summary="I-STAR from strongly less to strongly more isotropic, three seeds each: does isotropy help this task?",
+        plan={
+            "models": ["demo/tiny-bert"],
+            "tasks": ["demo/acceptability"],
+            "methods": [("baseline", {}), ("istar", {"lam": [-5.0, -3.0, -1.0, 1.0, 3.0, 5.0]})],
+            "seeds": [0, 1, 2],
+            "epochs": 4,
+            "max_train": 1000,
+            "max_length": 48,
+        },
+    ),
+    Preset(
+        slug="isobn",
+        title="IsoBN against none, 5 seeds",
+        summary="Is the difference larger than the spread between seeds? Five pairs with the same data order and new weights.",
+        plan={
+            "models": ["demo/tiny-bert"],
+            "tasks": ["demo/sentiment"],
+            "methods": [("baseline", {}), ("isobn", {"beta": 0.5})],
+            "seeds": [0, 1, 2, 3, 4],
+            "epochs": 4,
+            "max_train": 1000,
+            "max_length": 48,
+        },
+    ),
+)
+
+
+def default_learning_rate(model: str) -> float:
+    """What fine-tuning wants when nothing is said: small encoders learn at higher rates."""
+    return 6e-4 if model in sources.bundled() else 5e-5
+
+
+def expand(
+    models: Sequence[str],
+    tasks: Sequence[str],
+    methods: Sequence[MethodChoice],
+    seeds: Sequence[int],
+    *,
+    data: str | None = None,
+    learning_rate: float | None = None,
+    **common: Any,
+) -> list[RunConfig]:
+    """All runs of a plan, validated and resolved (precision, threads), in an order that pairs methods seed by seed.
+
+    Args:
+        models, tasks: names; `data` is the folder for tasks that read files.
+        methods: (slug, parameters); a parameter may be a list of values.
+        seeds: one run per seed.
+        learning_rate: None for the model's own default.
+        common: any other `RunConfig` field.
+
+    Raises:
+        InputError: the first thing that is not allowed, with its field; nothing has been created then.
+    """
+    for what, values in (("model", models), ("task", tasks), ("method", methods), ("seed", seeds)):
+        if not values:
+            raise InputError(f"{what}: choose at least one", field=what)
+    if len(set(seeds)) != len(seeds):
+        raise InputError(f"seed: each seed once (got {' '.join(map(str, seeds))})", field="seed")
+    variants = [(slug, params) for slug, choices in methods for params in _grid(slug, choices)]
+    total = len(models) * len(tasks) * len(variants) * len(seeds)
+    if total > MAX_RUNS:
+        raise InputError(f"method: this would start {total} runs (at most {MAX_RUNS} at once)", field="method")
+    common = {**common, "precision": common.get("precision", "auto"), "threads": common.get("threads", 0)}
+    for model in models:  # cheap checks of every field come before the slow ones that read files
+        RunConfig.checked(model=model, learning_rate=_rate(model, learning_rate), **common)
+    for seed in seeds:
+        RunConfig.checked(seed=seed)
+    folder = str(Path(data).expanduser().resolve()) if data else None
+    for model in models:
+        sources.resolve(model)
+    for task in tasks:
+        _check_task(task, folder, common.get("early_stopping"))
+    common["precision"] = devices.resolve_precision(common["precision"])
+    common["threads"] = common["threads"] or devices.describe().cores
+    return [
+        RunConfig.checked(
+            model=model,
+            task=task,
+            data=folder if _reads_files(task) else None,
+            method=slug,
+            params=params,
+            seed=seed,
+            learning_rate=_rate(model, learning_rate),
+            **common,
+        )
+        for model, task, seed, (slug, params) in itertools.product(models, tasks, seeds, variants)
+    ]
+
+
+def parse_grid(text: str) -> tuple[str, list[str]]:
+    """`lam=-1,0,1` → ("lam", ["-1", "0", "1"])."""
+    name, separator, values = text.partition("=")
+    parts = [part.strip() for part in values.split(",") if part.strip()]
+    if not separator or not name.strip() or not parts:
+        raise InputError(f"expected name=value[,value...] (got '{text}')", field="grid")
+    return name.strip(), parts
+
+
+def command(configs: Iterable[RunConfig]) -> str:
+    """The command lines that start the same runs."""
+    groups: dict[str, list[RunConfig]] = {}
+    for config in configs:
+        key = config.model_copy(update={"seed": 0, "params": {}}).model_dump_json()
+        groups.setdefault(key, []).append(config)
+    return "\n".join(line for group in groups.values() for line in _lines(group))
+
+
+def _rate(model: str, learning_rate: float | None) -> float:
+    return default_learning_rate(model) if learning_rate is None else learning_rate
+
+
+def _reads_files(task: str) -> bool:
+    return not tasks.get(task).generated
+
+
+def _check_task(slug: str, folder: str | None, early_stopping: str | None) -> None:
+    task = tasks.get(slug)
+    tasks.load(task, None if task.generated else folder)
+    if early_stopping:
+        metric = early_stopping.rsplit(":", 1)[0]
+        if metric not in task.metrics:
+            raise InputError(
+                f"early_stopping: '{slug}' has no metric '{metric}' (allowed: {', '.join(task.metrics)})", field="early_stopping"
+            )
+
+
+def _grid(slug: str, choices: Mapping[str, Any]) -> list[dict[str, ParamValue]]:
+    axes = [(name, value if isinstance(value, (list, tuple)) else [value]) for name, value in choices.items()]
+    for name, values in axes:
+        if not values:
+            raise InputError(f"params.{name}: give at least one value", field=f"params.{name}")
+    names = [name for name, _ in axes]
+    points = [methods.check_params(slug, dict(zip(names, point, strict=True))) for point in itertools.product(*(v for _, v in axes))]
+    distinct: list[dict[str, ParamValue]] = []
+    for params in points:
+        if params not in distinct:
+            distinct.append(params)
+    return distinct
+
+
+def _lines(group: Sequence[RunConfig]) -> list[str]:
+    """One `train` or `sweep` line for runs that differ in parameters and seeds only; several if they are no full grid."""
+    seeds = sorted({config.seed for config in group})
+    default = methods.get(group[0].method).Params().model_dump()
+    points = {tuple(sorted(config.params.items())) for config in group}
+    varying = {name: list(dict.fromkeys(c.params[name] for c in group)) for name in default}
+    size = 1
+    for values in varying.values():
+        size *= len(values)
+    if len(group) == size * len(seeds) == len(points) * len(seeds):
+        grids = {name: values for name, values in varying.items() if len(values) > 1}
+        fixed = {name: values[0] for name, values in varying.items() if len(values) == 1 and values[0] != default[name]}
+        return [_line(group[0], fixed, grids, seeds)]
+    return [
+        _line(config, {n: v for n, v in config.params.items() if v != default[n]}, {}, [config.seed]) for config in group
+    ]
+
+
+def _line(
+    config: RunConfig, fixed: Mapping[str, ParamValue], grids: Mapping[str, Sequence[ParamValue]], seeds: Sequence[int]
+) -> str:
+    words = ["python", "-m", "isoviz", "sweep" if grids else "train"]
+    words += ["--model", config.model, "--task", config.task]
+    if config.data:
+        words += ["--data", config.data]
+    words += ["--method", config.method]
+    for name, value in fixed.items():
+        words += ["--set", f"{name}={value}"]
+    for name, values in grids.items():
+        words += ["--grid", f"{name}=" + ",".join(str(value) for value in values)]
+    words += ["--seeds", *(str(seed) for seed in seeds)]
+    for name, option in OPTIONS.items():
+        value = getattr(config, name)
+        default = default_learning_rate(config.model) if name == "learning_rate" else RunConfig.model_fields[name].default
+        if value is not None and value != default:
+            words += [option, str(value)]
+    return shlex.join(words)
+
+
+OPTIONS: Mapping[str, str] = {
+    "epochs": "--epochs",
+    "learning_rate": "--lr",
+    "batch_size": "--batch-size",
+    "max_train": "--max-train",
+    "max_eval": "--max-eval",
+    "precision": "--precision",
+    "schedule": "--schedule",
+    "warmup_ratio": "--warmup-ratio",
+    "weight_decay": "--weight-decay",
+    "grad_accum": "--grad-accum",
+    "max_length": "--max-length",
+    "early_stopping": "--early-stopping",
+    "select": "--select",
+    "num_beams": "--num-beams",
+    "batching": "--batching",
+    "probe_size": "--probe-size",
+    "threads": "--threads",
+}
+"""Configuration field → its option on the command line."""

@@ -1,0 +1,21 @@
+"""What a run's primary metric should be held against: simple guesses, and for generated tasks what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from isoviz.tasks.protocol import Task
+
+
+def of(task: Task, majority: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Name → value of the primary metric: `majority`; for generated tasks also `bag_of_words` and `random_weights`.
+
+    The recorded ones hold for the task's full training set; `isoviz.demo.baselines` says how each was recorded.
+    """
+    found = {"majority": majority[task.primary]}
+    if task.generated:
+        from isoviz.demo import baselines as recorded
+
+        values = recorded.baselines(task.slug)
+        found |= {name: recorded.mean(values[name]) for name in ("bag_of_words", "random_weights") if name in values}
+    return found

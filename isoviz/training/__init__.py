@@ -1,0 +1,18 @@
+"""The training loop, straight on accelerate, and what it measures. `train` is imported on first use, because it brings torch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from isoviz.training.loop import train
+
+__all__ = ["train"]
+
+
+def __getattr__(name: str) -> object:
+    if name == "train":
+        from isoviz.training.loop import train
+
+        return train
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -1,0 +1,360 @@
+"""One fine-tuning run, read top to bottom: load, measure, then train and measure epoch by epoch."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState
+from torch.utils.data import DataLoader
+
+from isoviz import methods, metrics, tasks
+from isoviz.config import RunConfig
+from isoviz.errors import DivergedError
+from isoviz.events import Checkpointed, Entered, Evaluated, Event, Finished, Measured, Resumed, Started, Stepped, Stopped
+from isoviz.methods.protocol import Representations, Sample
+from isoviz.models import sources
+from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
+from isoviz.tasks import baselines
+from isoviz.tasks import metrics as task_metrics
+from isoviz.training import checkpoints, measuring
+from isoviz.training.batches import Collator, Encoded, EpochBatches, encode, fixed_batches
+from isoviz.training.checkpoints import Progress
+from isoviz.training.optimisation import make_optimizer, make_scheduler
+
+MAX_STEP_EVENTS = 400
+"""Steps reported per run, unless that would be fewer than one in 20: enough for a smooth curve on any screen."""
+
+Emit = Callable[[Event], None]
+ShouldStop = Callable[[], bool]
+
+
+class _StopRequestedError(Exception):
+    """Leaves whatever is being computed when the user asked to stop."""
+
+
+def train(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path, resume: bool = False) -> None:
+    """Fine-tune, reporting through `emit`; the last event is `Finished` or `Stopped`.
+
+    Args:
+        config: resolved (`isoviz.runs.planning`); `precision="auto"` counts as float32.
+        emit: called in order with every event, from this thread only.
+        should_stop: asked between batches; True ends the run with a checkpoint.
+        run_dir: folder for arrays and checkpoints.
+        resume: go on from the newest checkpoint in `run_dir` (from the start if there is none).
+
+    Raises:
+        IsoVizError: model, task or parameters that cannot be used; DivergedError for a non-finite loss term.
+    """
+    began = time.perf_counter()
+    if config.threads:
+        torch.set_num_threads(config.threads)
+    run = _Run(config, emit, should_stop, run_dir, began)
+    try:
+        run.load(resume)
+        while True:
+            if run.progress.measured < run.progress.epoch:
+                run.measure()
+            if run.done():
+                break
+            run.train_epoch()
+        run.finish()
+    except _StopRequestedError:
+        run.stop()
+
+
+class _Run:
+    """The state of one run in this process."""
+
+    def __init__(self, config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path, began: float) -> None:
+        self.config = config
+        self.emit = emit
+        self.should_stop = should_stop
+        self.run_dir = run_dir
+        self.began = began
+        self.progress = Progress()
+        self.pending_generators: dict[str, torch.Tensor] | None = None
+        self.session_rows = 0
+        self.session_seconds = 0.0
+        self.startup_seconds = 0.0
+        self.ready = False
+
+    # ---- loading -----------------------------------------------------------------------------------------------
+
+    def load(self, resume: bool) -> None:
+        config = self.config
+        self.emit(Entered(phase="loading", detail=config.model))
+        self.task = tasks.get(config.task)
+        source = sources.resolve(config.model)
+        data = tasks.load(self.task, config.data)
+        self.check()
+        tokenizer = load_tokenizer(source)
+        AcceleratorState._reset_state(reset_partial_state=True)  # an earlier run of this process may have used another precision
+        self.accelerator = Accelerator(
+            mixed_precision="no" if config.precision == "auto" else config.precision,
+            gradient_accumulation_steps=config.grad_accum,
+            step_scheduler_with_optimizer=False,
+        )
+        network = load_network(source, len(self.task.label_names), config.seed)
+        self.method = methods.get(config.method)(methods.get(config.method).Params(**config.params))
+        model = HeadedModel(network, self.method)
+        self.check()
+
+        self.emit(Entered(phase="tokenising", detail=f"{len(data.train)} + {len(data.validation)} rows"))
+        train_rows = _subset(data.train, config.max_train)
+        eval_rows = data.validation.iloc[: config.max_eval]
+        self.collator = Collator(tokenizer.pad_token_id)  # type: ignore[arg-type]
+        self.train_set = encode(train_rows, self.task.columns, tokenizer, config.max_length)
+        self.eval_set = encode(eval_rows, self.task.columns, tokenizer, config.max_length)
+        self.eval_batches = fixed_batches(self.eval_set, self.collator, max(config.batch_size, 64))
+        self.batches = EpochBatches(self.train_set.lengths, config.batch_size, config.seed, config.batching == "bucketed")
+        loader = DataLoader(self.train_set, batch_sampler=self.batches, collate_fn=self.collator, generator=torch.Generator())
+        self.steps_per_epoch = math.ceil(len(self.batches) / config.grad_accum)
+        self.total_steps = self.steps_per_epoch * config.epochs
+        self.report_every = max(1, min(self.total_steps // MAX_STEP_EVENTS, 20))
+
+        optimizer = make_optimizer(model, config)
+        scheduler = make_scheduler(optimizer, config, self.total_steps)
+        self.model, self.optimizer, self.loader, self.scheduler = self.accelerator.prepare(model, optimizer, loader, scheduler)
+        self.plain: HeadedModel = self.accelerator.unwrap_model(self.model)
+        torch.manual_seed(config.seed)  # dropout's generator; data order and new weights have their own
+        self.ready = True
+        if resume:
+            self._restore()
+        self.startup_seconds = time.perf_counter() - self.began
+        majority = task_metrics.majority(self.task.metrics, self.train_set.labels, self.eval_set.labels)
+        self.emit(
+            Started(
+                device=str(self.accelerator.device),
+                precision=str(self.accelerator.mixed_precision),
+                threads=torch.get_num_threads(),
+                total_steps=self.total_steps,
+                steps_per_epoch=self.steps_per_epoch,
+                train_rows=len(self.train_set),
+                eval_rows=len(self.eval_set),
+                parameters=sum(p.numel() for p in self.plain.parameters()),
+                first_step=self.progress.step,
+                startup_seconds=self.startup_seconds,
+                data_fingerprint=data.fingerprint,
+                model_fingerprint=source.fingerprint,
+                versions={name: version(name) for name in ("torch", "transformers", "accelerate")},
+                baselines=baselines.of(self.task, majority),
+            )
+        )
+
+    def _restore(self) -> None:
+        folder = checkpoints.newest(self.run_dir)
+        if folder is not None:
+            self.progress, self.pending_generators = checkpoints.load(
+                folder, self.plain, self.optimizer, self.scheduler, self.accelerator
+            )
+        self.emit(Resumed(step=self.progress.step, epoch=self.progress.epoch))
+
+    # ---- training ----------------------------------------------------------------------------------------------
+
+    def train_epoch(self) -> None:
+        config, progress = self.config, self.progress
+        self.emit(Entered(phase="training", detail=f"epoch {progress.epoch + 1} of {config.epochs}"))
+        self.batches.epoch, self.batches.start = progress.epoch, progress.batch
+        if progress.batch == 0:
+            with torch.no_grad():
+                self.plain.eval()
+                self.method.refresh(Sample(progress.epoch, self._training_sample))
+        self.model.train()
+        if self.pending_generators is not None:
+            checkpoints.set_generators(self.pending_generators)
+            self.pending_generators = None
+        sums: dict[str, float] = {}
+        parts = 0
+        clock = time.perf_counter()
+        for batch in self.loader:
+            if parts == 0 and self.should_stop():
+                raise _StopRequestedError
+            rows = len(batch.pop("row"))
+            with self.accelerator.accumulate(self.model):
+                outputs = self.model(**batch, penalise=True)
+                self.accelerator.backward(outputs.loss)
+                self.optimizer.step()
+                stepped = self.accelerator.sync_gradients
+                if stepped:
+                    self.scheduler.step()
+                self.optimizer.zero_grad()
+            names = list(outputs.terms)
+            values = torch.stack([outputs.terms[name].detach().float() for name in names] + [outputs.loss.detach().float()]).tolist()
+            self._check_finite(names, values)
+            for name, value in zip([*names, "total"], values, strict=True):
+                sums[name] = sums.get(name, 0.0) + value
+            parts += 1
+            progress.batch += 1
+            progress.rows += rows
+            self.session_rows += rows
+            if not stepped:
+                continue
+            now = time.perf_counter()
+            progress.train_seconds += now - clock
+            self.session_seconds += now - clock
+            clock = now
+            progress.step += 1
+            self._report({name: value / parts for name, value in sums.items()})
+            sums, parts = {}, 0
+        progress.epoch += 1
+        progress.batch = 0
+        self._checkpoint()
+
+    def _check_finite(self, names: list[str], values: list[float]) -> None:
+        for name, value in zip([*names, "total"], values, strict=True):
+            if not math.isfinite(value):
+                advice = (
+                    "Try a lower learning rate or a longer warm-up."
+                    if name in ("task", "total")
+                    else f"Try a weaker {self.method.title} (parameter nearer to 0) or a lower learning rate."
+                )
+                raise DivergedError(name, self.progress.step + 1, advice)
+
+    def _report(self, losses: dict[str, float]) -> None:
+        progress = self.progress
+        if progress.step % self.report_every and progress.step % self.steps_per_epoch and progress.step != 1:
+            return
+        pace = self.session_seconds / max(1, self.session_rows)
+        rows_left = len(self.train_set) * self.config.epochs - progress.rows
+        self.emit(
+            Stepped(
+                step=progress.step,
+                epoch=progress.step / self.steps_per_epoch,
+                losses=losses,
+                learning_rate=self.scheduler.get_last_lr()[0],
+                samples_per_second=1 / pace if pace else 0.0,
+                eta_seconds=rows_left * pace,
+            )
+        )
+
+    def _training_sample(self) -> Iterator[Representations]:
+        """Training rows in a seeded order, evaluation mode, without gradient, for `Method.refresh`."""
+        self.plain.eval()
+        for batch in self._sample_batches(np.arange(len(self.train_set))):
+            self.check()
+            batch = {name: value.to(self.accelerator.device) for name, value in batch.items() if name not in ("row", "labels")}
+            with torch.no_grad(), self.accelerator.autocast():
+                yield self.plain(**batch).reps
+
+    def _sample_batches(self, rows: np.ndarray) -> DataLoader[dict[str, torch.Tensor]]:
+        """Some training rows, mixed by the run's seed so that a capped sample is not the shortest or longest texts."""
+        rows = np.random.default_rng((self.config.seed, 1)).permutation(rows)
+        size = max(self.config.batch_size, 64)
+        batches = [rows[at : at + size].tolist() for at in range(0, len(rows), size)]
+        return DataLoader(self.train_set, batch_sampler=batches, collate_fn=self.collator, generator=torch.Generator())  # type: ignore[arg-type]
+
+    # ---- measuring ---------------------------------------------------------------------------------------------
+
+    def measure(self) -> None:
+        progress = self.progress
+        self.emit(Entered(phase="evaluating", detail=f"epoch {progress.epoch}"))
+        probe = min(self.config.probe_size, len(self.eval_set))
+        found = measuring.run_pass(self.plain, self.eval_batches, self.accelerator, probe, self.check)
+        values = task_metrics.compute(self.task.metrics, found.labels, found.predicted)
+        evaluated = Evaluated(
+            step=progress.step, epoch=progress.epoch, loss=found.loss, metrics=values, primary=self.task.primary
+        )
+        self.emit(evaluated)
+        self.emit(Entered(phase="measuring", detail=f"epoch {progress.epoch}"))
+        sample = self._sample_batches(np.arange(len(self.train_set)))
+        sigma = measuring.shrinkage(self.plain, sample, self.accelerator, self.check)
+        arrays = f"arrays/epoch-{progress.epoch:03d}.safetensors"
+        measuring.save_arrays(self.run_dir / arrays, found.head)
+        weight = self.plain.output.weight.detach().float().cpu().numpy().astype(np.float64)
+        i1, i2 = metrics.partition(weight)
+        measured = Measured(
+            step=progress.step,
+            epoch=progress.epoch,
+            isoscore_star=measuring.star_score(found, sigma),
+            clouds=measuring.describe_clouds(found),
+            by_layer=measuring.layer_scores(found),
+            i1=float(i1) if math.isfinite(i1) else None,
+            i2=float(i2) if math.isfinite(i2) else None,
+            weight_norm=float(np.linalg.norm(weight)),
+            arrays=arrays,
+        )
+        self.emit(measured)
+        progress.history.append({"evaluated": evaluated.model_dump(mode="json"), "measured": measured.model_dump(mode="json")})
+        progress.measured = progress.epoch
+
+    def done(self) -> bool:
+        """All epochs done, or the watched metric has not risen for as long as `early_stopping` allows."""
+        if self.progress.epoch >= self.config.epochs:
+            return True
+        if self.config.early_stopping is None:
+            return False
+        metric, patience = self.config.early_stopping.rsplit(":", 1)
+        values = [_rank(entry["evaluated"]["metrics"].get(metric)) for entry in self.progress.history[1:]]
+        return bool(values) and len(values) - 1 - int(np.argmax(values)) >= int(patience)
+
+    # ---- ending ------------------------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        history = self.progress.history
+        chosen = history[-1]
+        if self.config.select == "best":  # epoch 0 is the untrained head: it does not compete
+            chosen = max(history[1:], key=lambda entry: _rank(entry["evaluated"]["metrics"].get(self.task.primary)))
+        measured = chosen["measured"]
+        head = measured["clouds"]["head"]
+        seconds = self.progress.train_seconds
+        checkpoints.drop_training_state(self.run_dir)
+        self.emit(
+            Finished(
+                metrics={**chosen["evaluated"]["metrics"], "loss": chosen["evaluated"]["loss"], "epoch": chosen["measured"]["epoch"]},
+                isotropy={
+                    **{name: head[name] for name in ("isoscore", "isoscore_unbiased", "mean_cosine", "twonn", "ev", "n", "d")},
+                    "cloud": "head",
+                    "split": "validation",
+                    "isoscore_star": measured["isoscore_star"],
+                    "i1": measured["i1"],
+                    "i2": measured["i2"],
+                    "weight_norm": measured["weight_norm"],
+                    "by_layer": measured["by_layer"],
+                    "pooled": {name: measured["clouds"]["pooled"][name] for name in ("isoscore", "isoscore_unbiased", "ev")},
+                },
+                timing={
+                    "train_seconds": seconds,
+                    "seconds_per_epoch": seconds / max(1, self.progress.epoch),
+                    "samples_per_second": self.progress.rows / seconds if seconds else None,
+                    "startup_seconds": self.startup_seconds,
+                    "total_seconds": time.perf_counter() - self.began,
+                },
+            )
+        )
+
+    def stop(self) -> None:
+        if self.ready:
+            self._checkpoint()
+        folder = checkpoints.newest(self.run_dir)
+        self.emit(Stopped(step=self.progress.step if folder is not None else 0))
+
+    def check(self) -> None:
+        if self.should_stop():
+            raise _StopRequestedError
+
+    def _checkpoint(self) -> None:
+        self.emit(Entered(phase="saving"))
+        folder = checkpoints.save(
+            self.run_dir, self.progress, self.plain, self.optimizer, self.scheduler, self.accelerator
+        )
+        self.emit(Checkpointed(step=self.progress.step, epoch=self.progress.epoch, path=str(folder.relative_to(self.run_dir))))
+
+
+def _subset(frame: Any, limit: int | None) -> Any:
+    """At most `limit` rows, a random choice that is the same for every run, in the original order."""
+    if limit is None or limit >= len(frame):
+        return frame
+    chosen = np.random.default_rng(0).choice(len(frame), size=limit, replace=False)
+    return frame.iloc[np.sort(chosen)]
+
+
+def _rank(value: float | None) -> float:
+    return -math.inf if value is None else float(value)
