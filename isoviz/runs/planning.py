@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 import shlex
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -251,3 +253,8 @@ OPTIONS: Mapping[str, str] = {
     "threads": "--threads",
 }
 """Configuration field → its option on the command line."""
+
+
+def new_group() -> str:
+    """A name for runs that are launched together: sortable by time, unique on this machine."""
+    return time.strftime("%Y%m%d-%H%M%S-", time.localtime()) + secrets.token_hex(2)

@@ -13,7 +13,7 @@ def _demo(slug: str, title: str) -> Task:
         slug=slug,
         title=title,
         description=described.description,
-        columns=tuple(described.columns),
+        columns=tuple(column for column in described.columns if column != "label"),
         label_names=tuple(described.label_names),
         metrics=("accuracy", "matthews"),
         primary="accuracy",

@@ -1,0 +1,133 @@
+"""The command line: `python -m isoviz train | sweep | measure | runs | app`.
+
+Exit codes: 0 done, 1 a run failed, 2 bad input, with one line on stderr that says which option and what is allowed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from isoviz import __version__
+from isoviz.commands.output import quiet_libraries
+from isoviz.config import RunConfig
+from isoviz.errors import IsoVizError
+from isoviz.runs.planning import OPTIONS
+
+_TYPES = {
+    "epochs": int,
+    "learning_rate": float,
+    "batch_size": int,
+    "max_train": int,
+    "max_eval": int,
+    "warmup_ratio": float,
+    "weight_decay": float,
+    "grad_accum": int,
+    "max_length": int,
+    "num_beams": int,
+    "probe_size": int,
+    "threads": int,
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse with one-line errors."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"isoviz: {message}", file=sys.stderr)
+        sys.exit(2)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """All verbs and their options; the training options are drawn from `RunConfig`."""
+    parser = _Parser(prog="isoviz", description="Measure, change and compare the isotropy of transformer embeddings.")
+    parser.add_argument("--version", action="version", version=f"isoviz {__version__}")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    train = verbs.add_parser("train", help="fine-tune with one method, one run per seed")
+    _add_training(train)
+    sweep = verbs.add_parser("sweep", help="fine-tune over a grid of parameters and seeds")
+    _add_training(sweep)
+    sweep.add_argument("--grid", action="append", metavar="NAME=V1,V2,...", required=True, help="values of one method parameter")
+    _add_measure(verbs.add_parser("measure", help="every measure of an array file, or of a model on a task"))
+    _add_runs(verbs.add_parser("runs", help="list, show, stop, resume, delete or export runs"))
+    app = verbs.add_parser("app", help="open the dashboard")
+    app.add_argument("--port", type=int, default=8501)
+    app.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
+    app.add_argument("--headless", action="store_true", help="do not open a browser")
+    _add_store(app, json=False)
+    return parser
+
+
+def _add_training(parser: argparse.ArgumentParser) -> None:
+    fields = RunConfig.model_fields
+    parser.add_argument("--model", default=fields["model"].default, help=fields["model"].description)
+    parser.add_argument("--task", default=fields["task"].default, help=fields["task"].description)
+    parser.add_argument("--data", metavar="DIR", help=fields["data"].description)
+    parser.add_argument("--method", default=fields["method"].default, metavar="SLUG", help=fields["method"].description)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the method")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0], metavar="N", help="one run per seed")
+    for name, option in OPTIONS.items():
+        kind = _TYPES.get(name, str)
+        default = "by model" if name == "learning_rate" else fields[name].default
+        parser.add_argument(option, dest=name, type=kind, metavar=kind.__name__.upper(), help=f"{fields[name].description} (default: {default})")
+    _add_store(parser)
+
+
+def _add_measure(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--embeddings", metavar="FILE.npy", help="an array (points, dimensions)")
+    what.add_argument("--model", help="bundled model, local directory or hub id")
+    parser.add_argument("--task", default="demo/acceptability")
+    parser.add_argument("--data", metavar="DIR")
+    parser.add_argument("--split", default="validation", metavar="NAME")
+    parser.add_argument("--layer", type=int, metavar="N", help="from 1; 0 is the embedding output (default: the last)")
+    parser.add_argument("--pooling", choices=("cls", "mean", "tokens", "head"), default="cls")
+    parser.add_argument("--max-eval", type=int, metavar="N", help="use the first N rows")
+    parser.add_argument("--max-length", type=int, default=128, metavar="N")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def _add_runs(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, text in (("list", "all runs"), ("show", "one run"), ("stop", "ask a run to stop"), ("resume", "go on here"), ("delete", "remove a run and its files")):
+        action = actions.add_parser(name, help=text)
+        if name != "list":
+            action.add_argument("id", metavar="ID")
+        _add_store(action)
+    export = actions.add_parser("export", help="runs with all their events, as JSON")
+    export.add_argument("ids", nargs="+", metavar="ID")
+    _add_store(export)
+
+
+def _add_store(parser: argparse.ArgumentParser, json: bool = True) -> None:
+    parser.add_argument("--store", metavar="URL_OR_DIR", help="where runs are kept (default: $ISOVIZ_HOME, else the user's data folder)")
+    if json:
+        parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse, dispatch, and turn the user's errors into one line and exit code 2."""
+    options = build_parser().parse_args(arguments)
+    quiet_libraries()
+    verb = "train" if options.verb == "sweep" else options.verb
+    try:
+        return int(importlib.import_module(f"isoviz.commands.{verb}").run(options))
+    except IsoVizError as error:
+        advice = f" {error.advice}" if error.advice else ""
+        print(f"isoviz: {_with_option(error)}{advice}", file=sys.stderr)
+        return 2
+
+
+def _with_option(error: IsoVizError) -> str:
+    """The message with the option in place of the field it begins with."""
+    message, field = str(error), error.field or ""
+    option = "--set " + field.removeprefix("params.") if field.startswith("params.") else OPTIONS.get(field)
+    option = option or {"seed": "--seeds", "grid": "--grid"}.get(field, f"--{field}")
+    return option + message.removeprefix(field) if field and message.startswith(field + ":") else message
+
+
+if __name__ == "__main__":
+    sys.exit(main())

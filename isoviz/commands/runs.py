@@ -1,0 +1,81 @@
+"""`isoviz runs`: list, show, stop, resume, delete and export what the store holds."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from isoviz.commands.output import print_json
+from isoviz.commands.train import as_json, carry_out, describe
+from isoviz.runs.store import Store
+
+
+def run(options: argparse.Namespace) -> int:
+    """Carry out one action; 0 when done, 1 when a resumed run did not finish."""
+    store = Store(options.store)
+    actions = {"list": _list, "show": _show, "stop": _stop, "resume": _resume, "delete": _delete, "export": _export}
+    return actions[options.action](store, options)
+
+
+def _list(store: Store, options: argparse.Namespace) -> int:
+    rows = store.list()
+    if options.json:
+        print_json({"runs": [as_json(row) for row in rows]})
+        return 0
+    for row in rows:
+        print(describe(row))
+    if not rows:
+        print(f"no runs in {store}", file=sys.stderr)
+    return 0
+
+
+def _show(store: Store, options: argparse.Namespace) -> int:
+    row = store.get(options.id)
+    if options.json:
+        print_json({"runs": [as_json(row)]})
+    else:
+        print(describe(row))
+        print(f"    files: {store.folder_of(row.id)} ({store.disk_use(row.id) / 1e6:.1f} MB)")
+    return 0
+
+
+def _stop(store: Store, options: argparse.Namespace) -> int:
+    store.request_stop(options.id)
+    row = store.get(options.id)
+    if options.json:
+        print_json({"runs": [as_json(row)]})
+    else:
+        print(f"{row.id}  {'stopping' if row.status == 'running' else row.status}")
+    return 0
+
+
+def _resume(store: Store, options: argparse.Namespace) -> int:
+    owner = f"command line, process {os.getpid()}"
+    store.requeue(options.id, claim=owner)
+    row = carry_out(store, options.id, owner, quiet=options.json)
+    if options.json:
+        print_json({"runs": [as_json(row)]})
+    return 0 if row.status == "finished" else 1
+
+
+def _delete(store: Store, options: argparse.Namespace) -> int:
+    store.delete(options.id)
+    if options.json:
+        print_json({"deleted": [options.id]})
+    else:
+        print(f"{options.id}  deleted")
+    return 0
+
+
+def _export(store: Store, options: argparse.Namespace) -> int:
+    documents = []
+    for run_id in options.ids:
+        row = store.get(run_id)
+        events, cursor = [], 0
+        while batch := store.events(run_id, after=cursor):
+            events += [{"seq": seq, **event} for seq, event in batch]
+            cursor = batch[-1][0]
+        documents.append({**as_json(row), "tags": list(row.tags), "note": row.note, "events": events})
+    print_json({"runs": documents})
+    return 0

@@ -1,0 +1,130 @@
+"""`isoviz train` and `isoviz sweep`: plan, then run one after another in this process."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from isoviz.commands.output import print_json
+from isoviz.config import RunConfig
+from isoviz.errors import InputError
+from isoviz.runs import planning
+
+if TYPE_CHECKING:
+    from isoviz.runs.rows import RunRow
+    from isoviz.runs.store import Store
+
+
+def run(options: argparse.Namespace) -> int:
+    """Start the runs; 0 when all finished, 1 when one did not."""
+    configs = plan(options)
+    if not options.json:
+        print(f"{len(configs)} run{'s' if len(configs) > 1 else ''}", file=sys.stderr)
+    from isoviz.runs.store import Store
+
+    store = Store(options.store)
+    owner = f"command line, process {os.getpid()}"
+    ids = store.create(configs, group=_group(configs), claim=owner)
+    rows = [carry_out(store, run_id, owner, quiet=options.json) for run_id in ids]
+    if options.json:
+        print_json({"runs": [as_json(row) for row in rows]})
+    return 0 if all(row.status == "finished" for row in rows) else 1
+
+
+def plan(options: argparse.Namespace) -> list[RunConfig]:
+    """The runs that the options ask for, validated."""
+    params: dict[str, Any] = {}
+    for text in options.set:
+        name, values = planning.parse_grid(text)
+        if len(values) > 1:
+            raise InputError(f"--set takes one value (got '{text}'); use `sweep --grid {text}` for several", field="set")
+        params[name] = values[0]
+    for text in getattr(options, "grid", None) or []:
+        name, values = planning.parse_grid(text)
+        params[name] = values
+    common = {name: getattr(options, name) for name in planning.OPTIONS if getattr(options, name, None) is not None}
+    return planning.expand([options.model], [options.task], [(options.method, params)], options.seeds, data=options.data, **common)
+
+
+def carry_out(store: Store, run_id: str, owner: str, quiet: bool) -> RunRow:
+    """Claim a reserved run and execute it here, with a progress line on stderr unless `quiet`."""
+    from isoviz.runs.worker import execute
+    from isoviz.training import devices
+
+    store.claim(owner, devices.describe().slots[0].name, id=run_id)
+    with ProgressLine(store.get(run_id), quiet) as line:
+        execute(store, run_id, listen=line.show)
+    row = store.get(run_id)
+    if not quiet:
+        print(describe(row))
+    elif row.error:
+        print(f"run {row.id} {row.status}: {row.error.get('message', '')}", file=sys.stderr)
+    return row
+
+
+class ProgressLine:
+    """One tqdm bar per run, fed by its events."""
+
+    def __init__(self, row: RunRow, quiet: bool) -> None:
+        from tqdm import tqdm
+
+        self.bar = tqdm(total=None, desc=f"{row.config.method} seed {row.config.seed}", unit="step", disable=quiet, file=sys.stderr)
+
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self.bar.close()
+
+    def show(self, event: Any) -> None:
+        """Move the bar."""
+        if event.kind == "started":
+            self.bar.total = event.total_steps
+            self.bar.update(event.first_step - self.bar.n)
+        elif event.kind == "stepped":
+            self.bar.update(event.step - self.bar.n)
+            self.bar.set_postfix(loss=f"{event.losses['total']:.3f}", refresh=False)
+        elif event.kind == "evaluated" and event.metrics.get(event.primary) is not None:
+            self.bar.write(f"  epoch {event.epoch}: {event.primary} {event.metrics[event.primary]:.3f}", file=sys.stderr)
+
+
+def as_json(row: RunRow) -> dict[str, Any]:
+    """A run as `train --json`, `runs list` and `runs show` give it."""
+    result = row.result or {}
+    return {
+        "id": row.id,
+        "name": row.name,
+        "status": row.status,
+        "config": row.config.model_dump(mode="json"),
+        "metrics": result.get("metrics", {}),
+        "isotropy": result.get("isotropy", {}),
+        "timing": result.get("timing", {}),
+        "error": row.error,
+    }
+
+
+def describe(row: RunRow) -> str:
+    """A run in one line for people."""
+    config = row.config
+    params = " ".join(f"{name}={value}" for name, value in config.params.items())
+    head = f"{row.id}  {row.status:<8}  {config.model}  {config.task}  {config.method} {params}  seed {config.seed}"
+    if row.status == "finished" and row.result:
+        metrics = "  ".join(f"{name} {_number(value)}" for name, value in row.result["metrics"].items() if name not in ("loss", "epoch"))
+        isotropy = row.result["isotropy"]
+        return (
+            f"{head}\n    {metrics}  IsoScore {_number(isotropy['isoscore'])}  IsoScore* {_number(isotropy['isoscore_star'])}"
+            f"  {row.result['timing']['train_seconds']:.1f} s"
+        )
+    if row.error:
+        return f"{head}\n    {row.error.get('message', '')} {row.error.get('advice', '')}".rstrip()
+    return head
+
+
+def _number(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.4f}"
+
+
+def _group(configs: list[RunConfig]) -> str | None:
+    return planning.new_group() if len(configs) > 1 else None

@@ -1,0 +1,48 @@
+"""Every method of the folder is found, described and validated."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import BaseModel
+
+from isoviz import methods
+from isoviz.errors import InputError
+
+
+def test_the_catalogue_finds_the_files():
+    assert {"baseline", "isobn", "istar", "cosreg"} <= set(methods.catalogue())
+    assert next(iter(methods.catalogue())) == "baseline"
+
+
+@pytest.mark.parametrize("slug", list(methods.catalogue()))
+def test_every_method_explains_itself(slug):
+    method = methods.get(slug)
+    assert method.title
+    assert method.summary.endswith(".")
+    assert method.equation
+    assert slug == "baseline" or (method.paper is not None and "@" in method.paper.bibtex and "author=" in method.paper.bibtex)
+    assert issubclass(method.Params, BaseModel)
+    for name, field in method.Params.model_fields.items():
+        assert field.title, name
+        assert field.description, name
+        assert field.json_schema_extra["source"], name
+    assert methods.check_params(slug, {}) == method.Params().model_dump()
+
+
+@pytest.mark.parametrize(
+    ("slug", "params", "message"),
+    [
+        ("isbn", {}, "did you mean 'isobn'"),
+        ("baseline", {"lam": 1}, "has no parameters"),
+        ("istar", {"lamda": 1}, "did you mean 'lam'"),
+        ("istar", {"zeta": 1.5}, "less than or equal to 1"),
+        ("istar", {"lam": "strong"}, "valid number"),
+        ("istar", {"lam": float("nan")}, "lam"),
+        ("isobn", {"form": "other"}, "'paper' or 'code'"),
+        ("istar", {"layer": 1.5}, "integer"),
+    ],
+)
+def test_what_is_not_allowed(slug, params, message):
+    with pytest.raises(InputError, match=message) as caught:
+        methods.check_params(slug, params)
+    assert caught.value.field

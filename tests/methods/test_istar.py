@@ -1,0 +1,130 @@
+"""I-STAR and CosReg: their terms against their definitions, their statistics against plain covariance."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from isoviz.errors import InputError
+from isoviz.methods import get
+from isoviz.methods.protocol import Representations, Sample
+
+
+def reps(batch=6, length=7, width=4, layers=3, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    hidden = tuple(torch.randn(batch, length, width, generator=generator) + 1 for _ in range(layers))
+    mask = torch.ones(batch, length, dtype=torch.long)
+    for row in range(batch):
+        mask[row, 2 + row % 5 :] = 0
+    return Representations(hidden[-1][:, 0], hidden[-1][:, 0], hidden[-1], hidden, mask, torch.randn(2, width, generator=generator))
+
+
+def make(slug, **params):
+    kind = get(slug)
+    method = kind(kind.Params(**params))
+    method.attach(SimpleNamespace(width=4, head_width=4, num_layers=3))
+    return method
+
+
+def kept_points(found, layers):
+    rows = []
+    for layer in layers:
+        for b in range(found.attention_mask.shape[0]):
+            for t in range(found.attention_mask.shape[1]):
+                if found.attention_mask[b, t]:
+                    rows.append(found.hidden_states[layer - 1][b, t].double().numpy())
+    return np.array(rows)
+
+
+def eigen_isoscore_star(points, shrinkage, zeta):
+    """Algorithm 1 of paper 001, eigenvalue by eigenvalue."""
+    d = points.shape[1]
+    mixed = (1 - zeta) * np.cov(points.T) + zeta * shrinkage
+    values = np.linalg.eigvalsh(mixed)
+    values = np.sqrt(d) * values / np.linalg.norm(values)
+    defect = np.linalg.norm(values - 1) / np.sqrt(2 * (d - np.sqrt(d)))
+    phi = (d - defect**2 * (d - np.sqrt(d))) ** 2 / d**2
+    return (d * phi - 1) / (d - 1)
+
+
+@pytest.mark.parametrize("zeta", [0.0, 0.2, 0.8])
+@pytest.mark.parametrize("layer", [0, 2])
+def test_istar_term(zeta, layer):
+    found = reps()
+    method = make("istar", lam=-3.0, zeta=zeta, layer=layer)
+    shrinkage = np.diag([4.0, 2.0, 1.0, 1.0])
+    method.state.shrinkage.copy_(torch.tensor(shrinkage))
+    points = kept_points(found, [1, 2, 3] if layer == 0 else [layer])
+    expected = -3.0 * (1 - eigen_isoscore_star(points, shrinkage, zeta))
+    assert float(method.penalties(found)["istar"]) == pytest.approx(expected, rel=1e-5)
+
+
+def test_istar_padding_changes_nothing_unless_asked_for():
+    found = reps()
+    changed = reps()
+    for hidden in changed.hidden_states:
+        hidden[changed.attention_mask == 0] = 99.0
+    method = make("istar", lam=1.0, zeta=0.0)
+    assert float(method.penalties(found)["istar"]) == float(method.penalties(changed)["istar"])
+    parity = make("istar", lam=1.0, zeta=0.0, include_padding=True)
+    assert float(parity.penalties(found)["istar"]) != float(parity.penalties(changed)["istar"])
+
+
+def test_istar_shrinkage_is_the_covariance_of_the_sample():
+    batches = [reps(seed=s) for s in range(3)]
+    method = make("istar")
+    method.refresh(Sample(0, lambda: iter(batches)))
+    points = np.concatenate([kept_points(b, [1, 2, 3]) for b in batches])
+    np.testing.assert_allclose(method.state.shrinkage.numpy(), np.cov(points.T), rtol=1e-4, atol=1e-5)
+
+
+def test_istar_sample_is_capped():
+    taken = []
+
+    def batches():
+        for s in range(10):
+            taken.append(s)
+            yield reps(seed=s)
+
+    make("istar", shrinkage_tokens=100).refresh(Sample(0, batches))
+    assert 0 < len(taken) < 10
+
+
+def test_istar_unbiased_needs_no_sample():
+    def nothing():
+        raise AssertionError("no pass over the training set is needed")
+
+    method = make("istar", estimator="unbiased", lam=2.0)
+    method.refresh(Sample(0, nothing))
+    from isoviz.metrics import isoscore_unbiased
+
+    found = reps()
+    expected = 2.0 * (1 - isoscore_unbiased(found.last_hidden[:, 0].double().numpy()))
+    assert float(method.penalties(found)["istar"]) == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("slug", ["istar", "cosreg"])
+def test_strength_zero_adds_no_term(slug):
+    assert make(slug, lam=0.0).penalties(reps()) == {}
+
+
+def test_istar_layer_beyond_the_model():
+    with pytest.raises(InputError, match="the model has 3 layers"):
+        make("istar", layer=4)
+
+
+def pairwise(vectors):
+    units = [v / np.linalg.norm(v) for v in vectors]
+    total = sum(float(units[i] @ units[j]) for i in range(len(units)) for j in range(len(units)) if i != j)
+    return total / len(units) ** 2
+
+
+def test_cosreg_on_tokens_and_on_the_output_matrix():
+    found = reps()
+    on_tokens = make("cosreg", lam=2.0).penalties(found)["cosreg"]
+    assert float(on_tokens) == pytest.approx(2.0 * pairwise(kept_points(found, [3])), rel=1e-5)
+    on_output = make("cosreg", lam=2.0, on="output").penalties(found)["cosreg"]
+    assert float(on_output) == pytest.approx(2.0 * pairwise(found.output_weight.double().numpy()), rel=1e-5)

@@ -1,0 +1,164 @@
+"""Task data from files: every format is read, every fault is named with its place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from isoviz import tasks
+from isoviz.errors import DataError
+from isoviz.tasks import files
+
+COLA = tasks.get("glue/cola")
+MRPC = tasks.get("glue/mrpc")
+
+
+def frame(n=6, **columns):
+    return pd.DataFrame({"sentence": [f"text {i}" for i in range(n)], "label": [i % 2 for i in range(n)], **columns})
+
+
+def write(folder, suffix, **splits):
+    folder.mkdir(exist_ok=True)
+    for name, table in splits.items():
+        path = folder / f"{name}{suffix}"
+        if suffix == ".parquet":
+            table.to_parquet(path)
+        elif suffix == ".csv":
+            table.to_csv(path, index=False)
+        else:
+            table.to_json(path, orient="records", lines=True)
+    return folder
+
+
+@pytest.mark.parametrize("suffix", files.SUFFIXES)
+def test_every_format_gives_the_same_rows(tmp_path, suffix):
+    table = frame(idx=range(6))
+    table.loc[0, "sentence"] = "NA, she said: \"naïve\""
+    data = tasks.load(COLA, write(tmp_path, suffix, train=table, validation=frame()))
+    assert data.train["sentence"].tolist() == table["sentence"].tolist()
+    assert data.train["label"].tolist() == table["label"].tolist()
+    assert data.train["label"].dtype == np.int64
+    reference = tasks.load(COLA, write(tmp_path / "again", ".parquet", train=table, validation=frame()))
+    assert data.fingerprint == reference.fingerprint
+
+
+def test_fingerprint_follows_the_content(tmp_path):
+    one = tasks.load(COLA, write(tmp_path / "a", ".csv", train=frame(), validation=frame()))
+    other = tasks.load(COLA, write(tmp_path / "b", ".csv", train=frame(8), validation=frame()))
+    assert one.fingerprint != other.fingerprint
+
+
+def test_labels_by_name(tmp_path):
+    named = frame(label=["unacceptable", "acceptable"] * 3)
+    data = tasks.load(COLA, write(tmp_path, ".csv", train=named, validation=frame()))
+    assert data.train["label"].tolist() == [0, 1] * 3
+
+
+def test_sharded_name_of_a_download(tmp_path):
+    frame().to_parquet(tmp_path / "train-00000-of-00001.parquet")
+    frame().to_parquet(tmp_path / "validation-00000-of-00001.parquet")
+    assert len(tasks.load(COLA, tmp_path).train) == 6
+
+
+def fault(tmp_path, train, suffix=".csv", task=COLA):
+    write(tmp_path, suffix, train=train, validation=frame())
+    with pytest.raises(DataError) as caught:
+        tasks.load(task, tmp_path)
+    assert caught.value.field == "data"
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_missing_columns(tmp_path):
+    message = fault(tmp_path, frame().rename(columns={"sentence": "text"}))
+    assert "lacks the column sentence" in message
+    assert "it has text, label" in message
+
+
+def test_missing_columns_of_parquet(tmp_path):
+    assert "sentence1, sentence2" in fault(tmp_path, frame(), ".parquet", MRPC)
+
+
+def test_empty_rows_are_named(tmp_path):
+    table = frame()
+    table.loc[[1, 4], "sentence"] = ["", "   "]
+    assert "empty 'sentence' in 2 rows (2, 5)" in fault(tmp_path, table)
+
+
+def test_missing_label(tmp_path):
+    assert "empty 'label' in 1 row (3)" in fault(tmp_path, frame(label=[0, 1, None, 1, 0, 1]))
+
+
+def test_label_that_is_no_class(tmp_path):
+    message = fault(tmp_path, frame(label=[0, 1, 7, 1, 0, 1]))
+    assert "0 = unacceptable, 1 = acceptable" in message
+    assert "7" in message
+    assert "must be one of" in fault(tmp_path, frame(label=["acceptable", "fine"] * 3))
+
+
+def test_one_class(tmp_path):
+    assert "one class only ('acceptable')" in fault(tmp_path, frame(label=[1] * 6))
+
+
+def test_no_rows(tmp_path):
+    assert "no rows" in fault(tmp_path, frame(0))
+
+
+def test_wrong_encoding(tmp_path):
+    write(tmp_path, ".csv", train=frame(), validation=frame())
+    (tmp_path / "train.csv").write_bytes("sentence,label\ncaf\xe9,1\nx,0\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"train.csv is not UTF-8 \(byte 0xe9"):
+        tasks.load(COLA, tmp_path)
+
+
+@pytest.mark.parametrize("suffix", files.SUFFIXES)
+def test_empty_and_broken_files(tmp_path, suffix):
+    write(tmp_path, suffix, train=frame(), validation=frame())
+    broken = tmp_path / f"train{suffix}"
+    broken.write_bytes(b"")
+    with pytest.raises(DataError, match="is empty"):
+        tasks.load(COLA, tmp_path)
+    broken.write_bytes(b'{"sentence": "a\n\x00\x01"')
+    with pytest.raises(DataError, match=f"train{suffix}"):
+        tasks.load(COLA, tmp_path)
+
+
+def test_two_hundred_megabytes_of_csv(tmp_path):
+    write(tmp_path, ".csv", train=frame(), validation=frame())
+    with open(tmp_path / "train.csv", "wb") as stream:
+        stream.truncate(200_000_000)  # sparse: takes no room
+    with pytest.raises(DataError, match="train.csv has 200 MB; csv and jsonl are read up to 100 MB, save it as parquet"):
+        tasks.load(COLA, tmp_path)
+
+
+def test_folders(tmp_path):
+    with pytest.raises(DataError, match="not a folder"):
+        tasks.load(COLA, tmp_path / "nowhere")
+    with pytest.raises(DataError, match=r"no train split .*train.parquet, train.csv, train.jsonl"):
+        tasks.load(COLA, tmp_path)
+    write(tmp_path, ".csv", train=frame())
+    with pytest.raises(DataError, match="no validation split"):
+        tasks.load(COLA, tmp_path)
+    write(tmp_path, ".parquet", train=frame())
+    with pytest.raises(DataError, match=r"several files for the train split .*train.csv, train.parquet"):
+        tasks.load(COLA, tmp_path)
+
+
+def test_no_data_and_no_network_says_what_to_do():
+    with pytest.raises(DataError, match="hub cannot be reached.*give a folder"):
+        tasks.load(COLA)
+
+
+def test_generated_tasks_take_no_folder(tmp_path):
+    with pytest.raises(DataError, match="takes no data folder"):
+        tasks.load(tasks.get("demo/acceptability"), tmp_path)
+
+
+def test_report_counts_labels_and_notes_overlap(tmp_path):
+    train = pd.concat([frame(), frame(1)])
+    report = tasks.check_data(COLA, write(tmp_path, ".csv", train=train, validation=frame(2)))
+    assert report.rows == {"train": 7, "validation": 2}
+    assert report.labels["train"] == {"unacceptable": 4, "acceptable": 3}
+    assert report.preview["validation"][0] == {"sentence": "text 0", "label": 0}
+    assert report.notes == ("2 validation rows also stand in train.", "1 rows are repeated inside train.")
