@@ -1,8 +1,8 @@
 """Colours, symbols and figure layout: one look for every screen, the same in light and dark mode.
 
-A colour here reaches a contrast of 3:1 on white and on near-black, so one value serves both modes. Under the three common
-forms of colour blindness (simulated) the first five stay well apart and all nine distinguishable; because nine colours in so
-narrow a band of brightness are few, every method also has its own symbol and dash.
+A colour here reaches a contrast of 3:1 on white and on near-black, so one value serves both modes. Under the three
+common forms of colour blindness (simulated) the first five stay well apart and all nine distinguishable; because nine
+colours in so narrow a band of brightness are crowded, every method also has its own symbol and dash.
 """
 
 from __future__ import annotations

@@ -1,0 +1,203 @@
+"""Frames → Plotly figures of finished runs. No Streamlit here; live curves are drawn by the components instead."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from dashboard import theme
+from dashboard.tables import decimals, mean_sd
+
+MARK_LINE = {"width": 1, "color": "rgba(127,134,145,0.9)"}
+_HOVER = "<br>".join(
+    (
+        "%{customdata[0]}",
+        "%{customdata[1]}",
+        "seed %{customdata[2]}",
+        "%{customdata[3]}<extra>run %{customdata[4]}</extra>",
+    )
+)
+
+
+def tradeoff(points: pd.DataFrame, metric: str, parameter: str) -> go.Figure:
+    """IsoScore* (x) against the task metric (y), one mark per run: symbol = method, colour = the parameter's value.
+
+    Args:
+        points: of `tables.points`.
+        metric: the metric's name, for the axis.
+        parameter: the parameter's label, for the colour bar. Runs without it are drawn in their method's colour.
+    """
+    figure = go.Figure()
+    scaled = points["at"].notna()
+    limit = float(points.loc[scaled, "at"].abs().max()) if scaled.any() else 1.0
+    for (slug, has_value), part in points.groupby(["method", scaled.rename("scaled")], sort=False):
+        marker: dict[str, Any] = {
+            "size": 11,
+            "symbol": theme.method_symbol(str(slug)),
+            "line": MARK_LINE,
+            "opacity": 0.9,
+        }
+        if has_value:
+            marker |= {"color": part["at"].tolist(), "coloraxis": "coloraxis"}
+        else:
+            marker["color"] = theme.method_colour(str(slug))
+        figure.add_scatter(
+            x=part["isoscore_star"].tolist(),
+            y=part["value"].tolist(),
+            mode="markers",
+            name=escape(part["title"].iloc[0]),
+            legendgroup=slug,
+            marker=marker,
+            customdata=_hover_data(part, metric),
+            hovertemplate=_HOVER,
+        )
+    figure.update_layout(
+        theme.figure_layout(
+            height=440,
+            xaxis={"title": {"text": "IsoScore* (all layers' tokens, ζ = 0.2)"}},
+            yaxis={"title": {"text": metric}},
+            showlegend=True,
+            coloraxis={
+                "colorscale": theme.STRENGTH_SCALE,
+                "cmin": -limit,
+                "cmax": limit,
+                "showscale": bool(scaled.any()),
+                "colorbar": {"title": {"text": escape(parameter)}, "thickness": 12, "len": 0.9, "outlinewidth": 0},
+            },
+        )
+    )
+    return figure
+
+
+def against_parameter(points: pd.DataFrame, column: str, label: str, parameter: str) -> go.Figure:
+    """A value against a method parameter: one mark per run, a line through the means, runs without it as level lines.
+
+    Args:
+        points: of `tables.points`.
+        column: `value` or `isoscore_star`.
+        label: of the y axis.
+        parameter: the parameter's label, for the x axis.
+    """
+    figure = go.Figure()
+    swept = points[points["at"].notna()]
+    for slug, part in swept.groupby("method", sort=False):
+        colour = theme.method_colour(str(slug))
+        name = escape(part["title"].iloc[0])
+        means = part.groupby("at")[column].mean()
+        figure.add_scatter(
+            x=means.index.tolist(),
+            y=means.tolist(),
+            mode="lines",
+            line={"color": colour, "width": 2, "dash": theme.method_dash(str(slug))},
+            name=f"{name}, mean",
+            legendgroup=slug,
+            hovertemplate="mean %{y:.3f} at %{x}<extra></extra>",
+        )
+        figure.add_scatter(
+            x=part["at"].tolist(),
+            y=part[column].tolist(),
+            mode="markers",
+            marker={
+                "size": 9,
+                "color": colour,
+                "symbol": theme.method_symbol(str(slug)),
+                "opacity": 0.75,
+                "line": MARK_LINE,
+            },
+            name=f"{name}, runs",
+            legendgroup=slug,
+            customdata=_hover_data(part, label),
+            hovertemplate=_HOVER,
+        )
+    for slug, part in points[points["at"].isna()].groupby("method", sort=False):
+        mean, _ = mean_sd(part[column])
+        if mean is not None:
+            figure.add_hline(
+                y=mean,
+                line={"color": theme.method_colour(str(slug)), "dash": "dot", "width": 2},
+                annotation={
+                    "text": f"{escape(part['title'].iloc[0])} {decimals(mean)} (n = {len(part)})",
+                    "font": {"color": theme.method_colour(str(slug))},
+                    "xanchor": "right",
+                },
+            )
+    figure.update_layout(
+        theme.figure_layout(
+            height=340,
+            xaxis={"title": {"text": escape(parameter)}},
+            yaxis={"title": {"text": escape(label)}},
+            showlegend=True,
+        )
+    )
+    return figure
+
+
+def seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]) -> go.Figure:
+    """Every seed as a mark, one row per method and parameters, the mean as a tick; simple baselines as level lines.
+
+    Args:
+        runs: of `tables.runs_frame`, with a column `row`: the words of the mark's row.
+        metric: the metric's name.
+        levels: (words, value) of baselines.
+    """
+    figure = go.Figure()
+    rows = list(dict.fromkeys(runs["row"]))
+    for slug, part in runs.groupby("method", sort=False):
+        colour = theme.method_colour(str(slug))
+        figure.add_scatter(
+            x=part["value"].tolist(),
+            y=[escape(text) for text in part["row"]],
+            mode="markers",
+            name=escape(part["title"].iloc[0]),
+            marker={
+                "size": 10,
+                "color": colour,
+                "symbol": theme.method_symbol(str(slug)),
+                "opacity": 0.75,
+                "line": MARK_LINE,
+            },
+            customdata=_hover_data(part, metric),
+            hovertemplate=_HOVER,
+        )
+        means = part.groupby("row", sort=False)["value"].mean()
+        figure.add_scatter(
+            x=means.tolist(),
+            y=[escape(str(text)) for text in means.index],
+            mode="markers",
+            marker={"symbol": "line-ns", "size": 22, "line": {"width": 2.5, "color": colour}},
+            showlegend=False,
+            hovertemplate="mean %{x:.3f}<extra></extra>",
+        )
+    for place, (words, value) in enumerate(sorted(levels, key=lambda level: level[1])):
+        figure.add_vline(
+            x=value,
+            line={"color": "rgba(127,134,145,0.9)", "dash": "dot", "width": 1.5},
+            annotation={"text": f"{escape(words)} {decimals(value)}", "yshift": 14 * (place % 2)},
+        )
+    figure.update_layout(
+        theme.figure_layout(
+            height=130 + 34 * len(rows),
+            xaxis={"title": {"text": escape(metric)}},
+            yaxis={"categoryorder": "array", "categoryarray": [escape(text) for text in reversed(rows)]},
+            showlegend=False,
+            margin={"t": 48},
+        )
+    )
+    return figure
+
+
+def _hover_data(part: pd.DataFrame, label: str) -> list[list[Any]]:
+    """Per mark: method, parameters, seed, value, run. Text is escaped: Plotly would read tags in it."""
+    return [
+        [
+            escape(f"{row.title}  {row.variant}".strip()),
+            escape(f"{label} {decimals(row.value)}, IsoScore* {decimals(row.isoscore_star)}"),
+            row.seed,
+            escape(str(row.problem)) or "finished",
+            row.run,
+        ]
+        for row in part.itertuples()
+    ]

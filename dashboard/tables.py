@@ -1,0 +1,280 @@
+"""Store rows → pandas frames. No Streamlit here: every function gives the same frame for the same rows."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from isoviz import methods, tasks
+from isoviz.config import RunConfig
+from isoviz.runs.rows import RunRow
+
+ISOTROPY = ("isoscore", "isoscore_star", "isoscore_unbiased", "ev1", "mean_cosine")
+"""Columns of isotropy in `runs_frame`, all of the `head` cloud but `isoscore_star` (all layers' tokens, ζ = 0.2)."""
+
+NOT_METRICS = frozenset({"loss", "epoch"})
+"""Entries of a run's `metrics` that are no task metric."""
+
+_NO_SETTING = frozenset({"version", "model", "task", "data", "method", "params", "seed", "threads"})
+
+RUN_COLUMNS = (
+    *(
+        "run",
+        "name",
+        "group",
+        "status",
+        "model",
+        "task",
+        "data",
+        "method",
+        "title",
+        "params",
+        "variant",
+        "setup",
+        "seed",
+    ),
+    *("metric", "value", "metrics", *ISOTROPY, "n", "d", "seconds", "problem"),
+)
+
+
+def runs_frame(rows: Iterable[RunRow]) -> pd.DataFrame:
+    """One line per run, `RUN_COLUMNS`. Values are those of finished runs: what others last reported is no result.
+
+    `params` is the parameter dictionary, `variant` its short text, `setup` identifies everything but seed and thread
+    count: runs with the same `setup` may be averaged. `problem` is empty for a finished run that nothing speaks against.
+    """
+    return pd.DataFrame([_run(row) for row in rows], columns=list(RUN_COLUMNS))
+
+
+def _run(row: RunRow) -> dict[str, Any]:
+    config = row.config
+    result = row.result or {}
+    metrics = {name: value for name, value in result.get("metrics", {}).items() if name not in NOT_METRICS}
+    isotropy = result.get("isotropy", {})
+    ev = isotropy.get("ev") or []
+    primary = primary_metric(config.task, metrics)
+    return {
+        "run": row.id,
+        "name": row.name,
+        "group": row.group or "",
+        "status": row.status,
+        "model": config.model,
+        "task": config.task,
+        "data": config.data or "",
+        "method": config.method,
+        "title": method_title(config.method),
+        "params": dict(config.params),
+        "variant": variant(config.method, config.params),
+        "setup": setup_key(config),
+        "seed": config.seed,
+        "metric": primary,
+        "value": _number(metrics.get(primary)),
+        "metrics": metrics,
+        **{name: _number(isotropy.get(name)) for name in ISOTROPY if name != "ev1"},
+        "ev1": _number(ev[0] if ev else None),
+        "n": _number(isotropy.get("n")),
+        "d": _number(isotropy.get("d")),
+        "seconds": _number(result.get("timing", {}).get("train_seconds")),
+        "problem": problem(row, metrics),
+    }
+
+
+def problem(row: RunRow, metrics: Mapping[str, Any]) -> str:
+    """What a reader must know before trusting the run, in words; empty if nothing."""
+    if row.status in ("queued", "running"):
+        return row.status
+    if row.status != "finished":
+        message = (row.error or {}).get("message")
+        return f"{row.status}: {message}" if message else row.status
+    found = []
+    if metrics.get("matthews") == 0:  # the Matthews correlation of a constant prediction, and of little else
+        found.append("collapsed: predicts one class")
+    if (row.result or {}).get("isotropy", {}).get("isoscore") is None:
+        found.append("IsoScore undefined: the cloud has no spread")
+    return "; ".join(found)
+
+
+def primary_metric(task: str, metrics: Mapping[str, Any]) -> str:
+    """The metric by which runs of a task are compared; the first one reported if the task is not in the catalogue."""
+    known = tasks.catalogue().get(task)
+    return known.primary if known else next(iter(metrics), "")
+
+
+def method_title(slug: str) -> str:
+    """The method's name on screen; its slug if it is not in the catalogue (any more)."""
+    known = methods.catalogue().get(slug)
+    return known.title if known else slug
+
+
+def variant(slug: str, params: Mapping[str, Any]) -> str:
+    """`λ = 1, ζ = 0.8`: the method's first parameter always, the others where they differ from their default."""
+    known = methods.catalogue().get(slug)
+    if known is None:
+        return ", ".join(f"{name} = {_short(value)}" for name, value in params.items())
+    parts = []
+    for place, (name, field) in enumerate(known.Params.model_fields.items()):
+        if name in params and (place == 0 or params[name] != field.default):
+            extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+            parts.append(f"{extra.get('symbol') or (field.title or name).lower()} = {_short(params[name])}")
+    return ", ".join(parts)
+
+
+def setup_key(config: RunConfig) -> str:
+    """Equal for runs that differ in nothing but seed and thread count."""
+    return json.dumps(config.model_dump(mode="json", exclude={"seed", "threads"}), sort_keys=True)
+
+
+def settings_text(frame: pd.DataFrame) -> dict[str, str]:
+    """Setup → the common settings in which the frame's runs differ, as text (`epochs 3, max_train 1000`)."""
+    setups = {setup: json.loads(setup) for setup in frame["setup"].unique()}
+    names = sorted({name for setup in setups.values() for name in setup} - _NO_SETTING)
+    differing = [name for name in names if len({json.dumps(setup.get(name)) for setup in setups.values()}) > 1]
+    return {key: ", ".join(f"{name} {_short(setup.get(name))}" for name in differing) for key, setup in setups.items()}
+
+
+def summary(frame: pd.DataFrame) -> pd.DataFrame:
+    """One line per setup: mean and sample standard deviation over seeds, every seed visible, nothing dropped silently.
+
+    A seed that ran more than once counts once, with its newest finished run: its repeats are no independent draws.
+    Runs that did not finish are counted in `remarks`; collapsed ones are in the mean and named there.
+    """
+    columns = ["model", "task", "method", "title", "variant", "settings", "metric", "mean", "sd", "n", "seeds"]
+    columns += [f"{name}{part}" for name in ISOTROPY for part in ("", "_sd")] + ["seconds", "remarks", "setup"]
+    if frame.empty:
+        return pd.DataFrame(columns=columns)
+    settings = settings_text(frame)
+    return pd.DataFrame([_line(group, settings[str(setup)]) for setup, group in _setups(frame)], columns=columns)
+
+
+def _setups(frame: pd.DataFrame) -> Iterable[tuple[Any, pd.DataFrame]]:
+    order = list(methods.catalogue())
+    place = frame["method"].map(lambda slug: order.index(slug) if slug in order else len(order))
+    ordered = frame.assign(_place=place).sort_values(["model", "task", "_place"], kind="stable")
+    groups = list(ordered.groupby("setup", sort=False))
+    groups.sort(
+        key=lambda pair: (*pair[1].iloc[0][["model", "task", "_place"]], _sort_params(pair[1].iloc[0]["params"]))
+    )
+    return groups
+
+
+def _sort_params(params: Mapping[str, Any]) -> tuple[tuple[int, float, str], ...]:
+    return tuple(
+        (0, float(value), "") if isinstance(value, (int, float)) else (1, 0.0, str(value)) for value in params.values()
+    )
+
+
+def _line(group: pd.DataFrame, settings: str) -> dict[str, Any]:
+    first = group.iloc[0]
+    counted = seeds_of(group)
+    mean, sd = mean_sd(counted["value"])
+    line: dict[str, Any] = {
+        name: first[name] for name in ("model", "task", "method", "title", "variant", "metric", "setup")
+    }
+    line |= {"settings": settings, "mean": mean, "sd": sd, "n": len(counted)}
+    line["seeds"] = " · ".join(f"{row.seed}: {decimals(row.value)}" for row in counted.itertuples())
+    for name in ISOTROPY:
+        line[name], line[f"{name}_sd"] = mean_sd(counted[name])
+    line["seconds"] = mean_sd(counted["seconds"])[0]
+    line["remarks"] = _remarks(group, counted)
+    return line
+
+
+def seeds_of(group: pd.DataFrame) -> pd.DataFrame:
+    """The finished runs of one setup, one per seed (the newest), by seed."""
+    finished = group[group["status"] == "finished"]
+    return finished.sort_values("run").drop_duplicates("seed", keep="last").sort_values("seed")
+
+
+def _remarks(group: pd.DataFrame, counted: pd.DataFrame) -> str:
+    remarks = []
+    for status, count in group.loc[group["status"] != "finished", "status"].value_counts(sort=False).items():
+        remarks.append(f"{count} {status}")
+    for reason, count in counted.loc[counted["problem"] != "", "problem"].value_counts(sort=False).items():
+        remarks.append(f"{count} of {len(counted)} {reason}")
+    repeated = int((group["status"] == "finished").sum()) - len(counted)
+    if repeated:
+        remarks.append(f"{repeated} repeated seed{'s' if repeated > 1 else ''} not counted")
+    return ", ".join(remarks)
+
+
+def mean_sd(values: Iterable[float | None]) -> tuple[float | None, float | None]:
+    """Mean and sample standard deviation (divisor n − 1) of the defined values; sd None below two of them."""
+    defined = [float(value) for value in values if value is not None and not pd.isna(value)]
+    if not defined:
+        return None, None
+    return statistics.fmean(defined), statistics.stdev(defined) if len(defined) > 1 else None
+
+
+def number_parameters(frame: pd.DataFrame) -> dict[str, str]:
+    """Numeric parameters that the frame's runs have: name → label with symbol, those with most values first."""
+    seen: dict[str, set[float]] = {}
+    labels: dict[str, str] = {}
+    for method, params in zip(frame["method"], frame["params"], strict=True):
+        fields = methods.catalogue()[method].Params.model_fields if method in methods.catalogue() else {}
+        for name, value in params.items():
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                seen.setdefault(name, set()).add(float(value))
+                labels.setdefault(name, _label(name, fields.get(name)))
+    return {name: labels[name] for name in sorted(seen, key=lambda name: (-len(seen[name]), name != "lam", name))}
+
+
+def _label(name: str, field: Any) -> str:
+    if field is None:
+        return name
+    extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+    symbol = extra.get("symbol")
+    return f"{field.title or name} {symbol}" if symbol else str(field.title or name)
+
+
+def points(frame: pd.DataFrame, metric: str, parameter: str | None) -> pd.DataFrame:
+    """Trade-off points: the finished runs with `isoscore_star`, `value` of that metric and `at`, the parameter's value.
+
+    A run whose method has no such parameter has NaN in `at`; runs with an undefined coordinate are left out.
+    """
+    finished = frame[frame["status"] == "finished"].copy()
+    finished["value"] = [_number(found.get(metric)) for found in finished["metrics"]]
+    finished["at"] = [_number(params.get(parameter)) if parameter else None for params in finished["params"]]
+    for column in ("value", "at", "isoscore_star", "isoscore"):
+        finished[column] = pd.to_numeric(finished[column])
+    kept = finished.dropna(subset=["value", "isoscore_star"])
+    names = [
+        "run",
+        "group",
+        "model",
+        "task",
+        "method",
+        "title",
+        "variant",
+        "seed",
+        "value",
+        "isoscore_star",
+        "isoscore",
+    ]
+    return kept[[*names, "at", "problem"]].reset_index(drop=True)
+
+
+def references(started: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """A run's baselines (majority, bag of words, random weights, …) as (words, value), undefined ones left out."""
+    return [(name.replace("_", " "), float(value)) for name, value in started.items() if value is not None]
+
+
+def decimals(value: Any, places: int = 3) -> str:
+    """A measured value as text with a true minus sign; `undefined` for None and NaN."""
+    return "undefined" if value is None or pd.isna(value) else f"{value:.{places}f}".replace("-", "−")
+
+
+def _short(value: Any) -> str:
+    """A setting as people write it."""
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "all"}[value]
+    return f"{value:g}".replace("-", "−") if isinstance(value, (int, float)) else str(value)
+
+
+def _number(value: Any) -> float | None:
+    if value is None or isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value)

@@ -1,0 +1,132 @@
+"""Tables: means over seeds, what is counted, what is said about runs that did not finish or collapsed."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from dashboard import tables
+from tests.dashboard.made_up import config, result, row
+
+
+def frame(*rows: object) -> pd.DataFrame:
+    return tables.runs_frame(rows)  # type: ignore[arg-type]
+
+
+def test_run_line_names_metric_and_isotropy() -> None:
+    (line,) = frame(row("r1", config("istar", 3, {"lam": 1}), found=result(0.875, 0.25, isoscore=0.125))).to_dict(
+        "records"
+    )
+    assert (line["metric"], line["value"], line["seed"]) == ("accuracy", 0.875, 3)
+    assert (line["isoscore"], line["isoscore_star"], line["ev1"], line["n"], line["d"]) == (0.125, 0.25, 0.5, 500, 128)
+    assert (line["title"], line["variant"], line["problem"]) == ("I-STAR", "λ = 1", "")
+    assert line["metrics"] == {"accuracy": 0.875, "matthews": 0.875}  # loss and epoch are no task metrics
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "words"),
+    [
+        ("baseline", {}, ""),
+        ("istar", {}, "λ = −1"),
+        ("istar", {"lam": 5, "zeta": 0.8}, "λ = 5, ζ = 0.8"),
+        ("isobn", {"beta": 1, "form": "code"}, "β = 1, form = code"),
+    ],
+)
+def test_variant_tells_the_first_parameter_and_what_is_not_default(
+    method: str, params: dict[str, object], words: str
+) -> None:
+    assert tables.variant(method, config(method, 0, params).params) == words
+
+
+def test_summary_is_mean_and_sample_deviation_with_every_seed() -> None:
+    runs = [row(f"r{seed}", config(seed=seed), found=result(value, 0.5)) for seed, value in enumerate((0.5, 0.75, 1.0))]
+    (line,) = tables.summary(frame(*runs)).to_dict("records")
+    assert (line["mean"], line["sd"], line["n"]) == (0.75, 0.25, 3)
+    assert line["seeds"] == "0: 0.500 · 1: 0.750 · 2: 1.000"
+    assert (line["isoscore_star"], line["isoscore_star_sd"], line["seconds"], line["remarks"]) == (0.5, 0.0, 5.0, "")
+
+
+def test_one_seed_has_no_deviation() -> None:
+    (line,) = tables.summary(frame(row("r", config(), found=result(0.5, 0.5)))).to_dict("records")
+    assert line["n"] == 1 and (line["sd"] is None or math.isnan(line["sd"]))
+
+
+def test_unfinished_and_collapsed_runs_are_named_not_dropped() -> None:
+    runs = [
+        row("r1", config(seed=0), found=result(0.75, 0.5)),
+        row("r2", config(seed=1), found=result(0.5, 0.5, matthews=0.0)),
+        row("r3", config(seed=2), "failed", error={"message": "out of memory"}),
+        row("r4", config(seed=3), "diverged", error={"message": "the loss term 'task' became non-finite at step 7"}),
+    ]
+    table = frame(*runs)
+    assert list(table["problem"]) == [
+        "",
+        "collapsed: predicts one class",
+        "failed: out of memory",
+        "diverged: the loss term 'task' became non-finite at step 7",
+    ]
+    (line,) = tables.summary(table).to_dict("records")
+    assert (line["n"], line["mean"]) == (2, 0.625)
+    assert line["remarks"] == "1 failed, 1 diverged, 1 of 2 collapsed: predicts one class"
+
+
+def test_a_setup_whose_every_run_failed_keeps_its_line() -> None:
+    (line,) = tables.summary(frame(row("r1", config(), "failed"))).to_dict("records")
+    assert (line["n"], line["remarks"], line["seeds"]) == (0, "1 failed", "")
+
+
+def test_a_repeated_seed_counts_once_with_its_newest_run() -> None:
+    runs = [row(run, config(seed=0), found=result(value, 0.5)) for run, value in (("r1", 0.25), ("r2", 0.75))]
+    (line,) = tables.summary(frame(*runs)).to_dict("records")
+    assert (line["n"], line["mean"], line["remarks"]) == (1, 0.75, "1 repeated seed not counted")
+
+
+def test_runs_with_other_settings_are_not_averaged() -> None:
+    runs = [row(f"r{epochs}", config(epochs=epochs), found=result(0.5, 0.5)) for epochs in (3, 6)]
+    summary = tables.summary(frame(*runs))
+    assert list(summary["settings"]) == ["epochs 3", "epochs 6"] and list(summary["n"]) == [1, 1]
+
+
+def test_thread_count_does_not_part_runs() -> None:
+    runs = [row(f"r{seed}", config(seed=seed, threads=seed + 1), found=result(0.5, 0.5)) for seed in (0, 1)]
+    assert list(tables.summary(frame(*runs))["n"]) == [2]
+
+
+def test_summary_orders_methods_baseline_first_and_parameters_by_value() -> None:
+    runs = [
+        row("r1", config("istar", 0, {"lam": 1}), found=result(0.5, 0.5)),
+        row("r2", config("istar", 0, {"lam": -5}), found=result(0.5, 0.5)),
+        row("r3", config("baseline"), found=result(0.5, 0.5)),
+    ]
+    assert list(tables.summary(frame(*runs))["variant"]) == ["", "λ = −5", "λ = 1"]
+
+
+def test_points_are_finished_runs_with_both_coordinates() -> None:
+    runs = [
+        row("r1", config("istar", 0, {"lam": -1}), found=result(0.75, 0.25)),
+        row("r2", config("baseline"), found=result(0.5, 0.5)),
+        row("r3", config("istar", 1, {"lam": 1}), found=result(0.5, None)),
+        row("r4", config("istar", 2, {"lam": 1}), "failed"),
+    ]
+    points = tables.points(frame(*runs), "accuracy", "lam")
+    assert list(points["run"]) == ["r1", "r2"]
+    assert points["at"].tolist()[0] == -1 and math.isnan(points["at"].tolist()[1])
+    assert tables.points(frame(*runs), "f1", "lam").empty  # a metric these runs do not have
+
+
+def test_number_parameters_puts_the_swept_one_first() -> None:
+    runs = [row(f"r{lam}", config("istar", 0, {"lam": lam}), found=result(0.5, 0.5)) for lam in (-1, 1)]
+    names = tables.number_parameters(frame(*runs))
+    assert next(iter(names)) == "lam" and names["lam"] == "Strength λ" and "include_padding" not in names
+
+
+def test_empty_store_gives_empty_tables() -> None:
+    empty = frame()
+    assert empty.empty and list(empty.columns) == list(tables.RUN_COLUMNS)
+    assert tables.summary(empty).empty and tables.points(empty, "accuracy", None).empty
+
+
+def test_references_leave_out_what_is_undefined() -> None:
+    assert tables.references({"majority": 0.5, "bag_of_words": None}) == [("majority", 0.5)]
