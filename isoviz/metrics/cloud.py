@@ -1,0 +1,147 @@
+"""What every metric accepts and how it answers: a checked cloud in, a float or a tensor out, two warnings."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isoviz.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+    Points: TypeAlias = ArrayLike | torch.Tensor
+    """A cloud: anything numpy reads as an (n, d) array, or a torch tensor of that shape."""
+    Value: TypeAlias = float | torch.Tensor
+    Array: TypeAlias = NDArray[np.float64] | torch.Tensor
+
+
+class UndefinedWarning(UserWarning):
+    """The metric has no value on this cloud; `nan` was returned."""
+
+
+class SmallSampleWarning(UserWarning):
+    """Fewer points than dimensions: the sample spectrum, and what is read from it, is strongly biased."""
+
+
+class Estimate(NamedTuple):
+    """A number, or `nan` and why."""
+
+    value: float
+    problem: str | None = None
+
+
+def undefined(problem: str) -> Estimate:
+    return Estimate(float("nan"), problem)
+
+
+def too_few(n: int) -> str:
+    return f"it needs at least 2 points, got {n}"
+
+
+def warn_undefined(metric: str, problem: str, depth: int = 1) -> None:
+    """Warns in the name of the caller of the public function, which is `depth` calls up from here."""
+    warnings.warn(f"{metric} is undefined: {problem}", UndefinedWarning, stacklevel=depth + 2)
+
+
+def warn_if_small(metric: str, n: int, d: int, depth: int = 1) -> None:
+    """Warns for n < d in the name of the caller of the public function, which is `depth` calls up from here."""
+    if n < d:
+        message = f"{metric} from n = {n} points in d = {d} dimensions: the sample is too small for its spectrum"
+        warnings.warn(message, SmallSampleWarning, stacklevel=depth + 2)
+
+
+def is_tensor(value: object) -> bool:
+    """Whether it is a torch tensor, without importing torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def check_shape(shape: tuple[int, ...], name: str) -> None:
+    if len(shape) != 2 or shape[1] == 0:
+        raise InputError(f"{name} must have shape (points, dimensions) with at least one dimension, got {tuple(shape)}")
+
+
+def float64_matrix(points: Points, name: str = "points") -> NDArray[np.float64]:
+    """The cloud as a finite float64 array (n, d); the caller's own array if it was one, so never write into it.
+
+    Raises:
+        InputError: (a ValueError) not two-dimensional, no dimension, not real numbers, or non-finite.
+    """
+    raw: Any = points
+    if is_tensor(raw):
+        raw = raw.detach().cpu()
+        raw = raw.double().numpy() if not raw.is_complex() else raw.numpy()
+    else:
+        try:
+            raw = np.asarray(raw)
+        except ValueError as error:  # rows of different lengths
+            raise InputError(f"{name} must be an array of shape (points, dimensions): {error}") from error
+    check_shape(raw.shape, name)
+    if raw.dtype.kind == "c":
+        raise InputError(f"{name} must be real numbers, got {raw.dtype}")
+    try:
+        matrix = raw.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be numbers, got an array of type {raw.dtype}") from error
+    # One sum finds nan and inf without a temporary; it may overflow on finite entries, hence the second look.
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspicious = not np.isfinite(matrix.sum())
+    if suspicious and not np.isfinite(matrix).all():
+        count = int(matrix.size - np.isfinite(matrix).sum())
+        raise InputError(f"{name} must be finite, got {count} of {matrix.size} entries that are nan or infinite")
+    return matrix
+
+
+def resolution(points: Points) -> float:
+    """Relative distance of two neighbouring numbers of the input's type (float32's for half precision).
+
+    A cloud that spreads less than this around its mean is collapsed: what is left is rounding.
+    """
+    dtype = str(getattr(points, "dtype", "float64"))
+    return float(np.finfo(np.float32 if dtype.endswith(("float32", "float16")) else np.float64).eps)
+
+
+def like(points: Points, value: float | NDArray[Any]) -> Any:
+    """`value` as the input wants it: unchanged for numpy, a tensor on its device for a tensor."""
+    if not is_tensor(points):
+        return value
+    import torch
+
+    from isoviz.metrics.backward import working_dtype
+
+    tensor: Any = points
+    array = np.asarray(value)
+    dtype = working_dtype(tensor) if array.dtype.kind == "f" else torch.int64
+    return torch.as_tensor(array, device="cpu").to(dtype=dtype).to(tensor.device)
+
+
+def symmetric_matrix(cov: Points, name: str) -> NDArray[np.float64]:
+    """A checked covariance as float64: square, finite, symmetric and positive semidefinite up to round-off.
+
+    The round-off allowed is 1e-5 of its Frobenius norm, enough for a covariance that was summed in float32. A
+    singular-value reading of the score would silently use |λ| for a matrix with negative eigenvalues, hence
+    the refusal.
+    """
+    matrix = float64_matrix(cov, name)
+    if matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f"{name} must be square (dimensions, dimensions), got {matrix.shape}")
+    allowed = 1e-5 * float(np.linalg.norm(matrix))
+    asymmetry = float(np.abs(matrix - matrix.T).max())
+    if asymmetry > allowed:
+        raise InputError(f"{name} must be symmetric, got entries that differ by {asymmetry:.3g} from their mirror")
+    shifted = (matrix + matrix.T) / 2
+    shifted[np.diag_indices_from(shifted)] += allowed
+    try:
+        np.linalg.cholesky(shifted)  # a sixth of the time of the eigenvalues
+    except np.linalg.LinAlgError:
+        smallest = float(np.linalg.eigvalsh(shifted)[0]) - allowed
+        if smallest < -allowed:
+            raise InputError(
+                f"{name} must be positive semidefinite, got a smallest eigenvalue of {smallest:.3g}"
+            ) from None
+    return matrix

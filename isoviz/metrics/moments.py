@@ -1,0 +1,129 @@
+"""The three sums behind every IsoScore: T = tr Σ, F = ‖Σ‖²_F and Q = Σ‖x̃‖⁴/(n − 1), without any eigenvalue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over a centred cloud, up to one common unit of length (scores do not depend on it).
+
+    trace, frobenius, quartic: T, F, Q with the divisor n − 1; floats, or 0-d tensors from
+        `backward.tensor_moments`.
+    matrix: Σ (d, d), or the Gram matrix X̃X̃ᵀ/(n − 1) (n, n), which has the same nonzero eigenvalues.
+    collapsed: all points are equal up to the resolution of their number type.
+    """
+
+    n: int
+    d: int
+    trace: Any
+    frobenius: Any
+    quartic: Any
+    matrix: NDArray[np.float64] | None
+    collapsed: Any
+
+
+def prefers_gram(n: int, d: int) -> bool:
+    """Whether the (n, n) matrix is the cheaper one; between d/2 and d the direct form was still faster."""
+    return 2 * n < d
+
+
+def centre(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The cloud without its mean, and the mean. Shifting by the first point first keeps the digits of a cloud
+    far from the origin, and makes equal points exactly zero."""
+    centred = x - x[0]
+    offset = np.ones(len(x)) @ centred / len(x)
+    centred -= offset
+    return centred, x[0] + offset
+
+
+def sum_of_squares(matrix: NDArray[np.float64]) -> float:
+    flat = matrix.ravel(order="K")
+    return float(flat @ flat)
+
+
+def cloud_moments(x: NDArray[np.float64], eps: float, quartic: bool = False) -> Moments:
+    """T, F and, if asked, Q of a cloud (n >= 2, d) in float64.
+
+    Args:
+        eps: `cloud.resolution` of the input before it became float64.
+    """
+    n, d = x.shape
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        centred, mean = centre(x)
+        matrix = _second_moment(centred)
+        frobenius = sum_of_squares(matrix)
+        if not 1e-250 < frobenius < 1e250:  # fourth powers leave the range of float64 long before the points do
+            unit = max(float(np.abs(x).max()), 1.0)
+            centred, mean = centre(x / unit)
+            spread = float(np.abs(centred).max()) or 1.0
+            centred, mean = centred / spread, mean / spread
+            matrix = _second_moment(centred)
+            frobenius = sum_of_squares(matrix)
+    gram = prefers_gram(n, d)
+    variances = np.einsum("ij,ij->j", centred, centred) / (n - 1) if gram else matrix.diagonal()
+    squares = np.einsum("ij,ij->i", centred, centred) if quartic else None
+    return Moments(
+        n=n,
+        d=d,
+        trace=float(matrix.diagonal().sum()),
+        frobenius=frobenius,
+        quartic=None if squares is None else float(squares @ squares) / (n - 1),
+        matrix=matrix,
+        collapsed=bool(np.all(variances <= (eps * mean) ** 2)),
+    )
+
+
+def mixed_moments(x: NDArray[np.float64], eps: float, shrinkage: NDArray[np.float64], zeta: float) -> Moments:
+    """T and F of Σ_ζ = (1 − ζ)Σ_X + ζΣ_S (paper 001, Algorithm 1: ζ weighs the shrinkage matrix)."""
+    n, d = x.shape
+    centred, mean = centre(x)
+    matrix = _second_moment(centred)
+    keep = 1.0 - zeta
+    trace = keep * float(matrix.diagonal().sum()) + zeta * float(shrinkage.diagonal().sum())
+    if prefers_gram(n, d):
+        variances = np.einsum("ij,ij->j", centred, centred) / (n - 1)
+        inner = float(np.vdot(centred, centred @ shrinkage)) / (n - 1)  # ⟨Σ_X, Σ_S⟩ without forming Σ_X
+        frobenius = keep**2 * sum_of_squares(matrix) + 2 * zeta * keep * inner + zeta**2 * sum_of_squares(shrinkage)
+    else:
+        variances = matrix.diagonal()
+        frobenius = sum_of_squares(keep * matrix + zeta * shrinkage)
+    collapsed = bool(np.all(variances <= (eps * mean) ** 2))
+    return Moments(n, d, trace, frobenius, None, None, collapsed and (zeta == 0 or frobenius == 0))
+
+
+def _second_moment(centred: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numpy computes AᵀA with the symmetric kernel, half the work of a general product."""
+    n, d = centred.shape
+    product = centred @ centred.T if prefers_gram(n, d) else centred.T @ centred
+    product /= n - 1
+    return product
+
+
+def plug_in_score(m: Moments) -> Any:
+    """(PR − 1)/(d − 1) with PR = T²/F: IsoScore of paper 001 in closed form, exactly."""
+    return (m.trace * m.trace / m.frobenius - 1.0) / (m.d - 1)
+
+
+def unbiased_sums(m: Moments) -> tuple[Any, Any]:
+    """Distribution-free unbiased estimates U of tr(Σ²) and V of tr(Σ)² (Himeno & Yamada 2014), n >= 4.
+
+    U is the mean of ((x_i − x_j)·(x_k − x_l))²/4 over quadruples of distinct points, hence
+    never negative but for round-off.
+    """
+    n = m.n
+    c = (n - 1) / (n * (n - 2) * (n - 3))
+    square = m.trace * m.trace
+    u = c * ((n - 1) * (n - 2) * m.frobenius + square - n * m.quartic)
+    v = c * (2 * m.frobenius + (n * n - 3 * n + 1) * square - n * m.quartic)
+    return u, v
+
+
+def is_usable(u: Any, m: Moments) -> Any:
+    """Whether U is more than round-off: it vanishes where the points differ in mutually orthogonal directions only."""
+    return u > 1e-6 * m.frobenius

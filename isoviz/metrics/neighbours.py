@@ -1,0 +1,121 @@
+"""The intrinsic dimension from the two nearest neighbours (Facco et al. 2017)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.errors import InputError
+from isoviz.metrics.cloud import Estimate, float64_matrix, like, undefined, warn_undefined
+from isoviz.metrics.moments import centre
+
+if TYPE_CHECKING:
+    from isoviz.metrics.cloud import Points, Value
+
+_BLOCK = 4_000_000  # distances held at a time: 32 MB
+_TWIN = 64 * np.finfo(np.float64).eps
+
+
+def twonn(
+    points: Points,
+    discard_fraction: float = 0.1,
+    convention: Literal["current", "pre-2024"] = "current",
+) -> Value:
+    """TwoNN intrinsic dimension of a cloud (n, d).
+
+    The slope through the origin of −log(1 − F(μ)) on log μ, where μ is the ratio of a point's second to its first
+    nearest-neighbour distance and F its empirical distribution.
+
+    Duplicate points (also up to float64 round-off) count once. It saturates: a 100-dimensional Gaussian of
+    800 points gives 47. Invariant to shift, scale and rotation, not to scaling single dimensions. Time grows
+    with n²: subsample beyond ~20,000.
+
+    Args:
+        discard_fraction: share of the largest ratios to leave out, in [0, 1).
+        convention: "pre-2024" starts the empirical distribution at 0 instead of 1/n, as scikit-dimension did
+            before 0.4 and thus as published values do: lower by 0.4 % at n = 800, 8 % at n = 40.
+    """
+    if not 0 <= discard_fraction < 1:
+        raise InputError(f"discard_fraction must lie in [0, 1), got {discard_fraction}")
+    if convention not in ("current", "pre-2024"):
+        raise InputError(f"convention must be 'current' or 'pre-2024', got {convention!r}")
+    estimate, _ = twonn_estimate(float64_matrix(points), discard_fraction, convention)
+    if estimate.problem:
+        warn_undefined("twonn", estimate.problem)
+    return like(points, estimate.value)
+
+
+def twonn_estimate(
+    x: NDArray[np.float64], discard_fraction: float = 0.1, convention: str = "current"
+) -> tuple[Estimate, int]:
+    """The estimate and how many duplicates were left out."""
+    n = len(x)
+    x = _distinct(x)
+    if len(x) >= 3:
+        x = centre(x)[0]
+        x = x / np.abs(x).max()
+    while len(x) >= 3:
+        first, second, partner, lengths = _two_nearest(x)
+        twin = first**2 <= _TWIN * (lengths + lengths[partner])
+        if not twin.any():
+            break
+        # of two twins the later one goes; its own nearest neighbour may have been a third
+        keep = np.ones(len(x), dtype=bool)
+        mine = np.flatnonzero(twin)
+        keep[np.maximum(mine, partner[mine])] = False
+        x = x[keep]
+    dropped = n - len(x)
+    usable = len(x)
+    if usable < 3:
+        return undefined(f"it needs at least 3 distinct points, got {usable}"), dropped
+    log_ratio = np.log(np.sort(second / first)[: int(usable * (1 - discard_fraction))])
+    start = 1 if convention == "current" else 0
+    share = np.arange(start, start + len(log_ratio)) / usable
+    inside = share < 1  # without discarding, the last one has no finite −log(1 − F)
+    log_ratio, survival = log_ratio[inside], -np.log1p(-share[inside])
+    spread = float(log_ratio @ log_ratio)
+    if not spread > 0:
+        return undefined("no point's second neighbour is farther than its first"), dropped
+    return Estimate(float(log_ratio @ survival) / spread), dropped
+
+
+def _distinct(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Without repeated rows, in the order of first appearance. Hashing beats sorting rows of hundreds of numbers."""
+    rows = np.ascontiguousarray(x + 0.0)  # −0.0 and 0.0 are the same point
+    first_seen = {row.tobytes(): index for index, row in reversed(list(enumerate(rows)))}
+    return rows if len(first_seen) == len(rows) else rows[sorted(first_seen.values())]
+
+
+def _two_nearest(
+    x: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
+    """Distances to the nearest and second nearest neighbour, index of the nearest, squared lengths; each (n,).
+
+    The Gram identity only finds the candidates; their distances are computed from differences, free of its
+    cancellation.
+    """
+    n = len(x)
+    lengths = np.einsum("ij,ij->i", x, x)
+    first, second = np.empty(n), np.empty(n)
+    partner = np.empty(n, dtype=np.int64)
+    near = min(4, n - 1)
+    step = max(1, _BLOCK // n)
+    for start in range(0, n, step):
+        rows = np.arange(start, min(start + step, n))
+        squared = lengths - 2.0 * (x[rows] @ x.T)  # the row's own length does not change the order
+        squared[np.arange(len(rows)), rows] = np.inf
+        candidates = np.argpartition(squared, near - 1, axis=1)[:, :near]
+        exact = np.stack([_squared_distance(x[rows], x[candidates[:, j]]) for j in range(near)], axis=1)
+        order = np.argsort(exact, axis=1, kind="stable")
+        here = np.arange(len(rows))
+        first[rows] = np.sqrt(exact[here, order[:, 0]])
+        second[rows] = np.sqrt(exact[here, order[:, 1]])
+        partner[rows] = candidates[here, order[:, 0]]
+    return first, second, partner, lengths
+
+
+def _squared_distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    difference = a - b
+    return np.einsum("ij,ij->i", difference, difference)

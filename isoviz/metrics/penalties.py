@@ -1,0 +1,128 @@
+"""The penalties that training adds to a loss: 1 − IsoScore*, 1 − the unbiased score, and CosReg.
+
+No value is checked and nothing waits for the device. A batch on which a penalty is undefined (all points
+equal, too few of them) gives zero with zero gradient, still connected to the graph, so that the step goes on
+without the term.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from isoviz.errors import InputError
+from isoviz.metrics.backward import sum_dtype, tensor_moments, working_dtype
+from isoviz.metrics.cloud import check_shape
+from isoviz.metrics.moments import Moments, is_usable, unbiased_sums
+
+
+class Shrinkage:
+    """Σ_S (d, d) as a constant, with its trace and squared Frobenius norm computed once.
+
+    Symmetric positive semidefinite is assumed: it comes from an accumulator. (`isoscore_star` checks
+    what comes from a user.)
+    """
+
+    def __init__(self, covariance: Tensor) -> None:
+        check_shape(tuple(covariance.shape), "covariance")
+        if covariance.shape[0] != covariance.shape[1]:
+            raise InputError(f"covariance must be square (dimensions, dimensions), got {tuple(covariance.shape)}")
+        self.covariance = covariance.detach().to(sum_dtype(covariance.device))
+        self.trace = self.covariance.diagonal().sum()
+        self.frobenius = self.covariance.square().sum()
+        self._single = self.covariance.float()  # what the products of a float32 batch take
+
+    def sums(self, points: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Σ_S in the precision of the products with this batch, its trace, its squared Frobenius norm."""
+        covariance = self._single if points.dtype == torch.float32 else self.covariance
+        return covariance, self.trace, self.frobenius
+
+
+def star_moments(points: Tensor, shrinkage: NDArray[np.float64], zeta: float) -> Moments:
+    """T and F of Σ_ζ for a checked tensor cloud (n >= 2, d) and a checked Σ_S (d, d)."""
+    constant = Shrinkage(torch.tensor(shrinkage, dtype=sum_dtype(points.device), device=points.device))
+    return _defined(tensor_moments(points, constant.sums(points), zeta), zeta)
+
+
+def istar_penalty(points: Tensor, shrinkage: Shrinkage | Tensor | None, zeta: float) -> Tensor:
+    """1 − IsoScore*(X, ζ, Σ_S), the term that I-STAR multiplies by λ: a scalar in float32, not clamped.
+
+    In float64 for float64 points.
+
+    Args:
+        points: (n, d), any float type; under autocast it is computed outside it.
+        shrinkage: Σ_S on the device of `points`; a `Shrinkage` saves recomputing its sums. None is
+            allowed when ζ = 0.
+        zeta: weight of Σ_S, in [0, 1]. The gradient scales with 1 − ζ.
+    """
+    if not 0.0 <= zeta <= 1.0:
+        raise InputError(f"zeta must lie in [0, 1], got {zeta}")
+    if shrinkage is None and zeta != 0.0:
+        raise InputError(f"zeta = {zeta} needs a shrinkage covariance")
+    cloud = points.to(working_dtype(points))
+    n, d = cloud.shape
+    if n < 2 or d < 2:
+        return _nothing(cloud)
+    if isinstance(shrinkage, Tensor):
+        shrinkage = Shrinkage(shrinkage)
+    moments = tensor_moments(cloud, None if shrinkage is None else shrinkage.sums(cloud), zeta)
+    moments = _defined(moments, zeta)
+    return _one_minus(moments.trace * moments.trace, moments.frobenius, ~moments.collapsed, cloud)
+
+
+def istar_unbiased_penalty(points: Tensor) -> Tensor:
+    """1 − `isoscore_unbiased`, a scalar that needs no Σ_S; wants batches of at least 64 independent points.
+
+    Zero for n < 4 and where the estimate of tr(Σ²) vanishes. May be negative.
+    """
+    cloud = points.to(working_dtype(points))
+    n, d = cloud.shape
+    if n < 4 or d < 2:
+        return _nothing(cloud)
+    moments = tensor_moments(cloud, quartic=True)
+    u, v = unbiased_sums(moments)
+    return _one_minus(v, u, ~moments.collapsed & is_usable(u, moments), cloud)
+
+
+def cosine_penalty(vectors: Tensor) -> Tensor:
+    """CosReg: the sum of cosines over ordered pairs i ≠ j, divided by M²; a scalar.
+
+    Computed as (‖Σû‖² − M)/M² in O(Md), never from the M × M matrix. The divisor is M², as published,
+    not M(M − 1); the minimum is −1/M. Rows shorter than 1e-12 have no direction: they are left out and not
+    counted in M.
+
+    Args:
+        vectors: (M, d), any float type; under autocast it is computed outside it.
+    """
+    rows = vectors.to(working_dtype(vectors))
+    if rows.shape[0] == 0:
+        return _nothing(rows)
+    wide = sum_dtype(rows.device)
+    with torch.autocast(rows.device.type, enabled=False):
+        norms = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+        kept = norms > 1e-12
+        # where() after the division keeps the gradient of a zero row finite
+        inverse = torch.where(kept, 1.0 / norms.clamp_min(1e-12), 0.0)
+        total = (rows * inverse).sum(0, dtype=wide)
+        count = kept.sum().to(wide)
+        penalty = (total.square().sum() - count) / count.clamp_min(1.0).square()
+    return penalty.to(rows.dtype)
+
+
+def _defined(m: Moments, zeta: float) -> Moments:
+    """With ζ > 0 a collapsed batch still has the score of Σ_S; what is undefined is a zero Σ_ζ."""
+    collapsed = (m.frobenius <= 0) if zeta > 0 else m.collapsed | (m.frobenius <= 0)
+    return Moments(m.n, m.d, m.trace, m.frobenius, m.quartic, None, collapsed)
+
+
+def _one_minus(numerator: Tensor, denominator: Tensor, defined: Tensor, points: Tensor) -> Tensor:
+    """1 − (ratio − 1)/(d − 1) where defined, else zero; the inner where() keeps 0/0 out of the gradient."""
+    ratio = numerator / torch.where(defined, denominator, torch.ones_like(denominator))
+    penalty = 1.0 - (ratio - 1.0) / (points.shape[1] - 1)
+    return torch.where(defined, penalty, torch.zeros_like(penalty)).to(points.dtype)
+
+
+def _nothing(points: Tensor) -> Tensor:
+    return points.sum() * 0.0

@@ -1,0 +1,147 @@
+"""Every metric of a cloud on the inputs that break implementations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from reference_clouds import spread_cloud
+
+from isoviz import metrics
+from isoviz.metrics import UndefinedWarning
+
+OF_A_CLOUD = {
+    "isoscore": metrics.isoscore,
+    "isoscore_star": lambda x: metrics.isoscore_star(x, np.eye(np.shape(x)[-1] or 1), 0.0),
+    "isoscore_unbiased": metrics.isoscore_unbiased,
+    "explained_variance": metrics.explained_variance,
+    "mean_cosine": metrics.mean_cosine,
+    "partition": lambda w: metrics.partition(w)[1],
+    "twonn": metrics.twonn,
+    "dimension_std": metrics.dimension_std,
+    "mean_activation": metrics.mean_activation,
+    "abs_correlation": metrics.abs_correlation,
+    "participation_ratio": metrics.participation_ratio,
+    "effective_rank": metrics.effective_rank,
+}
+SPECTRAL = [  # what is read from the covariance
+    "isoscore",
+    "isoscore_star",
+    "isoscore_unbiased",
+    "explained_variance",
+    "participation_ratio",
+    "effective_rank",
+]
+every = pytest.mark.parametrize("name", OF_A_CLOUD)
+pytestmark = pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
+
+
+def test_every_public_metric_is_here():
+    others = {"isoscore_from_covariance", "correlation_order", "describe", "cosine_penalty", "istar_penalty"}
+    others |= {"istar_unbiased_penalty", "CovarianceAccumulator", "Shrinkage", "SmallSampleWarning", "UndefinedWarning"}
+    assert set(metrics.__all__) == set(OF_A_CLOUD) | others
+
+
+@every
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+@pytest.mark.parametrize(
+    "cloud, reason",
+    [
+        (np.ones(5), r"shape \(points, dimensions\).*got \(5,\)"),
+        (np.ones((2, 3, 4)), r"got \(2, 3, 4\)"),
+        (np.ones((4, 0)), "at least one dimension"),
+        (np.array([[1.0, 2.0], [np.nan, 1.0], [0.0, 0.0]]), "finite, got 1 of 6"),
+        (np.array([[np.inf, 2.0], [-np.inf, 1.0], [0.0, 0.0]]), "finite, got 2 of 6"),
+        (np.ones((3, 3), dtype=complex), "real numbers, got"),
+    ],
+)
+def test_bad_clouds_are_refused(name, cloud, reason, kind):
+    with pytest.raises(ValueError, match=reason):
+        OF_A_CLOUD[name](kind(cloud))
+
+
+@pytest.mark.parametrize("cloud", [[["a", "b"], ["c", "d"]], [[1, 2], [3]], [[None, 1], [2, 3]]])
+def test_what_is_not_an_array_of_numbers_is_refused(cloud):
+    with pytest.raises(ValueError, match="points must be"):
+        metrics.isoscore(cloud)
+
+
+@every
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+def test_no_rows_are_undefined(name, kind):
+    with pytest.warns(UndefinedWarning) as caught:
+        value = OF_A_CLOUD[name](kind(np.zeros((0, 3))))
+    assert np.isnan(np.asarray(value)).all()
+    assert torch.is_tensor(value) == (kind is torch.from_numpy)
+    assert caught[0].filename == __file__  # the caller's line, not the library's
+
+
+@pytest.mark.parametrize("name", SPECTRAL)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+@pytest.mark.parametrize("n", [1, 2, 7, 100])
+def test_equal_points_are_undefined(name, dtype, kind, n):
+    """0.1 and 1/3 have no exact mean: a naive centring leaves rounding behind and scores it."""
+    cloud = np.tile(np.array([0.1, 1 / 3, -7e5, 0.0], dtype=dtype), (n, 1))
+    with pytest.warns(UndefinedWarning):
+        value = OF_A_CLOUD[name](kind(cloud))
+    assert np.isnan(np.asarray(value)).all()
+
+
+@pytest.mark.parametrize("name", SPECTRAL)
+def test_points_equal_up_to_rounding_are_undefined(name):
+    cloud = np.full((50, 4), 0.1)
+    cloud[::2] = np.nextafter(0.1, 1)
+    with pytest.warns(UndefinedWarning):
+        assert np.isnan(OF_A_CLOUD[name](cloud)).all()
+
+
+@pytest.mark.parametrize("name", ["isoscore", "isoscore_unbiased"])
+def test_one_dimension_has_no_score(name):
+    for cloud in (np.arange(9.0)[:, None], torch.arange(9.0)[:, None]):
+        with pytest.warns(UndefinedWarning, match="d = 1"):
+            assert np.isnan(float(OF_A_CLOUD[name](cloud)))
+
+
+def test_an_undefined_score_stays_connected_to_the_graph():
+    points = torch.ones(4, 3, requires_grad=True)
+    with pytest.warns(UndefinedWarning):
+        metrics.isoscore(points).backward()
+    assert points.grad.isnan().all()
+
+
+@every
+def test_every_kind_of_array_gives_the_same(name):
+    metric = OF_A_CLOUD[name]
+    cloud = np.round(spread_cloud(30, 6) * 2)
+    expected = np.asarray(metric(cloud))
+    locked = cloud.copy()
+    locked.flags.writeable = False
+    padded = np.zeros((60, 12))
+    padded[::2, ::2] = cloud
+    for same in (
+        locked,
+        np.asfortranarray(cloud),
+        padded[::2, ::2],
+        cloud.astype(np.int32),
+        cloud.astype(np.float16),
+        cloud.astype(">f8"),
+        cloud.tolist(),
+    ):
+        np.testing.assert_allclose(metric(same), expected, rtol=1e-12, atol=1e-12)
+    for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.int64):
+        tensor = torch.from_numpy(cloud).to(dtype)
+        assert torch.equal(tensor.double(), torch.from_numpy(cloud)), "the cloud must be exact in every type"
+        value = metric(tensor)
+        assert value.dtype == (torch.float64 if dtype in (torch.float64, torch.int64) else torch.float32)
+        np.testing.assert_allclose(value, expected, rtol=2e-5, atol=1e-6)
+
+
+@every
+def test_the_input_is_left_alone(name):
+    cloud = spread_cloud(20, 6)
+    copy, tensor = cloud.copy(), torch.from_numpy(cloud.copy())
+    OF_A_CLOUD[name](cloud)
+    OF_A_CLOUD[name](tensor)
+    np.testing.assert_array_equal(cloud, copy)
+    np.testing.assert_array_equal(tensor, copy)

@@ -1,0 +1,75 @@
+"""Explained variance and effective rank against singular values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from reference_clouds import REFERENCE_CLOUDS, spread_cloud
+
+from isoviz.metrics import SmallSampleWarning, effective_rank, explained_variance, isoscore, participation_ratio
+
+pytestmark = pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
+clouds = pytest.mark.parametrize("cloud", REFERENCE_CLOUDS.values(), ids=REFERENCE_CLOUDS.keys())
+
+
+@clouds
+@pytest.mark.parametrize("centre", [True, False])
+def test_explained_variance_is_the_share_of_squared_singular_values(cloud, centre):
+    values = np.linalg.svd(cloud - cloud.mean(0) if centre else cloud, compute_uv=False) ** 2
+    expected = [values[:k].sum() / values.sum() for k in range(1, min(cloud.shape) + 1)]
+    np.testing.assert_allclose(explained_variance(cloud, centre=centre), expected, atol=1e-11)
+
+
+@clouds
+def test_it_rises_to_exactly_one_and_stays(cloud):
+    curve = explained_variance(cloud, k=100)
+    assert curve.shape == (100,)
+    assert np.all(np.diff(curve) >= 0)
+    rank = np.linalg.matrix_rank(cloud - cloud.mean(0))
+    assert np.all(curve[rank - 1 :] == 1.0)
+    assert rank == 1 or curve[rank - 2] < 1.0
+
+
+def test_k_cuts_the_curve():
+    cloud = spread_cloud(30, 8)
+    np.testing.assert_array_equal(explained_variance(cloud, k=3), explained_variance(cloud)[:3])
+    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
+        explained_variance(cloud, k=0)
+
+
+def test_the_mean_counts_only_without_centring():
+    cloud = np.random.default_rng(0).normal(size=(100, 6))
+    np.testing.assert_allclose(explained_variance(cloud + 1e4), explained_variance(cloud), atol=1e-10)
+    assert explained_variance(cloud + 1e4, k=1, centre=False)[0] > 0.999999
+
+
+@clouds
+def test_the_bound_between_the_curve_and_isoscore(cloud):
+    shares = np.diff(explained_variance(cloud), prepend=0)
+    d = cloud.shape[1]
+    assert isoscore(cloud) == pytest.approx((1 / (shares**2).sum() - 1) / (d - 1), abs=1e-10)
+
+
+@clouds
+def test_effective_rank_is_the_entropy_of_the_shares(cloud):
+    shares = np.linalg.svd(cloud - cloud.mean(0), compute_uv=False) ** 2
+    shares = shares[shares > 1e-14 * shares[0]] / shares.sum()
+    expected = np.exp(-sum(p * np.log(p) for p in shares))
+    assert effective_rank(cloud) == pytest.approx(expected, rel=1e-9)
+    assert participation_ratio(cloud) <= effective_rank(cloud) * (1 + 1e-12)
+
+
+def test_tensors_come_back_as_tensors():
+    cloud = torch.from_numpy(spread_cloud(30, 8)).float()
+    curve, rank = explained_variance(cloud, k=4), effective_rank(cloud)
+    assert curve.shape == (4,)
+    assert curve.dtype == rank.dtype == torch.float32
+    np.testing.assert_allclose(curve, explained_variance(cloud.numpy(), k=4), rtol=1e-6)
+
+
+@pytest.mark.parametrize("metric", [explained_variance, effective_rank])
+def test_too_few_points_is_said_in_the_callers_name(metric):
+    with pytest.warns(SmallSampleWarning, match="n = 5 points in d = 8") as caught:
+        metric(spread_cloud(5, 8))
+    assert caught[0].filename == __file__

@@ -1,0 +1,160 @@
+"""IsoScore, IsoScore* and the score of a covariance against eigenvalues and against the authors' package."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from IsoScore.IsoScore import IsoScore
+from reference_clouds import REFERENCE_CLOUDS, isoscore_by_eigenvalues, spread_cloud
+
+from isoviz.metrics import (
+    SmallSampleWarning,
+    UndefinedWarning,
+    isoscore,
+    isoscore_from_covariance,
+    isoscore_star,
+    participation_ratio,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
+clouds = pytest.mark.parametrize("cloud", REFERENCE_CLOUDS.values(), ids=REFERENCE_CLOUDS.keys())
+
+
+@clouds
+def test_isoscore_is_the_eigenvalue_route(cloud):
+    expected = isoscore_by_eigenvalues(np.cov(cloud.T))
+    assert isoscore(cloud) == pytest.approx(expected, abs=1e-10)
+    assert isoscore(torch.from_numpy(cloud)).item() == pytest.approx(expected, abs=1e-10)
+    assert isoscore_from_covariance(np.cov(cloud.T)) == pytest.approx(expected, abs=1e-10)
+
+
+@clouds
+def test_isoscore_is_the_authors_package(cloud):
+    n, d = cloud.shape
+    if n < d:  # their PCA refuses it, so mirror the cloud until it is tall: the covariance keeps its shape
+        cloud = np.tile(cloud, (-(-d // n), 1))
+    assert isoscore(cloud) == pytest.approx(IsoScore(cloud.T), abs=1e-10)
+
+
+@clouds
+@pytest.mark.parametrize("zeta", [0.0, 0.2, 0.8, 1.0])
+@pytest.mark.parametrize("shrinkage", ["identity", "sample", "rank one"])
+def test_isoscore_star_is_the_eigenvalue_route(cloud, zeta, shrinkage):
+    d = cloud.shape[1]
+    cov = {
+        "identity": np.eye(d),
+        "sample": np.cov(spread_cloud(100, d, 20).T),
+        "rank one": np.ones((d, d)) * 0.3,
+    }[shrinkage]
+    expected = isoscore_by_eigenvalues((1 - zeta) * np.cov(cloud.T) + zeta * cov)
+    assert isoscore_star(cloud, cov, zeta) == pytest.approx(expected, abs=1e-10)
+    tensor = isoscore_star(torch.from_numpy(cloud), torch.from_numpy(cov), zeta)
+    assert tensor.item() == pytest.approx(expected, abs=1e-10)
+
+
+def test_zeta_weighs_the_shrinkage_matrix():
+    line = np.outer(np.linspace(-1, 1, 50), np.ones(8))
+    towards_identity = isoscore_star(line, np.eye(8), 0.9)
+    assert towards_identity > 0.3 > isoscore_star(line, np.eye(8), 0.1)
+    assert isoscore_star(line, np.eye(8), 1.0) == pytest.approx(1.0)
+    assert isoscore_star(line, np.eye(8), 0.0) == isoscore(line)
+
+
+def test_a_shrinkage_matrix_from_the_other_library_is_taken():
+    cloud, cov = spread_cloud(60, 5), np.cov(spread_cloud(60, 5, 1).T)
+    expected = isoscore_star(cloud, cov, 0.3)
+    assert isoscore_star(cloud, torch.from_numpy(cov), 0.3) == pytest.approx(expected, abs=1e-14)
+    assert isoscore_star(torch.from_numpy(cloud), cov, 0.3).item() == pytest.approx(expected, abs=1e-14)
+
+
+def test_ends_of_the_scale():
+    assert isoscore(np.concatenate([np.eye(6), -np.eye(6)])) == pytest.approx(1.0, abs=1e-14)
+    assert isoscore(np.outer(np.arange(9.0), np.arange(1.0, 5.0))) == pytest.approx(0.0, abs=1e-14)
+    assert isoscore(spread_cloud(10, 40)) < 8 / 39  # (n − 2)/(d − 1)
+
+
+def test_participation_ratio_counts_the_directions():
+    cross = np.concatenate([np.eye(7)[:3], -np.eye(7)[:3]])
+    assert participation_ratio(cross) == pytest.approx(3.0)
+    assert participation_ratio(torch.from_numpy(cross)).item() == pytest.approx(3.0)
+    assert participation_ratio(np.arange(5.0)[:, None]) == pytest.approx(1.0)
+
+
+def test_float32_keeps_seven_digits_far_from_the_origin():
+    rng = np.random.default_rng(0)
+    cloud = (rng.normal(size=(4096, 64)) * np.array([50.0] + [1.0] * 63) + 1000.0).astype(np.float32)
+    exact = isoscore(cloud)
+    for score in (isoscore(torch.from_numpy(cloud)), isoscore(torch.from_numpy(cloud)[:, ::2])):
+        assert score.dtype == torch.float32
+    assert isoscore(torch.from_numpy(cloud)).item() == pytest.approx(exact, rel=1e-5)
+    assert exact == pytest.approx(isoscore(cloud.astype(np.float64)), rel=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-120, 1e-60, 1e60, 1e120, 1e300])
+def test_any_unit_of_length(unit):
+    cloud = np.random.default_rng(0).uniform(-1, 1, size=(50, 6))
+    assert isoscore(cloud * unit) == pytest.approx(isoscore(cloud), rel=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1e-10, 1e6])
+def test_any_unit_of_length_in_float32(unit):
+    cloud = torch.randn(300, 16, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    isoscore(cloud).backward()
+    scaled = (cloud.detach() * unit).requires_grad_()
+    score = isoscore(scaled)
+    score.backward()
+    assert score.item() == pytest.approx(isoscore(cloud).item(), rel=1e-5)
+    torch.testing.assert_close(scaled.grad * unit, cloud.grad, rtol=1e-3, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "cov, reason",
+    [
+        (np.diag([1.0, -1.0, 1.0]), "positive semidefinite, got a smallest eigenvalue of -1"),
+        (np.array([[1.0, 0.5, 0], [0, 1, 0], [0, 0, 1]]), "symmetric"),
+        (np.ones((3, 2)), "square"),
+        (np.full((3, 3), np.nan), "finite, got 9 of 9"),
+        (np.eye(4), r"must be \(3, 3\)"),
+    ],
+)
+def test_a_matrix_that_is_no_covariance_is_refused(cov, reason):
+    with pytest.raises(ValueError, match=reason):
+        isoscore_star(spread_cloud(9, 3), cov, 0.2)
+
+
+def test_a_covariance_rounded_to_float32_is_taken():
+    """Rank one of 768: its zero eigenvalues come out slightly negative."""
+    v = np.random.default_rng(0).normal(size=768).astype(np.float32)
+    assert np.linalg.eigvalsh(np.outer(v, v).astype(np.float64))[0] < -1e-9
+    assert isoscore_from_covariance(np.outer(v, v)) == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("zeta", [-0.1, 1.1, float("nan")])
+def test_zeta_outside_its_range_is_refused(zeta):
+    with pytest.raises(ValueError, match=r"zeta must lie in \[0, 1\]"):
+        isoscore_star(spread_cloud(9, 3), np.eye(3), zeta)
+
+
+def test_a_collapsed_batch_has_the_score_of_its_shrinkage_matrix():
+    collapsed = np.full((9, 3), 0.1)
+    assert isoscore_star(collapsed, np.eye(3), 0.5) == pytest.approx(1.0)
+    with pytest.warns(UndefinedWarning, match="all points are equal"):
+        assert np.isnan(isoscore_star(collapsed, np.eye(3), 0.0))
+    with pytest.warns(UndefinedWarning, match="all points are equal"):
+        assert isoscore_star(torch.from_numpy(collapsed), np.eye(3), 0.0).isnan()
+    with pytest.warns(UndefinedWarning, match="the matrix is zero"):
+        assert np.isnan(isoscore_from_covariance(np.zeros((3, 3))))
+
+
+@pytest.mark.parametrize("score", [isoscore, participation_ratio, lambda x: isoscore_star(x, np.eye(8), 0.0)])
+def test_fewer_points_than_dimensions_is_said_in_the_callers_name(score):
+    with pytest.warns(SmallSampleWarning, match="n = 5 points in d = 8") as caught:
+        score(spread_cloud(5, 8))
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score(spread_cloud(8, 8))
+        isoscore_star(spread_cloud(5, 8), np.eye(8), 0.2)

@@ -1,0 +1,106 @@
+"""TwoNN against loops, against both generations of the reference package, and on its traps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from isoviz.metrics import UndefinedWarning, twonn
+
+
+def by_loops(x, discard_fraction=0.1, start=1):
+    ratios = []
+    for i, point in enumerate(x):
+        distances = sorted(np.linalg.norm(point - other) for j, other in enumerate(x) if j != i)
+        ratios.append(distances[1] / distances[0])
+    n = len(ratios)
+    above = below = 0.0
+    for i, mu in enumerate(sorted(ratios)[: int(n * (1 - discard_fraction))]):
+        share = (i + start) / n
+        if share < 1:
+            above += np.log(mu) * -np.log(1 - share)
+            below += np.log(mu) ** 2
+    return above / below
+
+
+@pytest.mark.parametrize("discard_fraction", [0.0, 0.1, 0.4])
+@pytest.mark.parametrize("n, d", [(60, 3), (40, 30)])
+def test_against_loops(n, d, discard_fraction):
+    x = np.random.default_rng(0).normal(size=(n, d))
+    assert twonn(x, discard_fraction) == pytest.approx(by_loops(x, discard_fraction), rel=1e-10)
+    old = twonn(x, discard_fraction, convention="pre-2024")
+    assert old == pytest.approx(by_loops(x, discard_fraction, start=0), rel=1e-10)
+    assert twonn(torch.from_numpy(x), discard_fraction).item() == pytest.approx(twonn(x, discard_fraction))
+
+
+@pytest.mark.parametrize(
+    "seed, n, d, discard_fraction, current, before",
+    # computed with scikit-dimension 0.5.0 (current) and 0.3.4 (before) on these very clouds
+    [
+        (0, 300, 5, 0.1, 4.602505517659335, 4.552325473198591),
+        (0, 300, 5, 0.3, 4.646424528560264, 4.600375661993061),
+        (1, 120, 30, 0.1, 15.542051189615556, 15.122043112053435),
+        (1, 120, 30, 0.3, 15.596131804797984, 15.212502400620336),
+    ],
+)
+def test_against_the_reference_package(seed, n, d, discard_fraction, current, before):
+    x = np.random.default_rng(seed).normal(size=(n, d))
+    assert twonn(x, discard_fraction) == pytest.approx(current, rel=1e-10)
+    assert twonn(x, discard_fraction, convention="pre-2024") == pytest.approx(before, rel=1e-10)
+
+
+def test_duplicates_count_once():
+    x = np.random.default_rng(0).normal(size=(80, 20))
+    once = twonn(x)
+    assert twonn(np.concatenate([x, x[:50], x[:50]])) == pytest.approx(once, rel=1e-12)
+    with_zero = np.concatenate([x, [[0.0] * 20], [[-0.0] * 20]])
+    assert twonn(with_zero) == pytest.approx(twonn(with_zero[:-1]), rel=1e-12)
+
+
+def test_twins_within_rounding_count_once():
+    """A distance of 1e-15 to a twin would give a ratio of 1e15 and an estimate near 0."""
+    x = np.random.default_rng(0).normal(size=(80, 20))
+    twins = np.concatenate([x, x[:40] * (1 + 4e-16), x[:40] * (1 - 4e-16)])
+    assert len(np.unique(twins, axis=0)) > 100
+    assert twonn(twins) == pytest.approx(twonn(x), rel=1e-6)
+
+
+def test_the_mean_does_not_blur_the_distances():
+    x = np.random.default_rng(0).normal(size=(100, 20))
+    assert twonn(x + 1e6) == pytest.approx(twonn(x), rel=1e-6)
+
+
+def test_blocks_do_not_show(monkeypatch):
+    x = np.random.default_rng(0).normal(size=(101, 6))
+    whole = twonn(x)
+    monkeypatch.setattr("isoviz.metrics.neighbours._BLOCK", 1000)
+    assert twonn(x) == pytest.approx(whole, rel=1e-12)
+
+
+def test_it_finds_the_dimension_of_a_curved_surface():
+    rng = np.random.default_rng(0)
+    sphere = rng.normal(size=(1000, 3))
+    sphere /= np.linalg.norm(sphere, axis=1, keepdims=True)
+    assert twonn(sphere @ rng.normal(size=(3, 50))) == pytest.approx(2.0, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    "x, reason",
+    [
+        (np.ones((50, 4)), "at least 3 distinct points, got 1"),
+        (np.tile(np.eye(4)[:2], (9, 1)), "at least 3 distinct points, got 2"),
+        (np.eye(10), "no point's second neighbour is farther"),
+        (np.zeros((0, 4)), "at least 3 distinct points, got 0"),
+    ],
+)
+def test_where_it_is_undefined(x, reason):
+    with pytest.warns(UndefinedWarning, match=reason):
+        assert np.isnan(twonn(x))
+
+
+def test_bad_options_are_refused():
+    with pytest.raises(ValueError, match=r"discard_fraction must lie in \[0, 1\), got 1"):
+        twonn(np.eye(5), discard_fraction=1)
+    with pytest.raises(ValueError, match="convention must be"):
+        twonn(np.eye(5), convention="old")
