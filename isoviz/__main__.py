@@ -50,7 +50,9 @@ def build_parser() -> argparse.ArgumentParser:
     _add_training(train)
     sweep = verbs.add_parser("sweep", help="fine-tune over a grid of parameters and seeds")
     _add_training(sweep)
-    sweep.add_argument("--grid", action="append", metavar="NAME=V1,V2,...", required=True, help="values of one method parameter")
+    sweep.add_argument(
+        "--grid", action="append", metavar="NAME=V1,V2,...", required=True, help="values of one method parameter"
+    )
     _add_measure(verbs.add_parser("measure", help="every measure of an array file, or of a model on a task"))
     _add_runs(verbs.add_parser("runs", help="list, show, stop, resume, delete or export runs"))
     app = verbs.add_parser("app", help="open the dashboard")
@@ -72,7 +74,13 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     for name, option in OPTIONS.items():
         kind = _TYPES.get(name, str)
         default = "by model" if name == "learning_rate" else fields[name].default
-        parser.add_argument(option, dest=name, type=kind, metavar=kind.__name__.upper(), help=f"{fields[name].description} (default: {default})")
+        parser.add_argument(
+            option,
+            dest=name,
+            type=kind,
+            metavar=kind.__name__.upper(),
+            help=f"{fields[name].description} (default: {default})",
+        )
     _add_store(parser)
 
 
@@ -92,7 +100,13 @@ def _add_measure(parser: argparse.ArgumentParser) -> None:
 
 def _add_runs(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    for name, text in (("list", "all runs"), ("show", "one run"), ("stop", "ask a run to stop"), ("resume", "go on here"), ("delete", "remove a run and its files")):
+    for name, text in (
+        ("list", "all runs"),
+        ("show", "one run"),
+        ("stop", "ask a run to stop"),
+        ("resume", "go on here"),
+        ("delete", "remove a run and its files"),
+    ):
         action = actions.add_parser(name, help=text)
         if name != "list":
             action.add_argument("id", metavar="ID")
@@ -103,7 +117,9 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_store(parser: argparse.ArgumentParser, json: bool = True) -> None:
-    parser.add_argument("--store", metavar="URL_OR_DIR", help="where runs are kept (default: $ISOVIZ_HOME, else the user's data folder)")
+    parser.add_argument(
+        "--store", metavar="URL_OR_DIR", help="where runs are kept (default: $ISOVIZ_HOME, else the user's data folder)"
+    )
     if json:
         parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 

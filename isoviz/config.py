@@ -31,11 +31,21 @@ class RunConfig(BaseModel):
     seed: int = Field(0, ge=0, le=2**31 - 1, title="Seed", description="Fixes data order, new weights and dropout.")
     epochs: int = Field(3, ge=1, le=1000, title="Epochs", description="Passes over the training rows.")
     learning_rate: float = Field(
-        5e-5, gt=0, le=1, title="Learning rate", description="Peak of the schedule. About 5e-5 for a real encoder, 6e-4 for demo/tiny-bert."
+        5e-5,
+        gt=0,
+        le=1,
+        title="Learning rate",
+        description="Peak of the schedule. About 5e-5 for a real encoder, 6e-4 for demo/tiny-bert.",
     )
-    batch_size: int = Field(32, ge=1, le=4096, title="Batch size", description="Rows per optimiser step and accumulation part.")
-    max_train: int | None = Field(None, ge=2, title="Training rows", description="Use at most this many: a random choice, the same for every run.")
-    max_eval: int | None = Field(None, ge=2, title="Validation rows", description="Use at most this many (the first ones).")
+    batch_size: int = Field(
+        32, ge=1, le=4096, title="Batch size", description="Rows per optimiser step and accumulation part."
+    )
+    max_train: int | None = Field(
+        None, ge=2, title="Training rows", description="Use at most this many: a random choice, the same for every run."
+    )
+    max_eval: int | None = Field(
+        None, ge=2, title="Validation rows", description="Use at most this many (the first ones)."
+    )
     precision: Literal["auto", "no", "bf16", "fp16"] = Field(
         "auto", title="Precision", description="auto: bf16 on GPUs that have it, else float32 ('no')."
     )
@@ -52,13 +62,21 @@ class RunConfig(BaseModel):
         title="Early stopping",
         description="METRIC:PATIENCE, in epochs without a higher value.",
     )
-    select: Literal["last", "best"] = Field("last", title="Reported epoch", description="The last one, or the best by the primary metric.")
+    select: Literal["last", "best"] = Field(
+        "last", title="Reported epoch", description="The last one, or the best by the primary metric."
+    )
     num_beams: int = Field(1, ge=1, le=64, title="Beams", description="For generation tasks only.")
     batching: Literal["bucketed", "shuffled"] = Field(
-        "bucketed", title="Batching", description="bucketed: rows of like length together (less padding); shuffled: as in the papers."
+        "bucketed",
+        title="Batching",
+        description="bucketed: rows of like length together (less padding); shuffled: as in the papers.",
     )
-    probe_size: int = Field(2000, ge=4, le=50_000, title="Probe rows", description="Validation rows on which isotropy is measured.")
-    threads: int = Field(0, ge=0, le=1024, title="CPU threads", description="0: all cores of the slot, resolved at creation.")
+    probe_size: int = Field(
+        2000, ge=4, le=50_000, title="Probe rows", description="Validation rows on which isotropy is measured."
+    )
+    threads: int = Field(
+        0, ge=0, le=1024, title="CPU threads", description="0: all cores of the slot, resolved at creation."
+    )
 
     @field_validator("learning_rate", "warmup_ratio", "weight_decay")
     @classmethod

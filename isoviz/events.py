@@ -171,7 +171,18 @@ class Lost(_Event):
 
 
 Event = (
-    Entered | Started | Resumed | Stepped | Evaluated | Measured | Checkpointed | Finished | Stopped | Failed | Diverged | Lost
+    Entered
+    | Started
+    | Resumed
+    | Stepped
+    | Evaluated
+    | Measured
+    | Checkpointed
+    | Finished
+    | Stopped
+    | Failed
+    | Diverged
+    | Lost
 )
 
 _ADAPTER: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])

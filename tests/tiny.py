@@ -23,7 +23,9 @@ def write_cola(folder: Path, train: int = 64, validation: int = 32) -> Path:
                 words[int(generator.integers(len(words)))] = "w0"
             sentences.append(" ".join(words))
             labels.append(row % 2)
-        pd.DataFrame({"sentence": sentences, "label": labels, "idx": range(rows)}).to_parquet(folder / f"{split}.parquet")
+        pd.DataFrame({"sentence": sentences, "label": labels, "idx": range(rows)}).to_parquet(
+            folder / f"{split}.parquet"
+        )
     return folder
 
 

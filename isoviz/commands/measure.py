@@ -58,7 +58,10 @@ def _from_file(name: str) -> tuple[np.ndarray, dict[str, Any]]:
     except (ValueError, OSError) as error:
         raise InputError(f"embeddings: '{name}' is not a numpy .npy array: {error}", field="embeddings") from None
     if not isinstance(points, np.ndarray):
-        raise InputError(f"embeddings: '{name}' holds several arrays; give a .npy file with one (points, dimensions)", field="embeddings")
+        raise InputError(
+            f"embeddings: '{name}' holds several arrays; give a .npy file with one (points, dimensions)",
+            field="embeddings",
+        )
     return points, {"name": path.name}
 
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz.commands.output import print_json
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
+from isoviz.events import Event
 from isoviz.runs import planning
 
 if TYPE_CHECKING:
@@ -27,7 +32,13 @@ def run(options: argparse.Namespace) -> int:
     store = Store(options.store)
     owner = f"command line, process {os.getpid()}"
     ids = store.create(configs, group=_group(configs), claim=owner)
-    rows = [carry_out(store, run_id, owner, quiet=options.json) for run_id in ids]
+    rows = []
+    for run_id in ids:
+        rows.append(carry_out(store, run_id, owner, quiet=options.json))
+        if rows[-1].status == "stopped":  # Ctrl-C, or `runs stop`, ends the whole command
+            for waiting in ids[len(rows) :]:
+                store.request_stop(waiting)
+            break
     if options.json:
         print_json({"runs": [as_json(row) for row in rows]})
     return 0 if all(row.status == "finished" for row in rows) else 1
@@ -39,23 +50,38 @@ def plan(options: argparse.Namespace) -> list[RunConfig]:
     for text in options.set:
         name, values = planning.parse_grid(text)
         if len(values) > 1:
-            raise InputError(f"--set takes one value (got '{text}'); use `sweep --grid {text}` for several", field="set")
+            raise InputError(
+                f"--set takes one value (got '{text}'); use `sweep --grid {text}` for several", field="set"
+            )
         params[name] = values[0]
     for text in getattr(options, "grid", None) or []:
         name, values = planning.parse_grid(text)
         params[name] = values
     common = {name: getattr(options, name) for name in planning.OPTIONS if getattr(options, name, None) is not None}
-    return planning.expand([options.model], [options.task], [(options.method, params)], options.seeds, data=options.data, **common)
+    return planning.expand(
+        [options.model], [options.task], [(options.method, params)], options.seeds, data=options.data, **common
+    )
 
 
 def carry_out(store: Store, run_id: str, owner: str, quiet: bool) -> RunRow:
-    """Claim a reserved run and execute it here, with a progress line on stderr unless `quiet`."""
-    from isoviz.runs.worker import execute
-    from isoviz.training import devices
+    """Claim a reserved run and execute it here, with a progress line on stderr unless `quiet`.
+
+    The first Ctrl-C asks the run to stop, which leaves a checkpoint; the second ends it at once.
+    """
+    from isoviz.runs.execution import execute
+    from isoviz.training import devices, train
 
     store.claim(owner, devices.describe().slots[0].name, id=run_id)
-    with ProgressLine(store.get(run_id), quiet) as line:
-        execute(store, run_id, listen=line.show)
+    with ProgressLine(store.get(run_id), quiet) as line, _gentle_interrupt() as interrupted:
+
+        def observed(config: RunConfig, emit: Any, should_stop: Any, run_dir: Path, resume: bool = False) -> None:
+            def tell(event: Event) -> None:
+                line.show(event)
+                emit(event)
+
+            train(config, tell, lambda: bool(interrupted) or should_stop(), run_dir, resume)
+
+        execute(store, run_id, train=observed)
     row = store.get(run_id)
     if not quiet:
         print(describe(row))
@@ -64,13 +90,33 @@ def carry_out(store: Store, run_id: str, owner: str, quiet: bool) -> RunRow:
     return row
 
 
+@contextmanager
+def _gentle_interrupt() -> Iterator[list[int]]:
+    """A list that is non-empty once Ctrl-C was pressed; pressing it again interrupts as usual."""
+    pressed: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: object) -> None:
+        pressed.append(number)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        print("stopping after this step; press Ctrl-C again to end at once", file=sys.stderr)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 class ProgressLine:
     """One tqdm bar per run, fed by its events."""
 
     def __init__(self, row: RunRow, quiet: bool) -> None:
         from tqdm import tqdm
 
-        self.bar = tqdm(total=None, desc=f"{row.config.method} seed {row.config.seed}", unit="step", disable=quiet, file=sys.stderr)
+        self.bar = tqdm(
+            total=None, desc=f"{row.config.method} seed {row.config.seed}", unit="step", disable=quiet, file=sys.stderr
+        )
 
     def __enter__(self) -> ProgressLine:
         return self
@@ -78,7 +124,7 @@ class ProgressLine:
     def __exit__(self, *details: object) -> None:
         self.bar.close()
 
-    def show(self, event: Any) -> None:
+    def show(self, event: Event) -> None:
         """Move the bar."""
         if event.kind == "started":
             self.bar.total = event.total_steps
@@ -87,7 +133,9 @@ class ProgressLine:
             self.bar.update(event.step - self.bar.n)
             self.bar.set_postfix(loss=f"{event.losses['total']:.3f}", refresh=False)
         elif event.kind == "evaluated" and event.metrics.get(event.primary) is not None:
-            self.bar.write(f"  epoch {event.epoch}: {event.primary} {event.metrics[event.primary]:.3f}", file=sys.stderr)
+            self.bar.write(
+                f"  epoch {event.epoch}: {event.primary} {event.metrics[event.primary]:.3f}", file=sys.stderr
+            )
 
 
 def as_json(row: RunRow) -> dict[str, Any]:
@@ -111,7 +159,9 @@ def describe(row: RunRow) -> str:
     params = " ".join(f"{name}={value}" for name, value in config.params.items())
     head = f"{row.id}  {row.status:<8}  {config.model}  {config.task}  {config.method} {params}  seed {config.seed}"
     if row.status == "finished" and row.result:
-        metrics = "  ".join(f"{name} {_number(value)}" for name, value in row.result["metrics"].items() if name not in ("loss", "epoch"))
+        metrics = "  ".join(
+            f"{name} {_number(value)}" for name, value in row.result["metrics"].items() if name not in ("loss", "epoch")
+        )
         isotropy = row.result["isotropy"]
         return (
             f"{head}\n    {metrics}  IsoScore {_number(isotropy['isoscore'])}  IsoScore* {_number(isotropy['isoscore_star'])}"

@@ -1,14 +1,4 @@
-r"""CosReg: cosine regularisation (papers 001 and 003, after Gao et al. 2019).
-
-.. code-block:: bibtex
-
-    @inproceedings{gao2019representation,
-      title={Representation Degeneration Problem in Training Natural Language Generation Models},
-      author={Gao, Jun and He, Di and Tan, Xu and Qin, Tao and Wang, Liwei and Liu, Tie-Yan},
-      booktitle={International Conference on Learning Representations},
-      year={2019}
-    }
-"""
+"""CosReg: cosine regularisation (papers 001 and 003, after Gao et al. 2019)."""
 
 from __future__ import annotations
 
@@ -18,6 +8,15 @@ from isoviz.methods.protocol import Method, Paper, Params, Representations, para
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+BIBTEX = """\
+@inproceedings{gao2019representation,
+  title={Representation Degeneration Problem in Training Natural Language Generation Models},
+  author={Gao, Jun and He, Di and Tan, Xu and Qin, Tao and Wang, Liwei and Liu, Tie-Yan},
+  booktitle={International Conference on Learning Representations},
+  year={2019}
+}
+"""
 
 
 class CosRegParams(Params):
@@ -53,7 +52,7 @@ class CosReg(Method):
         short="Gao et al. 2019",
         title="Representation Degeneration Problem in Training Natural Language Generation Models",
         year=2019,
-        bibtex=__doc__ or "",
+        bibtex=BIBTEX,
     )
     Params = CosRegParams
     params: CosRegParams

@@ -1,14 +1,4 @@
-r"""IsoBN: isotropic batch normalisation of the vector that feeds the classifier (paper 002).
-
-.. code-block:: bibtex
-
-    @article{zhou2020isobn,
-      title={IsoBN: Fine-Tuning BERT with Isotropic Batch Normalization},
-      author={Zhou, Wenxuan and Lin, Bill Yuchen and Ren, Xiang},
-      journal={arXiv preprint arXiv:2005.02178},
-      year={2020}
-    }
-"""
+"""IsoBN: isotropic batch normalisation of the vector that feeds the classifier (paper 002)."""
 
 from __future__ import annotations
 
@@ -20,6 +10,15 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from isoviz.models.adapter import HeadedModel
+
+BIBTEX = """\
+@article{zhou2020isobn,
+  title={IsoBN: Fine-Tuning BERT with Isotropic Batch Normalization},
+  author={Zhou, Wenxuan and Lin, Bill Yuchen and Ren, Xiang},
+  journal={arXiv preprint arXiv:2005.02178},
+  year={2020}
+}
+"""
 
 
 class IsoBNParams(Params):
@@ -103,7 +102,7 @@ class IsoBN(Method):
         short="Zhou et al. 2020",
         title="IsoBN: Fine-Tuning BERT with Isotropic Batch Normalization",
         year=2020,
-        bibtex=__doc__ or "",
+        bibtex=BIBTEX,
     )
     Params = IsoBNParams
     params: IsoBNParams

@@ -1,14 +1,4 @@
-r"""I-STAR: IsoScore-based stable anisotropic regularisation (paper 001).
-
-.. code-block:: bibtex
-
-    @inproceedings{rudman2024istar,
-      title={Stable Anisotropic Regularization},
-      author={Rudman, William and Eickhoff, Carsten},
-      booktitle={International Conference on Learning Representations},
-      year={2024}
-    }
-"""
+"""I-STAR: IsoScore-based stable anisotropic regularisation (paper 001)."""
 
 from __future__ import annotations
 
@@ -20,6 +10,15 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from isoviz.models.adapter import HeadedModel
+
+BIBTEX = """\
+@inproceedings{rudman2024istar,
+  title={Stable Anisotropic Regularization},
+  author={Rudman, William and Eickhoff, Carsten},
+  booktitle={International Conference on Learning Representations},
+  year={2024}
+}
+"""
 
 
 class IStarParams(Params):
@@ -86,7 +85,7 @@ class IStar(Method):
     title = "I-STAR"
     summary = "Rewards or punishes the isotropy of all layers' token vectors while the model learns its task."
     equation = r"L = L_{\mathrm{task}} + \lambda\,\bigl(1 - \mathrm{IsoScore}^\star(\tilde X, \zeta, \Sigma_S)\bigr)"
-    paper = Paper(short="Rudman & Eickhoff 2024", title="Stable Anisotropic Regularization", year=2024, bibtex=__doc__ or "")
+    paper = Paper(short="Rudman & Eickhoff 2024", title="Stable Anisotropic Regularization", year=2024, bibtex=BIBTEX)
     Params = IStarParams
     params: IStarParams
     direction = "sign of λ"
@@ -103,7 +102,8 @@ class IStar(Method):
 
         if self.params.layer > model.num_layers:
             raise InputError(
-                f"layer: the model has {model.num_layers} layers (got {self.params.layer}; 0 means all)", field="params.layer"
+                f"layer: the model has {model.num_layers} layers (got {self.params.layer}; 0 means all)",
+                field="params.layer",
             )
         state = torch.nn.Module()
         state.register_buffer("shrinkage", torch.zeros(model.width, model.width))

@@ -124,7 +124,9 @@ def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
     try:
         return AutoTokenizer.from_pretrained(source.location)
     except (OSError, ValueError) as error:
-        raise ModelError(f"model: the tokenizer of '{source.name}' cannot be loaded: {_first_line(error)}", field="model") from error
+        raise ModelError(
+            f"model: the tokenizer of '{source.name}' cannot be loaded: {_first_line(error)}", field="model"
+        ) from error
 
 
 def load_network(source: ModelSource, num_labels: int, seed: int) -> PreTrainedModel:

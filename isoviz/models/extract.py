@@ -52,7 +52,9 @@ def embed(
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
         columns = [[column[i] for i in rows] for column in texts]
-        batch = tokenizer(*columns, truncation=True, max_length=max_length, padding=True, return_tensors="pt").to(device)
+        batch = tokenizer(*columns, truncation=True, max_length=max_length, padding=True, return_tensors="pt").to(
+            device
+        )
         with torch.inference_mode():
             if pooling == "head":
                 pooled: torch.Tensor = model(**batch).reps.pooled

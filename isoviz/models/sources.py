@@ -71,11 +71,17 @@ def check_directory(folder: Path) -> None:
         raise ModelError(f"model: {config_file} is not valid JSON", field="model") from None
     if family not in CLASSIFIERS:
         raise ModelError(
-            f"model: '{folder}' is of the family '{family}' (supported: {', '.join(sorted(CLASSIFIERS))})", field="model"
+            f"model: '{folder}' is of the family '{family}' (supported: {', '.join(sorted(CLASSIFIERS))})",
+            field="model",
         )
     if not any(folder.glob("model*.safetensors")):
-        raise ModelError(f"model: '{folder}' has no model.safetensors (pickled weights are not read; save it as safetensors)", field="model")
-    if not any((folder / name).is_file() for name in ("tokenizer.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model")):
+        raise ModelError(
+            f"model: '{folder}' has no model.safetensors (pickled weights are not read; save it as safetensors)",
+            field="model",
+        )
+    if not any(
+        (folder / name).is_file() for name in ("tokenizer.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model")
+    ):
         raise ModelError(f"model: '{folder}' has no tokenizer (no tokenizer.json or vocabulary)", field="model")
 
 
@@ -101,7 +107,9 @@ def hub_reachable() -> bool:
         return False
     address = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
     try:
-        with socket.create_connection((address.hostname or "", address.port or (443 if address.scheme == "https" else 80)), 2):
+        with socket.create_connection(
+            (address.hostname or "", address.port or (443 if address.scheme == "https" else 80)), 2
+        ):
             return True
     except OSError:
         return False
@@ -109,7 +117,13 @@ def hub_reachable() -> bool:
 
 def _from_hub(model: str) -> ModelSource:
     from huggingface_hub import hf_hub_download, try_to_load_from_cache
-    from huggingface_hub.errors import EntryNotFoundError, GatedRepoError, HfHubHTTPError, HFValidationError, RepositoryNotFoundError
+    from huggingface_hub.errors import (
+        EntryNotFoundError,
+        GatedRepoError,
+        HfHubHTTPError,
+        HFValidationError,
+        RepositoryNotFoundError,
+    )
 
     try:
         cached = try_to_load_from_cache(model, "config.json")
@@ -128,14 +142,20 @@ def _from_hub(model: str) -> ModelSource:
     try:
         config_file = hf_hub_download(model, "config.json", etag_timeout=10)
     except GatedRepoError:
-        raise ModelError(f"model: '{model}' is gated; accept its terms on the hub and log in with `hf auth login`", field="model") from None
+        raise ModelError(
+            f"model: '{model}' is gated; accept its terms on the hub and log in with `hf auth login`", field="model"
+        ) from None
     except RepositoryNotFoundError:
         raise ModelError(f"model: the hub has no model '{model}' (or it is private)", field="model") from None
     except EntryNotFoundError:
         raise ModelError(f"model: '{model}' on the hub has no config.json", field="model") from None
     except (HfHubHTTPError, OSError) as error:
-        raise ModelError(f"model: the hub did not give '{model}': {str(error).splitlines()[0]}", field="model") from None
+        raise ModelError(
+            f"model: the hub did not give '{model}': {str(error).splitlines()[0]}", field="model"
+        ) from None
     family = json.loads(Path(config_file).read_text(encoding="utf-8")).get("model_type")
     if family not in CLASSIFIERS:
-        raise ModelError(f"model: '{model}' is of the family '{family}' (supported: {', '.join(sorted(CLASSIFIERS))})", field="model")
+        raise ModelError(
+            f"model: '{model}' is of the family '{family}' (supported: {', '.join(sorted(CLASSIFIERS))})", field="model"
+        )
     return ModelSource(model, "hub", model, "unfetched")

@@ -176,7 +176,8 @@ def _check_task(slug: str, folder: str | None, early_stopping: str | None) -> No
         metric = early_stopping.rsplit(":", 1)[0]
         if metric not in task.metrics:
             raise InputError(
-                f"early_stopping: '{slug}' has no metric '{metric}' (allowed: {', '.join(task.metrics)})", field="early_stopping"
+                f"early_stopping: '{slug}' has no metric '{metric}' (allowed: {', '.join(task.metrics)})",
+                field="early_stopping",
             )
 
 
@@ -186,7 +187,10 @@ def _grid(slug: str, choices: Mapping[str, Any]) -> list[dict[str, ParamValue]]:
         if not values:
             raise InputError(f"params.{name}: give at least one value", field=f"params.{name}")
     names = [name for name, _ in axes]
-    points = [methods.check_params(slug, dict(zip(names, point, strict=True))) for point in itertools.product(*(v for _, v in axes))]
+    points = [
+        methods.check_params(slug, dict(zip(names, point, strict=True)))
+        for point in itertools.product(*(v for _, v in axes))
+    ]
     distinct: list[dict[str, ParamValue]] = []
     for params in points:
         if params not in distinct:
@@ -208,7 +212,8 @@ def _lines(group: Sequence[RunConfig]) -> list[str]:
         fixed = {name: values[0] for name, values in varying.items() if len(values) == 1 and values[0] != default[name]}
         return [_line(group[0], fixed, grids, seeds)]
     return [
-        _line(config, {n: v for n, v in config.params.items() if v != default[n]}, {}, [config.seed]) for config in group
+        _line(config, {n: v for n, v in config.params.items() if v != default[n]}, {}, [config.seed])
+        for config in group
     ]
 
 
@@ -227,7 +232,9 @@ def _line(
     words += ["--seeds", *(str(seed) for seed in seeds)]
     for name, option in OPTIONS.items():
         value = getattr(config, name)
-        default = default_learning_rate(config.model) if name == "learning_rate" else RunConfig.model_fields[name].default
+        default = (
+            default_learning_rate(config.model) if name == "learning_rate" else RunConfig.model_fields[name].default
+        )
         if value is not None and value != default:
             words += [option, str(value)]
     return shlex.join(words)

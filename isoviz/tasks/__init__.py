@@ -100,7 +100,10 @@ def _from_hub(task: Task) -> dict[str, pd.DataFrame]:
 
     try:
         loaded = datasets.load_dataset(name, configuration)
-    except (OSError, ValueError) as error:  # ConnectionError and datasets' offline errors are OSErrors, a missing cache a ValueError
+    except (
+        OSError,
+        ValueError,
+    ) as error:  # ConnectionError and datasets' offline errors are OSErrors, a missing cache a ValueError
         reason = str(error).strip().splitlines()[0]
         raise DataError(
             f"data: '{task.slug}' is not on this machine and the hub cannot be reached ({reason}); "

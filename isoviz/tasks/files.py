@@ -26,14 +26,18 @@ def find(folder: str | Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for split in SPLITS:
         matches = sorted(
-            path for path in root.iterdir() if path.suffix in SUFFIXES and path.name.split(".")[0].split("-")[0] == split
+            path
+            for path in root.iterdir()
+            if path.suffix in SUFFIXES and path.name.split(".")[0].split("-")[0] == split
         )
         if not matches:
             names = ", ".join(split + suffix for suffix in SUFFIXES)
             raise DataError(f"data: no {split} split in '{folder}' (looked for {names})", field="data")
         if len(matches) > 1:
             names = ", ".join(path.name for path in matches)
-            raise DataError(f"data: several files for the {split} split in '{folder}' ({names}); keep one", field="data")
+            raise DataError(
+                f"data: several files for the {split} split in '{folder}' ({names}); keep one", field="data"
+            )
         found[split] = matches[0]
     return found
 
@@ -47,7 +51,8 @@ def read(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     size = path.stat().st_size / 1e6
     if path.suffix != ".parquet" and size > MAX_TEXT_MB:
         raise DataError(
-            f"data: {path.name} has {size:.0f} MB; csv and jsonl are read up to {MAX_TEXT_MB} MB, save it as parquet", field="data"
+            f"data: {path.name} has {size:.0f} MB; csv and jsonl are read up to {MAX_TEXT_MB} MB, save it as parquet",
+            field="data",
         )
     if size == 0:
         raise DataError(f"data: {path.name} is empty", field="data")

@@ -36,7 +36,11 @@ class Encoded(Dataset[dict[str, object]]):
         return len(self.labels)
 
     def __getitem__(self, row: int) -> dict[str, object]:
-        return {**{name: values[row] for name, values in self.inputs.items()}, "labels": int(self.labels[row]), "row": row}
+        return {
+            **{name: values[row] for name, values in self.inputs.items()},
+            "labels": int(self.labels[row]),
+            "row": row,
+        }
 
 
 def encode(frame: pd.DataFrame, columns: Sequence[str], tokenizer: PreTrainedTokenizerBase, max_length: int) -> Encoded:

@@ -46,7 +46,12 @@ def newest(run_dir: Path) -> Path | None:
 
 
 def save(
-    run_dir: Path, progress: Progress, model: nn.Module, optimizer: torch.optim.Optimizer, scheduler: Any, accelerator: Accelerator
+    run_dir: Path,
+    progress: Progress,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    scheduler: Any,
+    accelerator: Accelerator,
 ) -> Path:
     """Write a checkpoint under a temporary name, rename it, then drop older ones. Returns its folder."""
     root = run_dir / "checkpoints"

@@ -18,7 +18,18 @@ from torch.utils.data import DataLoader
 from isoviz import methods, metrics, tasks
 from isoviz.config import RunConfig
 from isoviz.errors import DivergedError
-from isoviz.events import Checkpointed, Entered, Evaluated, Event, Finished, Measured, Resumed, Started, Stepped, Stopped
+from isoviz.events import (
+    Checkpointed,
+    Entered,
+    Evaluated,
+    Event,
+    Finished,
+    Measured,
+    Resumed,
+    Started,
+    Stepped,
+    Stopped,
+)
 from isoviz.methods.protocol import Representations, Sample
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
@@ -96,7 +107,9 @@ class _Run:
         data = tasks.load(self.task, config.data)
         self.check()
         tokenizer = load_tokenizer(source)
-        AcceleratorState._reset_state(reset_partial_state=True)  # an earlier run of this process may have used another precision
+        AcceleratorState._reset_state(
+            reset_partial_state=True
+        )  # an earlier run of this process may have used another precision
         self.accelerator = Accelerator(
             mixed_precision="no" if config.precision == "auto" else config.precision,
             gradient_accumulation_steps=config.grad_accum,
@@ -114,15 +127,21 @@ class _Run:
         self.train_set = encode(train_rows, self.task.columns, tokenizer, config.max_length)
         self.eval_set = encode(eval_rows, self.task.columns, tokenizer, config.max_length)
         self.eval_batches = fixed_batches(self.eval_set, self.collator, max(config.batch_size, 64))
-        self.batches = EpochBatches(self.train_set.lengths, config.batch_size, config.seed, config.batching == "bucketed")
-        loader = DataLoader(self.train_set, batch_sampler=self.batches, collate_fn=self.collator, generator=torch.Generator())
+        self.batches = EpochBatches(
+            self.train_set.lengths, config.batch_size, config.seed, config.batching == "bucketed"
+        )
+        loader = DataLoader(
+            self.train_set, batch_sampler=self.batches, collate_fn=self.collator, generator=torch.Generator()
+        )
         self.steps_per_epoch = math.ceil(len(self.batches) / config.grad_accum)
         self.total_steps = self.steps_per_epoch * config.epochs
         self.report_every = max(1, min(self.total_steps // MAX_STEP_EVENTS, 20))
 
         optimizer = make_optimizer(model, config)
         scheduler = make_scheduler(optimizer, config, self.total_steps)
-        self.model, self.optimizer, self.loader, self.scheduler = self.accelerator.prepare(model, optimizer, loader, scheduler)
+        self.model, self.optimizer, self.loader, self.scheduler = self.accelerator.prepare(
+            model, optimizer, loader, scheduler
+        )
         self.plain: HeadedModel = self.accelerator.unwrap_model(self.model)
         torch.manual_seed(config.seed)  # dropout's generator; data order and new weights have their own
         self.ready = True
@@ -187,7 +206,9 @@ class _Run:
                     self.scheduler.step()
                 self.optimizer.zero_grad()
             names = list(outputs.terms)
-            values = torch.stack([outputs.terms[name].detach().float() for name in names] + [outputs.loss.detach().float()]).tolist()
+            values = torch.stack(
+                [outputs.terms[name].detach().float() for name in names] + [outputs.loss.detach().float()]
+            ).tolist()
             self._check_finite(names, values)
             for name, value in zip([*names, "total"], values, strict=True):
                 sums[name] = sums.get(name, 0.0) + value
@@ -240,7 +261,11 @@ class _Run:
         self.plain.eval()
         for batch in self._sample_batches(np.arange(len(self.train_set))):
             self.check()
-            batch = {name: value.to(self.accelerator.device) for name, value in batch.items() if name not in ("row", "labels")}
+            batch = {
+                name: value.to(self.accelerator.device)
+                for name, value in batch.items()
+                if name not in ("row", "labels")
+            }
             with torch.no_grad(), self.accelerator.autocast():
                 yield self.plain(**batch).reps
 
@@ -282,7 +307,9 @@ class _Run:
             arrays=arrays,
         )
         self.emit(measured)
-        progress.history.append({"evaluated": evaluated.model_dump(mode="json"), "measured": measured.model_dump(mode="json")})
+        progress.history.append(
+            {"evaluated": evaluated.model_dump(mode="json"), "measured": measured.model_dump(mode="json")}
+        )
         progress.measured = progress.epoch
 
     def done(self) -> bool:
@@ -308,9 +335,16 @@ class _Run:
         checkpoints.drop_training_state(self.run_dir)
         self.emit(
             Finished(
-                metrics={**chosen["evaluated"]["metrics"], "loss": chosen["evaluated"]["loss"], "epoch": chosen["measured"]["epoch"]},
+                metrics={
+                    **chosen["evaluated"]["metrics"],
+                    "loss": chosen["evaluated"]["loss"],
+                    "epoch": chosen["measured"]["epoch"],
+                },
                 isotropy={
-                    **{name: head[name] for name in ("isoscore", "isoscore_unbiased", "mean_cosine", "twonn", "ev", "n", "d")},
+                    **{
+                        name: head[name]
+                        for name in ("isoscore", "isoscore_unbiased", "mean_cosine", "twonn", "ev", "n", "d")
+                    },
                     "cloud": "head",
                     "split": "validation",
                     "isoscore_star": measured["isoscore_star"],
@@ -318,7 +352,9 @@ class _Run:
                     "i2": measured["i2"],
                     "weight_norm": measured["weight_norm"],
                     "by_layer": measured["by_layer"],
-                    "pooled": {name: measured["clouds"]["pooled"][name] for name in ("isoscore", "isoscore_unbiased", "ev")},
+                    "pooled": {
+                        name: measured["clouds"]["pooled"][name] for name in ("isoscore", "isoscore_unbiased", "ev")
+                    },
                 },
                 timing={
                     "train_seconds": seconds,
@@ -345,7 +381,9 @@ class _Run:
         folder = checkpoints.save(
             self.run_dir, self.progress, self.plain, self.optimizer, self.scheduler, self.accelerator
         )
-        self.emit(Checkpointed(step=self.progress.step, epoch=self.progress.epoch, path=str(folder.relative_to(self.run_dir))))
+        self.emit(
+            Checkpointed(step=self.progress.step, epoch=self.progress.epoch, path=str(folder.relative_to(self.run_dir)))
+        )
 
 
 def _subset(frame: Any, limit: int | None) -> Any:

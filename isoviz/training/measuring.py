@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,14 +114,18 @@ def run_pass(
     )
 
 
-def shrinkage(model: HeadedModel, batches: Iterable[dict[str, Tensor]], accelerator: Accelerator, check: Check) -> Tensor:
+def shrinkage(
+    model: HeadedModel, batches: Iterable[dict[str, Tensor]], accelerator: Accelerator, check: Check
+) -> Tensor:
     """(d, d) Σ_S of the reported IsoScore*: token vectors of training rows, all layers, evaluation mode, in float64."""
     model.eval()
     tokens = TokenClouds(model.num_layers, model.width)
     with torch.inference_mode():
         for batch in batches:
             check()
-            batch = {name: value.to(accelerator.device) for name, value in batch.items() if name not in ("row", "labels")}
+            batch = {
+                name: value.to(accelerator.device) for name, value in batch.items() if name not in ("row", "labels")
+            }
             with accelerator.autocast():
                 outputs = model(**batch)
             tokens.update(outputs.reps.hidden_states, batch["attention_mask"].bool())
@@ -132,13 +137,18 @@ def shrinkage(model: HeadedModel, batches: Iterable[dict[str, Tensor]], accelera
 def describe_clouds(found: Pass) -> dict[str, Cloud]:
     """`head`, `pooled` and `layers`, each with its n and d; every undefined value is None with its reason."""
     clouds = {name: _vectors(name, points) for name, points in (("head", found.head), ("pooled", found.pooled))}
-    clouds["layers"] = _tokens("layers", found.tokens.union(), found.tokens.directions.sum(dim=0), sum(found.tokens.counted))
+    clouds["layers"] = _tokens(
+        "layers", found.tokens.union(), found.tokens.directions.sum(dim=0), sum(found.tokens.counted)
+    )
     return clouds
 
 
 def layer_scores(found: Pass) -> list[float | None]:
     """IsoScore of each layer's tokens."""
-    return [_finite(metrics.isoscore_from_covariance(layer.covariance.double().cpu().numpy())) for layer in found.tokens.layers]
+    return [
+        _finite(metrics.isoscore_from_covariance(layer.covariance.double().cpu().numpy()))
+        for layer in found.tokens.layers
+    ]
 
 
 def star_score(found: Pass, shrinkage_cov: Tensor) -> float | None:
@@ -152,17 +162,23 @@ def save_arrays(path: Path, head: np.ndarray) -> None:
     """Write the head cloud's |ρ|, its clustered order, σ and EV curve; complete or not at all."""
     from safetensors.numpy import save_file
 
+    with warnings.catch_warnings():  # n and d stand beside every picture
+        warnings.simplefilter("ignore", metrics.SmallSampleWarning)
+        arrays = _arrays(head)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    save_file({name: np.ascontiguousarray(value) for name, value in arrays.items()}, partial)
+    partial.replace(path)
+
+
+def _arrays(head: np.ndarray) -> dict[str, np.ndarray]:
     correlation = metrics.abs_correlation(head)
-    arrays = {
+    return {
         "abs_correlation": correlation.astype(np.float16),
         "order": metrics.correlation_order(correlation).astype(np.int32),
         "std": metrics.dimension_std(head).astype(np.float32),
         "ev": np.atleast_1d(metrics.explained_variance(head)).astype(np.float32),
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    save_file({name: np.ascontiguousarray(value) for name, value in arrays.items()}, partial)
-    partial.replace(path)
 
 
 def _vectors(name: str, points: np.ndarray) -> Cloud:
@@ -178,7 +194,7 @@ def _vectors(name: str, points: np.ndarray) -> Cloud:
         participation_ratio=values["participation_ratio"],
         effective_rank=values["effective_rank"],
         twonn=values["twonn"],
-        ev=values["ev"],
+        ev=values["ev"] or [],
         undefined=_reasons(values),
     )
 

@@ -20,7 +20,9 @@ def test_every_method_explains_itself(slug):
     assert method.title
     assert method.summary.endswith(".")
     assert method.equation
-    assert slug == "baseline" or (method.paper is not None and "@" in method.paper.bibtex and "author=" in method.paper.bibtex)
+    assert slug == "baseline" or (
+        method.paper is not None and "@" in method.paper.bibtex and "author=" in method.paper.bibtex
+    )
     assert issubclass(method.Params, BaseModel)
     for name, field in method.Params.model_fields.items():
         assert field.title, name

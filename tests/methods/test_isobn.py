@@ -112,7 +112,9 @@ def test_dimension_without_variance_harms_nobody():
     assert torch.isfinite(out).all()
     without = [0, 1, 3, 4]
     cov = np.cov(points[:, without].T.numpy(), bias=True)
-    np.testing.assert_allclose(out[:, without].numpy(), points[:, without].numpy() * loop_scale(cov, 0.5, 0.1), rtol=1e-3)
+    np.testing.assert_allclose(
+        out[:, without].numpy(), points[:, without].numpy() * loop_scale(cov, 0.5, 0.1), rtol=1e-3
+    )
 
 
 def test_all_rows_equal_and_a_single_row():

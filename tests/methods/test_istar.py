@@ -19,7 +19,9 @@ def reps(batch=6, length=7, width=4, layers=3, seed=0):
     mask = torch.ones(batch, length, dtype=torch.long)
     for row in range(batch):
         mask[row, 2 + row % 5 :] = 0
-    return Representations(hidden[-1][:, 0], hidden[-1][:, 0], hidden[-1], hidden, mask, torch.randn(2, width, generator=generator))
+    return Representations(
+        hidden[-1][:, 0], hidden[-1][:, 0], hidden[-1], hidden, mask, torch.randn(2, width, generator=generator)
+    )
 
 
 def make(slug, **params):

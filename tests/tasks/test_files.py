@@ -34,7 +34,7 @@ def write(folder, suffix, **splits):
 @pytest.mark.parametrize("suffix", files.SUFFIXES)
 def test_every_format_gives_the_same_rows(tmp_path, suffix):
     table = frame(idx=range(6))
-    table.loc[0, "sentence"] = "NA, she said: \"naïve\""
+    table.loc[0, "sentence"] = 'NA, she said: "naïve"'
     data = tasks.load(COLA, write(tmp_path, suffix, train=table, validation=frame()))
     assert data.train["sentence"].tolist() == table["sentence"].tolist()
     assert data.train["label"].tolist() == table["label"].tolist()
@@ -128,7 +128,9 @@ def test_two_hundred_megabytes_of_csv(tmp_path):
     write(tmp_path, ".csv", train=frame(), validation=frame())
     with open(tmp_path / "train.csv", "wb") as stream:
         stream.truncate(200_000_000)  # sparse: takes no room
-    with pytest.raises(DataError, match="train.csv has 200 MB; csv and jsonl are read up to 100 MB, save it as parquet"):
+    with pytest.raises(
+        DataError, match="train.csv has 200 MB; csv and jsonl are read up to 100 MB, save it as parquet"
+    ):
         tasks.load(COLA, tmp_path)
 
 

@@ -1,0 +1,233 @@
+"""A whole run on a tiny encoder: it learns, reports what the design asks for, stops, and resumes to the same numbers."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.numpy import load_file
+
+from isoviz import methods
+from isoviz.config import RunConfig
+from isoviz.errors import DivergedError
+from isoviz.events import Event, parse_event
+from isoviz.training import checkpoints, train
+
+CHOICES = [("baseline", {}), ("isobn", {"beta": 0.5}), ("istar", {"lam": 1.0}), ("cosreg", {"lam": 1.0})]
+
+
+def config(model: Path, data: Path, method: str = "baseline", params: dict | None = None, **changes) -> RunConfig:
+    values = {"epochs": 3, "learning_rate": 5e-3, "batch_size": 8, "threads": 1, "precision": "no", **changes}
+    return RunConfig.checked(
+        model=str(model),
+        task="glue/cola",
+        data=str(data),
+        method=method,
+        params=methods.check_params(method, params or {}),
+        **values,
+    )
+
+
+def run(cfg: RunConfig, folder: Path, stop=lambda: False, resume: bool = False) -> list[Event]:
+    events: list[Event] = []
+    train(cfg, events.append, stop, folder, resume)
+    return events
+
+
+def of(events: list[Event], kind: str) -> list:
+    return [event for event in events if event.kind == kind]
+
+
+@pytest.mark.parametrize(("method", "params"), CHOICES)
+def test_a_run_reports_everything_in_order(tiny_models, cola, tmp_path, method, params):
+    events = run(config(tiny_models("bert"), cola, method, params), tmp_path)
+    assert events[-1].kind == "finished"
+    assert [e.epoch for e in of(events, "measured")] == [0, 1, 2, 3]
+    assert [e.epoch for e in of(events, "evaluated")] == [0, 1, 2, 3]
+    assert [e.step for e in of(events, "checkpointed")] == [8, 16, 24]
+    started = of(events, "started")[0]
+    assert (started.total_steps, started.train_rows, started.eval_rows) == (24, 64, 32)
+    assert started.baselines == {"majority": 0.0}
+    stepped = of(events, "stepped")
+    assert [e.step for e in stepped] == list(range(1, 25))
+    expected_terms = {"task", "total"} | ({method} if method in ("istar", "cosreg") else set())
+    assert set(stepped[0].losses) == expected_terms
+    for event in stepped:
+        assert event.losses["total"] == pytest.approx(sum(v for k, v in event.losses.items() if k != "total"), rel=1e-5)
+    measured = of(events, "measured")[-1]
+    assert {name: (c.n, c.d) for name, c in measured.clouds.items() if name != "layers"} == {
+        "head": (32, 16),
+        "pooled": (32, 16),
+    }
+    words = pd.read_parquet(cola / "validation.parquet")["sentence"].str.split().str.len()
+    assert measured.clouds["layers"].n == 2 * (
+        words.sum() + 2 * 32
+    )  # two layers; [CLS] and [SEP] count, padding does not
+    assert len(measured.by_layer) == 2
+    assert 0 < measured.isoscore_star < 1
+    arrays = load_file(tmp_path / measured.arrays)
+    assert arrays["abs_correlation"].shape == (16, 16)
+    assert sorted(arrays["order"].tolist()) == list(range(16))
+    finished = events[-1]
+    assert {
+        "isoscore",
+        "isoscore_star",
+        "isoscore_unbiased",
+        "ev",
+        "mean_cosine",
+        "twonn",
+        "i1",
+        "i2",
+        "by_layer",
+    } <= set(finished.isotropy)
+    assert {"train_seconds", "seconds_per_epoch", "samples_per_second", "startup_seconds"} <= set(finished.timing)
+    for event in events:  # what is stored comes back
+        assert parse_event(event.model_dump(mode="json")).kind == event.kind
+
+
+def test_it_learns(tiny_models, cola, tmp_path):
+    events = run(config(tiny_models("bert", dropout=0.0), cola, epochs=12), tmp_path)
+    assert events[-1].metrics["matthews"] > 0.8
+    assert of(events, "stepped")[-1].losses["task"] < of(events, "stepped")[0].losses["task"] / 2
+
+
+def test_the_same_seed_gives_the_same_numbers_and_another_does_not(tiny_models, cola, tmp_path):
+    cfg = config(tiny_models("bert"), cola, epochs=1)
+    first, second = run(cfg, tmp_path / "a"), run(cfg, tmp_path / "b")
+    third = run(cfg.with_(seed=1), tmp_path / "c")
+    losses = [[e.losses for e in of(events, "stepped")] for events in (first, second, third)]
+    assert losses[0] == losses[1]
+    assert losses[0] != losses[2]
+
+
+def test_methods_share_data_order_and_new_weights(tiny_models, cola, tmp_path):
+    # fair comparison by construction: before the first update every method sees the same loss
+    firsts = []
+    for method in ("baseline", "istar", "cosreg"):
+        events = run(config(tiny_models("bert"), cola, method, epochs=1), tmp_path / method)
+        firsts.append((of(events, "stepped")[0].losses["task"], of(events, "evaluated")[0].loss))
+    assert firsts[0] == firsts[1] == firsts[2]
+
+
+@pytest.mark.parametrize(("method", "params"), CHOICES)
+@pytest.mark.parametrize("stop_at", [3, 8, 13])
+def test_stop_and_resume_give_the_uninterrupted_numbers(tiny_models, cola, tmp_path, method, params, stop_at):
+    cfg = config(tiny_models("bert"), cola, method, params)
+    whole = run(cfg, tmp_path / "whole")
+    seen = {"step": 0}
+
+    def emit_and_watch(cfg, folder, resume=False):
+        events: list[Event] = []
+
+        def emit(event: Event) -> None:
+            events.append(event)
+            if event.kind == "stepped":
+                seen["step"] = event.step
+
+        train(cfg, emit, lambda: not resume and seen["step"] >= stop_at, folder, resume)
+        return events
+
+    first = emit_and_watch(cfg, tmp_path / "parts")
+    assert first[-1].kind == "stopped"
+    assert first[-1].step == stop_at
+    second = emit_and_watch(cfg, tmp_path / "parts", resume=True)
+    assert of(second, "resumed")[0].step == stop_at
+    joined = {e.step: e.losses for e in of(first, "stepped")} | {e.step: e.losses for e in of(second, "stepped")}
+    assert joined == {e.step: e.losses for e in of(whole, "stepped")}
+    assert second[-1].metrics == whole[-1].metrics
+    assert second[-1].isotropy == whole[-1].isotropy
+
+
+def test_resume_after_a_kill_uses_the_last_epochs_checkpoint(tiny_models, cola, tmp_path):
+    cfg = config(tiny_models("bert"), cola)
+    whole = run(cfg, tmp_path / "whole")
+
+    class Killed(BaseException):
+        pass
+
+    def emit(event: Event) -> None:
+        if event.kind == "stepped" and event.step == 12:
+            raise Killed
+
+    with pytest.raises(Killed):
+        train(cfg, emit, lambda: False, tmp_path / "parts")
+    events = run(cfg, tmp_path / "parts", resume=True)
+    assert of(events, "resumed")[0].step == 8
+    assert events[-1].isotropy == whole[-1].isotropy
+    assert events[-1].metrics == whole[-1].metrics
+
+
+def test_resume_without_a_checkpoint_starts_over(tiny_models, cola, tmp_path):
+    events = run(config(tiny_models("bert"), cola, epochs=1), tmp_path, resume=True)
+    assert of(events, "resumed")[0].step == 0
+    assert events[-1].kind == "finished"
+
+
+def test_stop_while_loading_leaves_nothing_half_made(tiny_models, cola, tmp_path):
+    events = run(config(tiny_models("bert"), cola), tmp_path, stop=lambda: True)
+    assert events[-1].kind == "stopped"
+    assert events[-1].step == 0
+    assert checkpoints.newest(tmp_path) is None
+
+
+def test_divergence_names_the_term_and_the_step(tiny_models, cola, tmp_path, monkeypatch):
+    cross_entropy = torch.nn.functional.cross_entropy
+    events: list[Event] = []
+
+    def emit(event: Event) -> None:
+        events.append(event)
+        if event.kind == "stepped" and event.step == 5:  # from now on the loss overflows
+            monkeypatch.setattr(torch.nn.functional, "cross_entropy", lambda *args: cross_entropy(*args) * math.inf)
+
+    with pytest.raises(DivergedError, match="'task' became non-finite at step 6") as caught:
+        train(config(tiny_models("bert"), cola), emit, lambda: False, tmp_path)
+    assert "learning rate" in caught.value.advice
+    assert [e.epoch for e in of(events, "evaluated")] == [0]  # what was measured before is kept
+
+
+def test_accumulation_gives_the_large_batchs_step(tiny_models, cola, tmp_path):
+    # the mean of two half batches' gradients is the whole batch's; without dropout the weights agree
+    model = tiny_models("bert", dropout=0.0)
+    common = {"batching": "shuffled", "epochs": 1, "weight_decay": 0.0, "max_train": 64}
+    whole = run(config(model, cola, batch_size=16, **common), tmp_path / "whole")
+    parts = run(config(model, cola, batch_size=8, grad_accum=2, **common), tmp_path / "parts")
+    assert len(of(whole, "stepped")) == len(of(parts, "stepped")) == 4
+    for one, other in zip(of(whole, "stepped"), of(parts, "stepped"), strict=True):
+        assert one.losses["task"] == pytest.approx(other.losses["task"], rel=1e-4)
+    assert whole[-1].isotropy["isoscore"] == pytest.approx(parts[-1].isotropy["isoscore"], rel=1e-3)
+
+
+def test_early_stopping_and_best_epoch(tiny_models, cola, tmp_path):
+    cfg = config(tiny_models("bert"), cola, learning_rate=1e-9, epochs=9, early_stopping="accuracy:2", select="best")
+    events = run(cfg, tmp_path)
+    assert [e.epoch for e in of(events, "measured")] == [0, 1, 2, 3]  # nothing rises: one best, then two without
+    assert events[-1].metrics["epoch"] == 1
+
+
+def test_max_rows_are_the_same_choice_for_every_seed(tiny_models, cola, tmp_path):
+    prints = set()
+    for seed in (0, 1):
+        events = run(
+            config(tiny_models("bert"), cola, epochs=1, max_train=20, max_eval=10, seed=seed), tmp_path / str(seed)
+        )
+        started = of(events, "started")[0]
+        assert (started.train_rows, started.eval_rows) == (20, 10)
+        prints.add(of(events, "evaluated")[0].loss)
+    assert len(prints) == 2  # other new weights, same rows
+
+
+@pytest.mark.parametrize("family", ["albert", "roberta", "distilbert"])
+def test_other_families_train(tiny_models, cola, tmp_path, family):
+    events = run(config(tiny_models(family), cola, "isobn", epochs=1), tmp_path)
+    assert events[-1].kind == "finished"
+    assert np.isfinite(events[-1].isotropy["isoscore"])
+
+
+def test_bf16_runs_where_asked(tiny_models, cola, tmp_path):
+    events = run(config(tiny_models("bert"), cola, "istar", {"lam": 1.0}, epochs=1, precision="bf16"), tmp_path)
+    assert of(events, "started")[0].precision == "bf16"
+    assert all(math.isfinite(v) for e in of(events, "stepped") for v in e.losses.values())
