@@ -1,0 +1,45 @@
+"""Things a person asks for with a button, and what is said when they cannot be done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Literal, ParamSpec, TypeVar
+
+import streamlit as st
+
+from dashboard import wording
+from isoviz.errors import IsoVizError
+from isoviz.runs.rows import RunRow
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def attempt(action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Literal[True] | None:
+    """Do it; a refusal is told in a toast, which outlives the page's refresh.
+
+    Returns:
+        What the action returned, True if that is None; None if it was refused.
+    """
+    try:
+        result = action(*args, **kwargs)
+    except IsoVizError as error:
+        advice = f"  \n{wording.plain(error.advice)}" if error.advice else ""
+        st.toast(wording.plain(str(error)) + advice, icon=":material/block:", duration="long")
+        return None
+    return True if result is None else result
+
+
+def remember_stop(run_id: str) -> None:
+    """Note that this visitor asked a run to stop now, to count the seconds for them."""
+    st.session_state.setdefault("stop_asked", {})[run_id] = time.time()
+
+
+def stopping_for(row: RunRow) -> float | None:
+    """Seconds since the stop was asked for, or since this visitor first saw that it was; None if nobody asked."""
+    asked = st.session_state.setdefault("stop_asked", {})
+    if not row.stop_requested or row.status != "running":
+        asked.pop(row.id, None)
+        return None
+    return time.time() - asked.setdefault(row.id, time.time())

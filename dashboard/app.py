@@ -1,0 +1,23 @@
+"""The entrypoint of every page visit: page settings, menu, and the way back to what is running."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+import streamlit as st  # noqa: E402
+
+from dashboard import menu, resources  # noqa: E402
+
+STATIC = ROOT / "dashboard" / "static"
+
+st.set_page_config(page_title="IsoViz", page_icon=str(STATIC / "icon.png"), layout="wide")
+st.logo(str(STATIC / "logo.svg"), icon_image=str(STATIC / "icon.svg"), size="large")
+page = st.navigation(menu.pages())
+resources.runner()
+menu.activity(page)
+page.run()

@@ -1,0 +1,187 @@
+// What each of the four live figures shows, as plotly traces and layout. Pure: from folded runs to data.
+// shown: [{id, short, colour, epochs, run}], run as folded by fold.js. A null is a gap in a line.
+
+const RAW_POINTS = 4000; // drawn points of a raw loss line; beyond that every k-th, and the caption says so
+
+const TERM_NAMES = { total: "total loss", task: "task loss" };
+const TERM_DASHES = ["dot", "dashdot", "longdash"];
+
+export function lossFigure(shown, look) {
+  const traces = [];
+  const notes = new Set();
+  for (const item of shown) {
+    const steps = item.run.steps;
+    if (!steps.length) continue;
+    const x = steps.map((s) => s.step);
+    const window = Math.max(1, Math.round(steps.length / 25));
+    if (window > 1) notes.add(shown.length > 1 ? "bold: running means" : `bold: running mean of about ${window} reported steps`);
+    const terms = shown.length > 1 ? ["task"] : termsOf(steps);
+    terms.forEach((term, place) => {
+      const y = steps.map((s) => s.losses[term] ?? null);
+      const name = shown.length > 1 ? item.short : TERM_NAMES[term] ?? `${term} term`;
+      const dash = shown.length > 1 ? "solid" : term === "task" && place > 0 ? "dash" : place > 0 ? TERM_DASHES[(place - 2) % 3] : "solid";
+      const group = `${item.id}/${term}`;
+      if (window > 1 && (term === "total" || terms.length === 1)) {
+        const stride = Math.ceil(x.length / RAW_POINTS);
+        if (stride > 1) notes.add(`faint: every ${stride}th reported step`);
+        traces.push({
+          x: every(x, stride), y: every(y, stride), mode: "lines", legendgroup: group, showlegend: false, hoverinfo: "skip",
+          line: { color: faded(item.colour, 0.28), width: 1 }, name,
+        });
+      }
+      traces.push({
+        x, y: smooth(y, window), mode: steps.length < 3 ? "lines+markers" : "lines", name, legendgroup: group,
+        line: { color: item.colour, width: place === 0 ? 2.2 : 1.6, dash },
+        hovertemplate: "%{y:.4g}",
+      });
+    });
+    if (shown.length === 1 && item.run.evaluated.size) {
+      const evaluated = byEpoch(item.run.evaluated).map(([, e]) => e);
+      traces.push({
+        x: evaluated.map((e) => e.step), y: evaluated.map((e) => e.loss), mode: "markers", name: "validation loss",
+        marker: { symbol: "diamond", size: 9, color: look.background, line: { color: item.colour, width: 2 } },
+        hovertemplate: "%{y:.4g}",
+      });
+    }
+  }
+  return figure(traces, look, { x: "optimiser step", y: shown.length > 1 ? "task loss" : "loss", integers: false, caption: [...notes].join(" · ") });
+}
+
+export function metricFigure(shown, look) {
+  const traces = [];
+  let title = "metric";
+  let epochs = 1;
+  for (const item of shown) {
+    epochs = Math.max(epochs, item.epochs);
+    const points = byEpoch(item.run.evaluated);
+    if (!points.length) continue;
+    const primary = points[points.length - 1][1].primary;
+    title = words(primary);
+    const x = points.map(([epoch]) => epoch);
+    const names = shown.length > 1 ? [primary] : [primary, ...Object.keys(points[0][1].metrics).filter((name) => name !== primary)];
+    names.forEach((name, place) => {
+      traces.push({
+        x, y: points.map(([, e]) => e.metrics[name] ?? null), mode: "lines+markers",
+        name: shown.length > 1 ? item.short : words(name), visible: place === 0 ? true : "legendonly",
+        line: { color: item.colour, width: place === 0 ? 2.2 : 1.5, dash: place === 0 ? "solid" : "dot" },
+        marker: { size: 8 }, hovertemplate: "%{y:.4f}",
+      });
+    });
+  }
+  const baselines = shown.map((item) => item.run.started?.baselines).find((found) => found && Object.keys(found).length) ?? {};
+  Object.entries(baselines).forEach(([name, value], place) => {
+    if (value === null || !traces.length) return;
+    traces.push({
+      x: [0, epochs], y: [value, value], mode: "lines", name: words(name),
+      line: { color: look.faint, width: 1.4, dash: ["dash", "dot", "dashdot", "longdash"][place % 4] }, hovertemplate: "%{y:.4f}",
+    });
+  });
+  return figure(traces, look, { x: "epoch", y: title, integers: true, range: [0, epochs], caption: "validation split" });
+}
+
+export function isotropyFigure(shown, look) {
+  const traces = [];
+  let epochs = 1;
+  let caption = "";
+  for (const item of shown) {
+    epochs = Math.max(epochs, item.epochs);
+    const points = byEpoch(item.run.measured);
+    if (!points.length) continue;
+    const x = points.map(([epoch]) => epoch);
+    const head = points.map(([, m]) => m.event.clouds.head ?? {});
+    const newest = head[head.length - 1];
+    if (newest.n) caption = `what the classifier reads, ${newest.split}, n = ${count(newest.n)}, d = ${newest.d} · ${shown.length > 1 ? "dotted: " : ""}IsoScore* of all layers' tokens`;
+    const lines = [
+      ["IsoScore", head.map((c) => c.isoscore ?? null), "solid", 2.2, "circle"],
+      ["unbiased IsoScore", head.map((c) => c.isoscore_unbiased ?? null), "dash", 1.6, "diamond-open"],
+      ["IsoScore*", points.map(([, m]) => m.event.isoscore_star), "dot", 1.6, "square-open"],
+    ];
+    for (const [name, y, dash, width, symbol] of shown.length > 1 ? [lines[0], lines[2]] : lines) {
+      traces.push({
+        x, y, mode: "lines+markers", name: shown.length > 1 ? `${item.short}: ${name}` : name, legendgroup: shown.length > 1 ? item.id : name,
+        showlegend: shown.length === 1 || name === "IsoScore",
+        line: { color: item.colour, width, dash }, marker: { size: 8, symbol }, hovertemplate: "%{y:.4f}",
+      });
+    }
+  }
+  return figure(traces, look, { x: "epoch", y: "isotropy (1 = isotropic)", integers: true, range: [0, epochs], caption });
+}
+
+export function spectrumFigure(shown, look) {
+  const traces = [];
+  let caption = "";
+  for (const item of shown) {
+    const points = byEpoch(item.run.measured).filter(([, m]) => m.event.clouds.head?.ev?.length);
+    const visible = shown.length > 1 ? points.slice(-1) : points;
+    visible.forEach(([epoch, { event }], place) => {
+      const ev = event.clouds.head.ev;
+      const newest = place === visible.length - 1;
+      const age = visible.length - 1 - place;
+      traces.push({
+        x: ev.map((_, i) => i + 1), y: ev, mode: newest && ev.length <= 30 ? "lines+markers" : "lines",
+        name: shown.length > 1 ? `${item.short}, epoch ${epoch}` : epoch === 0 ? "epoch 0 (before training)" : `epoch ${epoch}`,
+        showlegend: newest || place === 0,
+        line: { color: newest ? item.colour : faded(item.colour, Math.max(0.12, 0.45 - 0.07 * age)), width: newest ? 2.4 : 1.4, dash: place === 0 && !newest ? "dot" : "solid" },
+        marker: { size: 5 }, hovertemplate: "%{y:.3f}",
+      });
+      const { n, d, split } = event.clouds.head;
+      caption = `what the classifier reads, ${split}, n = ${count(n)}, d = ${d}${shown.length === 1 && visible.length > 1 ? " · faint: earlier epochs" : ""}`;
+    });
+  }
+  return figure(traces, look, { x: "k, principal directions", y: "share of variance in the first k", integers: true, caption });
+}
+
+function figure(traces, look, { x, y, integers, range, caption }) {
+  const axis = {
+    gridcolor: faded(look.text, 0.09), zeroline: false, linecolor: faded(look.text, 0.25), tickfont: { size: 11 },
+    title: { font: { size: 12 }, standoff: 8 }, automargin: true,
+  };
+  const pad = range ? 0.04 * (range[1] - range[0]) : 0;
+  return {
+    traces,
+    caption,
+    layout: {
+      autosize: true, height: 300, margin: { l: 52, r: 14, t: 8, b: 44 },
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      font: { family: look.font, color: look.text, size: 12 },
+      hovermode: "x unified", dragmode: "zoom",
+      hoverlabel: { bgcolor: look.panel, bordercolor: look.border, font: { color: look.text, size: 12 } },
+      legend: { orientation: "h", x: 0, xanchor: "left", y: 1.02, yanchor: "bottom", font: { size: 11 }, bgcolor: "rgba(0,0,0,0)" },
+      showlegend: true,
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: faded(look.text, 0.45), activecolor: look.accent },
+      xaxis: { ...axis, title: { ...axis.title, text: x }, showspikes: false, ...(range ? { range: [range[0] - pad, range[1] + pad] } : {}),
+        ...(integers ? { tickformat: "d", ...(range && range[1] <= 12 ? { dtick: 1 } : {}) } : {}) },
+      yaxis: { ...axis, title: { ...axis.title, text: y } },
+    },
+  };
+}
+
+// total first, then the task's loss, then penalties; a total that is the task loss alone is drawn once.
+function termsOf(steps) {
+  const names = new Set();
+  for (const step of steps) for (const name of Object.keys(step.losses)) names.add(name);
+  const penalties = [...names].filter((name) => name !== "total" && name !== "task").sort();
+  return penalties.length || !names.has("task") ? ["total", "task", ...penalties].filter((n) => names.has(n)) : ["task"];
+}
+
+// Exponential running mean that starts unbiased and leaves gaps alone.
+export function smooth(values, window) {
+  if (window <= 1) return values;
+  const keep = 1 - 1 / window;
+  let sum = 0;
+  let weight = 0;
+  return values.map((value) => {
+    if (value === null) return null;
+    sum = keep * sum + value;
+    weight = keep * weight + 1;
+    return sum / weight;
+  });
+}
+
+function every(values, stride) {
+  return stride <= 1 ? values : values.filter((_, i) => i % stride === 0);
+}
+
+export function words(name) {
+  return name.replaceAll("_", " ");
+}

@@ -1,0 +1,283 @@
+// The live view of one or several runs: progress above, four plotly figures below, redrawn only when their data changed.
+
+const FIGURES = [
+  { name: "loss", title: "Loss", needs: ["steps", "evaluated"], draw: lossFigure, empty: "The first optimiser step has not been reported yet." },
+  { name: "metric", title: "Task performance", needs: ["evaluated", "life"], draw: metricFigure, empty: "Appears with the first evaluation." },
+  { name: "isotropy", title: "Isotropy", needs: ["measured"], draw: isotropyFigure, empty: "Appears with the first measurement, before the first step." },
+  { name: "spectrum", title: "Explained variance EV_k", needs: ["measured"], draw: spectrumFigure, empty: "Appears with the first measurement, before the first step." },
+];
+const PHASES = {
+  loading: "loading model and data", tokenising: "tokenising", measuring: "measuring isotropy",
+  training: "training", evaluating: "evaluating", saving: "saving a checkpoint",
+};
+
+const views = new WeakMap();
+
+export default function ({ data, parentElement }) {
+  let view = views.get(parentElement);
+  if (!view) {
+    view = new LiveView(parentElement.querySelector(".ivz-live"));
+    views.set(parentElement, view);
+  }
+  view.show(data);
+  return () => {
+    view.close();
+    views.delete(parentElement);
+  };
+}
+
+class LiveView {
+  constructor(root) {
+    this.root = root;
+    this.items = []; // what is shown: {id, label, colour, dash, epochs, run, feed}
+    this.leave = [];
+    this.progress = root.querySelector(".ivz-progress");
+    this.figures = new Map();
+    this.pending = new Set();
+    this.held = false; // a drag is going on: redrawing now would break it
+  }
+
+  show(data) {
+    this.data = data;
+    this.look = lookOf(this.root);
+    this.root.setAttribute("aria-busy", "true");
+    const ids = data.runs.map((run) => run.id).join(",");
+    if (ids !== this.ids) this.reset(ids, data.runs);
+    data.runs.forEach((run, i) => Object.assign(this.items[i], run));
+    const access = { events: data.events, token: data.token };
+    const earlier = this.leave;
+    this.leave = data.runs.map((run) => subscribe(run.id, access, (feed, changed) => this.take(run.id, feed, changed)));
+    earlier.forEach((leave) => leave());
+    loadPlotly(data.plotly).then(() => this.redraw(new Set(FIGURES.map((f) => f.name))), () => this.say("The chart script could not be loaded: reload the page."));
+  }
+
+  reset(ids, runs) {
+    this.ids = ids;
+    this.items = runs.map((run) => ({ ...run, run: emptyRun(), feed: null }));
+    this.progress.replaceChildren(...this.items.map((item) => (item.panel = new ProgressPanel(runs.length > 1)).element));
+    if (!this.figures.size) {
+      const grid = this.root.querySelector(".ivz-grid");
+      for (const figure of FIGURES) {
+        const panel = new FigurePanel(figure, this.data.help[figure.name], this);
+        this.figures.set(figure.name, panel);
+        grid.append(panel.element);
+      }
+    }
+  }
+
+  take(id, feed, changed) {
+    const item = this.items.find((one) => one.id === id);
+    if (!item) return;
+    item.run = feed.run;
+    item.panel.update(item, feed);
+    this.root.setAttribute("aria-busy", "false");
+    this.redraw(new Set(FIGURES.filter((f) => f.needs.some((need) => changed.has(need))).map((f) => f.name)));
+  }
+
+  redraw(names) {
+    for (const name of names) this.pending.add(name);
+    if (!globalThis.Plotly || this.held) return;
+    for (const name of this.pending) this.figures.get(name).draw(this.items, this.look, `${this.ids}/${name}`);
+    this.pending.clear();
+  }
+
+  hold(on) {
+    this.held = on;
+    if (!on) this.redraw(new Set());
+  }
+
+  say(text) {
+    for (const panel of this.figures.values()) panel.say(text);
+  }
+
+  close() {
+    this.leave.forEach((leave) => leave());
+    for (const panel of this.figures.values()) panel.close();
+  }
+}
+
+// Status, phase, bar and the numbers of one run.
+class ProgressPanel {
+  constructor(compact) {
+    this.element = make("section", compact ? "ivz-run ivz-compact" : "ivz-run");
+    this.element.setAttribute("aria-label", "Progress");
+    this.swatch = make("span", "ivz-swatch");
+    this.title = make("span", "ivz-title");
+    this.status = make("span", "ivz-status");
+    this.phase = make("span", "ivz-phase");
+    this.phase.setAttribute("role", "status");
+    this.percent = make("span", "ivz-percent");
+    const top = make("div", "ivz-top");
+    top.append(this.swatch, this.title, this.status, this.phase, this.percent);
+    this.bar = make("div", "ivz-bar");
+    this.bar.setAttribute("role", "progressbar");
+    this.bar.setAttribute("aria-valuemin", "0");
+    this.bar.setAttribute("aria-valuemax", "100");
+    this.fill = make("div", "ivz-fill");
+    this.bar.append(this.fill);
+    this.facts = make("dl", "ivz-facts");
+    this.element.append(top, this.bar, this.facts);
+    this.stoppingSince = null;
+  }
+
+  update(item, feed) {
+    const { run } = item;
+    const meta = feed.meta ?? { status: "queued", position: null, now: 0 };
+    const { started } = run;
+    const step = lastStep(run);
+    const total = started?.total_steps ?? 0;
+    const done = Math.max(step?.step ?? 0, started?.first_step ?? 0);
+    const share = meta.status === "finished" ? 1 : total ? Math.min(1, done / total) : 0;
+    const percent = Math.floor(100 * share);
+    this.swatch.style.background = item.colour;
+    this.title.textContent = item.label;
+    this.title.title = item.label;
+    setIfChanged(this.status, meta.status);
+    this.status.dataset.status = meta.status;
+    setIfChanged(this.phase, feed.error ?? this.doing(run, meta));
+    this.phase.classList.toggle("ivz-trouble", Boolean(feed.error));
+    this.percent.textContent = `${percent} %`;
+    this.fill.style.width = `${100 * share}%`;
+    this.fill.style.background = item.colour;
+    this.bar.setAttribute("aria-valuenow", String(percent));
+    this.bar.setAttribute("aria-label", `${item.label}: ${meta.status}, ${percent} percent`);
+    const running = meta.status === "running";
+    const elapsed = meta.started ? (meta.ended ?? meta.now) - meta.started : null;
+    const facts = [
+      ["step", total ? `${count(done)} / ${count(total)}` : "–"],
+      ["epoch", step ? `${step.epoch.toFixed(1)} / ${item.epochs}` : `0 / ${item.epochs}`],
+      ["samples/s", step ? count(step.samples_per_second) : "–"],
+      ["time left", running && step ? duration(step.eta_seconds) : "–"],
+      ["elapsed", duration(elapsed)],
+      ["loss", step ? number(step.losses.total) : "–"],
+      ["learning rate", step ? step.learning_rate.toExponential(1).replace("-", "−") : "–"],
+      ["device", started ? `${started.device}, ${started.precision === "no" ? "float32" : started.precision}` : "–"],
+    ];
+    const written = JSON.stringify(facts);
+    if (written === this.written) return;
+    this.written = written;
+    this.facts.replaceChildren(...facts.map(([name, value]) => {
+      const pair = make("div", "ivz-fact");
+      pair.append(make("dt", "", name), make("dd", "", value));
+      return pair;
+    }));
+  }
+
+  doing(run, meta) {
+    if (meta.status === "queued") return meta.position === 1 ? "next in the queue" : meta.position ? `number ${meta.position} in the queue` : "waiting";
+    if (meta.status !== "running") return "";
+    if (meta.stopping) {
+      this.stoppingSince ??= meta.now;
+      return `stopping … ${Math.round(meta.now - this.stoppingSince)} s`;
+    }
+    this.stoppingSince = null;
+    if (!run.phase) return "starting";
+    const name = PHASES[run.phase.phase] ?? run.phase.phase;
+    return run.phase.detail ? `${name}: ${run.phase.detail}` : name;
+  }
+}
+
+// One figure with its title, caption and explanation. Plotly.react with a constant uirevision keeps zoom and hidden lines.
+class FigurePanel {
+  constructor(spec, help, view) {
+    this.spec = spec;
+    this.element = make("figure", "ivz-figure");
+    this.element.dataset.figure = spec.name;
+    this.plot = make("div", "ivz-plot");
+    this.plot.setAttribute("role", "img");
+    this.note = make("div", "ivz-empty", spec.empty);
+    this.caption = make("figcaption", "ivz-caption");
+    const frame = make("div", "ivz-frame");
+    frame.append(this.plot, this.note);
+    this.element.append(make("h4", "ivz-heading", help?.title ?? spec.title), frame, this.caption);
+    if (help) this.element.append(explanation(help));
+    this.drawn = false;
+    const hold = () => view.hold(true);
+    this.release = () => view.held && view.hold(false);
+    this.plot.addEventListener("pointerdown", hold);
+    globalThis.addEventListener("pointerup", this.release);
+    this.observer = new ResizeObserver(() => this.drawn && globalThis.Plotly.Plots.resize(this.plot));
+    this.observer.observe(frame);
+  }
+
+  draw(items, look, revision) {
+    const { traces, layout, caption } = this.spec.draw(items, look);
+    const empty = traces.length === 0;
+    this.note.hidden = !empty;
+    this.plot.style.visibility = empty ? "hidden" : "visible";
+    this.caption.textContent = caption;
+    layout.uirevision = revision;
+    layout.legend.uirevision = revision;
+    this.traces = traces;
+    this.plot.setAttribute("aria-label", describe(this.spec.title, layout, traces));
+    globalThis.Plotly.react(this.plot, traces, layout, this.options(items[0].id));
+    this.drawn = true;
+  }
+
+  options(id) {
+    const filename = `isoviz-${id}-${this.spec.name}`;
+    const save = (format) => (plot) => globalThis.Plotly.downloadImage(plot, { format, filename, width: 900, height: 540 });
+    const { disk, camera } = globalThis.Plotly.Icons;
+    return {
+      displaylogo: false, displayModeBar: "hover", doubleClick: "reset",
+      modeBarButtons: [[
+        { name: "png", title: "Picture (PNG)", icon: camera, click: save("png") },
+        { name: "svg", title: "Picture (SVG)", icon: camera, click: save("svg") },
+        { name: "csv", title: "Data (CSV)", icon: disk, click: () => download(`${filename}.csv`, csvOf(this.traces)) },
+      ], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
+    };
+  }
+
+  say(text) {
+    this.note.hidden = false;
+    this.note.textContent = text;
+  }
+
+  close() {
+    this.observer.disconnect();
+    globalThis.removeEventListener("pointerup", this.release);
+    if (this.drawn) globalThis.Plotly.purge(this.plot);
+  }
+}
+
+function setIfChanged(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+// What the figure shows in one sentence, for those who do not see it.
+function describe(title, layout, traces) {
+  const ends = traces.filter((t) => t.hoverinfo !== "skip" && t.visible !== "legendonly").map((t) => {
+    const at = t.y.length - 1;
+    return `${t.name} ${number(t.y[at])} at ${t.x[at]}`;
+  });
+  return `${title}: ${layout.yaxis.title.text} against ${layout.xaxis.title.text}. Newest: ${ends.join("; ") || "nothing yet"}.`;
+}
+
+function csvOf(traces) {
+  const cell = (value) => (/[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? ""));
+  const rows = traces.filter((t) => t.hoverinfo !== "skip").flatMap((t) => t.x.map((x, i) => [t.name, x, t.y[i] ?? ""]));
+  return [["series", "x", "y"], ...rows].map((row) => row.map(cell).join(",")).join("\n");
+}
+
+function download(filename, text) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  link.download = filename;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+// plotly.js from our own server, once per page.
+function loadPlotly(path) {
+  if (globalThis.Plotly) return Promise.resolve();
+  return (globalThis.isovizPlotly ??= new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = addressOf(path);
+    script.onload = resolve;
+    script.onerror = () => {
+      delete globalThis.isovizPlotly;
+      reject(new Error("plotly.js did not load"));
+    };
+    document.head.append(script);
+  }));
+}

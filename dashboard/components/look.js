@@ -1,0 +1,71 @@
+// The app's theme as plain values, and how numbers are written.
+
+export function lookOf(element) {
+  const style = getComputedStyle(element);
+  const get = (name, fallback) => style.getPropertyValue(`--st-${name}`).trim() || fallback;
+  const background = get("background-color", "#ffffff");
+  return {
+    text: get("text-color", "#18222d"),
+    background,
+    panel: get("secondary-background-color", "#f3f6f9"),
+    border: get("border-color", "#dae1e8"),
+    accent: get("primary-color", "#1f5fa8"),
+    faint: get("gray-text-color", "#66707a"),
+    font: get("font", "sans-serif"),
+    sequential: get("chart-sequential-colors", "#ffffff,#000000").split(/,(?![^(]*\))/).map((c) => c.trim()),
+    dark: luminance(background) < 0.35,
+  };
+}
+
+export function rgb(colour) {
+  const hex = colour.match(/^#([0-9a-f]{6})/i);
+  if (hex) return [0, 2, 4].map((i) => parseInt(hex[1].slice(i, i + 2), 16));
+  const numbers = colour.match(/[\d.]+/g);
+  return numbers ? numbers.slice(0, 3).map(Number) : [128, 128, 128];
+}
+
+export function faded(colour, opacity) {
+  return `rgba(${rgb(colour).join(",")},${opacity})`;
+}
+
+function luminance(colour) {
+  const [r, g, b] = rgb(colour).map((v) => v / 255);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+// Three significant digits, never exponents for everyday sizes; an undefined value says so.
+export function number(value, digits = 3) {
+  if (value === null || value === undefined || Number.isNaN(value)) return "undefined";
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-4 || size >= 1e6)) return value.toExponential(digits - 1).replace("-", "−");
+  const decimals = size >= 100 ? 0 : Math.min(6, Math.max(0, digits - 1 - Math.floor(Math.log10(size || 1))));
+  return value.toFixed(size === 0 ? 0 : decimals).replace("-", "−");
+}
+
+export function count(value) {
+  return Math.round(value).toLocaleString("en-US").replaceAll(",", "\u202f");
+}
+
+export function duration(seconds) {
+  if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+}
+
+// An element with a class and text; text is always text, never HTML.
+export function make(tag, className, text) {
+  const element = document.createElement(tag);
+  if (className) element.className = className;
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+// "How to read this" under a figure.
+export function explanation(entry) {
+  const details = make("details", "ivz-help");
+  details.append(make("summary", "", "How to read this"));
+  details.append(make("p", "", entry.reading), make("p", "ivz-formula", entry.formula), make("p", "ivz-paper", entry.paper));
+  return details;
+}

@@ -1,0 +1,118 @@
+"""What stands behind "How to read this", beside every figure: two sentences, the formula, the paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One figure or number, explained.
+
+    Attributes:
+        title: heading of the figure.
+        reading: two plain sentences on how to read it.
+        formula: LaTeX.
+        formula_text: the same in Unicode, for places without LaTeX.
+        paper: where it comes from.
+    """
+
+    title: str
+    reading: str
+    formula: str
+    formula_text: str
+    paper: str
+
+    def plain(self) -> dict[str, str]:
+        """For components: text only."""
+        return {"title": self.title, "reading": self.reading, "formula": self.formula_text, "paper": self.paper}
+
+
+_ENTRIES: dict[str, Explanation] = {
+    "loss": Explanation(
+        title="Loss",
+        reading=(
+            "What the optimiser minimises, step by step: the task's own loss, what the isotropy method adds, and their "
+            "total. A validation loss that rises while the total falls means that the model is memorising."
+        ),
+        formula=r"L = L_\text{task} + \sum_i L_i",
+        formula_text="L = L_task + Σ L_penalty   (each penalty as it enters the sum)",
+        paper="The method's own page names the paper of each penalty.",
+    ),
+    "metric": Explanation(
+        title="Task performance",
+        reading=(
+            "The task's own metric on the validation split, once before training (epoch 0) and after every epoch. "
+            "The grey lines are what simple guesses reach; a model is worth something only above them."
+        ),
+        formula=r"\text{accuracy} = \frac{\#\{\hat y_i = y_i\}}{n}",
+        formula_text="accuracy = correct predictions / n;  other tasks use Matthews or Pearson correlation, or F1",
+        paper="Wang et al. 2019 (GLUE) for the choice of metric per task.",
+    ),
+    "isotropy": Explanation(
+        title="Isotropy",
+        reading=(
+            "1 means that the vectors spread evenly in all directions, 0 that they lie on one line; more isotropic is "
+            "not better by itself. The unbiased value corrects for few points; IsoScore* looks at the tokens of all "
+            "layers and is the one to compare methods by."
+        ),
+        formula=(
+            r"\text{IsoScore} = \frac{\mathrm{PR} - 1}{d - 1}, \quad "
+            r"\mathrm{PR} = \frac{(\operatorname{tr} \Sigma)^2}{\operatorname{tr} \Sigma^2}"
+        ),
+        formula_text=(
+            "IsoScore = (PR − 1)/(d − 1),  PR = (tr Σ)² / tr(Σ²)\n"
+            "IsoScore*: the same of (1 − ζ) Σ + ζ Σ_S, ζ = 0.2, Σ_S from training tokens"
+        ),
+        paper=(
+            "Rudman et al. 2022 (IsoScore); Rudman & Eickhoff 2024 (IsoScore*); Himeno & Yamada 2014 (unbiased traces)."
+        ),
+    ),
+    "spectrum": Explanation(
+        title="Explained variance EV_k",
+        reading=(
+            "How much of the variance the k strongest directions hold together: a curve that jumps up at once means "
+            "that few directions dominate. The straight diagonal from 0 to 1 would be a perfectly isotropic cloud."
+        ),
+        formula=r"\mathrm{EV}_k = \frac{\sum_{i \le k} \sigma_i^2}{\sum_i \sigma_i^2}",
+        formula_text="EV_k = (σ₁² + … + σ_k²) / (σ₁² + … + σ_d²),  singular values of the centred cloud",
+        paper="Zhou et al. 2021 (IsoBN), equation 9.",
+    ),
+    "matrix": Explanation(
+        title="Correlation of dimensions",
+        reading=(
+            "Each cell is how strongly two dimensions move together over the validation rows, with like dimensions "
+            "placed side by side. Strong blocks mean that many dimensions say the same thing; an isotropic cloud is "
+            "empty off the diagonal."
+        ),
+        formula=r"|\rho_{ij}| = \frac{|\operatorname{cov}(x_i, x_j)|}{\sigma_i \sigma_j}",
+        formula_text="|ρ_ij| = |cov(x_i, x_j)| / (σ_i σ_j);  order: average linkage on 1 − |ρ|, optimal leaf order",
+        paper="Zhou et al. 2021 (IsoBN), figure 2.",
+    ),
+    "tradeoff": Explanation(
+        title="Isotropy against performance",
+        reading=(
+            "Each point is one run: how isotropic its tokens ended, and how well it did the task. A slope says that "
+            "the two go together among these runs, not that one causes the other."
+        ),
+        formula=r"\iota^* = \text{IsoScore}^*(X; \zeta = 0.2)",
+        formula_text="IsoScore* of all layers' tokens with ζ = 0.2",
+        paper="Rudman & Eickhoff 2024, figure 3.",
+    ),
+}
+
+
+def get(name: str) -> Explanation:
+    """The explanation of a figure or number; KeyError for a name that has none."""
+    return _ENTRIES[name]
+
+
+def show(name: str) -> None:
+    """ "How to read this" for a figure drawn by Streamlit."""
+    import streamlit as st
+
+    entry = get(name)
+    with st.popover("How to read this", type="tertiary", icon=":material/help:"):
+        st.markdown(entry.reading)
+        st.latex(entry.formula)
+        st.caption(entry.paper)

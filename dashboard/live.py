@@ -1,0 +1,198 @@
+"""Sections of the Live page: what runs and waits, the chosen run and what can be done with it, its curves, its log."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import menu, resources, theme, wording
+from dashboard.actions import attempt, remember_stop, stopping_for
+from dashboard.components.live_lines import live_lines
+from dashboard.components.matrix import matrix
+from dashboard.logs import log_panel
+from isoviz.errors import StoreError
+from isoviz.events import ENDINGS, RESUMABLE
+from isoviz.runs.rows import RunRow
+
+TICK = 2.0
+"""Seconds between looks at the list while something runs or waits. Curves do not depend on it."""
+
+WAITING_SHOWN = 6
+OVERLAID = 8
+"""Runs drawn over each other at most: beyond that nobody tells the lines apart."""
+
+
+def chosen() -> RunRow | None:
+    """The run to watch: that of `?run=ID`, else the newest running one, else the next waiting one, else the latest."""
+    store = resources.store()
+    asked = st.query_params.get("run")
+    if asked is None:
+        return _default()
+    try:
+        return store.get(asked)
+    except StoreError:
+        st.warning(f"There is no run “{wording.plain(asked)}” (any more).", icon=":material/search_off:")
+        return _default()
+
+
+def _default() -> RunRow | None:
+    store = resources.store()
+    for found in (
+        store.list(status="running", limit=1),
+        store.list(status="queued", order="queue", limit=1),
+        store.list(limit=1),
+    ):
+        if found:
+            return found[0]
+    return None
+
+
+def nothing_yet() -> None:
+    """The page of an empty store: what will be here and how to get it."""
+    with st.container(border=True):
+        st.markdown("#### No run yet")
+        st.markdown(
+            "Launch a run and its loss, task metric, isotropy, spectrum and correlation matrix grow here while it "
+            "trains. The *60-second demo* compares three methods on the bundled model."
+        )
+        with st.container(horizontal=True):
+            st.page_link(menu.TRAIN, label="Set up a run", icon=":material/model_training:")
+            st.page_link(menu.HOME, label="Start with a preset", icon=":material/home:")
+
+
+def activity(run: RunRow) -> None:
+    """Running and waiting runs, and what can be done with the chosen one. Refreshes itself while anything runs or waits."""
+    counts = resources.store().counts()
+    busy = counts["running"] + counts["queued"] > 0
+    st.fragment(_activity, run_every=TICK if busy else None)(
+        run.id, run.status, pinned=st.query_params.get("run") == run.id
+    )
+
+
+def _activity(run_id: str, status: str, pinned: bool) -> None:
+    store = resources.store()
+    running = store.list(status="running")
+    waiting = store.list(status="queued", order="queue", limit=WAITING_SHOWN)
+    try:
+        run = store.get(run_id)
+    except StoreError:  # deleted meanwhile
+        st.rerun()
+    follow = None if pinned else _default()
+    if run.status != status or (follow is not None and follow.id != run_id):
+        st.rerun()  # the rest of the page shows a run that has ended, or another one has begun
+    others = [row for row in [*running, *waiting] if row.id != run_id]
+    if others:
+        with st.container(border=True, gap="xsmall"):
+            for row in [*running, *waiting]:
+                _line(row, selected=row.id == run_id)
+            _queue_tail(len(waiting))
+    _state(run)
+
+
+def _line(row: RunRow, *, selected: bool) -> None:
+    progress = row.progress or {}
+    name = wording.plain(wording.run_title(row))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(theme.status_badge(row.status), width="content")
+        if selected:
+            st.markdown(f"**{name}**", width="content")
+        elif st.button(name, key=f"watch-{row.id}", type="tertiary", help="Watch this run."):
+            st.query_params["run"] = row.id
+            st.rerun()
+        st.caption(_doing(row, progress), width="stretch")
+        if not selected:  # its button stands with its curves
+            _stop_button(row, key=f"stop-{row.id}")
+
+
+def _doing(row: RunRow, progress: dict[str, object]) -> str:
+    if row.status == "queued":
+        return wording.place(row)
+    since = stopping_for(row)
+    if since is not None:
+        return f"stopping … {since:.0f} s"
+    step, total, left = progress.get("step"), progress.get("total_steps"), progress.get("eta_seconds")
+    if not total:
+        return wording.plain(str(progress.get("phase", "starting")))
+    words = f"step {step} of {total}"
+    return f"{words} · {wording.duration(left)} left" if isinstance(left, (int, float)) else words
+
+
+def _queue_tail(shown: int) -> None:
+    more = resources.store().counts()["queued"] - shown
+    if more > 0:
+        st.caption(f"and {more} more waiting")
+    if more + shown > 1 and st.button("Stop all waiting runs", type="tertiary", icon=":material/playlist_remove:"):
+        for row in resources.store().list(status="queued"):
+            attempt(resources.store().request_stop, row.id)
+        st.rerun()
+
+
+def _state(run: RunRow) -> None:
+    """What can be done with the chosen run, and what to try if it went wrong."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.page_link(menu.RUN, label="Run page", icon=":material/article:", query_params={"id": run.id})
+        buttons(run, "run")
+    trouble(run)
+
+
+def buttons(run: RunRow, address: str) -> None:
+    """Stop, resume or start again, as the run's status allows. `address`: the page's query parameter for a run."""
+    if run.status not in ENDINGS:
+        _stop_button(run, key="stop-chosen")
+        return
+    store = resources.store()
+    if (
+        run.status in RESUMABLE
+        and st.button("Resume", icon=":material/resume:", key="resume", help="From its last checkpoint.")
+        and attempt(store.requeue, run.id)
+    ):
+        st.rerun()
+    if st.button("Run again", icon=":material/replay:", key="again", help="A new run with the same configuration."):
+        created = attempt(store.create, [run.config], name=run.name)
+        if isinstance(created, list):
+            st.query_params[address] = created[0]
+            st.rerun()
+
+
+def _stop_button(row: RunRow, key: str) -> None:
+    since = stopping_for(row)
+    if since is not None:
+        st.button(f"Stopping … {since:.0f} s", key=key, disabled=True, icon=":material/hourglass_top:")
+        return
+    word, icon = ("Cancel", "cancel") if row.status == "queued" else ("Stop", "stop_circle")
+    if st.button(word, key=key, icon=f":material/{icon}:") and attempt(resources.store().request_stop, row.id):
+        remember_stop(row.id)
+        st.rerun()
+
+
+def trouble(run: RunRow) -> None:
+    """How a run went wrong and what to try; nothing for one that did not."""
+    error = run.error or {}
+    if run.status in ("failed", "diverged", "lost"):
+        message = wording.plain(str(error.get("message") or f"the run is {run.status}"))
+        advice = wording.plain(str(error.get("advice") or "The run's log may tell more."))
+        st.error(f"**{run.status.capitalize()}:** {message}  \n{advice}", icon=":material/error:")
+    elif run.status == "stopped":
+        st.info(
+            "Stopped on request. *Resume* goes on from the last checkpoint and gives the uninterrupted run's numbers.",
+            icon=":material/stop_circle:",
+        )
+
+
+def charts(run: RunRow) -> None:
+    """The curves and the matrix of the chosen run, or its whole group overlaid."""
+    shown = [run]
+    if run.group is not None:
+        siblings = resources.store().list(group=run.group, limit=200)
+        if len(siblings) > 1 and st.toggle(
+            f"Overlay the {len(siblings)} runs launched together", key="overlay", bind="query-params"
+        ):
+            shown = [run, *(row for row in siblings if row.id != run.id)][:OVERLAID]
+            if len(siblings) > OVERLAID:
+                st.caption(f"Drawn: the chosen run and the {OVERLAID - 1} newest others of {len(siblings)}.")
+    live_lines(shown, key="live-lines")
+    matrix(run, key="live-matrix")
+
+
+def log(run: RunRow) -> None:
+    """The end of the run's log, read only while it is open."""
+    log_panel(run, every=TICK if run.status == "running" else None)

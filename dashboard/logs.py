@@ -1,0 +1,47 @@
+"""The end of a run's log, as text and never as anything else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import streamlit as st
+
+from dashboard import resources
+from isoviz.runs.execution import LOG
+from isoviz.runs.rows import RunRow
+
+TAIL = 20_000
+"""Bytes of the log that are shown."""
+
+
+def log_panel(run: RunRow, *, every: float | None) -> None:
+    """An expander with the log's end; closed, it reads nothing. `every`: seconds between looks while it is open."""
+    with st.expander("Log", icon=":material/terminal:", key="log", on_change="rerun") as panel:
+        if panel.open:
+            st.fragment(_tail, run_every=every)(run.id)
+
+
+def _tail(run_id: str) -> None:
+    path = resources.store().folder_of(run_id) / LOG
+    text = read_tail(path)
+    if text is None:
+        st.caption("Nothing has been written yet.")
+        return
+    st.code(text, language=None, wrap_lines=True, height=320)
+    st.caption(f"The end of {LOG} in the run's folder, {path.stat().st_size:,} bytes in all.")
+
+
+def read_tail(path: Path, limit: int = TAIL) -> str | None:
+    """The last `limit` bytes as text, cut at a line; progress bars that overwrite themselves show their last state."""
+    try:
+        with path.open("rb") as file:
+            length = file.seek(0, os.SEEK_END)
+            file.seek(max(0, length - limit))
+            text = file.read().decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return None
+    if length > limit:
+        text = text[text.find("\n") + 1 :]
+    lines = [line.rsplit("\r", 1)[-1] for line in text.replace("\r\n", "\n").split("\n")]
+    return "\n".join(lines).strip("\n") or None

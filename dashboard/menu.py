@@ -1,0 +1,70 @@
+"""The pages of the app and the links between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from dashboard import resources
+
+_PAGES = Path(__file__).resolve().parent.parent / "pages"
+
+HOME, TRAIN, LIVE, TRADEOFFS, RESULTS, RUN = (
+    str(_PAGES / f"{name}.py") for name in ("home", "train", "live", "tradeoffs", "results", "run")
+)
+"""What `st.page_link` and `st.switch_page` take."""
+
+
+def pages() -> list[st.Page]:
+    """All pages in the order of the menu; the page of one run is reached by links and by its address `/run?id=…`."""
+    return [
+        st.Page(
+            HOME,
+            title="Home",
+            icon=":material/home:",
+            default=True,
+            help="What isotropy is, presets to start from, running and latest runs.",
+        ),
+        st.Page(
+            TRAIN,
+            title="Train",
+            icon=":material/model_training:",
+            help="Choose models, tasks, methods, parameters and seeds, and launch the runs.",
+        ),
+        st.Page(
+            LIVE,
+            title="Live",
+            icon=":material/monitoring:",
+            help="The queue and the running runs, with their curves as they grow.",
+        ),
+        st.Page(
+            TRADEOFFS,
+            title="Trade-offs",
+            icon=":material/scatter_plot:",
+            help="Isotropy against task performance, one point per run.",
+        ),
+        st.Page(
+            RESULTS,
+            title="Results",
+            icon=":material/table_chart:",
+            help="Model × task × method tables with every seed visible.",
+        ),
+        st.Page(
+            RUN,
+            title="Run",
+            icon=":material/article:",
+            visibility="hidden",
+            help="One run: configuration, curves, provenance, log.",
+        ),
+    ]
+
+
+def activity(page: st.Page) -> None:
+    """In the sidebar of every page but Live itself: the way back to what is going on."""
+    if page.url_path == "live":
+        return
+    counts = resources.store().counts()
+    parts = [f"{counts[status]} {status}" for status in ("running", "queued") if counts[status]]
+    if parts:
+        st.sidebar.page_link(LIVE, label=" · ".join(parts), icon=":material/play_circle:", help="Watch the runs live.")

@@ -1,0 +1,57 @@
+"""The two things the whole process shares: the store and the runner.
+
+They live at module level and not in Streamlit's resource cache, which anybody may clear and which hot reload fills a
+second time; the truth is in the store anyway, and a runner can be built again at any time.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING
+
+from isoviz.home import store_url
+
+if TYPE_CHECKING:
+    from isoviz.runs.runner import Runner
+    from isoviz.runs.store import Store
+
+_lock = threading.RLock()
+_stores: dict[str, Store] = {}
+_runners: dict[str, Runner] = {}
+
+
+def store() -> Store:
+    """The store of this installation (`ISOVIZ_HOME`, else the user's data directory)."""
+    from isoviz.runs.store import Store
+
+    url = store_url(None)
+    with _lock:
+        if url not in _stores:
+            _stores[url] = Store(url)
+        return _stores[url]
+
+
+def runner() -> Runner | None:
+    """The runner of that store, started; built anew if it died. None if `ISOVIZ_RUNNER=off` (tests, displays)."""
+    if os.environ.get("ISOVIZ_RUNNER", "on").lower() == "off":
+        return None
+    from isoviz.runs.runner import Runner
+
+    url = store_url(None)
+    with _lock:
+        found = _runners.get(url)
+        if found is None or not found.is_alive:
+            found = Runner(store(), None)
+            found.start()
+            _runners[url] = found
+        return found
+
+
+def close() -> None:
+    """Stop every runner, not the runs: those have their own processes, which the next runner adopts."""
+    with _lock:
+        for found in _runners.values():
+            found.close()
+        _runners.clear()
+        _stores.clear()

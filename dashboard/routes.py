@@ -1,0 +1,206 @@
+"""The routes behind the live components: events after a cursor, arrays as bytes, health, and plotly.js.
+
+They are what makes watching cheap: no page reruns for a viewer to see a new point. All are GET, all but `health` and
+the script ask for a token (see `tokens`), and they read from the store alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import math
+import re
+import time
+from collections.abc import Mapping
+from importlib import resources as package_files
+from typing import TYPE_CHECKING, Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+import isoviz
+from dashboard import resources, tokens
+from isoviz.errors import StoreError
+
+if TYPE_CHECKING:
+    from isoviz.runs.store import RunRow
+
+PREFIX = "isoviz"
+TOKEN_HEADER = "x-isoviz-token"
+BATCH = 4000
+"""Rows per answer. A client that is told there is `more` asks again at once."""
+
+EV_SHOWN = 50
+"""Explained-variance components that travel with an event; the whole curve is an array."""
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_FOREVER = "private, max-age=31536000, immutable"
+
+
+def routes(base_url: str = "") -> list[BaseRoute]:
+    """All routes, under the path that Streamlit itself is served from (`server.baseUrlPath`)."""
+    base = f"/{base_url.strip('/')}" if base_url.strip("/") else ""
+    return [
+        Route(f"{base}/{PREFIX}/events/{{run}}", events, methods=["GET"]),
+        Route(f"{base}/{PREFIX}/arrays/{{run}}/{{epoch:int}}/{{name}}", arrays, methods=["GET"]),
+        Route(f"{base}/{PREFIX}/health", health, methods=["GET"]),
+        Route(f"{base}/{plotly_path()}", plotly_script, methods=["GET"]),
+    ]
+
+
+# The endpoints are plain functions on purpose: Starlette runs those in its thread pool, so a slow disk blocks nobody.
+
+
+def events(request: Request) -> Response:
+    """`{status, ..., rows: [[seq, event], ...], more}` for the events of a run after `?after=SEQ`."""
+    row = _allowed_run(request)
+    after = _cursor(request)
+    found = resources.store().events(row.id, after=after, limit=BATCH)
+    return JSONResponse(
+        {
+            "run": row.id,
+            "status": row.status,
+            "position": row.position,
+            "stopping": bool(row.stop_requested) and row.status == "running",
+            "started": row.started,
+            "ended": row.ended,
+            "now": time.time(),
+            "rows": [[seq, slim(event)] for seq, event in found],
+            "more": len(found) == BATCH,
+        },
+        headers={"Cache-Control": "no-store"},
+    )
+
+
+def arrays(request: Request) -> Response:
+    """One array of an epoch's artifact as raw little-endian bytes.
+
+    `matrix` is |ρ| in clustered order, one byte per cell (255 = 1), rows 1 … d−1 of the triangle below the diagonal;
+    `order` (int32) says which dimension stands at each place; `std` and `ev` are float32.
+    """
+    row = _allowed_run(request)
+    convert = _ARRAYS.get(request.path_params["name"])
+    if convert is None:
+        raise HTTPException(404, f"no such array (allowed: {', '.join(_ARRAYS)})")
+    path = resources.store().folder_of(row.id) / "arrays" / f"epoch-{request.path_params['epoch']:03d}.safetensors"
+    if not path.is_file():
+        raise HTTPException(404, "this epoch has not been measured")
+    # The caller names the version it wants (`?v=seq of the event`), so an answer never goes stale.
+    return Response(convert(path), media_type="application/octet-stream", headers={"Cache-Control": _FOREVER})
+
+
+def health(_: Request) -> Response:
+    """Whether the store answers and the runner lives; for monitors, so without a token and without naming runs."""
+    runner = resources.runner()
+    counts = resources.store().counts()
+    return JSONResponse(
+        {
+            "status": "ok",
+            "version": isoviz.__version__,
+            "runner": "off" if runner is None else "alive" if runner.is_alive else "down",
+            "running": counts.get("running", 0),
+            "queued": counts.get("queued", 0),
+        },
+        headers={"Cache-Control": "no-store"},
+    )
+
+
+def plotly_script(request: Request) -> Response:
+    """plotly.js from the installed package: no foreign host, and compressed once instead of at every visit."""
+    headers = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(_plotly_gzip(), media_type="text/javascript", headers={**headers, "Content-Encoding": "gzip"})
+    return Response(_plotly_bytes(), media_type="text/javascript", headers=headers)
+
+
+@functools.cache
+def plotly_path() -> str:
+    """Address of plotly.js below the app's own; it carries the version, so browsers may keep it."""
+    from importlib.metadata import version
+
+    return f"{PREFIX}/plotly-{version('plotly')}.min.js"
+
+
+def slim(event: Mapping[str, Any]) -> dict[str, Any]:
+    """What the live components need of an event: no per-layer lists, short EV curves, None for anything undefined."""
+    kept = {key: value for key, value in event.items() if key not in _DROPPED}
+    if event["kind"] == "measured":
+        kept["clouds"] = {
+            name: {**{k: v for k, v in cloud.items() if k != "ev"}, "ev": cloud["ev"][:EV_SHOWN]}
+            for name, cloud in event["clouds"].items()
+            if name in ("head", "layers")
+        }
+    return {key: _finite(value) for key, value in kept.items()}
+
+
+_DROPPED = frozenset({"by_layer", "versions", "data_fingerprint", "model_fingerprint", "traceback"})
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value
+
+
+def _allowed_run(request: Request) -> RunRow:
+    """The run named in the path, if it exists and the token covers it. A run that is not covered looks like none."""
+    run = request.path_params["run"]
+    store = resources.store()
+    token = request.headers.get(TOKEN_HEADER, "")
+    if not _RUN_ID.fullmatch(run) or not tokens.allows(store.folder, token, run):
+        raise HTTPException(403, "this page's permission to read the run has expired or never was: reload the page")
+    try:
+        return store.get(run)
+    except StoreError:
+        raise HTTPException(404, "no such run: it may have been deleted") from None
+
+
+def _cursor(request: Request) -> int:
+    given = request.query_params.get("after", "0")
+    if not given.isascii() or not given.isdigit() or len(given) > 18:
+        raise HTTPException(400, "after: a sequence number of 0 or more")
+    return int(given)
+
+
+def _matrix_bytes(path: Any) -> bytes:
+    import numpy as np
+
+    order = _tensor(path, "order")
+    matrix = _tensor(path, "abs_correlation").astype(np.float32)[np.ix_(order, order)]
+    lower = matrix[np.tril_indices(len(order), k=-1)]
+    return np.rint(255 * np.nan_to_num(lower).clip(0, 1)).astype(np.uint8).tobytes()
+
+
+def _raw(name: str, dtype: str) -> Any:
+    return lambda path: _tensor(path, name).astype(dtype).tobytes()
+
+
+def _tensor(path: Any, name: str) -> Any:
+    from safetensors import safe_open
+
+    with safe_open(path, framework="np") as file:
+        return file.get_tensor(name)
+
+
+_ARRAYS = {
+    "matrix": _matrix_bytes,
+    "order": _raw("order", "<i4"),
+    "std": _raw("std", "<f4"),
+    "ev": _raw("ev", "<f4"),
+}
+
+
+@functools.cache
+def _plotly_bytes() -> bytes:
+    return package_files.files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
+
+
+@functools.cache
+def _plotly_gzip() -> bytes:
+    return gzip.compress(_plotly_bytes(), compresslevel=6, mtime=0)

@@ -1,0 +1,281 @@
+"""Sections of the page of one run: who it is, how it went, what it was made of, how to repeat it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import live, menu, resources, theme, wording
+from dashboard.actions import attempt
+from dashboard.components.live_lines import live_lines
+from dashboard.components.matrix import matrix
+from dashboard.logs import log_panel
+from dashboard.tables import method_title, variant
+from isoviz.config import RunConfig
+from isoviz.errors import StoreError
+from isoviz.runs import planning
+from isoviz.runs.rows import RunRow
+
+_METHOD_FIELDS = ("method", "params", "version")
+_NUMBER_NAMES = {
+    "isoscore": "IsoScore",
+    "isoscore_unbiased": "unbiased IsoScore",
+    "isoscore_star": "IsoScore* (ζ = 0.2)",
+    "mean_cosine": "average cosine",
+    "twonn": "intrinsic dimension (TwoNN)",
+    "i1": "I1 of the output layer",
+    "i2": "I2 of the output layer",
+    "weight_norm": "norm of the output layer",
+}
+_TIMING_NAMES = {
+    "train_seconds": ("training", "s"),
+    "seconds_per_epoch": ("per epoch", "s"),
+    "samples_per_second": ("samples per second", ""),
+    "startup_seconds": ("start-up", "s"),
+    "total_seconds": ("in all, with measuring", "s"),
+}
+
+
+def chosen() -> RunRow | None:
+    """The run of `?id=ID`; for none or an unknown one, a message and the way on."""
+    asked = st.query_params.get("id")
+    if asked:
+        try:
+            return resources.store().get(asked)
+        except StoreError:
+            st.warning(
+                f"There is no run “{wording.plain(asked)}” in this store. "
+                "It may have been deleted, or the address is incomplete.",
+                icon=":material/search_off:",
+            )
+    else:
+        st.info("This page shows one run; its address ends in `?id=` and the run's id.", icon=":material/info:")
+    st.page_link(menu.RESULTS, label="Choose a run in Results", icon=":material/table_chart:")
+    return None
+
+
+def heading(run: RunRow) -> None:
+    """Name, state, what it is in one line, and what can be done with it. Refreshes itself until the run has ended."""
+    every = live.TICK if run.status in ("queued", "running") else None
+    st.fragment(_heading, run_every=every)(run.id, run.status)
+
+
+def _heading(run_id: str, status: str) -> None:
+    try:
+        run = resources.store().get(run_id)
+    except StoreError:
+        st.rerun()
+    if run.status != status:
+        st.rerun()
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.title(wording.plain(wording.run_title(run)), width="content", anchor=False)
+        st.markdown(theme.status_badge(run.status), width="content")
+    config = run.config
+    told = [
+        config.model,
+        config.task,
+        method_title(config.method),
+        variant(config.method, config.params),
+        f"seed {config.seed}",
+    ]
+    st.caption(wording.plain(" · ".join(part for part in told if part)))
+    if run.tags:
+        st.markdown(" ".join(f":gray-badge[{wording.plain(tag)}]" for tag in run.tags))
+    if run.note:
+        st.text(run.note)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        live.buttons(run, "id")
+        if run.status in ("queued", "running"):
+            st.page_link(
+                menu.LIVE, label="Watch among the others", icon=":material/monitoring:", query_params={"run": run.id}
+            )
+    live.trouble(run)
+
+
+def edit(run: RunRow) -> None:
+    """Rename, tag, note, delete."""
+    st.subheader("Keep or remove", anchor=False)
+    store = resources.store()
+    with st.container(horizontal=True, gap="small"):
+        with st.popover("Name, tags, note", icon=":material/edit:"), st.form("edit-run", border=False):
+            name = st.text_input("Name", run.name, max_chars=200)
+            tags = st.text_input("Tags", ", ".join(run.tags), help="Separated by commas.")
+            note = st.text_area("Note", run.note, height=120)
+            if st.form_submit_button("Save", type="primary"):
+                wanted = [tag.strip() for tag in tags.split(",") if tag.strip()]
+                if (
+                    attempt(store.rename, run.id, name)
+                    and attempt(store.tag, run.id, wanted)
+                    and attempt(store.note, run.id, note)
+                ):
+                    st.rerun()
+        with st.popover("Delete", icon=":material/delete:", disabled=run.status == "running"):
+            st.markdown(
+                f"Delete this run with its curves, arrays and checkpoints ({wording.size(store.disk_use(run.id))})?"
+            )
+            if st.button("Delete for good", type="primary", key="delete-run") and attempt(store.delete, run.id):
+                st.switch_page(menu.RESULTS)
+
+
+def curves(run: RunRow) -> None:
+    """The same live view as on the Live page; for a run that has ended, everything at once."""
+    live_lines([run], key="run-lines")
+    matrix(run, key="run-matrix")
+
+
+def numbers(run: RunRow) -> None:
+    """What the run ended with: task metrics, isotropy with its cloud, times."""
+    st.subheader("Final numbers", anchor=False)
+    if run.result is None:
+        waiting = run.status in ("queued", "running")
+        st.caption(
+            "Come when the run finishes."
+            if waiting
+            else "None: the run did not finish. What was measured before is in the curves."
+        )
+        return
+    _table(result_lines(run.result), ["", "value", "measured on"])
+
+
+def _table(lines: Sequence[tuple[str, ...]], columns: list[str]) -> None:
+    widths = {
+        name: st.column_config.TextColumn(width=width) for name, width in zip(columns, (190, 110, 330), strict=False)
+    }
+    if len(columns) == 2:
+        widths[columns[1]] = st.column_config.TextColumn(width=330)
+    st.dataframe(
+        pd.DataFrame(lines, columns=columns), hide_index=True, width="stretch", height="content", column_config=widths
+    )
+
+
+def result_lines(result: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Name, value and where it was measured, for every number of a finished run."""
+    metrics = dict(result.get("metrics", {}))
+    epoch = metrics.pop("epoch", None)
+    isotropy = result.get("isotropy", {})
+    after = "" if epoch is None else f", after epoch {epoch:g}"
+    size = f"n = {wording.number(isotropy.get('n'))}, d = {isotropy.get('d')}"
+    cloud = f"{isotropy.get('cloud')}, {isotropy.get('split')}, {size}"
+    lines = [(name.replace("_", " "), wording.number(value), f"validation{after}") for name, value in metrics.items()]
+    for key, name in _NUMBER_NAMES.items():
+        if key in isotropy:
+            on = "layers: all layers' tokens, validation" if key == "isoscore_star" else cloud
+            on = "output weights" if key in ("i1", "i2", "weight_norm") else on
+            lines.append((name, wording.number(isotropy[key]), on + after))
+    for k, value in enumerate((isotropy.get("ev") or [])[:3], start=1):
+        lines.append((f"EV_{k}", wording.number(value), cloud + after))
+    for key, (name, unit) in _TIMING_NAMES.items():
+        value = result.get("timing", {}).get(key)
+        if value is not None:
+            lines.append(
+                (f"time: {name}" if unit else name, f"{wording.number(value, 3)} {unit}".strip(), "this machine")
+            )
+    return lines
+
+
+def configuration(run: RunRow) -> None:
+    """The frozen configuration, from the store and never from a form."""
+    st.subheader("Configuration", anchor=False)
+    _table(config_lines(run.config), ["", "value", "field"])
+
+
+def config_lines(config: RunConfig) -> list[tuple[str, str, str]]:
+    """Title, value and field name of every setting; the method's parameters under its name."""
+    from isoviz import methods
+
+    known = methods.catalogue().get(config.method)
+    lines = [("Method", method_title(config.method), "method")]
+    for name, value in config.params.items():
+        field = known.Params.model_fields.get(name) if known else None
+        extra = field.json_schema_extra if field is not None and isinstance(field.json_schema_extra, dict) else {}
+        title = " ".join(str(part) for part in (field.title if field else name, extra.get("symbol")) if part)
+        lines.append((f"  {title}", _setting(value), name))
+    for name, field in RunConfig.model_fields.items():
+        if name not in _METHOD_FIELDS:
+            lines.append((field.title or name, _setting(getattr(config, name)), name))
+    return lines
+
+
+def _setting(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}".replace("-", "−") if isinstance(value, float) else str(value)
+
+
+def provenance(run: RunRow) -> None:
+    """Where and with what it ran, so that somebody else can tell whether theirs was the same."""
+    st.subheader("Provenance", anchor=False)
+    _table(provenance_lines(run, _started(run)), ["", "value"])
+
+
+def _started(run: RunRow) -> dict[str, Any]:
+    """The newest `started` event. It comes early, but a resumed run has one per attempt."""
+    store = resources.store()
+    found: dict[str, Any] = {}
+    after = 0
+    while rows := store.events(run.id, after=after):
+        found = next((event for _, event in reversed(rows) if event["kind"] == "started"), found)
+        after = rows[-1][0]
+    return found
+
+
+def provenance_lines(run: RunRow, started: dict[str, Any]) -> list[tuple[str, str]]:
+    """What is known about the run's surroundings; a run that never started has less to tell."""
+    lines = [
+        ("Id", run.id),
+        ("Group", run.group or "–"),
+        ("Created", wording.moment(run.created)),
+        ("Started", wording.moment(run.started)),
+        ("Ended", wording.moment(run.ended)),
+        ("Attempts", str(run.attempt)),
+        ("Host", run.host or "–"),
+    ]
+    if started:
+        precision = {"no": "float32"}.get(started["precision"], started["precision"])
+        lines += [
+            ("Device", f"{started['device']}, {precision}, {started['threads']} threads"),
+            ("Trainable parameters", wording.number(started["parameters"])),
+            (
+                "Rows",
+                f"{wording.number(started['train_rows'])} training, {wording.number(started['eval_rows'])} validation",
+            ),
+            (
+                "Optimiser steps",
+                f"{wording.number(started['total_steps'])}, {wording.number(started['steps_per_epoch'])} per epoch",
+            ),
+            ("Data fingerprint", started["data_fingerprint"]),
+            ("Model fingerprint", started["model_fingerprint"]),
+            *((f"Version of {name}", found) for name, found in started["versions"].items()),
+        ]
+    return [*lines, ("Disk use", wording.size(resources.store().disk_use(run.id)))]
+
+
+def reproduce(run: RunRow) -> None:
+    """The same run as a command, and everything about it as a file."""
+    st.subheader("Reproduce this", anchor=False)
+    st.code(planning.command([run.config]), language="bash", wrap_lines=True)
+    record = {
+        "id": run.id,
+        "name": run.name,
+        "status": run.status,
+        "config": run.config.model_dump(mode="json"),
+        "result": run.result,
+    }
+    st.download_button(
+        "Configuration and numbers (JSON)",
+        json.dumps(record, indent=2),
+        file_name=f"isoviz-{run.id}.json",
+        mime="application/json",
+        icon=":material/download:",
+    )
+
+
+def log(run: RunRow) -> None:
+    """The end of the log, read only while it is open."""
+    log_panel(run, every=live.TICK if run.status == "running" else None)

@@ -1,0 +1,37 @@
+"""The app as a web server: the pages, the routes that live components read, and the runner's life.
+
+Started by `python -m isoviz app` (or `python -m streamlit run dashboard/server.py` in the project root).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+import streamlit as st  # noqa: E402
+
+from dashboard import resources  # noqa: E402
+from dashboard.routes import routes  # noqa: E402
+
+
+@asynccontextmanager
+async def lifespan(_: st.App) -> AsyncIterator[None]:
+    """Runs queued runs for as long as the server lives, whether or not a page is open."""
+    resources.runner()
+    try:
+        yield
+    finally:
+        resources.close()
+
+
+app = st.App(
+    Path(__file__).with_name("app.py"),
+    lifespan=lifespan,
+    routes=routes(st.get_option("server.baseUrlPath") or ""),
+)

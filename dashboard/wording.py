@@ -1,0 +1,69 @@
+"""How runs, numbers and times are put into words, the same on every screen."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from dashboard.tables import variant
+from isoviz.runs.rows import RunRow
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|$~:@^=&])")
+
+
+def plain(text: str) -> str:
+    """Text as it is, for places that would read it as Markdown (labels, captions): names and paths come from people."""
+    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
+
+
+def run_title(row: RunRow) -> str:
+    """A run's name, with the method's parameters in its own symbols."""
+    told = variant(row.config.method, row.config.params)
+    return f"{row.name} ({told})" if told else row.name
+
+
+def number(value: object, digits: int = 4) -> str:
+    """A measured value: significant digits, or `undefined`."""
+    if value is None:
+        return "undefined"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}".replace(",", "\u202f")
+    return f"{value:.{digits}g}".replace("-", "−")
+
+
+def duration(seconds: float | None) -> str:
+    """`42 s`, `3 min 5 s`, `2 h 10 min`; a dash for what has not happened."""
+    if seconds is None:
+        return "–"
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def moment(seconds: float | None) -> str:
+    """A time of day on the server's clock, with its date and offset from UTC."""
+    if seconds is None:
+        return "–"
+    return time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(seconds))
+
+
+def size(count: int) -> str:
+    """Bytes as people read them."""
+    amount = float(count)
+    for unit in ("B", "kB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.2f} GB"
+
+
+def place(row: RunRow) -> str:
+    """Where a waiting run stands, said plainly."""
+    if row.position is None:
+        return "reserved for the command line that created it" if row.owner else "waiting"
+    return "next in the queue" if row.position == 1 else f"number {row.position} in the queue"

@@ -1,0 +1,21 @@
+"""One run by its address: how it went, what it was made of, how to repeat it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import run_view
+
+run = run_view.chosen()
+if run is not None:
+    run_view.heading(run)
+    run_view.curves(run)
+    left, right = st.columns(2, gap="large")
+    with left:
+        run_view.numbers(run)
+        run_view.provenance(run)
+    with right:
+        run_view.configuration(run)
+        run_view.reproduce(run)
+        run_view.edit(run)
+    run_view.log(run)
