@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import secrets
 import shlex
@@ -15,6 +16,7 @@ from isoviz import methods, tasks
 from isoviz.config import ParamValue, RunConfig
 from isoviz.errors import InputError
 from isoviz.models import sources
+from isoviz.tasks import files
 from isoviz.training import devices
 
 MAX_RUNS = 2000
@@ -122,10 +124,12 @@ def expand(
     for seed in seeds:
         RunConfig.checked(seed=seed)
     folder = str(Path(data).expanduser().resolve()) if data else None
+    for task in tasks:
+        _check_task(task, common.get("early_stopping"))
     for model in models:
         sources.resolve(model)
     for task in tasks:
-        _check_task(task, folder, common.get("early_stopping"))
+        _check_rows(task, folder)
     common["precision"] = devices.resolve_precision(common["precision"])
     common["threads"] = common["threads"] or devices.describe().cores
     return [
@@ -169,16 +173,31 @@ def _reads_files(task: str) -> bool:
     return not tasks.get(task).generated
 
 
-def _check_task(slug: str, folder: str | None, early_stopping: str | None) -> None:
+def _check_task(slug: str, early_stopping: str | None) -> None:
     task = tasks.get(slug)
-    tasks.load(task, None if task.generated else folder)
     if early_stopping:
         metric = early_stopping.rsplit(":", 1)[0]
         if metric not in task.metrics:
+            allowed = ", ".join(task.metrics)
             raise InputError(
-                f"early_stopping: '{slug}' has no metric '{metric}' (allowed: {', '.join(task.metrics)})",
-                field="early_stopping",
+                f"early_stopping: '{slug}' has no metric '{metric}' (allowed: {allowed})", field="early_stopping"
             )
+
+
+def _check_rows(slug: str, folder: str | None) -> None:
+    if tasks.get(slug).generated:
+        return  # nothing to get wrong, and generating takes a moment
+    if folder is None:
+        tasks.load(tasks.get(slug))
+        return
+    stamps = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files.find(folder).values()]
+    _load_once(slug, folder, tuple(stamps))
+
+
+@functools.lru_cache(maxsize=32)
+def _load_once(slug: str, folder: str, stamps: tuple[tuple[str, int, int], ...]) -> None:
+    """Read and check a folder's rows; not again while its files are the same (a form asks at every keystroke)."""
+    tasks.load(tasks.get(slug), folder)
 
 
 def _grid(slug: str, choices: Mapping[str, Any]) -> list[dict[str, ParamValue]]:

@@ -1,0 +1,164 @@
+"""The command line: exit codes, one JSON document on stdout, one line for what is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from isoviz.__main__ import main
+from isoviz.runs.store import Store
+
+
+def call(*words: str, expect: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "isoviz", *words], capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1", **environment}
+    )
+    assert done.returncode == expect, done.stderr
+    return done
+
+
+@pytest.fixture
+def small(tiny_models, cola):
+    """Options of a run that takes a second."""
+    return ["--model", str(tiny_models("bert")), "--task", "glue/cola", "--data", str(cola), "--epochs", "1",
+            "--lr", "5e-3", "--batch-size", "8", "--threads", "1"]  # fmt: skip
+
+
+def test_train_gives_one_json_document_and_the_store_agrees(small, tmp_path):
+    store = str(tmp_path / "store")
+    done = call("train", *small, "--method", "isobn", "--set", "beta=1", "--seeds", "0", "1", "--store", store, "--json")
+    document = json.loads(done.stdout)
+    runs = document["runs"]
+    assert [run["status"] for run in runs] == ["finished", "finished"]
+    assert [run["config"]["seed"] for run in runs] == [0, 1]
+    assert runs[0]["config"]["params"]["beta"] == 1.0
+    assert set(runs[0]["metrics"]) >= {"matthews", "accuracy"}
+    isotropy = runs[0]["isotropy"]
+    assert set(isotropy) >= {"isoscore", "isoscore_star", "isoscore_unbiased", "ev", "mean_cosine", "twonn", "i1", "i2", "by_layer"}
+    assert len(isotropy["by_layer"]) == 2
+    assert set(runs[0]["timing"]) >= {"train_seconds", "seconds_per_epoch", "samples_per_second", "startup_seconds"}
+
+    listed = json.loads(call("runs", "list", "--store", store, "--json").stdout)["runs"]
+    assert {run["id"] for run in listed} == {run["id"] for run in runs}
+    shown = json.loads(call("runs", "show", runs[0]["id"], "--store", store, "--json").stdout)["runs"][0]
+    assert shown["isotropy"] == isotropy
+    exported = json.loads(call("runs", "export", *[run["id"] for run in runs], "--store", store, "--json").stdout)["runs"]
+    assert [event["kind"] for event in exported[0]["events"]][-1] == "finished"
+    call("runs", "delete", runs[0]["id"], "--store", store)
+    assert len(json.loads(call("runs", "list", "--store", store, "--json").stdout)["runs"]) == 1
+
+
+def test_sweep_runs_the_grid(small, tmp_path):
+    done = call("sweep", *small, "--method", "istar", "--grid", "lam=-1,1", "--grid", "zeta=0.2,0.8", "--store", str(tmp_path / "s"), "--json")
+    params = [run["config"]["params"] for run in json.loads(done.stdout)["runs"]]
+    assert [(p["lam"], p["zeta"]) for p in params] == [(-1.0, 0.2), (-1.0, 0.8), (1.0, 0.2), (1.0, 0.8)]
+
+
+def test_human_text_goes_to_stdout_progress_to_stderr(small, tmp_path):
+    done = call("train", *small, "--store", str(tmp_path / "s"))
+    assert "finished" in done.stdout
+    assert "IsoScore" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path):
+    long = [word if word != "1" or small[i - 1] != "--epochs" else "60" for i, word in enumerate(small)]
+    whole = json.loads(call("train", *long, "--store", str(tmp_path / "a"), "--json").stdout)["runs"][0]
+    store_dir = str(tmp_path / "b")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "isoviz", "train", *long, "--store", store_dir, "--json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    store = None
+    for _ in range(600):
+        time.sleep(0.1)
+        if store is None and os.path.exists(os.path.join(store_dir, "isoviz.db")):
+            store = Store(store_dir)
+        rows = store.list() if store else []
+        if rows and rows[0].progress and rows[0].progress.get("step", 0) > 5:
+            break
+    run_id = rows[0].id
+    call("runs", "stop", run_id, "--store", store_dir)
+    output, errors = process.communicate(timeout=30)
+    assert process.returncode == 1, errors
+    assert json.loads(output)["runs"][0]["status"] == "stopped"
+    resumed = json.loads(call("runs", "resume", run_id, "--store", store_dir, "--json").stdout)["runs"][0]
+    assert resumed["status"] == "finished"
+    assert resumed["metrics"] == whole["metrics"]
+    assert resumed["isotropy"] == whole["isotropy"]
+
+
+def test_measure_an_array(tmp_path):
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(500, 8)))
+    document = json.loads(call("measure", "--embeddings", str(tmp_path / "x.npy"), "--json").stdout)
+    assert document["n"] == 500
+    assert document["d"] == 8
+    assert document["isoscore"] == pytest.approx(0.97, abs=0.03)
+    assert "IsoScore" in call("measure", "--embeddings", str(tmp_path / "x.npy")).stdout
+
+
+@pytest.mark.parametrize(("pooling", "points"), [("cls", 32), ("mean", 32), ("head", 32), ("tokens", None)])
+def test_measure_a_model_on_a_task(tiny_models, cola, pooling, points):
+    words = ["measure", "--model", str(tiny_models("bert")), "--task", "glue/cola", "--data", str(cola), "--pooling", pooling, "--json"]
+    document = json.loads(call(*words).stdout)
+    assert document["d"] == 16
+    assert document["n"] == points or (points is None and document["n"] > 32)
+
+
+BAD = [
+    (["train", "--model", "demo/nope"], "--model: no such model"),
+    (["train", "--model", "org/model"], "cannot be reached"),
+    (["train", "--task", "glue/cla"], "did you mean 'glue/cola'"),
+    (["train", "--method", "isobnn"], "did you mean 'isobn'"),
+    (["train", "--method", "isobn", "--set", "beta=9"], "--set beta: input should be less than or equal to 4"),
+    (["train", "--method", "isobn", "--set", "bta=1"], "did you mean 'beta'"),
+    (["train", "--method", "isobn", "--set", "beta=0.5,1"], "sweep --grid"),
+    (["train", "--epochs", "0"], "--epochs: input should be greater than or equal to 1"),
+    (["train", "--epochs", "many"], "invalid int value: 'many'"),
+    (["train", "--lr", "nan"], "--lr:"),
+    (["train", "--precision", "fp8"], "--precision: input should be 'auto', 'no', 'bf16' or 'fp16'"),
+    (["train", "--early-stopping", "f1:2"], "has no metric 'f1'"),
+    (["train", "--task", "glue/cola", "--data", "/no/such/folder"], "--data: '/no/such/folder' is not a folder"),
+    (["train", "--task", "glue/cola"], "hub cannot be reached"),
+    (["sweep", "--method", "istar", "--grid", "lam"], "expected name=value"),
+    (["measure"], "--embeddings"),
+    (["measure", "--embeddings", "/no/file.npy"], "no file"),
+    (["runs", "show", "nothing"], "no run 'nothing'"),
+    (["fly"], "invalid choice: 'fly'"),
+    ([], "VERB"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), BAD, ids=[" ".join(words) or "nothing" for words, _ in BAD])
+def test_bad_input_is_one_line_and_exit_2(words, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("ISOVIZ_HOME", str(tmp_path / "untouched"))
+    try:
+        code = main(words)
+    except SystemExit as exit:
+        code = exit.code
+    out, err = capsys.readouterr()
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+    if words[:1] != ["runs"]:
+        assert not (tmp_path / "untouched" / "isoviz.db").exists()
+
+
+def test_import_is_cheap_and_loads_neither_torch_nor_streamlit():
+    script = (
+        "import time, sys; began = time.perf_counter(); import isoviz; print(time.perf_counter() - began);"
+        "import isoviz.methods, isoviz.tasks, isoviz.runs.planning, isoviz.runs.store, isoviz.metrics;"
+        "isoviz.methods.catalogue(); isoviz.tasks.catalogue();"
+        "print(sorted({'torch', 'streamlit', 'transformers', 'datasets', 'umap'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    seconds, loaded = done.stdout.splitlines()
+    assert float(seconds) < 0.3
+    assert loaded == "[]"

@@ -1,0 +1,122 @@
+"""From choices to runs: what is expanded, what is refused before anything exists, and the command that does the same."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from isoviz.__main__ import build_parser
+from isoviz.commands.train import plan
+from isoviz.errors import InputError
+from isoviz.runs import planning
+
+COMMON = {"models": ["demo/tiny-bert"], "tasks": ["demo/acceptability"], "methods": [("baseline", {})], "seeds": [0]}
+
+
+def expand(**changes):
+    return planning.expand(**{**COMMON, **changes})
+
+
+def test_product_and_its_order():
+    configs = expand(
+        tasks=["demo/acceptability", "demo/sentiment"],
+        methods=[("baseline", {}), ("istar", {"lam": [-1, 1], "zeta": [0.2, 0.8]})],
+        seeds=[0, 1],
+    )
+    assert len(configs) == 2 * (1 + 4) * 2
+    first = [(c.task, c.seed, c.method, c.params.get("lam"), c.params.get("zeta")) for c in configs[:6]]
+    assert first == [
+        ("demo/acceptability", 0, "baseline", None, None),
+        ("demo/acceptability", 0, "istar", -1.0, 0.2),
+        ("demo/acceptability", 0, "istar", -1.0, 0.8),
+        ("demo/acceptability", 0, "istar", 1.0, 0.2),
+        ("demo/acceptability", 0, "istar", 1.0, 0.8),
+        ("demo/acceptability", 1, "baseline", None, None),
+    ]
+
+
+def test_everything_is_resolved():
+    config = expand()[0]
+    assert config.precision in ("no", "bf16")
+    assert config.threads >= 1
+    assert config.learning_rate == planning.default_learning_rate("demo/tiny-bert")
+    assert expand(learning_rate=1e-3)[0].learning_rate == 1e-3
+
+
+def test_equal_values_make_one_run():
+    assert len(expand(methods=[("istar", {"lam": [1, 1.0, "1"]})])) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"models": []}, "model"),
+        ({"tasks": []}, "task"),
+        ({"methods": []}, "method"),
+        ({"seeds": []}, "seed"),
+        ({"seeds": [0, 0]}, "seed"),
+        ({"seeds": [-1]}, "seed"),
+        ({"models": ["demo/none"]}, "model"),
+        ({"tasks": ["demo/none"]}, "task"),
+        ({"methods": [("none", {})]}, "method"),
+        ({"methods": [("istar", {"zeta": [0.2, 2]})]}, "params.zeta"),
+        ({"methods": [("istar", {"lam": []})]}, "params.lam"),
+        ({"epochs": 0}, "epochs"),
+        ({"learning_rate": 2.0}, "learning_rate"),
+        ({"early_stopping": "accuracy"}, "early_stopping"),
+        ({"early_stopping": "bleu:3"}, "early_stopping"),
+        ({"tasks": ["glue/cola"], "data": "/no/such/folder"}, "data"),
+        ({"seeds": list(range(3000))}, "method"),
+    ],
+)
+def test_refusals_name_their_field(changes, field):
+    with pytest.raises(InputError) as caught:
+        expand(**changes)
+    assert caught.value.field == field
+
+
+def test_data_folder_is_stored_absolute_and_for_file_tasks_only(cola, monkeypatch):
+    monkeypatch.chdir(cola.parent)
+    configs = expand(tasks=["glue/cola", "demo/sentiment"], data="cola")
+    assert [c.data for c in configs] == [str(cola), None]
+
+
+def test_a_changed_file_is_read_again(cola):
+    expand(tasks=["glue/cola"], data=str(cola))
+    (cola / "train.parquet").write_bytes(b"no table")
+    with pytest.raises(InputError, match=r"train.parquet cannot be read"):
+        expand(tasks=["glue/cola"], data=str(cola))
+
+
+@pytest.mark.parametrize("preset", planning.PRESETS, ids=lambda p: p.slug)
+def test_presets_are_plans(preset):
+    configs = planning.expand(**preset.plan)
+    assert 1 < len(configs) <= 30
+    assert all(config.max_train <= 1000 for config in configs)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"seeds": [0, 1, 2], "epochs": 7, "max_train": 100},
+        {"methods": [("istar", {"lam": [-1, 0.5, 1], "zeta": [0.2, 0.8]})]},
+        {"methods": [("baseline", {}), ("isobn", {"beta": 0.25, "form": "code"})], "early_stopping": "accuracy:2"},
+    ],
+)
+def test_the_command_starts_the_same_runs(changes):
+    configs = expand(**changes)
+    lines = planning.command(configs).splitlines()
+    again = []
+    for line in lines:
+        words = shlex.split(line)
+        assert words[:3] == ["python", "-m", "isoviz"]
+        again += plan(build_parser().parse_args(words[3:]))
+    key = lambda config: config.model_dump_json()  # noqa: E731
+    assert sorted(again, key=key) == sorted(configs, key=key)
+
+
+def test_runs_that_are_no_full_grid_get_a_line_each():
+    configs = expand(methods=[("istar", {"lam": 1, "zeta": 0.2})]) + expand(methods=[("istar", {"lam": 3, "zeta": 0.8})])
+    assert len(planning.command(configs).splitlines()) == 2
