@@ -30,7 +30,8 @@ def run(options: argparse.Namespace) -> int:
     command += ["--server.address", options.host, "--server.headless", "true" if options.headless else "false"]
     environment = {**os.environ, "PYTHONPATH": path}
     if options.store:
-        environment["ISOVIZ_STORE"] = options.store
+        folder = "" if "://" in options.store else os.path.abspath(options.store)
+        environment["ISOVIZ_STORE"] = folder or options.store
     process = subprocess.Popen(command, cwd=ROOT, env=environment)
     while True:
         try:

@@ -129,7 +129,7 @@ class IsoBN(Method):
 
         if training:
             self._update(reps.pooled)
-        if self.state is None or int(self.state.batches) == 0:
+        if int(self.buffer("batches")) == 0:
             return reps.pooled  # no statistics yet: 0/0 otherwise
         with torch.no_grad(), torch.autocast(reps.pooled.device.type, enabled=False):
             scale = self.scale()
@@ -137,11 +137,10 @@ class IsoBN(Method):
 
     def scale(self) -> Tensor:
         """(h,) θ̄ from the moving statistics."""
-        assert self.state is not None
-        covariance, std = self.state.covariance, self.state.std
+        covariance, std = self.buffer("covariance"), self.buffer("std")
         if self.params.form == "paper":
             # Both start at zero, so they carry the factor 1 − (1 − m)^t; without this ρ is 20-fold too large at step 1.
-            covariance = covariance / (1 - (1 - self.params.momentum) ** int(self.state.batches))
+            covariance = covariance / (1 - (1 - self.params.momentum) ** int(self.buffer("batches")))
             std = covariance.diagonal().clamp_min(0).sqrt()
         return isobn_scale(covariance, std, self.params.beta, self.params.eps, self.params.form)
 
@@ -150,12 +149,11 @@ class IsoBN(Method):
 
         if pooled.shape[0] < 2:
             return  # one row has no variance
-        assert self.state is not None
         with torch.no_grad(), torch.autocast(pooled.device.type, enabled=False):
             points = pooled.detach().float()
             points = points - points.mean(dim=0)
             covariance = points.T @ points / points.shape[0]  # population statistics, divisor m
             weight = self.params.momentum
-            self.state.covariance.lerp_(covariance, weight)
-            self.state.std.lerp_(covariance.diagonal().clamp_min(0).sqrt(), weight)
-            self.state.batches += 1
+            self.buffer("covariance").lerp_(covariance, weight)
+            self.buffer("std").lerp_(covariance.diagonal().clamp_min(0).sqrt(), weight)
+            self.buffer("batches").add_(1)

@@ -113,15 +113,17 @@ class IStar(Method):
         """Σ_S from training rows in evaluation mode, before each epoch (authors' schedule)."""
         if self.params.estimator == "unbiased":
             return
+        import torch
+
         from isoviz.metrics.streaming import CovarianceAccumulator
 
-        assert self.state is not None
-        total = CovarianceAccumulator(self.state.shrinkage.shape[0])
+        shrinkage = self.buffer("shrinkage")
+        total = CovarianceAccumulator(shrinkage.shape[0])
         for reps in sample.representations():
             total.update(self._points(reps))
             if total.count >= self.params.shrinkage_tokens:
                 break
-        self.state.shrinkage.copy_(total.covariance)
+        shrinkage.copy_(torch.as_tensor(total.covariance))
 
     def penalties(self, reps: Representations) -> dict[str, Tensor]:
         """{"istar": λ(1 − IsoScore*)}; a scalar in float32 whatever the precision of the forward pass."""
@@ -132,8 +134,7 @@ class IStar(Method):
         if self.params.estimator == "unbiased":
             hidden = reps.last_hidden if self.params.layer == 0 else reps.hidden_states[self.params.layer - 1]
             return {"istar": self.params.lam * penalties.istar_unbiased_penalty(hidden[:, 0])}
-        assert self.state is not None
-        term = penalties.istar_penalty(self._points(reps), self.state.shrinkage, self.params.zeta)
+        term = penalties.istar_penalty(self._points(reps), self.buffer("shrinkage"), self.params.zeta)
         return {"istar": self.params.lam * term}
 
     def _points(self, reps: Representations) -> Tensor:

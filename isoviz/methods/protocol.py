@@ -53,7 +53,7 @@ def parameter(
         sweep: the paper's own search range, offered as a preset.
         ge, gt, le, lt: bounds.
     """
-    extra = {"symbol": symbol, "source": source, "sweep": list(sweep)}
+    extra: dict[str, Any] = {"symbol": symbol, "source": source, "sweep": list(sweep)}
     return Field(default, title=label, description=help, ge=ge, gt=gt, le=le, lt=lt, json_schema_extra=extra)
 
 
@@ -126,9 +126,14 @@ class Method:
     direction: ClassVar[Literal["more", "less", "sign of λ", "none"]] = "none"
     traps: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, params: Params) -> None:
+    def __init__(self, params: BaseModel) -> None:
         self.params = params
         self.state: nn.Module | None = None
+
+    def buffer(self, name: str) -> Tensor:
+        """A tensor of `self.state` by name."""
+        assert self.state is not None, f"{self.slug} is not attached to a model"
+        return self.state.get_buffer(name)
 
     def attach(self, model: HeadedModel) -> None:
         """Called once, before the model is prepared for its device: make `self.state` here if there is one."""

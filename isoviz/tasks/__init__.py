@@ -69,7 +69,7 @@ def check_data(task: Task, data: str | Path | None = None) -> DataReport:
             split: {name: int((frame["label"] == code).sum()) for code, name in enumerate(task.label_names)}
             for split, frame in splits.items()
         },
-        preview={split: frame.head(5).to_dict("records") for split, frame in splits.items()},
+        preview={split: [dict(row) for _, row in frame.head(5).iterrows()] for split, frame in splits.items()},
         notes=tuple(notes),
     )
 

@@ -94,7 +94,7 @@ def check(frame: pd.DataFrame, task: Task, name: str) -> pd.DataFrame:
 
     if len(frame) == 0:
         raise DataError(f"data: {name} has no rows", field="data")
-    checked = {}
+    checked: dict[str, pd.Series] = {}
     for column in task.columns:
         empty = frame[column].isna() | (frame[column].astype(str).str.strip() == "")
         _refuse(empty, f"{name}: empty '{column}'")

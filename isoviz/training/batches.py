@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ BUCKET = 50
 
 
 @dataclass
-class Encoded(Dataset[dict[str, object]]):
+class Encoded(Dataset[Any]):
     """Tokenised rows: `inputs[name][row]` is a list of token numbers; `labels` (n,) int64."""
 
     inputs: dict[str, list[list[int]]]

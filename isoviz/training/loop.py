@@ -36,7 +36,7 @@ from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.tasks import baselines
 from isoviz.tasks import metrics as task_metrics
 from isoviz.training import checkpoints, measuring
-from isoviz.training.batches import Collator, Encoded, EpochBatches, encode, fixed_batches
+from isoviz.training.batches import Collator, EpochBatches, encode, fixed_batches
 from isoviz.training.checkpoints import Progress
 from isoviz.training.optimisation import make_optimizer, make_scheduler
 
@@ -123,7 +123,7 @@ class _Run:
         self.emit(Entered(phase="tokenising", detail=f"{len(data.train)} + {len(data.validation)} rows"))
         train_rows = _subset(data.train, config.max_train)
         eval_rows = data.validation.iloc[: config.max_eval]
-        self.collator = Collator(tokenizer.pad_token_id)  # type: ignore[arg-type]
+        self.collator = Collator(tokenizer.pad_token_id)
         self.train_set = encode(train_rows, self.task.columns, tokenizer, config.max_length)
         self.eval_set = encode(eval_rows, self.task.columns, tokenizer, config.max_length)
         self.eval_batches = fixed_batches(self.eval_set, self.collator, max(config.batch_size, 64))
@@ -274,7 +274,7 @@ class _Run:
         rows = np.random.default_rng((self.config.seed, 1)).permutation(rows)
         size = max(self.config.batch_size, 64)
         batches = [rows[at : at + size].tolist() for at in range(0, len(rows), size)]
-        return DataLoader(self.train_set, batch_sampler=batches, collate_fn=self.collator, generator=torch.Generator())  # type: ignore[arg-type]
+        return DataLoader(self.train_set, batch_sampler=batches, collate_fn=self.collator, generator=torch.Generator())
 
     # ---- measuring ---------------------------------------------------------------------------------------------
 

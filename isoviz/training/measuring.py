@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
@@ -131,7 +131,17 @@ def shrinkage(
             tokens.update(outputs.reps.hidden_states, batch["attention_mask"].bool())
             if tokens.points >= SHRINKAGE_POINTS:
                 break
-    return tokens.union().covariance.double().cpu()
+    return torch.from_numpy(as_float64(tokens.union()))
+
+
+def as_float64(cloud: CovarianceAccumulator) -> np.ndarray:
+    """(d, d) covariance on the CPU."""
+    covariance = cloud.covariance
+    return (
+        covariance.double().cpu().numpy()
+        if isinstance(covariance, Tensor)
+        else np.asarray(covariance, dtype=np.float64)
+    )
 
 
 def describe_clouds(found: Pass) -> dict[str, Cloud]:
@@ -145,15 +155,12 @@ def describe_clouds(found: Pass) -> dict[str, Cloud]:
 
 def layer_scores(found: Pass) -> list[float | None]:
     """IsoScore of each layer's tokens."""
-    return [
-        _finite(metrics.isoscore_from_covariance(layer.covariance.double().cpu().numpy()))
-        for layer in found.tokens.layers
-    ]
+    return [_finite(metrics.isoscore_from_covariance(as_float64(layer))) for layer in found.tokens.layers]
 
 
 def star_score(found: Pass, shrinkage_cov: Tensor) -> float | None:
     """IsoScore* of all layers' tokens with ζ = 0.2 (design §3)."""
-    covariance = found.tokens.union().covariance.double().cpu()
+    covariance = torch.from_numpy(as_float64(found.tokens.union()))
     mixed = (1 - ZETA) * covariance + ZETA * shrinkage_cov
     return _finite(metrics.isoscore_from_covariance(mixed.numpy()))
 
@@ -172,11 +179,11 @@ def save_arrays(path: Path, head: np.ndarray) -> None:
 
 
 def _arrays(head: np.ndarray) -> dict[str, np.ndarray]:
-    correlation = metrics.abs_correlation(head)
+    correlation = np.asarray(metrics.abs_correlation(head))
     return {
         "abs_correlation": correlation.astype(np.float16),
-        "order": metrics.correlation_order(correlation).astype(np.int32),
-        "std": metrics.dimension_std(head).astype(np.float32),
+        "order": np.asarray(metrics.correlation_order(correlation), dtype=np.int32),
+        "std": np.asarray(metrics.dimension_std(head), dtype=np.float32),
         "ev": np.atleast_1d(metrics.explained_variance(head)).astype(np.float32),
     }
 
@@ -199,13 +206,13 @@ def _vectors(name: str, points: np.ndarray) -> Cloud:
     )
 
 
-def _reasons(values: dict[str, Any]) -> dict[str, str]:
-    why = "; ".join(str(text) for text in values["warnings"]) or "undefined for this cloud"
+def _reasons(values: Mapping[str, object]) -> dict[str, str]:
+    why = "; ".join(str(text) for text in cast(list[str], values["warnings"])) or "undefined for this cloud"
     return {name: why for name, value in values.items() if value is None}
 
 
 def _tokens(name: str, cloud: CovarianceAccumulator, direction: Tensor, directed: int) -> Cloud:
-    covariance = cloud.covariance.double().cpu().numpy()
+    covariance = as_float64(cloud)
     eigenvalues = np.clip(np.linalg.eigvalsh(covariance)[::-1], 0, None)
     total = float(eigenvalues.sum())
     undefined = {

@@ -17,7 +17,10 @@ from isoviz.runs.store import Store
 
 def call(*words: str, expect: int = 0, **environment: str) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, "-m", "isoviz", *words], capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1", **environment}
+        [sys.executable, "-m", "isoviz", *words],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
     )
     assert done.returncode == expect, done.stderr
     return done
@@ -32,7 +35,9 @@ def small(tiny_models, cola):
 
 def test_train_gives_one_json_document_and_the_store_agrees(small, tmp_path):
     store = str(tmp_path / "store")
-    done = call("train", *small, "--method", "isobn", "--set", "beta=1", "--seeds", "0", "1", "--store", store, "--json")
+    done = call(
+        "train", *small, "--method", "isobn", "--set", "beta=1", "--seeds", "0", "1", "--store", store, "--json"
+    )
     document = json.loads(done.stdout)
     runs = document["runs"]
     assert [run["status"] for run in runs] == ["finished", "finished"]
@@ -40,7 +45,17 @@ def test_train_gives_one_json_document_and_the_store_agrees(small, tmp_path):
     assert runs[0]["config"]["params"]["beta"] == 1.0
     assert set(runs[0]["metrics"]) >= {"matthews", "accuracy"}
     isotropy = runs[0]["isotropy"]
-    assert set(isotropy) >= {"isoscore", "isoscore_star", "isoscore_unbiased", "ev", "mean_cosine", "twonn", "i1", "i2", "by_layer"}
+    assert set(isotropy) >= {
+        "isoscore",
+        "isoscore_star",
+        "isoscore_unbiased",
+        "ev",
+        "mean_cosine",
+        "twonn",
+        "i1",
+        "i2",
+        "by_layer",
+    }
     assert len(isotropy["by_layer"]) == 2
     assert set(runs[0]["timing"]) >= {"train_seconds", "seconds_per_epoch", "samples_per_second", "startup_seconds"}
 
@@ -48,14 +63,28 @@ def test_train_gives_one_json_document_and_the_store_agrees(small, tmp_path):
     assert {run["id"] for run in listed} == {run["id"] for run in runs}
     shown = json.loads(call("runs", "show", runs[0]["id"], "--store", store, "--json").stdout)["runs"][0]
     assert shown["isotropy"] == isotropy
-    exported = json.loads(call("runs", "export", *[run["id"] for run in runs], "--store", store, "--json").stdout)["runs"]
+    exported = json.loads(call("runs", "export", *[run["id"] for run in runs], "--store", store, "--json").stdout)[
+        "runs"
+    ]
     assert [event["kind"] for event in exported[0]["events"]][-1] == "finished"
     call("runs", "delete", runs[0]["id"], "--store", store)
     assert len(json.loads(call("runs", "list", "--store", store, "--json").stdout)["runs"]) == 1
 
 
 def test_sweep_runs_the_grid(small, tmp_path):
-    done = call("sweep", *small, "--method", "istar", "--grid", "lam=-1,1", "--grid", "zeta=0.2,0.8", "--store", str(tmp_path / "s"), "--json")
+    done = call(
+        "sweep",
+        *small,
+        "--method",
+        "istar",
+        "--grid",
+        "lam=-1,1",
+        "--grid",
+        "zeta=0.2,0.8",
+        "--store",
+        str(tmp_path / "s"),
+        "--json",
+    )
     params = [run["config"]["params"] for run in json.loads(done.stdout)["runs"]]
     assert [(p["lam"], p["zeta"]) for p in params] == [(-1.0, 0.2), (-1.0, 0.8), (1.0, 0.2), (1.0, 0.8)]
 
@@ -105,7 +134,18 @@ def test_measure_an_array(tmp_path):
 
 @pytest.mark.parametrize(("pooling", "points"), [("cls", 32), ("mean", 32), ("head", 32), ("tokens", None)])
 def test_measure_a_model_on_a_task(tiny_models, cola, pooling, points):
-    words = ["measure", "--model", str(tiny_models("bert")), "--task", "glue/cola", "--data", str(cola), "--pooling", pooling, "--json"]
+    words = [
+        "measure",
+        "--model",
+        str(tiny_models("bert")),
+        "--task",
+        "glue/cola",
+        "--data",
+        str(cola),
+        "--pooling",
+        pooling,
+        "--json",
+    ]
     document = json.loads(call(*words).stdout)
     assert document["d"] == 16
     assert document["n"] == points or (points is None and document["n"] > 32)
