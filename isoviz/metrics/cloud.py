@@ -130,18 +130,20 @@ def symmetric_matrix(cov: Points, name: str) -> NDArray[np.float64]:
     matrix = float64_matrix(cov, name)
     if matrix.shape[0] != matrix.shape[1]:
         raise InputError(f"{name} must be square (dimensions, dimensions), got {matrix.shape}")
-    allowed = 1e-5 * float(np.linalg.norm(matrix))
-    asymmetry = float(np.abs(matrix - matrix.T).max())
+    biggest = float(np.abs(matrix).max())
+    if biggest == 0:
+        return matrix
+    unit = matrix / biggest
+    allowed = 1e-5 * float(np.linalg.norm(unit))
+    asymmetry = float(np.abs(unit - unit.T).max())
     if asymmetry > allowed:
-        raise InputError(f"{name} must be symmetric, got entries that differ by {asymmetry:.3g} from their mirror")
-    shifted = (matrix + matrix.T) / 2
-    shifted[np.diag_indices_from(shifted)] += allowed
+        difference = asymmetry * biggest
+        raise InputError(f"{name} must be symmetric, got entries that differ by {difference:.3g} from their mirror")
+    unit = (unit + unit.T) / 2
+    unit[np.diag_indices_from(unit)] += allowed
     try:
-        np.linalg.cholesky(shifted)  # a sixth of the time of the eigenvalues
+        np.linalg.cholesky(unit)  # a sixth of the time of the eigenvalues
     except np.linalg.LinAlgError:
-        smallest = float(np.linalg.eigvalsh(shifted)[0]) - allowed
-        if smallest < -allowed:
-            raise InputError(
-                f"{name} must be positive semidefinite, got a smallest eigenvalue of {smallest:.3g}"
-            ) from None
+        smallest = (float(np.linalg.eigvalsh(unit)[0]) - allowed) * biggest
+        raise InputError(f"{name} must be positive semidefinite, got a smallest eigenvalue of {smallest:.3g}") from None
     return matrix

@@ -83,7 +83,7 @@ def twonn_estimate(
 
 def _distinct(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """Without repeated rows, in the order of first appearance. Hashing beats sorting rows of hundreds of numbers."""
-    rows = np.ascontiguousarray(x + 0.0)  # −0.0 and 0.0 are the same point
+    rows = np.ascontiguousarray(x)
     first_seen = {row.tobytes(): index for index, row in reversed(list(enumerate(rows)))}
     return rows if len(first_seen) == len(rows) else rows[sorted(first_seen.values())]
 

@@ -46,12 +46,12 @@ def explained_variance(points: Points, k: int | None = None, centre: bool = True
         biggest = float(np.abs(x).max()) if n else 0.0
         if biggest > 0:
             raw = x / biggest
-            spectrum = eigenvalues(raw @ raw.T if prefers_gram(n, d) else raw.T @ raw, min(n, d))
+            spectrum = eigenvalues(raw @ raw.T if prefers_gram(n, d) else raw.T @ raw)
     elif n >= 2:
         moments = cloud_moments(x, resolution(points))
         problem = "all points are equal"
         if not moments.collapsed and moments.matrix is not None:
-            spectrum = eigenvalues(moments.matrix, min(n - 1, d))
+            spectrum = eigenvalues(moments.matrix)
     if spectrum is None:
         warn_undefined("explained_variance", problem)
         return like(points, np.full(count, np.nan))
@@ -73,7 +73,7 @@ def effective_rank(points: Points) -> Value:
         if moments.collapsed or moments.matrix is None:
             estimate = undefined("all points are equal")
         else:
-            estimate = effective_rank_of(eigenvalues(moments.matrix, min(n - 1, d)))
+            estimate = effective_rank_of(eigenvalues(moments.matrix))
     if estimate.problem:
         warn_undefined("effective_rank", estimate.problem)
     else:
@@ -81,9 +81,9 @@ def effective_rank(points: Points) -> Value:
     return like(points, estimate.value)
 
 
-def eigenvalues(matrix: NDArray[np.float64], most: int) -> NDArray[np.float64]:
-    """Of a covariance or Gram matrix, falling, at most `most`; what lies within round-off of zero is zero."""
-    values: Any = np.linalg.eigvalsh(matrix)[::-1][:most]
+def eigenvalues(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of a covariance or Gram matrix, falling; what lies within round-off of zero is zero."""
+    values: Any = np.linalg.eigvalsh(matrix)[::-1]
     values[values <= len(matrix) * np.finfo(np.float64).eps * values[0]] = 0.0
     return values
 

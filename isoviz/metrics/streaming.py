@@ -120,7 +120,7 @@ class CovarianceAccumulator:
         """(d, d), divisor count − 1; undefined for fewer than two points."""
         if self.count < 2:
             warn_undefined("covariance", too_few(self.count))
-            return np.full((self.d, self.d), np.nan)
+            return np.full((self.d, self.d), np.nan) if self.count == 0 else self._scatter * float("nan")
         return self._scatter / (self.count - 1)
 
     @property

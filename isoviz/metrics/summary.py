@@ -59,7 +59,7 @@ def describe(points: Points, twonn: bool = True) -> Description:
         if moments.collapsed or moments.matrix is None:
             rank = undefined("all points are equal")
         else:
-            spectrum = eigenvalues(moments.matrix, min(n - 1, d))
+            spectrum = eigenvalues(moments.matrix)
             rank = effective_rank_of(spectrum)
             ev = [float(share) for share in cumulative_shares(spectrum, min(n, d, 50))]
             if n < d:

@@ -102,6 +102,15 @@ def test_what_is_undefined_before_two_points():
         assert np.isnan(accumulator.isoscore())
 
 
+def test_one_tensor_leaves_an_undefined_tensor():
+    accumulator = CovarianceAccumulator(3)
+    accumulator.update(torch.ones(1, 3))
+    with pytest.warns(UndefinedWarning):
+        covariance = accumulator.covariance
+    assert torch.is_tensor(covariance)
+    assert covariance.isnan().all()
+
+
 def test_wrong_widths_are_refused():
     accumulator = CovarianceAccumulator(3)
     with pytest.raises(ValueError, match="batch must have 3 dimensions, got shape"):

@@ -89,11 +89,16 @@ def test_equal_points_are_undefined(name, dtype, kind, n):
 
 
 @pytest.mark.parametrize("name", SPECTRAL)
-def test_points_equal_up_to_rounding_are_undefined(name):
-    cloud = np.full((50, 4), 0.1)
-    cloud[::2] = np.nextafter(0.1, 1)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+def test_points_equal_up_to_rounding_are_undefined(name, dtype, kind):
+    cloud = np.full((50, 4), 0.1, dtype=dtype)
+    cloud[::2, 1] = np.nextafter(dtype(0.1), dtype(1))
+    assert len(np.unique(cloud, axis=0)) == 2
     with pytest.warns(UndefinedWarning):
-        assert np.isnan(OF_A_CLOUD[name](cloud)).all()
+        assert np.isnan(np.asarray(OF_A_CLOUD[name](kind(cloud)))).all()
+    cloud[::2, 1] += dtype(1e-3)
+    assert np.isfinite(np.asarray(OF_A_CLOUD[name](kind(cloud)))).all()
 
 
 @pytest.mark.parametrize("name", ["isoscore", "isoscore_unbiased"])

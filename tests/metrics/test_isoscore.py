@@ -18,6 +18,7 @@ from isoviz.metrics import (
     isoscore_star,
     participation_ratio,
 )
+from isoviz.metrics.moments import cloud_moments
 
 pytestmark = pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
 clouds = pytest.mark.parametrize("cloud", REFERENCE_CLOUDS.values(), ids=REFERENCE_CLOUDS.keys())
@@ -53,6 +54,11 @@ def test_isoscore_star_is_the_eigenvalue_route(cloud, zeta, shrinkage):
     assert isoscore_star(cloud, cov, zeta) == pytest.approx(expected, abs=1e-10)
     tensor = isoscore_star(torch.from_numpy(cloud), torch.from_numpy(cov), zeta)
     assert tensor.item() == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("n, d, shape", [(9, 20, (9, 9)), (10, 20, (20, 20)), (30, 20, (20, 20))])
+def test_the_smaller_product_is_taken(n, d, shape):
+    assert cloud_moments(spread_cloud(n, d), 0.0).matrix.shape == shape
 
 
 def test_zeta_weighs_the_shrinkage_matrix():
@@ -97,6 +103,12 @@ def test_float32_keeps_seven_digits_far_from_the_origin():
 def test_any_unit_of_length(unit):
     cloud = np.random.default_rng(0).uniform(-1, 1, size=(50, 6))
     assert isoscore(cloud * unit) == pytest.approx(isoscore(cloud), rel=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-60, 1e300])
+def test_any_unit_of_a_covariance(unit):
+    cov = np.cov(spread_cloud(4, 6).T) / 100  # singular
+    assert isoscore_from_covariance(cov * unit) == pytest.approx(isoscore_from_covariance(cov), rel=1e-12)
 
 
 @pytest.mark.parametrize("unit", [1e-10, 1e6])
