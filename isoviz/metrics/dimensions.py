@@ -62,9 +62,9 @@ def correlation_order(abs_corr: Points, optimal: bool = True) -> NDArray[np.int6
 
     Args:
         abs_corr: (d, d) from `abs_correlation`.
-        optimal: the optimal leaf order costs about 0.5 s at d = 768 and 1.5 s at d = 1024; False takes the
-            order in which the tree was built (same clusters, a few ms), for a view that is redrawn while
-            training.
+        optimal: the optimal leaf order costs 0.5 to 0.8 s at d = 768, 1.5 to 2.5 s at d = 1024, and several times that
+            if most dimensions are exact copies of others; False takes the order in which the tree was built (same
+            clusters, a few ms), for a view that is redrawn while training.
     """
     matrix = float64_matrix(abs_corr, "abs_corr")
     d = matrix.shape[0]
