@@ -1,0 +1,259 @@
+"""Opening the store's database: SQLite in a local folder, or PostgreSQL by URL."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+from filelock import FileLock
+from sqlalchemy import (
+    URL,
+    Connection,
+    Double,
+    Engine,
+    cast,
+    create_engine,
+    event,
+    extract,
+    func,
+    inspect,
+    literal,
+    select,
+)
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, ProgrammingError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.sql import ColumnElement
+
+from isoviz.errors import StoreError
+from isoviz.home import home
+from isoviz.runs import schema
+
+BUSY_SECONDS: Final = 10.0
+
+# SQLite's write-ahead log is shared memory: every process that opens the file must run under the same kernel.
+_NETWORK_TYPES: Final = frozenset(
+    {
+        "nfs",
+        "nfs3",
+        "nfs4",
+        "cifs",
+        "smb",
+        "smb2",
+        "smb3",
+        "smbfs",
+        "afpfs",
+        "afs",
+        "9p",
+        "drvfs",
+        "vboxsf",
+        "davfs",
+        "webdav",
+    }
+    | {
+        "sshfs",
+        "rclone",
+        "s3fs",
+        "gcsfuse",
+        "goofys",
+        "blobfuse",
+        "juicefs",
+        "glusterfs",
+        "ceph",
+        "lustre",
+        "gpfs",
+        "beegfs",
+    }
+)
+_ADVICE_NETWORK: Final = "Set ISOVIZ_HOME (or --store) to a folder on a local disk, or use PostgreSQL: --store postgresql://user@host/database."
+
+
+class StoreUnavailableError(StoreError):
+    """The database cannot be read or written now: disk full, locked for too long, server away. It may come back."""
+
+
+class Database:
+    """One database and the folder of artifacts beside it. Safe to use from several threads; never across a fork.
+
+    Args:
+        url: `sqlite:///FILE` or `postgresql://…`.
+
+    Raises:
+        StoreError: the URL is of another kind, the file lies on a network file system, the database cannot be opened, its
+            driver is missing, or a newer IsoViz wrote it.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = _parse(url)
+        self.is_sqlite = self._url.get_backend_name() == "sqlite"
+        if self.is_sqlite:
+            self.folder = Path(str(self._url.database)).absolute().parent
+        else:
+            self.folder = home()
+        self._make_folder()
+        if self.is_sqlite:
+            refuse_network(self.folder)
+        self.engine = _engine(self._url)
+        # Reads see the last commit and take no lock: a plain statement outside any transaction.
+        if self.is_sqlite:
+            self._reading: Engine = self.engine.execution_options(no_begin=True)
+        else:
+            self._reading = self.engine.execution_options(isolation_level="AUTOCOMMIT")
+        try:
+            self._prepare()
+        except (StoreUnavailableError, SQLAlchemyError, sqlite3.Error, OSError) as error:
+            self.engine.dispose()
+            raise StoreError(f"cannot open the store {self}: {reason(error)}") from error
+
+    def __str__(self) -> str:
+        return str(self._url.database) if self.is_sqlite else self._url.render_as_string(hide_password=True)
+
+    @property
+    def url(self) -> str:
+        """The URL with its password, for handing to a worker; never for showing."""
+        return self._url.render_as_string(hide_password=False)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection whose every statement sees the last commit. Raises `StoreUnavailableError`."""
+        with self._explained("read"), self._reading.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """One transaction; in SQLite it holds the write lock from its first statement, so it never has to be repeated.
+
+        Raises `StoreUnavailableError`; nothing of the transaction is kept then.
+        """
+        with self._explained("written"), self.engine.begin() as connection:
+            yield connection
+
+    def now(self) -> ColumnElement[float]:
+        """Now, by one clock for all hosts: the server's in PostgreSQL, this machine's in SQLite (all are on it)."""
+        if self.is_sqlite:
+            return literal(time.time())
+        return cast(extract("epoch", func.clock_timestamp()), Double)
+
+    @contextmanager
+    def _explained(self, verb: str) -> Iterator[None]:
+        try:
+            yield
+        except (IntegrityError, ProgrammingError):
+            raise
+        except (DBAPIError, PoolTimeout) as error:
+            raise StoreUnavailableError(f"the store {self} cannot be {verb}: {reason(error)}") from error
+
+    def _make_folder(self) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"cannot create the store's folder {self.folder}: {error.strerror or error}") from error
+
+    def _prepare(self) -> None:
+        with self.reading() as connection:
+            known = inspect(connection).has_table(schema.meta.name)
+        if not known:
+            self._create()
+        with self.reading() as connection:
+            found = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema"))
+        if found is None or not found.isdigit():
+            raise StoreError(f"the store {self} has no schema version: it was not made by IsoViz")
+        if int(found) > schema.VERSION:
+            raise StoreError(
+                f"the store {self} was written by a newer IsoViz (schema {found}; this one knows up to {schema.VERSION})",
+                advice="Update IsoViz, or choose another store with --store.",
+            )
+
+    def _create(self) -> None:
+        """Make the tables; of several processes that come at once, one does and the others wait."""
+        if self.is_sqlite:
+            with FileLock(self.folder / ".create.lock", timeout=30):
+                with closing(sqlite3.connect(str(self._url.database), timeout=BUSY_SECONDS)) as raw:
+                    raw.execute("PRAGMA journal_mode = WAL")  # kept in the file; it cannot be set inside a transaction
+                self._create_tables()
+        else:
+            self._create_tables()
+
+    def _create_tables(self) -> None:
+        with self.writing() as connection:
+            if not self.is_sqlite:
+                connection.execute(select(func.pg_advisory_xact_lock(0x150715)))
+            schema.metadata.create_all(connection)
+            if connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema")) is None:
+                connection.execute(schema.meta.insert().values(key="schema", value=str(schema.VERSION)))
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise StoreError("the store's address is not a database URL", advice="Use a folder or postgresql://…") from None
+    if parsed.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
+        if importlib.util.find_spec("psycopg") is None:
+            raise StoreError("a PostgreSQL store needs the package psycopg", advice="pip install 'isoviz[postgres]'")
+        return parsed.set(drivername="postgresql+psycopg")
+    if parsed.drivername in ("sqlite", "sqlite+pysqlite"):
+        if parsed.database in (None, "", ":memory:") or str(parsed.database).startswith("file:"):
+            raise StoreError(
+                "a SQLite store must be a file, because workers are processes of their own: sqlite:///FILE"
+            )
+        return parsed.set(drivername="sqlite+pysqlite")
+    raise StoreError(f"a store cannot be '{parsed.drivername}' (allowed: a folder, sqlite:///FILE, postgresql://…)")
+
+
+def _engine(url: URL) -> Engine:
+    if url.get_backend_name() != "sqlite":
+        # A server that was restarted must not cost a run: connections are tried before they are used.
+        return create_engine(url, pool_pre_ping=True, pool_size=4, max_overflow=16)
+    engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS}, pool_size=4, max_overflow=16)
+
+    @event.listens_for(engine, "connect")
+    def _connected(connection: sqlite3.Connection, _record: Any) -> None:
+        # Otherwise the driver would begin its own transactions, late and without the write lock.
+        connection.isolation_level = None
+        connection.execute("PRAGMA foreign_keys = ON")
+        # In WAL mode NORMAL loses nothing when a process dies; a power cut may cost the last moments, never consistency.
+        connection.execute("PRAGMA synchronous = NORMAL")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        if not connection.get_execution_options().get("no_begin"):
+            # A deferred transaction that reads first and then writes fails at once when another one wrote in between.
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine
+
+
+def reason(error: BaseException) -> str:
+    """The driver's own words, in one line and without the statement."""
+    if isinstance(error, StoreUnavailableError) and error.__cause__ is not None:
+        error = error.__cause__
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    return " ".join(str(cause).split()) or type(cause).__name__
+
+
+def refuse_network(folder: Path) -> None:
+    """Raise a `StoreError` if a folder lies on a file system that SQLite's write-ahead log cannot be trusted on."""
+    path = os.path.realpath(folder)
+    best, kind, remote = "", "", path.startswith("\\\\")
+    for partition in psutil.disk_partitions(all=True):
+        mount = os.path.realpath(partition.mountpoint)
+        # Of two mounts at one point the later one is seen.
+        if len(mount) >= len(best) and (path == mount or path.startswith(mount.rstrip(os.sep) + os.sep)):
+            best, kind = mount, partition.fstype.lower()
+            remote = "remote" in partition.opts.lower().split(",")
+    kind = kind.removeprefix("fuse.").removeprefix("fuse-")
+    # A sandbox may serve its whole root by 9p: one kernel, so shared memory works.
+    network = kind in _NETWORK_TYPES and not (kind == "9p" and best == os.sep)
+    if network or remote:
+        named = f"'{kind}', a network file system" if kind else "a network share"
+        raise StoreError(
+            f"the store's folder {folder} is on {named}: SQLite would damage its file there", advice=_ADVICE_NETWORK
+        )

@@ -1,0 +1,131 @@
+"""The line between a training loop and the store: events out in small batches, the wish to stop in, a heartbeat beside."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+from typing import Final, Self
+
+from isoviz.errors import StoreError
+from isoviz.events import ENDINGS, Event
+from isoviz.runs.database import StoreUnavailableError
+from isoviz.runs.store import Store
+
+TICK_SECONDS: Final = 0.2
+HEARTBEAT_SECONDS: Final = 1.0
+
+
+class Emitter:
+    """Writes the events of one attempt of one run, from a thread of its own so that training never waits for a disk.
+
+    Steps wait at most `TICK_SECONDS` and go together; every other event is rarer, waited for, and goes at once. While the
+    database does not answer (disk full, server away) events are kept and tried again for `patience` seconds; only then,
+    or when the run is no longer ours to write, does `emit` raise what happened, which ends the training. Use it as a
+    context: leaving it waits until everything is written or given up.
+
+    Args:
+        store: where to.
+        run_id, attempt: of the run.
+        patience: seconds of failing writes after which the run is given up.
+
+    Attributes:
+        ending: the ending that was emitted, if one was.
+        problem: why events cannot be written any more, if they cannot.
+        checkpoint_step: the optimiser step of the last checkpoint; 0 if there is none.
+    """
+
+    def __init__(self, store: Store, run_id: str, attempt: int, *, patience: float = 60.0) -> None:
+        self._store = store
+        self._run_id = run_id
+        self._attempt = attempt
+        self._patience = patience
+        self._lock = threading.Lock()  # of the two lists
+        self._events: list[Event] = []
+        self._times: list[float] = []
+        self._failing_since: float | None = None
+        self._stop = False
+        self._wake = threading.Event()
+        self._closing = False
+        self._thread = threading.Thread(target=self._serve, name=f"emitter-{run_id}", daemon=True)
+        self.ending: Event | None = None
+        self.problem: Exception | None = None
+        self.checkpoint_step = 0
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing = True
+        self._wake.set()
+        self._thread.join()
+
+    def emit(self, event: Event) -> None:
+        """Report one event; an ending is the last.
+
+        Raises:
+            StoreError: events cannot be written any more.
+        """
+        if self.problem is not None:
+            raise StoreError(f"the run's events cannot be written: {self.problem}") from self.problem
+        if self.ending is not None:
+            raise RuntimeError(f"'{event.kind}' was emitted after the ending '{self.ending.kind}'")
+        if event.kind in ENDINGS:
+            self.ending = event
+        if event.kind in ("checkpointed", "resumed"):
+            self.checkpoint_step = event.step
+        with self._lock:
+            self._events.append(event)
+            self._times.append(time.time())
+        if event.kind != "stepped":
+            self._wake.set()
+
+    def should_stop(self) -> bool:
+        """Whether the run was asked to stop, or its events cannot be written any more. Costs nothing."""
+        return self._stop or self.problem is not None
+
+    def _serve(self) -> None:
+        beaten = 0.0
+        while self.problem is None and not (self._closing and not self._events):
+            if not self._closing:
+                self._wake.wait(TICK_SECONDS)
+            elif self._failing_since is not None:
+                time.sleep(TICK_SECONDS)
+            self._wake.clear()
+            try:
+                self._flush()
+                if not self._closing:
+                    self._look()
+                    if time.monotonic() - beaten >= HEARTBEAT_SECONDS:
+                        beaten = time.monotonic()
+                        self._store.heartbeat(self._run_id, self._attempt)
+            except StoreUnavailableError:
+                continue  # nothing is lost by not having looked; `_flush` counts for how long it cannot write
+            except Exception as error:  # the training thread raises it: this one has nobody to tell
+                self.problem = error
+
+    def _flush(self) -> None:
+        with self._lock:
+            events, times = list(self._events), list(self._times)
+        if not events:
+            return
+        try:
+            self._store.append(self._run_id, events, attempt=self._attempt, times=times)
+        except StoreUnavailableError as error:
+            now = time.monotonic()
+            self._failing_since = self._failing_since or now
+            if now - self._failing_since >= self._patience:
+                self.problem = error
+            raise
+        self._failing_since = None
+        with self._lock:
+            del self._events[: len(events)], self._times[: len(times)]
+
+    def _look(self) -> None:
+        signals = self._store.signals(self._run_id)
+        if signals.attempt != self._attempt or (signals.status != "running" and self.ending is None):
+            raise StoreError(f"run '{self._run_id}' was given up by its runner: it is {signals.status}")
+        self._stop = signals.stop

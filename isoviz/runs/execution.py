@@ -1,0 +1,133 @@
+"""Executing one run in this process: the worker's whole work, and the command line's."""
+
+from __future__ import annotations
+
+import errno
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, Protocol
+
+import psutil
+
+from isoviz.config import RunConfig
+from isoviz.errors import DivergedError, IsoVizError, StoreError
+from isoviz.events import Diverged, Event, Failed, Stopped
+from isoviz.runs.emitter import Emitter
+from isoviz.runs.identity import host_name
+from isoviz.runs.store import RunRow, Store
+
+LOG: Final = "worker.log"
+_SEE_LOG: Final = "The traceback is in the run's log."
+_MEMORY: Final = (
+    "The memory did not suffice: halve the batch size and double the accumulation (the same effective batch), "
+    "shorten the longest input, or choose a smaller model."
+)
+
+
+class Train(Protocol):
+    """`isoviz.training.train`: emits what happens, ends with exactly one of `Finished` and `Stopped`, or raises."""
+
+    def __call__(
+        self,
+        config: RunConfig,
+        emit: Callable[[Event], None],
+        should_stop: Callable[[], bool],
+        run_dir: Path,
+        resume: bool = False,
+    ) -> None: ...
+
+
+def execute(store: Store, run_id: str, *, train: Train | None = None, patience: float = 60.0) -> RunRow:
+    """Train a run to its end and write how it ended; never raises for what the training does.
+
+    A run that is still queued (reserved for its owner, or for anyone) is claimed first.
+
+    Args:
+        store: where the run is.
+        run_id: of a run that this process owns.
+        train: what trains. Default: `isoviz.training.train`.
+        patience: see `Emitter`.
+
+    Returns:
+        The run as it ended. Its status is still `running` if the store could not be written to the end.
+
+    Raises:
+        StoreError: there is no such run, or it is not to be run.
+        KeyboardInterrupt: the user interrupted; the run is `stopped`.
+    """
+    row = _begin(store, run_id)
+    run_dir = store.folder_of(run_id)
+    interrupted = False
+    with Emitter(store, run_id, row.attempt, patience=patience) as emitter:
+        try:
+            run_dir.mkdir(parents=True, exist_ok=True)
+            (train or _default_train())(row.config, emitter.emit, emitter.should_stop, run_dir, row.resume)
+            if emitter.ending is None:
+                raise RuntimeError("the training returned without saying how it ended")
+        except KeyboardInterrupt:
+            interrupted = True
+            _end(emitter, Stopped(step=emitter.checkpoint_step, forced=True))
+        except BaseException as error:  # SystemExit too: whatever ends a run is told
+            with suppress(OSError), (run_dir / LOG).open("a", encoding="utf-8") as log:
+                traceback.print_exc(file=log)
+            _end(emitter, explain(error))
+    if interrupted:
+        raise KeyboardInterrupt
+    return store.get(run_id)
+
+
+def explain(error: BaseException) -> Failed | Diverged:
+    """The ending that an exception means, with what to do about it."""
+    message = str(error).strip() or "no message"
+    if isinstance(error, DivergedError):
+        return Diverged(term=error.term, step=error.step, message=message, advice=error.advice or _SEE_LOG)
+    if isinstance(error, IsoVizError):
+        return Failed(error=type(error).__name__, message=message, advice=error.advice or _SEE_LOG)
+    name = type(error).__name__
+    # The first line says it; torch goes on with pages of shapes and hints, which the log keeps.
+    first = message.splitlines()[0][:500]
+    if _is_memory(error):
+        return Failed(error=name, message=first, advice=_MEMORY)
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return Failed(
+            error=name, message=first, advice="The disk is full: delete runs you no longer need, then resume."
+        )
+    return Failed(error=name, message=first, advice=_SEE_LOG)
+
+
+def _is_memory(error: BaseException) -> bool:
+    # By name, so that torch need not be imported: torch.OutOfMemoryError, torch.cuda.OutOfMemoryError. On a CPU torch
+    # raises a bare RuntimeError.
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    text = str(error).lower()
+    return isinstance(error, RuntimeError) and ("out of memory" in text or "can't allocate memory" in text)
+
+
+def _begin(store: Store, run_id: str) -> RunRow:
+    row = store.get(run_id)
+    if row.status == "queued":
+        claimed = store.claim(row.owner or f"{host_name()}/command", row.device or "local", id=run_id)
+        if claimed is None:
+            raise StoreError(f"run '{run_id}' was taken by someone else")
+        row = claimed
+    if row.status != "running":
+        raise StoreError(f"run '{run_id}' is not to be run: it is {row.status}")
+    me = psutil.Process()
+    store.set_worker(run_id, me.pid, me.create_time())
+    return row
+
+
+def _end(emitter: Emitter, ending: Event) -> None:
+    """Write the ending, unless there is one already or nothing can be written: then whoever watches this process will."""
+    if emitter.ending is None:
+        with suppress(StoreError):
+            emitter.emit(ending)
+
+
+def _default_train() -> Train:
+    from isoviz.training import train
+
+    return train

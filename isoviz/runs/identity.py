@@ -1,0 +1,57 @@
+"""Who is who: run ids, names, and this process among all hosts."""
+
+from __future__ import annotations
+
+import platform
+import secrets
+import threading
+import time
+from typing import Any, Final
+
+import psutil
+
+from isoviz.config import RunConfig
+from isoviz.errors import InputError
+
+NAME_LIMIT: Final = 200
+_ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"  # sorts as it counts; no letter looks like a digit
+
+_lock = threading.Lock()
+_latest = 0
+
+
+def new_id() -> str:
+    """An id that sorts after all that this process made before: microseconds since 1970, then three random characters."""
+    global _latest
+    with _lock:
+        _latest = max(time.time_ns() // 1000, _latest + 1)
+        moment = _latest
+    digits = [_ALPHABET[moment >> shift & 31] for shift in range(50, -5, -5)]
+    return "".join([*digits, "-", *(secrets.choice(_ALPHABET) for _ in range(3))])
+
+
+def host_name() -> str:
+    """This machine's name, as runs remember where they ran."""
+    return platform.node() or "localhost"
+
+
+def this_process() -> dict[str, Any]:
+    """The columns that tell which process holds a run."""
+    me = psutil.Process()
+    return {"host": host_name(), "pid": me.pid, "pid_started": me.create_time()}
+
+
+def run_name(config: RunConfig, asked: str | None, number: int | None) -> str:
+    """A run's name: as asked, numbered if it is one of several, else what it is."""
+    if asked is None:
+        return f"{config.method} on {config.task}, seed {config.seed}"
+    name = one_line(asked, "name")
+    return name if number is None else f"{name} {number}"
+
+
+def one_line(text: str, what: str) -> str:
+    """Text for a name or tag: one line of 1 to 200 characters."""
+    line = " ".join(text.split())
+    if not 1 <= len(line) <= NAME_LIMIT:
+        raise InputError(f"a {what} has 1 to {NAME_LIMIT} characters (got {len(line)})", field=what)
+    return line

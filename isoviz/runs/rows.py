@@ -1,0 +1,181 @@
+"""A run as the rest of the program sees it, and what a list of runs shows of its latest events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from sqlalchemy import RowMapping
+
+from isoviz.config import RunConfig
+from isoviz.errors import StoreError
+from isoviz.events import ENDINGS, Status
+
+STATUSES: tuple[str, ...] = get_args(Status)
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One run at one moment.
+
+    Attributes:
+        status: see `isoviz.events.Status`.
+        created, queued, started, ended, heartbeat: seconds since 1970; `started` is that of the latest attempt.
+        stop_requested: someone asked it to stop.
+        resume: this attempt goes on from the last checkpoint.
+        attempt: how often it was claimed; the token a worker writes with.
+        owner: who claimed it, or for whom it is reserved while queued.
+        pid, pid_started: the worker process and its start time as psutil tells it.
+        error: how it ended if it failed, diverged or was lost: `kind`, `message`, `advice`, … of that event.
+        result: `metrics`, `isotropy`, `timing` of a finished run.
+        progress: see `fold`.
+        position: place in the queue counted from 1, None if it does not wait.
+    """
+
+    id: str
+    name: str
+    group: str | None
+    status: Status
+    config: RunConfig
+    created: float
+    queued: float
+    started: float | None
+    ended: float | None
+    heartbeat: float | None
+    stop_requested: bool
+    resume: bool
+    attempt: int
+    owner: str | None
+    host: str | None
+    device: str | None
+    pid: int | None
+    pid_started: float | None
+    tags: tuple[str, ...]
+    note: str
+    error: dict[str, Any] | None
+    result: dict[str, Any] | None
+    progress: dict[str, Any] | None
+    position: int | None = None
+
+
+def row_of(data: RowMapping, position: int | None) -> RunRow:
+    """The run of one record of the `runs` table."""
+    return RunRow(
+        id=data["id"],
+        name=data["name"],
+        group=data["group_name"],
+        status=data["status"],
+        config=RunConfig.model_validate_json(data["config"]),
+        created=data["created"],
+        queued=data["queued"],
+        started=data["started"],
+        ended=data["ended"],
+        heartbeat=data["heartbeat"],
+        stop_requested=data["stop_requested"] is not None,
+        resume=bool(data["resume"]),
+        attempt=data["attempt"],
+        owner=data["owner"],
+        host=data["host"],
+        device=data["device"],
+        pid=data["pid"],
+        pid_started=data["pid_started"],
+        tags=tuple(json.loads(data["tags"])),
+        note=data["note"],
+        error=_loads(data["error"]),
+        result=_loads(data["result"]),
+        progress=_loads(data["progress"]),
+        position=position,
+    )
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What a runner and a worker watch of a running run: its status, its attempt, whether it shall stop, what it is doing."""
+
+    status: str
+    attempt: int
+    stop: bool
+    phase: str | None
+    checkpoint_step: int
+
+
+def signals_of(data: RowMapping) -> Signals:
+    """The signals of one record of the `runs` table."""
+    progress = _loads(data["progress"]) or {}
+    return Signals(
+        status=data["status"],
+        attempt=data["attempt"],
+        stop=data["stop_requested"] is not None,
+        phase=progress.get("phase"),
+        checkpoint_step=progress.get("checkpoint_step", 0),
+    )
+
+
+def _loads(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+def fold(progress: Mapping[str, Any], event: Mapping[str, Any]) -> dict[str, Any]:
+    """What a list of runs shows of a run, after one more event (as JSON data); the keys come with the events that tell them.
+
+    Keys: `phase`, `detail`, `step`, `total_steps`, `epoch`, `losses`, `samples_per_second`, `eta_seconds`, `checkpoint_step`,
+    `device`, `startup_seconds`, `primary`, `metrics`, `loss`, `measured_epoch`, `isoscore_star`, `isoscore` (of `head`).
+    """
+    now = dict(progress)
+
+    def take(*names: str) -> None:
+        now.update((name, event[name]) for name in names)
+
+    match event["kind"]:
+        case "entered":
+            take("phase", "detail")
+        case "started":
+            take("device", "total_steps", "startup_seconds")
+            now |= {"phase": "training", "detail": "", "step": event["first_step"]}
+        case "resumed":
+            take("step", "epoch")
+            now |= {"checkpoint_step": event["step"]}
+        case "stepped":
+            take("step", "epoch", "losses", "samples_per_second", "eta_seconds")
+            now |= {"phase": "training", "detail": ""}
+        case "evaluated":
+            take("primary", "metrics", "loss")
+        case "measured":
+            take("isoscore_star")
+            head = event["clouds"].get("head")
+            now |= {"measured_epoch": event["epoch"], "isoscore": head["isoscore"] if head else None}
+        case "checkpointed":
+            now |= {"checkpoint_step": event["step"]}
+    return now
+
+
+def check_writer(record: RowMapping, attempt: int | None, *, ending: bool) -> None:
+    """Only a running run is written to, by its current attempt; a waiting one can only be ended."""
+    status = record["status"]
+    if status in ENDINGS or (status == "queued" and not ending):
+        raise StoreError(f"run '{record['id']}' takes no events: it is {status}")
+    if attempt is not None and attempt != record["attempt"]:
+        raise StoreError(
+            f"run '{record['id']}' takes no events from attempt {attempt}: it is at attempt {record['attempt']}"
+        )
+
+
+def change_of(record: RowMapping, events: Sequence[Mapping[str, Any]], moment: float) -> dict[str, Any]:
+    """What new events, the last perhaps an ending, change in the run's own record."""
+    progress = json.loads(record["progress"] or "{}")
+    for event in events:
+        progress = fold(progress, event)
+    change: dict[str, Any] = {"progress": json.dumps(progress)}
+    last = events[-1]
+    if last["kind"] in ENDINGS:
+        change |= {"status": last["kind"], "ended": moment}
+        if last["kind"] == "finished":
+            change["result"] = json.dumps({part: last[part] for part in ("metrics", "isotropy", "timing")})
+        elif last["kind"] != "stopped":
+            change["error"] = json.dumps(last)
+    return change

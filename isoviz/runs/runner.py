@@ -1,0 +1,71 @@
+"""The runner: one thread per device slot that takes queued runs and drives one worker process for each."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Protocol
+
+from isoviz.runs.slot import SlotServer, owner_of
+from isoviz.runs.store import Store
+from isoviz.runs.worker import DEFAULT_TRAIN
+
+
+class Named(Protocol):
+    """What the runner needs of a device slot."""
+
+    @property
+    def name(self) -> str: ...
+
+
+class Runner:
+    """Drives the queued runs of a store on this machine's device slots.
+
+    The truth is in the store: a runner can be closed and made anew at any time, and several may exist. A lock per host and
+    slot lets one of them work; the others wait and take over. Workers outlive it and are adopted by the next one.
+
+    Args:
+        store: whose runs.
+        slots: the device slots. Default: all of this machine's (`isoviz.training.devices.describe`).
+        train: what the workers train with, see `isoviz.runs.worker`.
+    """
+
+    def __init__(self, store: Store, slots: Sequence[Named] | None = None, *, train: str = DEFAULT_TRAIN) -> None:
+        self._store = store
+        self._slots = slots
+        self._train = train
+        self._closing = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._starter = threading.Thread(target=self._start, name="runner", daemon=True)
+
+    def start(self) -> None:
+        """Start the threads. Returns at once, although looking for devices may take seconds."""
+        self._starter.start()
+
+    def close(self) -> None:
+        """Stop the threads and the spares. Running workers go on; the next runner adopts them."""
+        self._closing.set()
+        if self._starter.ident is not None:
+            self._starter.join()
+        for thread in self._threads:
+            thread.join()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether every slot is served, or waits for another runner of this host to let go of it."""
+        if self._closing.is_set():
+            return False
+        return self._starter.is_alive() or (bool(self._threads) and all(thread.is_alive() for thread in self._threads))
+
+    def _start(self) -> None:
+        slots = self._slots
+        if slots is None:
+            from isoviz.training.devices import describe
+
+            slots = describe().slots
+        watched = {owner_of(slot.name) for slot in slots}
+        for slot in slots:
+            server = SlotServer(self._store, slot.name, self._closing, watched=watched, train=self._train)
+            thread = threading.Thread(target=server.serve, name=f"runner-{slot.name}", daemon=True)
+            thread.start()
+            self._threads.append(thread)

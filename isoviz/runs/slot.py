@@ -1,0 +1,202 @@
+"""What the runner's thread does for one device slot: claim, hand over, watch, stop, and say what was lost."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from filelock import FileLock, Timeout
+
+from isoviz.events import ENDINGS, Stopped
+from isoviz.runs.execution import LOG
+from isoviz.runs.identity import host_name
+from isoviz.runs.processes import Spare, Worker, is_alive
+from isoviz.runs.recovery import end, lost, mark_lost
+from isoviz.runs.store import RunRow, Store, StoreUnavailableError
+
+POLL_SECONDS: Final = 0.2
+WATCH_SECONDS: Final = 0.1
+STOP_SECONDS: Final = 1.5
+"""How long a worker that was asked to stop may take before it is killed; 2 s after the request all of it is gone."""
+SAVE_SECONDS: Final = 10.0
+"""The same for one that said that it is saving."""
+_EXIT_SECONDS: Final = 5.0  # a worker that told its ending but does not exit still holds the device
+_SWEEP_SECONDS: Final = 5.0
+_RETRY_SECONDS: Final = 1.0
+_SPARE_DELAY_SECONDS: Final = 2.0  # the next spare must not slow the start of a run
+_SPARE_RETRY_SECONDS: Final = 30.0
+
+_log = logging.getLogger(__name__)
+
+
+def owner_of(slot: str) -> str:
+    """The owner under which this host's runner claims runs for a slot."""
+    return f"{host_name()}/{slot}"
+
+
+class SlotServer:
+    """Serves one slot from one thread.
+
+    Args:
+        store: whose runs.
+        slot: the slot's name, such as `cpu` or `cuda:1`.
+        closing: set when the thread shall end.
+        watched: the owners that the threads of this host claim for.
+        train: see `isoviz.runs.worker`.
+    """
+
+    def __init__(self, store: Store, slot: str, closing: threading.Event, *, watched: Set[str], train: str) -> None:
+        self._store = store
+        self._slot = slot
+        self._closing = closing
+        self._watched = watched
+        self._train = train
+        self._owner = owner_of(slot)
+        self._file_name = re.sub(r"[^\w.-]+", "-", f"{host_name()}-{slot}")
+        self._spare: Spare | None = None
+        self._spares = 0
+        self._spare_due = 0.0
+        self._sweep_due = 0.0
+
+    def serve(self) -> None:
+        """Wait for the slot's lock, then serve the slot until `closing`."""
+        try:
+            with self._lock() as locked:
+                adopted = False
+                while locked and not self._closing.is_set():
+                    try:
+                        if not adopted:
+                            self._adopt()
+                        adopted = True
+                        self._turn()
+                    except Exception as error:
+                        # Whatever it was, the slot goes on; what it had in hand is adopted like any orphan.
+                        adopted = False
+                        expected = isinstance(error, StoreUnavailableError)
+                        _log.warning("slot %s: %s", self._slot, error, exc_info=not expected)
+                        self._closing.wait(_RETRY_SECONDS)
+        finally:
+            if self._spare is not None:
+                self._spare.kill()
+
+    @contextmanager
+    def _lock(self) -> Iterator[bool]:
+        """The lock of this host and slot; False if the runner closed before we had it."""
+        path = self._store.folder / "locks" / f"{self._file_name}.lock"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path)
+        while not self._closing.is_set():
+            try:
+                with lock.acquire(timeout=0):
+                    yield True
+                return
+            except Timeout:
+                self._closing.wait(2 * POLL_SECONDS)
+        yield False
+
+    def _turn(self) -> None:
+        if time.monotonic() >= self._sweep_due:
+            for run_id in mark_lost(self._store, self._watched):
+                _log.warning("run %s is lost", run_id)
+            self._sweep_due = time.monotonic() + _SWEEP_SECONDS
+        self._keep_spare()
+        row = self._store.claim(self._owner, self._slot)
+        if row is None:
+            self._closing.wait(POLL_SECONDS)
+        else:
+            self._drive(row)
+
+    def _adopt(self) -> None:
+        """Take over what this slot was running when an earlier runner, or we, let go of it."""
+        for row in self._store.list(status="running"):
+            if row.owner != self._owner:
+                continue
+            if row.pid is None or row.pid_started is None:
+                self._store.unclaim(row.id, row.attempt)
+            elif is_alive(row.pid, row.pid_started):
+                _log.info("run %s: adopted its worker %d", row.id, row.pid)
+                self._watch(row, Worker(row.pid, row.pid_started))
+            else:
+                end(self._store, row.id, row.attempt, lost(None))
+
+    def _drive(self, row: RunRow) -> None:
+        log = self._store.folder_of(row.id) / LOG
+        before = _size(log)
+        spare = self._spare
+        if spare is None or spare.gone:
+            spare = self._new_spare()
+        self._spare = None
+        self._spare_due = time.monotonic() + _SPARE_DELAY_SECONDS
+        # First the store, then the worker: if we die in between, the spare dies with us and its number tells it.
+        self._store.set_worker(row.id, spare.pid, spare.started)
+        try:
+            spare.hand(self._store.url, row.id)
+        except OSError as error:  # it died this moment: watching finds that out
+            _log.warning("run %s: the spare worker is gone: %s", row.id, error)
+        self._watch(row, spare)
+        if spare.gone and _size(log) == before:
+            # It never came to its own log: what it had to say is in the spare's.
+            log.parent.mkdir(parents=True, exist_ok=True)
+            with log.open("ab") as file:
+                file.write(spare.log.read_bytes())
+
+    def _watch(self, row: RunRow, worker: Worker) -> None:
+        """Until the worker and all it started are gone and its ending is written, or the runner closes."""
+        asked: float | None = None
+        ended: float | None = None
+        killed = False
+        while not self._closing.is_set():
+            try:
+                gone = worker.gone  # before the signals: what it wrote before it went is then in them
+                signals = self._store.signals(row.id)
+                now = time.monotonic()
+                if signals.status in ENDINGS or signals.attempt != row.attempt:
+                    ended = ended or now
+                    if gone or now - ended > _EXIT_SECONDS:
+                        worker.kill()
+                        return
+                elif killed:
+                    end(self._store, row.id, row.attempt, Stopped(step=signals.checkpoint_step, forced=True))
+                    return
+                elif gone:
+                    worker.kill()
+                    end(self._store, row.id, row.attempt, lost(worker.exit_code))
+                    return
+                elif signals.stop:
+                    asked = asked or now
+                    if now - asked >= (SAVE_SECONDS if signals.phase == "saving" else STOP_SECONDS):
+                        worker.kill()
+                        killed = True
+                        continue
+                self._keep_spare()
+            except StoreUnavailableError as error:
+                _log.warning("run %s: %s", row.id, error)
+            self._closing.wait(WATCH_SECONDS)
+
+    def _keep_spare(self) -> None:
+        """Have a spare at hand, but neither while a run is starting nor again and again if it does not live."""
+        if self._spare is not None and self._spare.gone:
+            _log.warning("slot %s: the spare worker ended with %s", self._slot, self._spare.exit_code)
+            self._spare = None
+            self._spare_due = time.monotonic() + _SPARE_RETRY_SECONDS
+        if self._spare is None and time.monotonic() >= self._spare_due:
+            self._spare = self._new_spare()
+
+    def _new_spare(self) -> Spare:
+        # Two names in turn: the one before may still be writing to its file when the next begins.
+        self._spares += 1
+        log = self._store.folder / "logs" / f"spare-{self._file_name}-{self._spares % 2}.log"
+        return Spare(self._slot, log, self._train)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

@@ -1,0 +1,399 @@
+"""The store: every run, its configuration, its events and its folder. The truth of what happened lies here and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, case, delete, func, insert, or_, select, update
+
+from isoviz.config import RunConfig
+from isoviz.errors import InputError, StoreError
+from isoviz.events import ENDINGS, RESUMABLE, Event, Stopped
+from isoviz.home import store_url
+from isoviz.runs.database import Database, StoreUnavailableError
+from isoviz.runs.identity import host_name, new_id, one_line, run_name, this_process
+from isoviz.runs.rows import STATUSES, RunRow, Signals, change_of, check_writer, row_of, signals_of
+from isoviz.runs.schema import events as _events
+from isoviz.runs.schema import runs as _runs
+
+__all__ = ["RunRow", "Signals", "Store", "StoreUnavailableError"]
+
+
+RunRows = list[RunRow]
+EventRows = list[tuple[int, dict[str, Any]]]
+
+
+class Store:
+    """A database of runs and the folder of their artifacts. One object may serve many threads.
+
+    Who may write what: whoever creates a run writes its row; the runner that claimed it writes worker and loss; the worker of
+    the current attempt alone appends events, until an ending. An ended run changes only by `requeue`, and by its name, tags
+    and note. Every method raises `StoreError` for an unknown id and `StoreUnavailableError` when the database does not answer.
+
+    Args:
+        url_or_dir: a database URL, a folder, or None for `isoviz.home.home()`. Created if it does not exist.
+
+    Raises:
+        StoreError: it cannot be opened (see `isoviz.runs.database.Database`).
+    """
+
+    def __init__(self, url_or_dir: str | Path | None = None) -> None:
+        self._database = Database(store_url(url_or_dir))
+        self.folder = self._database.folder
+
+    def __str__(self) -> str:
+        return str(self._database)
+
+    @property
+    def url(self) -> str:
+        """The URL with which another process opens the same store. It may hold a password: never show it."""
+        return self._database.url
+
+    def close(self) -> None:
+        """Close the database connections that are not in use."""
+        self._database.engine.dispose()
+
+    # ------------------------------------------------------------------ runs come and go
+
+    def create(
+        self,
+        configs: Sequence[RunConfig],
+        *,
+        group: str | None = None,
+        name: str | None = None,
+        claim: str | None = None,
+    ) -> list[str]:
+        """Queue runs, all or none.
+
+        Args:
+            configs: one per run, in the order in which they shall run.
+            group: what they have in common (a sweep), for finding them together.
+            name: their name; several are numbered. Default: method, task and seed.
+            claim: reserve them for this owner: no runner takes them, only `claim(owner, …, id=…)`. They are lost when the
+                calling process dies.
+
+        Returns:
+            Their ids, which sort by creation.
+        """
+        ids = [new_id() for _ in configs]
+        now = time.time()
+        process = {"owner": claim, **this_process(), "heartbeat": now} if claim else {}
+        records = [
+            {
+                "id": run_id,
+                "name": run_name(config, name, number if len(configs) > 1 else None),
+                "group_name": group,
+                "status": "queued",
+                "config": config.model_dump_json(),
+                "created": now,
+                "queued": now,
+                "resume": False,
+                "attempt": 0,
+                "last_seq": 0,
+                "tags": "[]",
+                "note": "",
+                **process,
+            }
+            for number, (run_id, config) in enumerate(zip(ids, configs, strict=True), start=1)
+        ]
+        if records:
+            with self._database.writing() as connection:
+                connection.execute(insert(_runs), records)
+        return ids
+
+    def delete(self, run_id: str) -> None:
+        """Remove a run, its events and its folder. A running one is refused."""
+        with self._database.writing() as connection:
+            status = self._record(connection, run_id)["status"]
+            if status == "running":
+                raise StoreError(f"run '{run_id}' is running: stop it before deleting it")
+            connection.execute(delete(_events).where(_events.c.run_id == run_id))
+            connection.execute(delete(_runs).where(_runs.c.id == run_id))
+        shutil.rmtree(self._path(run_id), ignore_errors=True)
+
+    def rename(self, run_id: str, name: str) -> None:
+        """Give a run another name: one line of 1 to 200 characters."""
+        self._set(run_id, name=one_line(name, "name"))
+
+    def tag(self, run_id: str, tags: Iterable[str]) -> None:
+        """Replace a run's tags. Order is kept, repeats are dropped."""
+        self._set(run_id, tags=json.dumps(list(dict.fromkeys(one_line(tag, "tag") for tag in tags))))
+
+    def note(self, run_id: str, note: str) -> None:
+        """Replace a run's note."""
+        self._set(run_id, note=note)
+
+    # ------------------------------------------------------------------ reading
+
+    def get(self, run_id: str) -> RunRow:
+        """One run."""
+        with self._database.reading() as connection:
+            record = self._record(connection, run_id)
+            return row_of(record, self._positions(connection).get(run_id) if record["status"] == "queued" else None)
+
+    def list(
+        self,
+        *,
+        status: str | Iterable[str] | None = None,
+        group: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        order: Literal["newest", "oldest", "queue"] = "newest",
+    ) -> RunRows:
+        """Runs, newest first; `order="queue"` is the order in which waiting runs will be taken."""
+        query = select(_runs).limit(limit).offset(offset)
+        if status is not None:
+            wanted = [status] if isinstance(status, str) else list(status)
+            for one in wanted:
+                if one not in STATUSES:
+                    raise InputError(f"unknown status '{one}' (allowed: {', '.join(STATUSES)})", field="status")
+            query = query.where(_runs.c.status.in_(wanted))
+        if group is not None:
+            query = query.where(_runs.c.group_name == group)
+        match order:
+            case "newest":
+                query = query.order_by(_runs.c.id.desc())
+            case "oldest":
+                query = query.order_by(_runs.c.id)
+            case "queue":
+                query = query.order_by(_runs.c.queued, _runs.c.id)
+        with self._database.reading() as connection:
+            records = connection.execute(query).mappings().all()
+            positions = self._positions(connection) if any(r["status"] == "queued" for r in records) else {}
+        return [row_of(record, positions.get(record["id"])) for record in records]
+
+    def counts(self) -> dict[str, int]:
+        """How many runs have each status; statuses that no run has are 0."""
+        query = select(_runs.c.status, func.count()).group_by(_runs.c.status)
+        with self._database.reading() as connection:
+            found = {row[0]: row[1] for row in connection.execute(query)}
+        return {status: found.get(status, 0) for status in STATUSES}
+
+    def events(self, run_id: str, after: int = 0, limit: int = 5000) -> EventRows:
+        """The events after a cursor, in order: (sequence number, event as JSON data with `kind` and `time`).
+
+        The cursor for the next call is the last number of this answer; 0 is the beginning.
+        """
+        query = (
+            select(_events.c.seq, _events.c.time, _events.c.body)
+            .where(_events.c.run_id == run_id, _events.c.seq > after)
+            .order_by(_events.c.seq)
+            .limit(limit)
+        )
+        with self._database.reading() as connection:
+            found = connection.execute(query).all()
+            if not found:
+                self._record(connection, run_id)
+        return [(seq, {**json.loads(body), "time": moment}) for seq, moment, body in found]
+
+    def folder_of(self, run_id: str) -> Path:
+        """The folder of a run's artifacts, which may not exist yet."""
+        with self._database.reading() as connection:
+            self._record(connection, run_id)
+        return self._path(run_id)
+
+    def disk_use(self, run_id: str) -> int:
+        """Bytes in a run's folder."""
+        return sum(path.lstat().st_size for path in self.folder_of(run_id).rglob("*") if path.is_file())
+
+    # ------------------------------------------------------------------ the life of a run
+
+    def append(
+        self, run_id: str, events: Sequence[Event], *, attempt: int | None = None, times: Sequence[float] | None = None
+    ) -> int:
+        """Append events; an ending also sets the status, result and error, in the same transaction.
+
+        Args:
+            events: in the order in which they happened; an ending only as the last.
+            attempt: the writer's; refused if the run was claimed anew since.
+            times: when each happened (seconds since 1970). Default: now.
+
+        Returns:
+            The sequence number of the last one.
+
+        Raises:
+            StoreError: the run is not running (any more), or by another attempt.
+        """
+        bodies = [event.model_dump_json() for event in events]
+        ending = bool(events) and events[-1].kind in ENDINGS
+        with self._database.writing() as connection:
+            # Taking the numbers holds the row until the end of the transaction: they have neither gaps nor twins.
+            taken = update(_runs).where(_runs.c.id == run_id).values(last_seq=_runs.c.last_seq + len(bodies))
+            record = connection.execute(taken.returning(_runs)).mappings().one_or_none()
+            if record is None:
+                raise self._unknown(run_id)
+            check_writer(record, attempt, ending=ending)
+            self._insert(connection, record, bodies, times or [time.time()] * len(bodies))
+        return int(record["last_seq"])
+
+    def claim(self, owner: str, device: str, *, id: str | None = None) -> RunRow | None:
+        """Take the oldest queued run: of all who ask at once, one gets it.
+
+        A run that is to be resumed goes to the host that has its checkpoints, unless the store is a local one anyway.
+
+        Args:
+            owner: who takes it.
+            device: the slot it will run on.
+            id: take this run, queued or reserved for `owner`, instead of the oldest; the calling process will run it.
+
+        Returns:
+            The run, now `running`, or None if there is none to take.
+        """
+        free: ColumnElement[bool] = and_(_runs.c.status == "queued", _runs.c.owner.is_(None))
+        if id is not None:
+            free = and_(
+                _runs.c.status == "queued", _runs.c.id == id, or_(_runs.c.owner.is_(None), _runs.c.owner == owner)
+            )
+        elif not self._database.is_sqlite:
+            free = and_(free, or_(_runs.c.resume.is_(False), _runs.c.host == host_name()))
+        first = select(_runs.c.id).where(free).order_by(_runs.c.queued, _runs.c.id).limit(1)
+        with self._database.reading() as connection:
+            if connection.scalar(first) is None:
+                return None
+        taken = (
+            update(_runs)
+            .where(_runs.c.id == first.with_for_update(skip_locked=True).scalar_subquery(), _runs.c.status == "queued")
+            .values(
+                status="running",
+                owner=owner,
+                device=device,
+                **(this_process() if id is not None else {"pid": None, "pid_started": None, "host": host_name()}),
+                attempt=_runs.c.attempt + 1,
+                started=self._database.now(),
+                heartbeat=self._database.now(),
+            )
+            .returning(_runs)
+        )
+        with self._database.writing() as connection:
+            record = connection.execute(taken).mappings().one_or_none()
+        return None if record is None else row_of(record, None)
+
+    def set_worker(self, run_id: str, pid: int, pid_started: float, host: str | None = None) -> None:
+        """Note which process runs a run."""
+        self._set(run_id, pid=pid, pid_started=pid_started, host=host or host_name())
+
+    def heartbeat(self, run_id: str, attempt: int | None = None) -> None:
+        """Say that a run's process lives, and with it the runs that are reserved for the same owner.
+
+        Raises:
+            StoreError: the run is not running (any more), or by another attempt.
+        """
+        owner = select(_runs.c.owner).where(_runs.c.id == run_id).scalar_subquery()
+        reserved = and_(_runs.c.status == "queued", _runs.c.owner == owner)
+        with self._database.writing() as connection:
+            check_writer(self._record(connection, run_id), attempt, ending=False)
+            connection.execute(
+                update(_runs).where(or_(_runs.c.id == run_id, reserved)).values(heartbeat=self._database.now())
+            )
+
+    def lost_runs(self, older_than: float) -> RunRows:
+        """Running and reserved runs that have been silent for more than `older_than` seconds."""
+        silent = _runs.c.heartbeat < self._database.now() - older_than
+        held = and_(_runs.c.status.in_(("running", "queued")), _runs.c.owner.is_not(None))
+        query = select(_runs).where(held, silent).order_by(_runs.c.id)
+        with self._database.reading() as connection:
+            return [row_of(record, None) for record in connection.execute(query).mappings()]
+
+    def request_stop(self, run_id: str) -> None:
+        """Ask a run to stop: a queued one has stopped at once, a running one will; an ended one stays as it is."""
+        with self._database.writing() as connection:
+            asked = update(_runs).where(_runs.c.id == run_id, _runs.c.status.in_(("queued", "running")))
+            asked = asked.values(stop_requested=func.coalesce(_runs.c.stop_requested, self._database.now()))
+            asked = asked.values(last_seq=_runs.c.last_seq + case((_runs.c.status == "queued", 1), else_=0))
+            record = connection.execute(asked.returning(_runs)).mappings().one_or_none()
+            if record is None:
+                self._record(connection, run_id)
+            elif record["status"] == "queued":
+                stopped = Stopped(step=signals_of(record).checkpoint_step)
+                self._insert(connection, record, [stopped.model_dump_json()], [time.time()])
+
+    def stop_requested(self, run_id: str) -> bool:
+        """Whether someone asked a run to stop."""
+        return self.signals(run_id).stop
+
+    def signals(self, run_id: str) -> Signals:
+        """What whoever watches a run needs to know several times a second."""
+        columns = (_runs.c.status, _runs.c.attempt, _runs.c.stop_requested, _runs.c.progress)
+        with self._database.reading() as connection:
+            found = connection.execute(select(*columns).where(_runs.c.id == run_id)).mappings().one_or_none()
+        if found is None:
+            raise self._unknown(run_id)
+        return signals_of(found)
+
+    def requeue(self, run_id: str, *, claim: str | None = None) -> None:
+        """Queue a stopped, failed or lost run again; it will go on from its last checkpoint.
+
+        Args:
+            claim: reserve it for this owner, as in `create`.
+        """
+        now = time.time()
+        process = {"owner": claim, **this_process(), "heartbeat": now} if claim else {"owner": None}
+        again = update(_runs).where(_runs.c.id == run_id, _runs.c.status.in_(sorted(RESUMABLE)))
+        with self._database.writing() as connection:
+            done = connection.execute(
+                again.values(
+                    status="queued",
+                    queued=now,
+                    resume=True,
+                    attempt=_runs.c.attempt + 1,
+                    stop_requested=None,
+                    ended=None,
+                    error=None,
+                    **process,
+                )
+            )
+            if done.rowcount == 0:
+                status = self._record(connection, run_id)["status"]
+                raise StoreError(
+                    f"run '{run_id}' cannot be resumed: it is {status} (allowed: {', '.join(sorted(RESUMABLE))})"
+                )
+
+    def unclaim(self, run_id: str, attempt: int) -> None:
+        """Put a run back to where it was in the queue: it was claimed, but no worker ever began it."""
+        back = update(_runs).where(_runs.c.id == run_id, _runs.c.attempt == attempt, _runs.c.status == "running")
+        with self._database.writing() as connection:
+            connection.execute(back.values(status="queued", owner=None, started=None, heartbeat=None))
+
+    # ------------------------------------------------------------------ inside
+
+    def _path(self, run_id: str) -> Path:
+        return self.folder / "runs" / run_id
+
+    def _unknown(self, run_id: str) -> StoreError:
+        return StoreError(f"no run '{run_id}' in the store {self}", field="id")
+
+    def _record(self, connection: Connection, run_id: str) -> RowMapping:
+        record = connection.execute(select(_runs).where(_runs.c.id == run_id)).mappings().one_or_none()
+        if record is None:
+            raise self._unknown(run_id)
+        return record
+
+    def _insert(
+        self, connection: Connection, record: RowMapping, bodies: Sequence[str], times: Sequence[float]
+    ) -> None:
+        """Write events whose numbers end with the record's `last_seq`, and what they change in the record."""
+        if not bodies:
+            return
+        first = record["last_seq"] - len(bodies) + 1
+        rows = [
+            {"run_id": record["id"], "seq": first + place, "time": moment, "body": body}
+            for place, (body, moment) in enumerate(zip(bodies, times, strict=True))
+        ]
+        connection.execute(insert(_events), rows)
+        change = change_of(record, [json.loads(body) for body in bodies], times[-1])
+        connection.execute(update(_runs).where(_runs.c.id == record["id"]).values(**change))
+
+    def _set(self, run_id: str, **values: Any) -> None:
+        with self._database.writing() as connection:
+            if connection.execute(update(_runs).where(_runs.c.id == run_id).values(**values)).rowcount == 0:
+                raise self._unknown(run_id)
+
+    def _positions(self, connection: Connection) -> dict[str, int]:
+        waiting = select(_runs.c.id).where(_runs.c.status == "queued", _runs.c.owner.is_(None))
+        ids = connection.scalars(waiting.order_by(_runs.c.queued, _runs.c.id))
+        return {run_id: place for place, run_id in enumerate(ids, start=1)}

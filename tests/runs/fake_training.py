@@ -1,0 +1,96 @@
+"""Stands in for `isoviz.training.train`: no torch, and each way in which a run can go wrong, on request."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from isoviz.config import RunConfig
+from isoviz.errors import DataError, DivergedError
+from isoviz.events import Checkpointed, Entered, Event, Finished, Resumed, Stepped, Stopped
+
+SPEC = "tests.runs.fake_training:train"
+
+
+def train(
+    config: RunConfig,
+    emit: Callable[[Event], None],
+    should_stop: Callable[[], bool],
+    run_dir: Path,
+    resume: bool = False,
+) -> None:
+    """Do what `config.params["does"]` says; `seconds` is how long a normal run takes."""
+    with (run_dir / "ran").open("a") as file:
+        file.write(f"{os.getpid()}\n")
+    emit(Entered(phase="training"))
+    if resume:
+        emit(Resumed(step=2, epoch=1))
+    step(emit, 1)
+    match config.params["does"]:
+        case "finish":
+            deadline = time.monotonic() + float(config.params.get("seconds", 0.0))
+            while time.monotonic() < deadline:
+                time.sleep(0.02)
+                if should_stop():
+                    return stop(emit)
+        case "raise":
+            raise ValueError("the first line\nand a second")
+        case "diverge":
+            raise DivergedError("istar", 17, "Lower the learning rate.")
+        case "reject":
+            raise DataError("column 'label' has one class", advice="Add rows of another class.")
+        case "run out of memory":
+            raise MemoryError("cannot allocate 8 GB")
+        case "return":
+            return None
+        case "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "exit":
+            os._exit(3)
+        case "be loud":
+            for _ in range(1024):
+                print("x" * 1023)
+                print("y" * 1023, file=sys.stderr)
+        case "save slowly":
+            while not should_stop():
+                time.sleep(0.02)
+            emit(Entered(phase="saving"))
+            time.sleep(3.0)
+            return stop(emit)
+        case "ignore everything":
+            ignore_everything(run_dir, emit)
+        case "linger":
+            threading.Thread(target=time.sleep, args=(600,)).start()
+    emit(Finished(metrics={"accuracy": 1.0}, isotropy={}, timing={}))
+    return None
+
+
+def step(emit: Callable[[Event], None], number: int) -> None:
+    emit(
+        Stepped(
+            step=number, epoch=0.0, losses={"total": 1.0}, learning_rate=0.1, samples_per_second=1.0, eta_seconds=0.0
+        )
+    )
+
+
+def stop(emit: Callable[[Event], None]) -> None:
+    emit(Checkpointed(step=5, epoch=1, path="checkpoints/step-0000005"))
+    emit(Stopped(step=5))
+
+
+def ignore_everything(run_dir: Path, emit: Callable[[Event], None]) -> None:
+    """Deaf to stop and to SIGTERM, with a child in the group and a grandchild that left it."""
+    emit(Checkpointed(step=3, epoch=1, path="checkpoints/step-0000003"))
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    busy = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(0.01)"
+    children = [subprocess.Popen([sys.executable, "-c", busy], start_new_session=apart) for apart in (False, True)]
+    (run_dir / "pids.partial").write_text(" ".join(str(pid) for pid in (os.getpid(), *(c.pid for c in children))))
+    (run_dir / "pids.partial").rename(run_dir / "pids")
+    while True:
+        sum(range(10_000))

@@ -1,0 +1,120 @@
+"""Where a store may lie, and what is said when it may not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from isoviz.errors import StoreError
+from isoviz.home import home, store_url
+from isoviz.runs.database import refuse_network
+from isoviz.runs.store import Store
+
+
+def test_home_is_chosen_by_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ISOVIZ_HOME", str(tmp_path / "mine"))
+    assert home() == tmp_path / "mine"
+    assert store_url(None) == f"sqlite:///{(tmp_path / 'mine' / 'isoviz.db').as_posix()}"
+    monkeypatch.delenv("ISOVIZ_HOME")
+    assert home().name == "isoviz" and home().is_absolute()
+
+
+def test_a_store_is_named_by_folder_or_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert store_url(tmp_path) == store_url(str(tmp_path)) == f"sqlite:///{tmp_path.as_posix()}/isoviz.db"
+    assert store_url("postgresql://u@h/d") == "postgresql://u@h/d"
+    monkeypatch.chdir(tmp_path)
+    assert Store("deep/er").folder == tmp_path / "deep" / "er"
+    assert Store(f"sqlite:///{tmp_path}/x/own.db").folder == tmp_path / "x"
+    assert (tmp_path / "x" / "own.db").exists()
+
+
+def test_sqlite_is_in_wal_mode_and_checks_foreign_keys(local: Store) -> None:
+    with local._database.writing() as connection:
+        for pragma, value in (("journal_mode", "wal"), ("foreign_keys", 1), ("busy_timeout", 10_000)):
+            assert connection.exec_driver_sql(f"PRAGMA {pragma}").scalar() == value
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("mysql://u@h/d", "cannot be 'mysql'"),
+        ("sqlite://", "must be a file"),
+        ("sqlite:///:memory:", "must be a file"),
+        ("nonsense://", "cannot be 'nonsense'"),
+        ("://", "not a database URL"),
+    ],
+)
+def test_other_addresses_are_refused(url: str, message: str) -> None:
+    with pytest.raises(StoreError, match=message):
+        Store(url)
+
+
+def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
+    (tmp_path / "isoviz.db").write_text("hello " * 1000)
+    with pytest.raises(StoreError, match=r"cannot open the store .*isoviz\.db: file is not a database"):
+        Store(tmp_path)
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"cannot create the store's folder .*file"):
+        Store(tmp_path / "file" / "store")
+
+
+def test_a_server_that_is_away_is_named_without_its_password() -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(StoreError, match="cannot open the store postgresql") as caught:
+        Store("postgresql://user:secret@127.0.0.1:1/d")
+    assert "secret" not in str(caught.value)
+
+
+def test_without_psycopg_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(StoreError, match="psycopg") as caught:
+        Store("postgresql://u@h/d")
+    assert caught.value.advice == "pip install 'isoviz[postgres]'"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="mount points as POSIX has them")
+@pytest.mark.parametrize(
+    ("mounts", "refused"),
+    [
+        ([("/", "ext4")], False),
+        ([("/", "ext4"), ("{}", "nfs4")], True),
+        ([("/", "nfs"), ("{}", "ext4")], False),
+        ([("/", "ext4"), ("{}", "cifs")], True),
+        ([("/", "ext4"), ("{}", "fuse.sshfs")], True),
+        ([("/", "ext4"), ("{}", "9p")], True),
+        ([("/", "9p")], False),
+        ([("/", "ext4"), ("{}", "nfs"), ("{}", "tmpfs")], False),
+        ([("/", "ext4"), ("{}-other", "nfs")], False),
+        ([("/", "overlay"), ("{}", "fuseblk")], False),
+    ],
+)
+def test_network_file_systems_are_refused(
+    mounts: list[tuple[str, str]], refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [
+        SimpleNamespace(mountpoint=point.format(tmp_path), fstype=kind, opts="rw", device="d") for point, kind in mounts
+    ]
+    monkeypatch.setattr(psutil, "disk_partitions", lambda all: found)
+    if not refused:
+        refuse_network(tmp_path / "store")
+        return
+    with pytest.raises(StoreError, match="network file system") as caught:
+        refuse_network(tmp_path / "store")
+    assert "ISOVIZ_HOME" in str(caught.value.advice) and "postgresql" in str(caught.value.advice)
+
+
+def test_opening_a_store_needs_no_torch(tmp_path: Path) -> None:
+    code = (
+        "import sys; from isoviz.runs.store import Store; from isoviz.runs.runner import Runner; Store(sys.argv[1]);"
+        "print([m for m in ('torch', 'transformers', 'datasets', 'streamlit', 'plotly') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr

@@ -1,0 +1,266 @@
+"""One run executed in this process, as the command line does, and the disk that fills up under it."""
+
+from __future__ import annotations
+
+import errno
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event, text
+
+from isoviz.config import RunConfig
+from isoviz.errors import DataError, DivergedError, StoreError
+from isoviz.events import Checkpointed, Entered, Event, Finished, Stopped
+from isoviz.runs import emitter as emitter_module
+from isoviz.runs.emitter import Emitter
+from isoviz.runs.execution import execute, explain
+from isoviz.runs.store import Store
+from tests.runs import fake_training
+from tests.runs.fake_training import step
+
+Make = Callable[..., RunConfig]
+FINISHED = Finished(metrics={}, isotropy={}, timing={})
+
+
+def test_a_reserved_run_is_claimed_and_executed_here(store: Store, config: Make) -> None:
+    first, second = store.create([config(), config(seed=1)], claim="shell")
+    row = execute(store, first, train=fake_training.train)
+    assert (row.status, row.owner, row.attempt) == ("finished", "shell", 1)
+    assert [e["kind"] for _, e in store.events(first)] == ["entered", "stepped", "finished"]
+    assert store.get(second).status == "queued"
+    with pytest.raises(StoreError, match="not to be run: it is finished"):
+        execute(store, first, train=fake_training.train)
+
+
+def test_training_is_told_all_it_needs(local: Store, config: Make) -> None:
+    told: list[Any] = []
+
+    def train(*arguments: Any) -> None:
+        told.append(arguments)
+        arguments[1](Stopped(step=1))
+
+    (run_id,) = local.create([config(seed=3)])
+    assert execute(local, run_id, train=train).status == "stopped"
+    local.requeue(run_id)
+    execute(local, run_id, train=train)
+    (first, second) = told
+    assert first[0] == config(seed=3)
+    assert first[3] == local.folder_of(run_id) and first[3].is_dir()
+    assert (first[4], second[4]) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("does", "status", "error", "message", "advice"),
+    [
+        ("raise", "failed", "ValueError", "the first line", "log"),
+        ("reject", "failed", "DataError", "column 'label' has one class", "Add rows"),
+        ("run out of memory", "failed", "MemoryError", "cannot allocate 8 GB", "batch size"),
+        ("diverge", "diverged", None, "'istar' became non-finite at step 17", "Lower the learning rate"),
+        ("return", "failed", "RuntimeError", "without saying how it ended", "log"),
+    ],
+)
+def test_each_exception_has_its_ending(
+    local: Store, config: Make, does: str, status: str, error: str | None, message: str, advice: str
+) -> None:
+    (run_id,) = local.create([config(does)])
+    row = execute(local, run_id, train=fake_training.train)
+    assert row.status == status
+    assert row.error is not None
+    assert row.error.get("error") == error
+    assert message in row.error["message"]
+    assert advice in row.error["advice"]
+    assert "Traceback" in (local.folder_of(run_id) / "worker.log").read_text()
+
+
+def test_torchs_ways_to_run_out_of_memory() -> None:
+    class OutOfMemoryError(RuntimeError):
+        """Has the name of torch's."""
+
+    for error in (
+        OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory: you tried 8 bytes"),
+        RuntimeError("MPS backend out of memory"),
+    ):
+        assert "batch size" in explain(error).advice
+    assert "batch size" not in explain(RuntimeError("shape mismatch")).advice
+    assert "disk is full" in explain(OSError(errno.ENOSPC, "No space left on device")).advice
+    assert explain(DivergedError("task", 2, "a")).kind == "diverged"
+    assert explain(DataError("m")).advice
+    assert explain(ValueError()).message == "no message"
+
+
+def test_an_interrupt_stops_the_run_and_is_passed_on(local: Store, config: Make) -> None:
+    def train(config: RunConfig, emit: Callable[[Event], None], *_: object) -> None:
+        emit(Checkpointed(step=8, epoch=1, path="c"))
+        raise KeyboardInterrupt
+
+    (run_id,) = local.create([config()])
+    with pytest.raises(KeyboardInterrupt):
+        execute(local, run_id, train=train)
+    assert local.get(run_id).status == "stopped"
+    assert local.events(run_id)[-1][1]["step"] == 8
+
+
+def test_the_wish_to_stop_arrives_soon_and_the_heart_beats(local: Store, config: Make) -> None:
+    (run_id,) = local.create([config()])
+    took: list[float] = []
+
+    def train(config: RunConfig, emit: Callable[[Event], None], should_stop: Callable[[], bool], *_: object) -> None:
+        before = local.get(run_id).heartbeat
+        assert before is not None
+        while (local.get(run_id).heartbeat or 0) <= before + 1:
+            time.sleep(0.05)
+        assert not should_stop()
+        begin = time.monotonic()
+        local.request_stop(run_id)
+        while not should_stop():
+            time.sleep(0.005)
+        took.append(time.monotonic() - begin)
+        emit(Stopped(step=0))
+
+    assert execute(local, run_id, train=train).status == "stopped"
+    assert took[0] < 0.4
+
+
+def test_steps_are_written_together_and_soon(local: Store, config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    batches: list[int] = []
+    append = local.append
+
+    def counted(run_id: str, events: list[Event], **options: Any) -> int:
+        batches.append(len(events))
+        return append(run_id, events, **options)
+
+    monkeypatch.setattr(local, "append", counted)
+    (run_id,) = local.create([config()])
+
+    def train(config: RunConfig, emit: Callable[[Event], None], *_: object) -> None:
+        for number in range(1, 501):
+            step(emit, number)
+            time.sleep(0.001)
+        step(emit, 501)
+        time.sleep(0.45)
+        assert len(local.events(run_id)) == 501, "written without another event to push them"
+        emit(FINISHED)
+
+    assert execute(local, run_id, train=train).status == "finished"
+    assert sum(batches) == 502
+    assert len(batches) < 20
+    assert [e.get("step") for _, e in local.events(run_id)][:501] == list(range(1, 502))
+
+
+def test_nothing_follows_an_ending(local: Store, config: Make) -> None:
+    (run_id,) = local.create([config()])
+
+    def train(config: RunConfig, emit: Callable[[Event], None], *_: object) -> None:
+        emit(FINISHED)
+        emit(Entered(phase="saving"))
+
+    assert execute(local, run_id, train=train).status == "finished"
+    assert "emitted after the ending" in (local.folder_of(run_id) / "worker.log").read_text()
+
+
+def test_a_run_that_was_given_up_stops_writing(local: Store, config: Make) -> None:
+    from isoviz.events import Lost
+
+    (run_id,) = local.create([config()])
+    saw: list[bool] = []
+
+    def train(config: RunConfig, emit: Callable[[Event], None], should_stop: Callable[[], bool], *_: object) -> None:
+        local.append(run_id, [Lost(message="silent", advice="a")])
+        deadline = time.monotonic() + 3
+        while not should_stop() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        saw.append(should_stop())
+        emit(FINISHED)
+
+    row = execute(local, run_id, train=train)
+    assert saw == [True]
+    assert row.status == "lost"
+    assert [e["kind"] for _, e in local.events(run_id)] == ["lost"]
+
+
+# ---------------------------------------------------------------------- a full disk, brought about by SQLite itself
+
+
+def fill_disk(store: Store) -> Callable[[], None]:
+    """From now on the database may not grow; returns what gives the space back."""
+    pages = {"limit": 0}
+
+    @event.listens_for(store._database.engine, "begin")
+    def limit(connection: Any) -> None:
+        found = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages['limit'] or found}")
+
+    def free() -> None:
+        pages["limit"] = 1_000_000
+
+    return free
+
+
+def fat(number: int) -> Event:
+    return Entered(phase="training", detail=f"{number:04d}" + "x" * 20_000)
+
+
+def test_a_full_disk_ends_the_run_instead_of_hanging(local: Store, config: Make) -> None:
+    (run_id,) = local.create([config()])
+    row = local.claim("me", "cpu")
+    assert row is not None
+    fill_disk(local)
+
+    def train(config: RunConfig, emit: Callable[[Event], None], *_: object) -> None:
+        for number in range(100_000):
+            emit(fat(number))
+            time.sleep(0.05)
+
+    begin = time.monotonic()
+    row = execute(local, run_id, train=train, patience=0.6)
+    assert time.monotonic() - begin < 5
+    assert row.status == "running", "nobody could write more: the runner finds it lost"
+    assert "disk is full" in (local.folder_of(run_id) / "worker.log").read_text()
+
+
+def test_a_disk_that_was_full_for_a_while_costs_nothing(local: Store, config: Make) -> None:
+    (run_id,) = local.create([config()])
+    local.claim("me", "cpu")
+    free = fill_disk(local)
+    failed = threading.Event()
+
+    def train(config: RunConfig, emit: Callable[[Event], None], *_: object) -> None:
+        for number in range(40):
+            emit(fat(number))
+            time.sleep(0.02)
+        failed.set()
+        assert len(local.events(run_id)) < 40
+        free()
+        emit(FINISHED)
+
+    row = execute(local, run_id, train=train)
+    assert row.status == "finished"
+    assert failed.is_set()
+    assert [e["detail"][:4] for _, e in local.events(run_id)[:-1]] == [f"{n:04d}" for n in range(40)]
+
+
+def test_giving_up_takes_as_long_as_patience_says(local: Store, config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    (run_id,) = local.create([config()])
+    row = local.claim("me", "cpu")
+    assert row is not None
+    monkeypatch.setattr(emitter_module, "TICK_SECONDS", 0.02)
+    with local._database.writing() as connection:
+        connection.execute(text("DROP TABLE isoviz_events"))
+    begin = time.monotonic()
+    with Emitter(local, run_id, row.attempt, patience=0.5) as emitter:
+        emitter.emit(fat(1))
+    assert emitter.problem is not None
+    assert 0.4 < time.monotonic() - begin < 2
+
+
+def test_the_log_is_appended_to_by_a_second_attempt(local: Store, config: Make, tmp_path: Path) -> None:
+    (run_id,) = local.create([config("raise")])
+    execute(local, run_id, train=fake_training.train)
+    local.requeue(run_id)
+    execute(local, run_id, train=fake_training.train)
+    assert (local.folder_of(run_id) / "worker.log").read_text().count("Traceback") == 2
