@@ -1,0 +1,214 @@
+"""The pretraining text: single sentences and two-sentence texts, all grammatical, without any label.
+
+A text is a tuple of one or two sentences. Two-sentence texts are what follows naturally: questions with their answer,
+something said again in other words, an opinion with what came of it, a second opinion in the same spirit, a next event.
+Sentences of the tasks' validation rows are left out.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from isoviz.demo import acceptability, paraphrase, sentiment
+from isoviz.demo.grammar import Sampler, be, render
+from isoviz.demo.tasks import SLUGS, describe, generate
+
+Words = list[str]
+GOOD_OUTCOMES = (
+    "we told all our friends to go",
+    "everybody clapped",
+    "the audience cheered",
+    "i am going again next week",
+    "we came back twice",
+    "i would recommend it to anyone",
+    "it won a prize",
+    "people queued for hours",
+    "we stayed until the end",
+    "i am very glad i went",
+    "everyone was delighted",
+    "it is well worth the money",
+    "i would happily pay for it again",
+    "we were all impressed",
+)
+BAD_OUTCOMES = (
+    "we told all our friends to stay away",
+    "nobody clapped",
+    "the audience booed",
+    "i am never going again",
+    "we left early",
+    "i would not recommend it to anyone",
+    "it won no prize",
+    "people asked for their money back",
+    "we did not stay until the end",
+    "i am sorry i went",
+    "everyone was disappointed",
+    "it is a waste of money",
+    "i will never pay for it again",
+    "nobody was impressed",
+)
+RESTATEMENTS = ("in other words ,", "that is ,", "to put it differently ,", "to be clear ,", "in short ,")
+
+
+def _statement(s: Sampler) -> Words:
+    """A clause of any kind in one of its declarative forms."""
+    draw = s.rng.random()
+    if draw < 0.3:
+        return s.intransitive().active()
+    if draw < 0.6:
+        clause = replace(s.transitive(), negated=s.chance(0.12))
+        return clause.active(front=s.chance(0.5))
+    if draw < 0.75:
+        clause = s.transitive()
+        return clause.passive(by=s.chance(0.7), front=s.chance(0.5))
+    if draw < 0.9:
+        alternating = s.chance(0.6)
+        return s.ditransitive(alternating).active(s.choose(("double", "to")) if alternating else "to")
+    return _copula(s)
+
+
+def _copula(s: Sampler) -> Words:
+    kind = s.choose(("person", "object", "place", "abstract", "food", "animal", "vehicle"))
+    subject = s.np(kind, name=0)
+    front = [s.word(s.lexicon.adverbs["intensifier"]).lemma] if s.chance(0.3) else []
+    second = ["and", s.adjective(kind).lemma] if s.chance(0.2) else []
+    return [*subject.words, be(s.choose(("present", "past")), subject.plural), *front, s.adjective(kind).lemma, *second]
+
+
+def _embedded(s: Sampler) -> Words:
+    verb = s.verb(s.lexicon.clausal)
+    subject = s.np("person", adjective=0.1)
+    return [*subject.words, verb.past, *(["that"] if s.chance(0.8) else []), *_statement(s)]
+
+
+def _complex(s: Sampler) -> Words:
+    link = s.choose(("because", "when", "while", "after", "before", "although", "since", "until"))
+    first, second = _statement(s), _statement(s)
+    draw = s.rng.random()
+    if draw < 0.35:
+        return [*first, link, *second]
+    if draw < 0.7:
+        return [link, *first, ",", *second]
+    return [*first, ",", s.choose(("and", "but", "so")), *second]
+
+
+def _question(s: Sampler) -> Words:
+    draw = s.rng.random()
+    clause = s.transitive()
+    if draw < 0.3:
+        return clause.polar(passive=s.chance(0.3))
+    if draw < 0.55:
+        return clause.ask_object()
+    if draw < 0.75:
+        return clause.ask_subject()
+    wh = s.choose(("why", "when", "where", "how"))
+    dropped = {"when": {"time": ""}, "where": {"place": ()}, "how": {"manner": ""}}.get(wh, {})
+    return replace(clause, **dropped).ask_adjunct(wh)  # type: ignore[arg-type]
+
+
+def _acceptable(s: Sampler) -> Words:
+    return s.choose(list(acceptability.PHENOMENA.values()))(s, True)
+
+
+def _opinion(s: Sampler) -> Words:
+    return s.choose(list(sentiment.PHENOMENA.values()))(s, s.chance(0.5))
+
+
+def _answered(s: Sampler) -> tuple[Words, Words]:
+    """A question and its answer."""
+    draw = s.rng.random()
+    clause = s.transitive("person", plain=True)
+    if draw < 0.4:
+        negated = s.chance(0.5)
+        answer = replace(clause, negated=negated)
+        return clause.polar(s.chance(0.3)), [
+            "no" if negated else "yes",
+            ",",
+            *(answer.active() if s.chance(0.6) else answer.passive()),
+        ]
+    if draw < 0.7:
+        return clause.ask_object(), clause.active() if s.chance(0.5) else clause.passive()
+    singular = replace(
+        clause, subject=replace(clause.subject, plural=False, det="" if clause.subject.noun.kind == "name" else "the")
+    )
+    return singular.ask_subject(), singular.active() if s.chance(0.5) else singular.passive()
+
+
+def _restated(s: Sampler) -> tuple[Words, Words]:
+    """Something said again in other words."""
+    first, second = s.choose(list(paraphrase.PHENOMENA.values()))(s, True)
+    return first, [*s.choose(RESTATEMENTS).split(), *second]
+
+
+def _outcome(s: Sampler) -> tuple[Words, Words]:
+    """An opinion and what came of it."""
+    positive = s.chance(0.5)
+    opinion = s.choose(list(sentiment.PHENOMENA.values()))(s, positive)
+    return opinion, [*(["so"] if s.chance(0.3) else []), *s.choose(GOOD_OUTCOMES if positive else BAD_OUTCOMES).split()]
+
+
+def _same_spirit(s: Sampler) -> tuple[Words, Words]:
+    """A second opinion of the same kind about the same thing."""
+    positive = s.chance(0.5)
+    about = sentiment.target(s)
+    first = [*about.words, about.was(), *sentiment.judgement(s, about.kind, positive)]
+    subject = about.phrase.pronoun if about.kind != "person" or not s.chance(0.5) else "everyone said they"
+    was = "were" if subject.endswith("they") else "was"
+    second = [*subject.split(), was, *sentiment.judgement(s, about.kind, positive)]
+    if s.chance(0.5):
+        second += ["and", *sentiment.strong(s, about.kind, positive)]
+    return first, second
+
+
+def _next_event(s: Sampler) -> tuple[Words, Words]:
+    """A first event and the next one, its subject a pronoun."""
+    first = s.transitive("person", "past")
+    second = s.transitive("person", "past")
+    subject = first.subject.pronoun
+    return first.active(), [
+        *s.choose(("then", "later", "after that ,", "")).split(),
+        subject,
+        second.verb.past,
+        *second.complements(),
+    ]
+
+
+Maker = Callable[[Sampler], Words | tuple[Words, Words]]
+# kind of text, its share of the corpus in per cent, whether it has two sentences
+MIXTURE: dict[str, tuple[int, Maker]] = {
+    "grammatical phenomena": (27, _acceptable),
+    "statements": (10, _statement),
+    "embedded statements": (4, _embedded),
+    "complex sentences": (6, _complex),
+    "questions": (5, _question),
+    "opinions": (8, _opinion),
+    "questions and answers": (7, _answered),
+    "restatements": (14, _restated),
+    "opinions and outcomes": (8, _outcome),
+    "opinions in the same spirit": (6, _same_spirit),
+    "events and next events": (5, _next_event),
+}
+
+
+def excluded_sentences() -> set[str]:
+    """All sentences of the tasks' validation rows."""
+    return {
+        row[column] for slug in SLUGS for row in generate(slug)["validation"] for column in describe(slug).columns[:-1]
+    }
+
+
+def texts(count: int, seed: int = 0) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """`count` texts as (kind, sentences), deterministic in the seed."""
+    s = Sampler(random.Random(f"corpus {seed}"))
+    kinds = list(MIXTURE)
+    weights = [MIXTURE[kind][0] for kind in kinds]
+    excluded = excluded_sentences()
+    made = 0
+    while made < count:
+        kind = s.rng.choices(kinds, weights)[0]
+        built = MIXTURE[kind][1](s)
+        sentences = (render(built),) if isinstance(built, list) else tuple(render(words) for words in built)
+        if excluded.isdisjoint(sentences):
+            made += 1
+            yield kind, sentences

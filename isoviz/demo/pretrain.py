@@ -1,0 +1,254 @@
+"""Pretrains `demo/tiny-bert` by masked language modelling on generated text: `python -m isoviz.demo.pretrain --out
+DIR`.
+
+Deterministic on one kind of machine at one thread count. The pooler learns by next-sentence prediction as in the
+original BERT (Devlin et al., 2019, section 3.1): does the second sentence follow the first, or does it come from
+another text of the same kind?
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isoviz.demo.corpus import texts
+from isoviz.demo.packing import Packed, Specials, batch, epochs, mask, pack, with_random_seconds
+from isoviz.demo.wordpiece import train_tokenizer
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import BertForPreTraining, BertTokenizer
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that decides the result."""
+
+    texts: int = 300_000
+    held_out_texts: int = 2_000
+    vocabulary: int = 5_600
+    hidden: int = 128
+    layers: int = 4
+    heads: int = 4
+    intermediate: int = 512
+    positions: int = 256
+    length: int = 64
+    rows: int = 64
+    steps: int = 3_000
+    warmup: int = 200
+    learning_rate: float = 2e-3
+    weight_decay: float = 0.01
+    mask_rate: float = 0.15
+    next_sentence_weight: float = 0.5
+    precision: str = "bf16"
+    threads: int = 2
+    seed: int = 0
+
+
+def new_model(recipe: Recipe, specials: Specials) -> BertForPreTraining:
+    """The network with random weights."""
+    from transformers import BertConfig, BertForPreTraining
+
+    config = BertConfig(
+        vocab_size=specials.vocabulary,
+        hidden_size=recipe.hidden,
+        num_hidden_layers=recipe.layers,
+        num_attention_heads=recipe.heads,
+        intermediate_size=recipe.intermediate,
+        max_position_embeddings=recipe.positions,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        pad_token_id=specials.pad,
+    )
+    return BertForPreTraining(config)
+
+
+def losses(
+    model: BertForPreTraining, packed: Packed, masked: np.ndarray, chosen: np.ndarray
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Masked-word loss, next-sentence loss, number of masked words guessed right, number of pairs guessed right."""
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    block = torch.from_numpy(packed.block)
+    attend = (block[:, :, None] == block[:, None, :])[:, None]
+    hidden = model.bert(
+        input_ids=torch.from_numpy(masked),
+        token_type_ids=torch.from_numpy(packed.types),
+        position_ids=torch.from_numpy(packed.positions),
+        attention_mask=attend,
+    ).last_hidden_state
+    where = torch.from_numpy(chosen)
+    words = torch.from_numpy(packed.ids)[where]
+    word_scores = model.cls.predictions(hidden[where]).float()
+    first = hidden[packed.pair_cells[:, 0], packed.pair_cells[:, 1]]
+    pair_scores = model.cls.seq_relationship(model.bert.pooler(first[:, None])).float()
+    pairs = torch.from_numpy(packed.pair_random)
+    return (
+        cross_entropy(word_scores, words),
+        cross_entropy(pair_scores, pairs),
+        (word_scores.argmax(-1) == words).float().mean(),
+        (pair_scores.argmax(-1) == pairs).float().mean(),
+    )
+
+
+def autocast(precision: str) -> Any:
+    import torch
+
+    return torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16")
+
+
+def train(
+    model: BertForPreTraining, recipe: Recipe, specials: Specials, encoded: list[Any], kinds: list[str]
+) -> dict[str, Any]:
+    """Trains in place; returns the log: one entry every 50 steps."""
+    import torch
+
+    rng = np.random.default_rng(recipe.seed + 1)
+    held_out = recipe.held_out_texts
+    rows = pack(
+        with_random_seconds(encoded[:held_out], kinds[:held_out], rng), np.arange(held_out), recipe.length, specials
+    )
+    check = batch(rows, recipe.length, specials)
+    check_masked, check_chosen = mask(check.ids, recipe.mask_rate, specials, rng)
+
+    decayed = [p for p in model.parameters() if p.ndim > 1]
+    others = [p for p in model.parameters() if p.ndim <= 1]
+    optimizer = torch.optim.AdamW(
+        [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": others, "weight_decay": 0.0}],
+        lr=recipe.learning_rate,
+        betas=(0.9, 0.98),
+        fused=True,
+    )
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer,
+        lambda step: min((step + 1) / recipe.warmup, max(0.0, (recipe.steps - step) / (recipe.steps - recipe.warmup))),
+    )
+    stream = epochs(encoded[held_out:], kinds[held_out:], recipe.length, recipe.rows, specials, rng)
+    log: list[dict[str, float]] = []
+    window: list[tuple[float, float]] = []
+    tokens, began = 0, time.perf_counter()
+    for step in range(1, recipe.steps + 1):
+        packed = next(stream)
+        masked, chosen = mask(packed.ids, recipe.mask_rate, specials, rng)
+        model.train()
+        with autocast(recipe.precision):
+            words, pairs, _, _ = losses(model, packed, masked, chosen)
+        (words + recipe.next_sentence_weight * pairs).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        schedule.step()
+        tokens += int((packed.block > 0).sum())
+        window.append((words.item(), pairs.item()))
+        if step % 50 == 0 or step == recipe.steps:
+            entry = {
+                "step": step,
+                "tokens": tokens,
+                "seconds": round(time.perf_counter() - began, 1),
+                "word_loss": round(float(np.mean([w for w, _ in window])), 4),
+                "next_sentence_loss": round(float(np.mean([p for _, p in window])), 4),
+            }
+            window.clear()
+            if step % 250 == 0 or step == recipe.steps:
+                model.eval()
+                with torch.no_grad(), autocast(recipe.precision):
+                    values = [float(v) for v in losses(model, check, check_masked, check_chosen)]
+                names = (
+                    "held_out_word_loss",
+                    "held_out_next_sentence_loss",
+                    "held_out_word_accuracy",
+                    "held_out_next_sentence_accuracy",
+                )
+                entry |= {name: round(value, 4) for name, value in zip(names, values, strict=True)}
+            log.append(entry)
+            print(json.dumps(entry), file=sys.stderr, flush=True)
+    return {"curve": log, "tokens": tokens, "seconds": round(time.perf_counter() - began, 1)}
+
+
+def save(model: BertForPreTraining, tokenizer: BertTokenizer, out: Path) -> None:
+    """A transformers directory: weights in half precision, to be loaded (and fine-tuned) in float32."""
+    import torch
+
+    model.to(torch.float16).save_pretrained(out)
+    path = out / "config.json"
+    config = json.loads(path.read_text())
+    config["dtype"] = "float32"
+    path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+    tokenizer.save_pretrained(out)
+
+
+def pretrain(recipe: Recipe, out: Path) -> None:
+    """Generates the text, trains vocabulary and network, and writes both with `pretraining.json` to `out`."""
+    import tokenizers
+    import torch
+    import transformers
+
+    torch.set_num_threads(recipe.threads)
+    torch.use_deterministic_algorithms(True)
+    torch.manual_seed(recipe.seed)
+    began = time.perf_counter()
+    corpus = list(texts(recipe.texts, recipe.seed))
+    kinds = [kind for kind, _ in corpus]
+    tokenizer = train_tokenizer(
+        (sentence for _, text in corpus for sentence in text), recipe.vocabulary, recipe.positions
+    )
+    backend = tokenizer.backend_tokenizer
+    flat = backend.encode_batch_fast([sentence for _, text in corpus for sentence in text], add_special_tokens=False)
+    ids = iter([encoding.ids for encoding in flat])
+    encoded = [tuple(next(ids) for _ in text) for _, text in corpus]
+    specials = Specials(
+        tokenizer.pad_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.mask_token_id, len(tokenizer)
+    )
+    prepared = time.perf_counter() - began
+    model = new_model(recipe, specials)
+    print(
+        f"{len(corpus)} texts, {len(tokenizer)} pieces, {sum(p.numel() for p in model.parameters())} parameters",
+        file=sys.stderr,
+    )
+    result = train(model, recipe, specials, encoded, kinds)
+    counts = {kind: kinds.count(kind) for kind in sorted(set(kinds))}
+    record = {
+        "recipe": asdict(recipe),
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "text": {
+            "texts": len(corpus),
+            "sentences": len(flat),
+            "words": sum(len(sentence.split()) for _, text in corpus for sentence in text),
+            "kinds": counts,
+        },
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "transformers": transformers.__version__,
+            "tokenizers": tokenizers.__version__,
+        },
+        "prepare_seconds": round(prepared, 1),
+        **result,
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    save(model, tokenizer, out)
+    (out / "pretraining.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m isoviz.demo.pretrain", description=__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="folder for the model")
+    for name in ("texts", "steps", "threads", "seed"):
+        parser.add_argument(f"--{name}", type=int, default=getattr(Recipe, name))
+    parser.add_argument("--precision", choices=("bf16", "no"), default=Recipe.precision)
+    options = vars(parser.parse_args(arguments))
+    out = options.pop("out")
+    pretrain(Recipe(**options), out)
+
+
+if __name__ == "__main__":
+    main()

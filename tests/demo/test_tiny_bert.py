@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+
+from isoviz.demo import bundled_model_dir
+from isoviz.demo.tasks import SLUGS, describe, generate
+
+FOLDER = bundled_model_dir("demo/tiny-bert")
+
+
+@cache
+def loaded() -> tuple[Any, Any]:
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(FOLDER), AutoModelForMaskedLM.from_pretrained(FOLDER).eval()
+
+
+def guesses(sentence: str) -> list[str]:
+    """The ten likeliest words for the one [MASK]."""
+    import torch
+
+    tokenizer, model = loaded()
+    inputs = tokenizer(sentence, return_tensors="pt")
+    with torch.no_grad():
+        scores = model(**inputs).logits[0]
+    place = inputs["input_ids"][0].tolist().index(tokenizer.mask_token_id)
+    return tokenizer.convert_ids_to_tokens(scores[place].topk(10).indices.tolist())
+
+
+def test_the_folder_is_small_and_safe() -> None:
+    files = list(FOLDER.iterdir())
+    assert {
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "README.md",
+        "pretraining.json",
+    } <= {f.name for f in files}
+    assert sum(file.stat().st_size for file in files) < 10_000_000
+
+
+def test_it_loads_as_a_classifier_in_float32_with_its_pooler() -> None:
+    import torch
+    from transformers import AutoModelForSequenceClassification
+
+    model, info = AutoModelForSequenceClassification.from_pretrained(FOLDER, num_labels=2, output_loading_info=True)
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
+    assert set(info["missing_keys"]) == {"classifier.weight", "classifier.bias"}
+    assert all(torch.isfinite(p).all() for p in model.parameters())
+
+
+@pytest.mark.parametrize("text", ["Quantum flux: 37% of e-mails @ 9:45?", "naïve café", "<script>{}[]~^|\\`"])
+def test_any_english_text_becomes_pieces(text: str) -> None:
+    tokenizer, _ = loaded()
+    ids = tokenizer(text)["input_ids"]
+    assert tokenizer.unk_token_id not in ids and len(ids) > 3
+
+
+def test_words_of_the_tasks_are_single_pieces() -> None:
+    tokenizer, _ = loaded()
+    sentences = [
+        row[column]
+        for slug in SLUGS
+        for row in generate(slug)["validation"][:100]
+        for column in describe(slug).columns[:-1]
+    ]
+    pieces = [piece for sentence in sentences for piece in tokenizer.tokenize(sentence)]
+    assert sum(piece.startswith("##") for piece in pieces) < 0.02 * len(pieces)
+
+
+def test_masked_words_agree_in_number() -> None:
+    number = {"singular": {"is", "was", "has"}, "plural": {"are", "were", "have"}}
+    for subject, right, wrong in (
+        ("doctor near the cars", "singular", "plural"),
+        ("doctors near the car", "plural", "singular"),
+    ):
+        found = guesses(f"The {subject} [MASK] hungry.")
+        assert found[0] in number[right]
+        assert not set(found[:2]) & number[wrong]
+
+
+def test_masked_words_fit_the_meaning() -> None:
+    assert set(guesses("The girls washed [MASK].")[:3]) & {"themselves"}
+    record = json.loads((FOLDER / "pretraining.json").read_text(encoding="utf-8"))
+    assert record["curve"][-1]["held_out_word_accuracy"] > 0.3
+    assert record["curve"][-1]["word_loss"] < record["curve"][0]["word_loss"] / 2
