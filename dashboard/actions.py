@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Literal, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import streamlit as st
 
@@ -16,19 +16,27 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def attempt(action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Literal[True] | None:
-    """Do it; a refusal is told in a toast, which outlives the page's refresh.
-
-    Returns:
-        What the action returned, True if that is None; None if it was refused.
-    """
+def attempt(action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+    """What the action returns, or None if it was refused; a refusal is told in a toast, which outlives a refresh."""
     try:
-        result = action(*args, **kwargs)
+        return action(*args, **kwargs)
     except IsoVizError as error:
         advice = f"  \n{wording.plain(error.advice)}" if error.advice else ""
         st.toast(wording.plain(str(error)) + advice, icon=":material/block:", duration="long")
         return None
-    return True if result is None else result
+
+
+def done(action: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> bool:
+    """Whether an action that returns nothing was done; a refusal is told as in `attempt`."""
+    return attempt(_then_true(action), *args, **kwargs) is True
+
+
+def _then_true(action: Callable[P, object]) -> Callable[P, bool]:
+    def acted(*args: P.args, **kwargs: P.kwargs) -> bool:
+        action(*args, **kwargs)
+        return True
+
+    return acted
 
 
 def remember_stop(run_id: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import menu, resources, theme, wording
-from dashboard.actions import attempt, remember_stop, stopping_for
+from dashboard.actions import attempt, done, remember_stop, stopping_for
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
@@ -60,7 +60,7 @@ def nothing_yet() -> None:
 
 
 def activity(run: RunRow) -> None:
-    """Running and waiting runs, and what can be done with the chosen one. Refreshes itself while anything runs or waits."""
+    """Running and waiting runs, what can be done with the chosen one. Refreshes itself while anything runs or waits."""
     counts = resources.store().counts()
     busy = counts["running"] + counts["queued"] > 0
     st.fragment(_activity, run_every=TICK if busy else None)(
@@ -122,7 +122,7 @@ def _queue_tail(shown: int) -> None:
         st.caption(f"and {more} more waiting")
     if more + shown > 1 and st.button("Stop all waiting runs", type="tertiary", icon=":material/playlist_remove:"):
         for row in resources.store().list(status="queued"):
-            attempt(resources.store().request_stop, row.id)
+            done(resources.store().request_stop, row.id)
         st.rerun()
 
 
@@ -143,12 +143,12 @@ def buttons(run: RunRow, address: str) -> None:
     if (
         run.status in RESUMABLE
         and st.button("Resume", icon=":material/resume:", key="resume", help="From its last checkpoint.")
-        and attempt(store.requeue, run.id)
+        and done(store.requeue, run.id)
     ):
         st.rerun()
     if st.button("Run again", icon=":material/replay:", key="again", help="A new run with the same configuration."):
         created = attempt(store.create, [run.config], name=run.name)
-        if isinstance(created, list):
+        if created:
             st.query_params[address] = created[0]
             st.rerun()
 
@@ -159,7 +159,7 @@ def _stop_button(row: RunRow, key: str) -> None:
         st.button(f"Stopping … {since:.0f} s", key=key, disabled=True, icon=":material/hourglass_top:")
         return
     word, icon = ("Cancel", "cancel") if row.status == "queued" else ("Stop", "stop_circle")
-    if st.button(word, key=key, icon=f":material/{icon}:") and attempt(resources.store().request_stop, row.id):
+    if st.button(word, key=key, icon=f":material/{icon}:") and done(resources.store().request_stop, row.id):
         remember_stop(row.id)
         st.rerun()
 

@@ -11,7 +11,7 @@ import gzip
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import resources as package_files
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from starlette.routing import BaseRoute, Route
 import isoviz
 from dashboard import resources, tokens
 from isoviz.errors import StoreError
+from isoviz.runs.store import StoreUnavailableError
 
 if TYPE_CHECKING:
     from isoviz.runs.store import RunRow
@@ -43,9 +44,9 @@ def routes(base_url: str = "") -> list[BaseRoute]:
     """All routes, under the path that Streamlit itself is served from (`server.baseUrlPath`)."""
     base = f"/{base_url.strip('/')}" if base_url.strip("/") else ""
     return [
-        Route(f"{base}/{PREFIX}/events/{{run}}", events, methods=["GET"]),
-        Route(f"{base}/{PREFIX}/arrays/{{run}}/{{epoch:int}}/{{name}}", arrays, methods=["GET"]),
-        Route(f"{base}/{PREFIX}/health", health, methods=["GET"]),
+        Route(f"{base}/{PREFIX}/events/{{run}}", _guarded(events), methods=["GET"]),
+        Route(f"{base}/{PREFIX}/arrays/{{run}}/{{epoch:int}}/{{name}}", _guarded(arrays), methods=["GET"]),
+        Route(f"{base}/{PREFIX}/health", _guarded(health), methods=["GET"]),
         Route(f"{base}/{plotly_path()}", plotly_script, methods=["GET"]),
     ]
 
@@ -149,16 +150,28 @@ def _finite(value: Any) -> Any:
 
 
 def _allowed_run(request: Request) -> RunRow:
-    """The run named in the path, if it exists and the token covers it. A run that is not covered looks like none."""
+    """The run named in the path, if the token covers it; without that, nobody learns whether it exists."""
     run = request.path_params["run"]
     store = resources.store()
     token = request.headers.get(TOKEN_HEADER, "")
     if not _RUN_ID.fullmatch(run) or not tokens.allows(store.folder, token, run):
         raise HTTPException(403, "this page's permission to read the run has expired or never was: reload the page")
-    try:
-        return store.get(run)
-    except StoreError:
-        raise HTTPException(404, "no such run: it may have been deleted") from None
+    return store.get(run)
+
+
+def _guarded(endpoint: Callable[[Request], Response]) -> Callable[[Request], Response]:
+    """A run that is gone is 404; a store that does not answer is 503, after which the components try again."""
+
+    @functools.wraps(endpoint)
+    def answer(request: Request) -> Response:
+        try:
+            return endpoint(request)
+        except StoreUnavailableError:
+            raise HTTPException(503, "the store does not answer now") from None
+        except StoreError:
+            raise HTTPException(404, "no such run: it may have been deleted") from None
+
+    return answer
 
 
 def _cursor(request: Request) -> int:

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import live, menu, resources, theme, wording
-from dashboard.actions import attempt
+from dashboard.actions import done
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
@@ -108,16 +108,16 @@ def edit(run: RunRow) -> None:
             if st.form_submit_button("Save", type="primary"):
                 wanted = [tag.strip() for tag in tags.split(",") if tag.strip()]
                 if (
-                    attempt(store.rename, run.id, name)
-                    and attempt(store.tag, run.id, wanted)
-                    and attempt(store.note, run.id, note)
+                    done(store.rename, run.id, name)
+                    and done(store.tag, run.id, wanted)
+                    and done(store.note, run.id, note)
                 ):
                     st.rerun()
         with st.popover("Delete", icon=":material/delete:", disabled=run.status == "running"):
             st.markdown(
                 f"Delete this run with its curves, arrays and checkpoints ({wording.size(store.disk_use(run.id))})?"
             )
-            if st.button("Delete for good", type="primary", key="delete-run") and attempt(store.delete, run.id):
+            if st.button("Delete for good", type="primary", key="delete-run") and done(store.delete, run.id):
                 st.switch_page(menu.RESULTS)
 
 

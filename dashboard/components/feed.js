@@ -7,7 +7,7 @@ const OVER = new Set(["finished", "stopped", "failed", "diverged", "lost"]);
 // Shared by the separately loaded component scripts of one page.
 const feeds = (globalThis.isovizFeeds ??= new Map());
 
-// Calls listener(feed, changed) after each answer. feed: {run, meta, error}; returns the function that unsubscribes.
+// Calls listener(feed, changed) after each answer, also when nothing but the time has changed. feed: {run, meta, error}; returns the function that unsubscribes.
 export function subscribe(runId, access, listener) {
   let feed = feeds.get(runId);
   if (!feed) {
@@ -37,6 +37,7 @@ class Feed {
     this.run = emptyRun();
     this.meta = null; // status, position, stopping, started, ended, now
     this.error = null; // a sentence for people
+    this.untold = new Set(); // what changed since the listeners were last called
     this.listeners = new Set();
     this.failures = 0;
     this.timer = null;
@@ -89,11 +90,16 @@ class Feed {
   take(answer) {
     const changed = fold(this.run, answer.rows);
     const { rows, more, ...meta } = answer;
+    const facts = JSON.stringify({ ...meta, now: 0 });
+    if (facts !== this.facts || this.error) changed.add("life");
+    this.facts = facts;
     this.meta = meta;
     this.failures = 0;
     this.error = null;
+    for (const part of changed) this.untold.add(part);
     if (more) return 0;
-    this.tell(changed.add("life"));
+    this.tell(this.untold);
+    this.untold = new Set();
     return OVER.has(meta.status) ? null : TICK;
   }
 

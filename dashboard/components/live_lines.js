@@ -210,20 +210,22 @@ class FigurePanel {
     layout.legend.uirevision = revision;
     this.traces = traces;
     this.plot.setAttribute("aria-label", describe(this.spec.title, layout, traces));
-    globalThis.Plotly.react(this.plot, traces, layout, this.options(items[0].id));
+    this.runId = items[0].id;
+    this.options ??= this.makeOptions(); // made once: plotly draws everything anew when it sees another function in it
+    globalThis.Plotly.react(this.plot, traces, layout, this.options);
     this.drawn = true;
   }
 
-  options(id) {
-    const filename = `isoviz-${id}-${this.spec.name}`;
-    const save = (format) => (plot) => globalThis.Plotly.downloadImage(plot, { format, filename, width: 900, height: 540 });
+  makeOptions() {
+    const filename = () => `isoviz-${this.runId}-${this.spec.name}`;
+    const save = (format) => (plot) => globalThis.Plotly.downloadImage(plot, { format, filename: filename(), width: 900, height: 540 });
     const { disk, camera } = globalThis.Plotly.Icons;
     return {
       displaylogo: false, displayModeBar: "hover", doubleClick: "reset",
       modeBarButtons: [[
         { name: "png", title: "Picture (PNG)", icon: camera, click: save("png") },
         { name: "svg", title: "Picture (SVG)", icon: camera, click: save("svg") },
-        { name: "csv", title: "Data (CSV)", icon: disk, click: () => download(`${filename}.csv`, csvOf(this.traces)) },
+        { name: "csv", title: "Data (CSV)", icon: disk, click: () => download(`${filename()}.csv`, csvOf(this.traces)) },
       ], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
     };
   }

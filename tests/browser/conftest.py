@@ -1,0 +1,159 @@
+"""A real server and a real Chromium: `serve()` starts the app on a free port, `open_tab(url)` looks at it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from isoviz.home import home
+from isoviz.runs.store import Store
+
+ROOT = Path(__file__).resolve().parents[2]
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PATIENCE = 20_000
+"""Milliseconds that a page may take before a test gives up: a machine busy with other tests is slow."""
+
+expect.set_options(timeout=PATIENCE)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """The system's Chromium. Without one these tests are skipped, except in CI, where that would hide something."""
+    path = os.environ.get("ISOVIZ_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        message = "no chromium found (set ISOVIZ_CHROMIUM to its path, or install it)"
+        pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Server:
+    """A running app and the store it reads."""
+
+    url: str
+    store: Store
+    process: subprocess.Popen[bytes]
+
+    def end(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+
+
+def start(folder: Path, *, runner: str = "off", base: str = "") -> Server:
+    """The app on a free port with `folder` as ISOVIZ_HOME, started as `python -m isoviz app` starts it."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    store = Store(folder)
+    log = folder / f"server-{port}.log"
+    command = [sys.executable, "-m", "streamlit", "run", "dashboard/server.py", f"--server.port={port}"]
+    environment = {**os.environ, "ISOVIZ_HOME": str(folder), "ISOVIZ_RUNNER": runner, "HF_HUB_OFFLINE": "1"}
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*command, f"--server.baseUrlPath={base}"] if base else command,
+            cwd=ROOT,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    url = f"http://127.0.0.1:{port}" + (f"/{base}" if base else "")
+    server = Server(url, store, process)
+    try:
+        _wait(f"{url}/_stcore/health", process, log)
+    except BaseException:
+        server.end()
+        raise
+    return server
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Server]]:
+    """`serve(runner="off", base="")`: a fresh server on this test's own ISOVIZ_HOME."""
+    started: list[Server] = []
+
+    def fresh(*, runner: str = "off", base: str = "") -> Server:
+        started.append(start(home(), runner=runner, base=base))
+        return started[-1]
+
+    yield fresh
+    for server in started:
+        server.end()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One server without a runner for all tests of a file, which tell their runs apart by id."""
+    shared = start(tmp_path_factory.mktemp("home"))
+    yield shared
+    shared.end()
+
+
+def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(url, timeout=2) as answer:
+                if answer.status == 200:
+                    return
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(f"the server did not come up:\n{log.read_text(errors='replace')}")
+
+
+@pytest.fixture
+def open_tab(chromium: Browser) -> Iterator[Callable[..., Page]]:
+    """`open_tab(url, dark=False, width=1280)`: a tab in a browser session of its own. Script errors fail the test."""
+    errors: list[str] = []
+    contexts = []
+
+    def opened(url: str, *, dark: bool = False, width: int = 1280) -> Page:
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light"
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(url)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert errors == []

@@ -1,0 +1,273 @@
+"""The live view in a real browser: it moves, it keeps what a person did to it, it stays on this host."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+from safetensors.numpy import load_file
+
+from dashboard.components import HERE
+from isoviz.events import Resumed, Stopped
+from tests.browser.conftest import PATIENCE, Server
+from tests.story import Story
+
+Serve = Callable[..., Server]
+OpenTab = Callable[..., Page]
+
+MENU = ["Home", "Train", "Live", "Trade-offs", "Results"]
+
+
+def plot(page: Page, name: str) -> Any:
+    return page.locator(f"[data-figure={name}] .ivz-plot")
+
+
+def traces(page: Page, name: str) -> dict[str, list[float]]:
+    """Name → y values of a figure's visible-by-name lines, as plotly holds them."""
+    script = "plot => (plot.data ?? []).filter(t => t.hoverinfo !== 'skip').map(t => [t.name, Array.from(t.y)])"
+    return dict(plot(page, name).evaluate(script))
+
+
+def wait_for_points(page: Page, name: str, trace: str, count: int) -> None:
+    page.wait_for_function(
+        "([name, trace, count]) => document.querySelector(`[data-figure=${name}] .ivz-plot`)?.data"
+        "?.find(t => t.name === trace && t.hoverinfo !== 'skip')?.y.length === count",
+        arg=[name, trace, count],
+        timeout=PATIENCE,
+    )
+
+
+def test_every_figure_moves_while_the_run_reports(server: Server, open_tab: OpenTab) -> None:
+    run = Story(server.store, method="istar", params={"lam": 1.0}).begin().walk(1, 5)
+    page = open_tab(f"{server.url}/live?run={run.id}")
+    wait_for_points(page, "loss", "total loss", 5)
+    assert set(traces(page, "loss")) == {"total loss", "task loss", "istar term", "validation loss"}
+    assert traces(page, "metric")["majority"] == [0.5, 0.5]
+    before = traces(page, "spectrum")
+    run.walk(6, 45)  # over the end of the first epoch
+    wait_for_points(page, "loss", "total loss", 45)
+    wait_for_points(page, "metric", "accuracy", 2)
+    wait_for_points(page, "isotropy", "IsoScore", 2)
+    assert traces(page, "isotropy")["IsoScore*"][-1] == pytest.approx(run.star)
+    after = traces(page, "spectrum")
+    assert list(before) == ["epoch 0 (before training)"]
+    assert list(after) == ["epoch 0 (before training)", "epoch 1"]  # the earlier epoch stays as a ghost
+    panel = page.locator(".ivz-run")
+    expect(panel.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "28")
+    expect(panel).to_contain_text("45 / 160")
+    run.walk(46, run.total).finish()
+    expect(panel.locator(".ivz-status")).to_have_text("finished")
+    expect(panel.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "100")
+    expect(page.get_by_role("button", name="Run again")).to_be_visible()  # the page itself noticed, too
+
+
+def test_zoom_is_kept_through_new_data_and_page_reruns(server: Server, open_tab: OpenTab) -> None:
+    run = Story(server.store).begin().walk(1, 30)
+    page = open_tab(f"{server.url}/live?run={run.id}")
+    wait_for_points(page, "loss", "total loss", 30)
+    plot(page, "loss").evaluate("plot => { plot.marked = true }")
+    drag = plot(page, "loss").locator(".nsewdrag").first
+    drag.scroll_into_view_if_needed()
+    box = drag.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 0.2 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 0.8 * box["height"], steps=6)
+    page.mouse.up()
+    ranges = "plot => [...plot._fullLayout.xaxis.range, ...plot._fullLayout.yaxis.range]"
+    page.wait_for_function(
+        "() => document.querySelector('[data-figure=loss] .ivz-plot')._fullLayout.xaxis.range[1] < 25"
+    )
+    zoomed = plot(page, "loss").evaluate(ranges)
+    run.walk(31, 50)
+    wait_for_points(page, "loss", "total loss", 50)
+    assert plot(page, "loss").evaluate(ranges) == pytest.approx(zoomed)
+    run.say(Stopped(step=40))  # the whole page reruns when the run has ended
+    expect(page.get_by_role("button", name="Resume")).to_be_visible()
+    assert plot(page, "loss").evaluate(ranges) == pytest.approx(zoomed)
+    assert plot(page, "loss").evaluate("plot => plot.marked") is True  # never mounted anew
+
+
+def test_a_resumed_run_draws_no_void_steps(server: Server, open_tab: OpenTab) -> None:
+    run = Story(server.store).begin().walk(1, 50)
+    page = open_tab(f"{server.url}/live?run={run.id}")
+    wait_for_points(page, "loss", "total loss", 50)
+    run.say(Stopped(step=40))
+    expect(page.locator(".ivz-status")).to_have_text("stopped")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator(".ivz-status")).to_have_text("queued")
+    server.store.claim("test", "cpu", id=run.id)
+    run.begin(first_step=40)
+    run.say(Resumed(step=40, epoch=1))
+    run.walk(41, 44)
+    wait_for_points(page, "loss", "total loss", 44)
+    steps = plot(page, "loss").evaluate("plot => plot.data.find(t => t.name === 'total loss').x")
+    assert steps == list(range(1, 45))
+
+
+def test_an_address_is_enough_for_a_fresh_server(serve: Serve, open_tab: OpenTab) -> None:
+    server = serve()
+    run = Story(server.store, method="isobn").whole()
+    page = open_tab(f"{server.url}/run?id={run.id}")  # the very first request that this server sees
+    expect(page.get_by_role("heading", name="isobn on demo/acceptability")).to_be_visible()
+    links = page.get_by_test_id("stSidebarNav").get_by_role("link")
+    expect(links).to_have_count(len(MENU))
+    assert [text.split("\n")[-1] for text in links.all_inner_texts()] == MENU
+    wait_for_points(page, "loss", "total loss", run.total)
+    wait_for_points(page, "metric", "accuracy", run.config.epochs + 1)
+
+
+def test_no_page_asks_a_foreign_host(serve: Serve, open_tab: OpenTab) -> None:
+    server = serve()
+    run = Story(server.store).whole()
+    Story(server.store, seed=1).begin().walk(1, 5)
+    asked: list[str] = []
+    page = open_tab("about:blank")
+    page.on("request", lambda request: asked.append(request.url))
+    for address in ("/live", f"/run?id={run.id}", "/train", "/results", "/tradeoffs", "/"):
+        page.goto(server.url + address)
+        expect(page.get_by_test_id("stSidebarNav")).to_be_visible()
+        if address.startswith(("/live", "/run")):
+            expect(plot(page, "loss").locator(".main-svg").first).to_be_visible()
+        page.wait_for_timeout(500)
+    foreign = [url for url in asked if urlsplit(url).scheme not in ("data", "blob") and not url.startswith(server.url)]
+    assert foreign == []
+    assert any("/isoviz/plotly-" in url for url in asked)
+
+
+def test_asking_stops_when_the_run_has_ended_and_sleeps_when_nobody_looks(server: Server, open_tab: OpenTab) -> None:
+    run = Story(server.store).begin().walk(1, 3)
+    page = open_tab("about:blank")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/isoviz/events/" in request.url else None)
+    page.goto(f"{server.url}/live?run={run.id}")
+    wait_for_points(page, "loss", "total loss", 3)
+    page.wait_for_timeout(2500)
+    awake = len(asked)
+    assert awake <= 6  # about one a second, shared by both components
+    page.evaluate(
+        "() => { Object.defineProperty(document, 'hidden', { configurable: true, get: () => true });"
+        " document.dispatchEvent(new Event('visibilitychange')) }"
+    )
+    page.wait_for_timeout(1200)
+    asleep = len(asked)
+    run.walk(4, 6)
+    page.wait_for_timeout(2500)
+    assert len(asked) == asleep
+    page.evaluate("() => { delete document.hidden; document.dispatchEvent(new Event('visibilitychange')) }")
+    wait_for_points(page, "loss", "total loss", 6)
+    run.walk(7, run.total).finish()
+    expect(page.locator(".ivz-status")).to_have_text("finished")
+    expect(page.get_by_role("button", name="Run again")).to_be_visible()
+    page.wait_for_timeout(1500)
+    ended = len(asked)
+    page.wait_for_timeout(2500)
+    assert len(asked) == ended
+
+
+def test_the_matrix_shows_the_stored_values_epoch_by_epoch(server: Server, open_tab: OpenTab) -> None:
+    run = Story(server.store, dimensions=32).begin().walk(1, 85)
+    page = open_tab(f"{server.url}/live?run={run.id}")
+    matrix = page.locator(".ivz-matrix")
+    expect(matrix.locator(".ivz-matrix-label")).to_have_text("epoch 2 (newest)")
+    canvas = matrix.locator("canvas")
+    expect(canvas).to_have_attribute("aria-label", re.compile("32 dimensions, epoch 2"))
+    assert _hovered(page, 7, 19, 32) == _stored(server, run, 2, 7, 19)
+    matrix.get_by_label("Previous epoch").click()
+    expect(matrix.locator(".ivz-matrix-label")).to_have_text("epoch 1")
+    expect(canvas).to_have_attribute("aria-label", re.compile("epoch 1"))
+    assert _hovered(page, 7, 19, 32) == _stored(server, run, 1, 7, 19)
+    run.walk(86, 120)  # a new epoch does not push away the one that was chosen
+    wait_for_points(page, "metric", "accuracy", 4)
+    expect(matrix.locator(".ivz-matrix-label")).to_have_text("epoch 1")
+    matrix.get_by_label("Epoch", exact=True).fill("3")
+    expect(matrix.locator(".ivz-matrix-label")).to_have_text("epoch 3 (newest)")
+    matrix.get_by_label("Zoom in").click()
+    expect(canvas).to_have_attribute("aria-label", re.compile("epoch 3"))
+    assert _hovered(page, 0, 0, 16, first=8) == _stored(server, run, 3, 8, 8)
+
+
+def _hovered(page: Page, row: int, column: int, visible: int, first: int = 0) -> tuple[set[int], str]:
+    """Dimensions and |ρ| that the matrix tells for a cell of the part in view."""
+    canvas = page.locator(".ivz-matrix canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    side = box["width"] / visible
+    canvas.hover(position={"x": (column + 0.5) * side, "y": (row + 0.5) * side})
+    text = page.locator(".ivz-matrix-readout").inner_text()
+    found = re.match(r"dimensions (\d+) and (\d+): \|ρ\| = ([\d.]+)", text)
+    assert found, text
+    return {int(found[1]), int(found[2])}, found[3]
+
+
+def _stored(server: Server, run: Story, epoch: int, row: int, column: int) -> tuple[set[int], str]:
+    arrays = load_file(server.store.folder_of(run.id) / "arrays" / f"epoch-{epoch:03d}.safetensors")
+    i, j = arrays["order"][row], arrays["order"][column]
+    value = np.rint(255 * np.float32(arrays["abs_correlation"][i, j])) / 255
+    return {int(i), int(j)}, f"{value:.2f}"
+
+
+def test_names_from_people_are_never_html(server: Server, open_tab: OpenTab) -> None:
+    nasty = '<img src=x onerror="window.hit=1"> **bold** $x$'
+    run = Story(server.store, name=nasty).begin().walk(1, 3)
+    server.store.tag(run.id, ["<img src=x onerror=window.hit=1>"])
+    for address in (f"/live?run={run.id}", f"/run?id={run.id}"):
+        page = open_tab(server.url + address)
+        expect(page.locator(".ivz-title")).to_contain_text(nasty)
+        expect(plot(page, "loss").locator(".main-svg").first).to_be_visible()
+        assert page.locator("img[src='x']").count() == 0
+        assert page.evaluate("() => window.hit") is None
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_charts_and_matrix_follow_the_theme(server: Server, open_tab: OpenTab, dark: bool) -> None:
+    run = Story(server.store).begin().walk(1, 3)
+    page = open_tab(f"{server.url}/live?run={run.id}", dark=dark)
+    wait_for_points(page, "loss", "total loss", 3)
+    brightness = "colour => { const [r, g, b] = colour.match(/[\\d.]+/g).map(Number); return (0.3 * r + 0.6 * g + 0.1 * b) / 255 }"
+    text = plot(page, "loss").locator(".xtick text").first.evaluate("node => getComputedStyle(node).fill")
+    assert (page.evaluate(brightness, text) > 0.7) is dark
+    canvas = page.locator(".ivz-matrix canvas")
+    expect(canvas).to_have_attribute("aria-label", re.compile("48 dimensions"))
+    mean = canvas.evaluate(
+        "c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let s = 0;"
+        " for (let i = 0; i < d.length; i += 4) s += d[i] + d[i + 1] + d[i + 2]; return s / (d.length / 4) / 3 / 255 }"
+    )
+    assert (mean < 0.5) is dark  # weak correlations look like the page behind them
+
+
+def test_everything_works_below_a_base_path(serve: Serve, open_tab: OpenTab) -> None:
+    server = serve(base="lab/isotropy")
+    Story(server.store).begin().walk(1, 3)
+    page = open_tab(f"{server.url}/live")
+    wait_for_points(page, "loss", "total loss", 3)
+    expect(page.locator(".ivz-matrix canvas")).to_have_attribute("aria-label", re.compile("epoch 0"))
+
+
+def test_folding_drops_what_a_resume_made_void(open_tab: OpenTab) -> None:
+    page = open_tab("about:blank")
+    module = (Path(HERE) / "fold.js").read_text(encoding="utf-8")
+    page.add_script_tag(content=f"{module}\nwindow.folding = {{ emptyRun, fold, byEpoch }};", type="module")
+    page.wait_for_function("() => window.folding")
+    told = page.evaluate(
+        """() => {
+            const { emptyRun, fold, byEpoch } = window.folding;
+            const step = (seq, n) => [seq, { kind: "stepped", step: n, losses: { task: n } }];
+            const seen = (seq, n, epoch) => [seq, { kind: "measured", step: n, epoch }];
+            const run = emptyRun();
+            fold(run, [[1, { kind: "started", first_step: 0 }], seen(2, 0, 0), step(3, 1), step(4, 2), seen(5, 2, 1)]);
+            fold(run, [step(6, 3), seen(7, 4, 2)]);
+            fold(run, [step(6, 3), [8, { kind: "failed" }], [9, { kind: "entered", phase: "loading" }]]);
+            const ended = run.ending;
+            fold(run, [[10, { kind: "started", first_step: 2 }], [11, { kind: "resumed", step: 2 }], step(12, 3)]);
+            return [run.steps.map(s => s.step), byEpoch(run.measured).map(([e, m]) => [e, m.seq]), ended, run.cursor];
+        }"""
+    )
+    assert told == [[1, 2, 3], [[0, 2], [1, 5]], None, 12]

@@ -1,0 +1,168 @@
+"""The Live page: empty, waiting, running, stopping, failed, unknown, several at once."""
+
+from __future__ import annotations
+
+import json
+
+from streamlit.testing.v1 import AppTest
+
+from dashboard import live, menu
+from isoviz.events import Diverged, Failed, Stopped
+from isoviz.runs.store import Store
+from tests.dashboard.conftest import OpenPage
+from tests.story import Story
+
+
+def texts(app: AppTest) -> str:
+    """All that the page says in words."""
+    kinds = ("title", "markdown", "caption", "error", "info", "warning", "text", "subheader")
+    return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind))
+
+
+def buttons(app: AppTest) -> list[str]:
+    return [button.label for button in app.button]
+
+
+def shown_runs(app: AppTest) -> list[str]:
+    """The runs that the live lines were told to draw."""
+    data = json.loads(app.get_by_key("live-lines").proto.json)
+    return [run["id"] for run in data["runs"]]
+
+
+def test_an_empty_store_offers_the_next_step(open_page: OpenPage) -> None:
+    app = open_page("live")
+    assert not app.exception
+    assert "No run yet" in texts(app)
+    assert [link.value for link in app.page_link] == ["Set up a run", "Start with a preset"]
+    assert not app.get("bidi_component")
+
+
+def test_running_and_waiting_runs_say_where_they_are(store: Store, open_page: OpenPage) -> None:
+    run = Story(store, method="baseline").begin().walk(1, 12)
+    waiting = [Story(store, claim=False, seed=seed, params={"lam": 1.0}) for seed in (1, 2)]
+    app = open_page("live")
+    assert not app.exception
+    assert "step 12 of 160" in texts(app)
+    assert "next in the queue" in texts(app)
+    assert "number 2 in the queue" in texts(app)
+    assert shown_runs(app) == [run.id]
+    assert buttons(app).count("Cancel") == len(waiting)
+    assert "Stop" in buttons(app)
+    assert "Stop all waiting runs" in buttons(app)
+
+
+def test_stop_is_asked_once_and_counts_the_seconds(store: Store, open_page: OpenPage) -> None:
+    run = Story(store).begin().walk(1, 3)
+    app = open_page("live")
+    app.button(key="stop-chosen").click().run()
+    assert store.stop_requested(run.id)
+    (stopping,) = [button for button in app.button if button.key == "stop-chosen"]
+    assert stopping.disabled
+    assert stopping.label.startswith("Stopping … ")
+
+
+def test_cancelling_takes_a_run_out_of_the_queue(store: Store, open_page: OpenPage) -> None:
+    Story(store).begin()
+    waiting = Story(store, claim=False, seed=1)
+    app = open_page("live")
+    app.button(key=f"stop-{waiting.id}").click().run()
+    assert store.get(waiting.id).status == "stopped"
+    assert "in the queue" not in texts(app)
+
+
+def test_all_waiting_runs_can_be_stopped_at_once(store: Store, open_page: OpenPage) -> None:
+    run = Story(store).begin()
+    for seed in range(1, 10):
+        Story(store, claim=False, seed=seed)
+    app = open_page("live")
+    assert f"and {9 - live.WAITING_SHOWN} more waiting" in texts(app)
+    next(button for button in app.button if button.label == "Stop all waiting runs").click().run()
+    assert store.counts()["queued"] == 0
+    assert store.get(run.id).status == "running"
+
+
+def test_a_run_is_chosen_by_address_and_by_click(store: Store, open_page: OpenPage) -> None:
+    first = Story(store).begin()
+    second = Story(store, seed=1).begin()
+    assert shown_runs(open_page("live")) == [second.id]  # the newest running one
+    app = open_page("live", run=first.id)
+    assert shown_runs(app) == [first.id]
+    app.button(key=f"watch-{second.id}").click().run()
+    assert shown_runs(app) == [second.id]
+    assert app.query_params["run"] == second.id
+
+
+def test_without_a_choice_the_page_moves_on_with_the_queue(store: Store, open_page: OpenPage) -> None:
+    first = Story(store)
+    first.begin().walk(1, 2)
+    app = open_page("live")
+    assert shown_runs(app) == [first.id]
+    first.say(Stopped(step=0))
+    second = Story(store, seed=1).begin()
+    assert shown_runs(app.run()) == [second.id]
+
+
+def test_a_failed_run_shows_advice_as_text_and_can_be_resumed(store: Store, open_page: OpenPage) -> None:
+    run = Story(store).begin().walk(1, 2)
+    run.say(Failed(error="RuntimeError", message="<b>out of memory</b> in *layer*", advice="Use a smaller batch."))
+    app = open_page("live")
+    assert app.error[0].value == ("**Failed:** \\<b\\>out of memory\\</b\\> in \\*layer\\*  \nUse a smaller batch\\.")
+    app.button(key="resume").click().run()
+    assert not app.exception
+    assert store.get(run.id).status == "queued"
+    assert not app.error
+
+
+def test_a_diverged_run_cannot_be_resumed_but_run_again(store: Store, open_page: OpenPage) -> None:
+    run = Story(store, params={"lam": 5.0}).begin()
+    run.say(Diverged(term="istar", step=3, message="'istar' became non-finite at step 3", advice="A weaker λ."))
+    app = open_page("live")
+    assert "became non\\-finite at step 3" in app.error[0].value
+    assert "Resume" not in buttons(app)
+    app.button(key="again").click().run()
+    (again,) = store.list(status="queued")
+    assert again.config == run.config
+    assert shown_runs(app) == [again.id]
+
+
+def test_an_unknown_run_is_told_and_the_page_goes_on(store: Store, open_page: OpenPage) -> None:
+    run = Story(store).begin()
+    app = open_page("live", run="<b>*x*")
+    assert not app.exception
+    assert "There is no run “\\<b\\>\\*x\\*”" in app.warning[0].value
+    assert shown_runs(app) == [run.id]
+
+
+def test_runs_launched_together_can_be_overlaid(store: Store, open_page: OpenPage) -> None:
+    runs = [Story(store, group="g", seed=seed).begin() for seed in range(live.OVERLAID + 2)]
+    app = open_page("live", run=runs[0].id)
+    assert shown_runs(app) == [runs[0].id]
+    app.toggle(key="overlay").set_value(True).run()
+    assert len(shown_runs(app)) == live.OVERLAID
+    assert shown_runs(app)[0] == runs[0].id
+    assert f"of {len(runs)}" in texts(app)
+
+
+def test_the_token_covers_what_is_shown_and_nothing_else(store: Store, open_page: OpenPage) -> None:
+    from dashboard import tokens
+
+    run, other = Story(store).begin(), Story(store, seed=1).begin()
+    data = json.loads(open_page("live", run=run.id).get_by_key("live-lines").proto.json)
+    assert tokens.allows(store.folder, data["token"], run.id)
+    assert not tokens.allows(store.folder, data["token"], other.id)
+
+
+def test_the_sidebar_leads_back_to_what_runs(store: Store, open_page: OpenPage) -> None:
+    run = Story(store).whole()
+    Story(store, seed=1).begin()
+    Story(store, seed=2, claim=False)
+    app = open_page("run", id=run.id)
+    assert "1 running · 1 queued" in [link.value for link in app.sidebar.page_link]
+
+
+def test_every_page_of_the_menu_exists() -> None:
+    from pathlib import Path
+
+    assert all(
+        Path(page).is_file() for page in (menu.HOME, menu.TRAIN, menu.LIVE, menu.TRADEOFFS, menu.RESULTS, menu.RUN)
+    )

@@ -1,0 +1,135 @@
+"""The page of one run: finished, running, failed, unknown; what it says and what can be changed there."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+from dashboard import logs, run_view
+from isoviz.events import Failed
+from isoviz.runs.execution import LOG
+from isoviz.runs.store import Store
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.test_live_page import texts
+from tests.story import Story
+
+
+def test_a_finished_run_tells_everything(store: Store, open_page: OpenPage) -> None:
+    run = Story(store, method="isobn", params={"beta": 0.5}).whole()
+    app = open_page("run", id=run.id)
+    assert not app.exception
+    assert app.title[0].value == "isobn on demo/acceptability, seed 0 \\(β \\= 0\\.5\\)"
+    numbers, provenance, configuration = (frame.value for frame in app.dataframe)
+    found = dict(zip(numbers[""], numbers["value"], strict=True))
+    assert found["accuracy"] == f"{run.accuracy:.4g}"
+    assert found["EV_1"] == f"{run.ev[0]:.4g}"
+    where = dict(zip(numbers[""], numbers["measured on"], strict=True))
+    assert where["IsoScore"] == "head, validation, n = 200, d = 48, after epoch 4"
+    assert where["IsoScore* (ζ = 0.2)"].startswith("layers")
+    known = dict(zip(provenance[""], provenance["value"], strict=True))
+    assert known["Data fingerprint"] == "2f0c9a1b77d3e654"
+    assert known["Version of torch"] == "2.13.0"
+    assert dict(zip(configuration["field"], configuration["value"], strict=True))["beta"] == "0.5"
+
+
+def test_the_command_makes_the_same_configuration(store: Store, open_page: OpenPage) -> None:
+    run = Story(store, params={"lam": -3.0}, epochs=2, max_train=500).whole()
+    words = shlex.split(open_page("run", id=run.id).code[0].value)
+    assert words[:4] == ["python", "-m", "isoviz", "train"]
+    assert "lam=-3.0" in words
+    assert words[words.index("--epochs") + 1] == "2"
+    assert words[words.index("--max-train") + 1] == "500"
+
+
+def test_the_panel_shows_the_run_s_own_configuration(store: Store, open_page: OpenPage) -> None:
+    first = Story(store, batch_size=16).begin()
+    Story(store, batch_size=64, seed=1).begin()
+    configuration = open_page("run", id=first.id).dataframe[-1].value
+    assert dict(zip(configuration["field"], configuration["value"], strict=True))["batch_size"] == "16"
+
+
+def test_a_running_run_can_be_stopped_from_its_page(store: Store, open_page: OpenPage) -> None:
+    run = Story(store).begin().walk(1, 5)
+    app = open_page("run", id=run.id)
+    assert not app.exception
+    assert "Come when the run finishes." in texts(app)
+    app.button(key="stop-chosen").click().run()
+    assert store.stop_requested(run.id)
+
+
+def test_a_failed_run_keeps_its_curves_and_says_what_to_try(store: Store, open_page: OpenPage) -> None:
+    run = Story(store).begin()
+    run.say(Failed(error="RuntimeError", message="out of memory", advice="Use a smaller batch."))
+    app = open_page("run", id=run.id)
+    assert app.error[0].value == "**Failed:** out of memory  \nUse a smaller batch\\."
+    assert "the run did not finish" in texts(app)
+    assert json.loads(app.get_by_key("run-lines").proto.json)["runs"][0]["id"] == run.id
+
+
+def test_unknown_and_missing_ids_lead_to_results(open_page: OpenPage) -> None:
+    for query, words in (({"id": "nobody"}, "There is no run “nobody”"), ({}, "This page shows one run")):
+        app = open_page("run", **query)
+        assert not app.exception
+        assert words in texts(app)
+        assert [link.value for link in app.main.page_link] == ["Choose a run in Results"]
+        assert not app.dataframe
+
+
+def test_names_tags_and_notes_are_kept_and_shown_as_text(store: Store, open_page: OpenPage) -> None:
+    run = Story(store).whole()
+    app = open_page("run", id=run.id)
+    app.text_input[0].set_value("**bold** <i>name</i>")
+    app.text_input[1].set_value("first, second, first,")
+    app.text_area[0].set_value("a note\nof two lines")
+    app.button(key="FormSubmitter:edit-run-Save").click().run()
+    assert not app.exception
+    row = store.get(run.id)
+    assert (row.name, row.tags, row.note) == ("**bold** <i>name</i>", ("first", "second"), "a note\nof two lines")
+    assert app.title[0].value.startswith("\\*\\*bold\\*\\* \\<i\\>name\\</i\\>")
+    assert app.text[0].value == "a note\nof two lines"
+
+
+def test_a_name_that_is_not_allowed_is_refused_and_told(store: Store, open_page: OpenPage) -> None:
+    run = Story(store, name="mine").whole()
+    app = open_page("run", id=run.id)
+    app.text_input[0].set_value("   ")
+    app.button(key="FormSubmitter:edit-run-Save").click().run()
+    assert store.get(run.id).name == "mine"
+    assert "1 to 200 characters" in app.toast[0].value
+
+
+def test_a_run_can_be_deleted(store: Store, open_page: OpenPage) -> None:
+    run = Story(store).whole()
+    app = open_page("run", id=run.id)
+    app.button(key="delete-run").click().run()
+    assert store.list() == []
+
+
+def test_the_log_is_text_and_read_only_when_opened(store: Store, open_page: OpenPage) -> None:
+    run = Story(store).begin()
+    (store.folder_of(run.id) / LOG).write_text("step 1\rstep 2\n<script>alert(1)</script>\n")
+    app = open_page("run", id=run.id)
+    assert "<script>" not in "".join(code.value for code in app.code)
+    app.session_state["log"] = True
+    app.run()
+    assert app.code[-1].value == "step 2\n<script>alert(1)</script>"
+
+
+def test_the_tail_of_a_long_log_begins_at_a_line(store: Store, tmp_path: object) -> None:
+    path = store.folder / "long.log"
+    path.write_bytes("".join(f"line {n} ä\n" for n in range(5000)).encode())
+    tail = logs.read_tail(path, limit=1000)
+    assert tail is not None
+    assert tail.endswith("line 4999 ä")
+    assert tail.startswith("line ")
+    assert "�" not in tail
+    assert logs.read_tail(store.folder / "none.log") is None
+
+
+def test_an_undefined_number_says_so(store: Store) -> None:
+    result = {
+        "metrics": {"matthews": None},
+        "isotropy": {"isoscore": None, "n": 5, "d": 3, "cloud": "head", "split": "validation"},
+    }
+    lines = {name: value for name, value, _ in run_view.result_lines(result)}
+    assert lines == {"matthews": "undefined", "IsoScore": "undefined"}
