@@ -48,11 +48,19 @@ def tradeoff(points: pd.DataFrame, metric: str, parameter: str) -> go.Figure:
             x=part["isoscore_star"].tolist(),
             y=part["value"].tolist(),
             mode="markers",
-            name=escape(part["title"].iloc[0]),
-            legendgroup=slug,
             marker=marker,
+            showlegend=False,
             customdata=_hover_data(part, metric),
             hovertemplate=_HOVER,
+        )
+    for slug, part in points.groupby("method", sort=False):  # a legend that tells the symbols, whatever the colours
+        colour = theme.method_colour("baseline") if part["at"].notna().any() else theme.method_colour(str(slug))
+        figure.add_scatter(
+            x=[None],
+            y=[None],
+            mode="markers",
+            name=escape(part["title"].iloc[0]),
+            marker={"size": 11, "symbol": theme.method_symbol(str(slug)), "color": colour},
         )
     figure.update_layout(
         theme.figure_layout(
@@ -92,8 +100,7 @@ def against_parameter(points: pd.DataFrame, column: str, label: str, parameter: 
             y=means.tolist(),
             mode="lines",
             line={"color": colour, "width": 2, "dash": theme.method_dash(str(slug))},
-            name=f"{name}, mean",
-            legendgroup=slug,
+            name=f"{name} (line: mean)",
             hovertemplate="mean %{y:.3f} at %{x}<extra></extra>",
         )
         figure.add_scatter(
@@ -107,23 +114,17 @@ def against_parameter(points: pd.DataFrame, column: str, label: str, parameter: 
                 "opacity": 0.75,
                 "line": MARK_LINE,
             },
-            name=f"{name}, runs",
-            legendgroup=slug,
+            showlegend=False,
             customdata=_hover_data(part, label),
             hovertemplate=_HOVER,
         )
     for slug, part in points[points["at"].isna()].groupby("method", sort=False):
         mean, _ = mean_sd(part[column])
         if mean is not None:
-            figure.add_hline(
-                y=mean,
-                line={"color": theme.method_colour(str(slug)), "dash": "dot", "width": 2},
-                annotation={
-                    "text": f"{escape(part['title'].iloc[0])} {decimals(mean)} (n = {len(part)})",
-                    "font": {"color": theme.method_colour(str(slug))},
-                    "xanchor": "right",
-                },
-            )
+            line = {"color": theme.method_colour(str(slug)), "dash": "dot", "width": 2}
+            figure.add_hline(y=mean, line=line)
+            words = f"{escape(part['title'].iloc[0])} {decimals(mean)} (n = {len(part)})"
+            figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=words)
     figure.update_layout(
         theme.figure_layout(
             height=340,

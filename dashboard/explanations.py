@@ -99,6 +99,46 @@ _ENTRIES: dict[str, Explanation] = {
         formula_text="IsoScore* of all layers' tokens with ζ = 0.2",
         paper="Rudman & Eickhoff 2024, figure 3.",
     ),
+    "parameter": Explanation(
+        title="Against the method's parameter",
+        reading=(
+            "Each mark is one run at its parameter's value, the line joins the means; runs without the parameter give the dotted "
+            "level. Where the marks of one value scatter as widely as the line moves, the parameter has shown no effect."
+        ),
+        formula=r"\bar y(\lambda) = \frac{1}{n_\lambda} \sum_{\text{seeds}} y",
+        formula_text="line: mean over the seeds of one value of λ",
+        paper="Rudman & Eickhoff 2024, figures 3 and 5.",
+    ),
+    "seeds": Explanation(
+        title="Every seed",
+        reading=(
+            "Each mark is one run, the upright tick their mean; dotted lines are simple baselines. Two methods whose marks overlap "
+            "have not been told apart by these runs, whatever their means say."
+        ),
+        formula=r"s = \sqrt{\frac{1}{n - 1} \sum_{i} (y_i - \bar y)^2}",
+        formula_text="s: sample standard deviation over n seeds",
+        paper="Reimers & Gurevych 2017 on reporting score distributions.",
+    ),
+    "results": Explanation(
+        title="Mean ± s over n seeds",
+        reading=(
+            "Runs that differ in nothing but the seed share a line: mean, sample standard deviation s, number of seeds n, and every "
+            "single value. Collapsed runs are in the mean and named in the remarks; failed or diverged ones are counted there."
+        ),
+        formula=r"\bar y = \frac{1}{n} \sum_i y_i, \quad s = \sqrt{\frac{1}{n - 1} \sum_i (y_i - \bar y)^2}",
+        formula_text="mean, and sample standard deviation with divisor n − 1",
+        paper="IsoScore: Rudman et al. 2022. Unbiased traces: Himeno & Yamada 2014.",
+    ),
+    "clouds": Explanation(
+        title="Three clouds",
+        reading=(
+            "Each picture is a cloud of 300 points in two dimensions, the cross is the origin. Stretching changes IsoScore and "
+            "leaves the average cosine alone; moving the cloud away from the origin does the opposite."
+        ),
+        formula=r"\text{IsoScore} = \frac{\mathrm{PR} - 1}{d - 1}, \quad \mathrm{PR} = \frac{(\operatorname{tr} \Sigma)^2}{\operatorname{tr} \Sigma^2}",
+        formula_text="IsoScore = (PR − 1)/(d − 1),  PR = (tr Σ)² / tr(Σ²)",
+        paper="Rudman et al. 2022, IsoScore: Measuring the Uniformity of Embedding Space Utilization.",
+    ),
 }
 
 

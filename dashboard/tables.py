@@ -150,6 +150,18 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame([_line(group, settings[str(setup)]) for setup, group in _setups(frame)], columns=columns)
 
 
+def with_metric(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """The same runs with `value` of another of their metrics."""
+    values = pd.Series([_number(found.get(metric)) for found in frame["metrics"]], index=frame.index, dtype=float)
+    return frame.assign(metric=metric, value=values)
+
+
+def ordered(frame: pd.DataFrame) -> pd.DataFrame:
+    """Runs by model, task, method in the catalogue's order, parameters by value, seed."""
+    groups = [group.sort_values("seed") for _, group in _setups(frame)]
+    return pd.concat(groups) if groups else frame
+
+
 def _setups(frame: pd.DataFrame) -> Iterable[tuple[Any, pd.DataFrame]]:
     order = list(methods.catalogue())
     place = frame["method"].map(lambda slug: order.index(slug) if slug in order else len(order))
@@ -263,8 +275,10 @@ def references(started: Mapping[str, Any]) -> list[tuple[str, float]]:
 
 
 def decimals(value: Any, places: int = 3) -> str:
-    """A measured value as text with a true minus sign; `undefined` for None and NaN."""
-    return "undefined" if value is None or pd.isna(value) else f"{value:.{places}f}".replace("-", "−")
+    """A measured value as text with a true minus sign (none before a zero); `undefined` for None and NaN."""
+    if value is None or pd.isna(value):
+        return "undefined"
+    return f"{value:z.{places}f}".replace("-", "−")
 
 
 def _short(value: Any) -> str:

@@ -53,6 +53,13 @@ PALETTE: tuple[str, ...] = tuple(colour for slug, colour in METHOD_COLOURS.items
 STRENGTH_SCALE: list[list[float | str]] = [[0.0, "#2f5be0"], [0.5, "#9aa0aa"], [1.0, "#d9730d"]]
 """λ as colour: negative blue, zero grey, positive orange. Grey in the middle shows on both backgrounds."""
 
+CHART_CONFIG: dict[str, Any] = {
+    "displaylogo": False,
+    "toImageButtonOptions": {"format": "svg", "scale": 2},
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+}
+"""Plotly's buttons beside every figure; the camera saves SVG."""
+
 _STATUS: dict[str, tuple[str, str]] = {
     "queued": ("gray", "schedule"),
     "running": ("blue", "play_circle"),
@@ -112,3 +119,11 @@ def figure_layout(**more: Any) -> dict[str, Any]:
         both = isinstance(layout.get(key), dict) and isinstance(value, dict)
         layout[key] = {**layout[key], **value} if both else value
     return layout
+
+
+def method_swatch(slug: str) -> str:
+    """A small square in the method's colour, as SVG."""
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16" viewBox="0 0 16 16">'
+        f'<rect x="1" y="1" width="14" height="14" rx="4" fill="{method_colour(slug)}"/></svg>'
+    )

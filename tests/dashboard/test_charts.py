@@ -16,7 +16,8 @@ POINTS = tables.points(tables.runs_frame(RUNS), "accuracy", "lam")
 
 def test_tradeoff_has_one_mark_per_run_and_colour_by_parameter() -> None:
     figure = charts.tradeoff(POINTS, "accuracy", "Strength λ")
-    swept, plain = figure.data
+    swept, plain, *legend = figure.data
+    assert [trace.name for trace in legend] == ["I-STAR", "Baseline"]
     assert (list(swept.x), list(swept.y)) == ([0.125, 0.375, 0.625], [0.75, 0.25, 0.5])
     assert list(swept.marker.color) == [-1, -1, 1] and swept.marker.symbol == theme.method_symbol("istar")
     assert plain.marker.color == theme.method_colour("baseline") and [data[4] for data in plain.customdata] == ["r4"]
@@ -31,10 +32,10 @@ def test_tradeoff_without_parameter_hides_the_colour_bar() -> None:
 
 def test_sweep_draws_means_runs_and_the_baselines_level() -> None:
     figure = charts.against_parameter(POINTS, "value", "accuracy", "Strength λ")
-    line, marks = figure.data
+    line, marks, level = figure.data
     assert (list(line.x), list(line.y)) == ([-1, 1], [0.5, 0.5])
     assert list(marks.x) == [-1, -1, 1]
-    assert figure.layout.shapes[0].y0 == 0.5 and figure.layout.annotations[0].text == "Baseline 0.500 (n = 1)"
+    assert figure.layout.shapes[0].y0 == 0.5 and level.name == "Baseline 0.500 (n = 1)"
 
 
 def test_strip_shows_every_seed_and_the_mean() -> None:

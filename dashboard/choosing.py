@@ -1,0 +1,63 @@
+"""Filters over runs that live in the page's address, and what is said when nothing is left."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import menu, tables
+
+ALL = "all"
+
+
+def group_field(frame: pd.DataFrame, key: str) -> str:
+    """Which launch to show; `all` shows every run."""
+    groups = [group for group in dict.fromkeys(frame["group"]) if group]
+    # No format_func: what an option is called is what stands in the address, so it must not change with the runs.
+    chosen = st.selectbox(
+        "Launch", [ALL, *groups], key=key, bind="query-params", help="Runs that were launched together."
+    )
+    if chosen != ALL:
+        part = frame[frame["group"] == chosen]
+        methods = ", ".join(dict.fromkeys(part["title"]))
+        st.caption(f"{len(part)} run{'s' if len(part) != 1 else ''}: {methods}")
+    return chosen
+
+
+def several(label: str, values: Sequence[str], key: str, *, titles: dict[str, str] | None = None) -> list[str]:
+    """Choose among values; none chosen means all."""
+    names = titles or {}
+    return st.multiselect(
+        label,
+        list(values),
+        format_func=lambda value: names.get(value, value),
+        key=key,
+        bind="query-params",
+        placeholder="all",
+    )
+
+
+def keep(frame: pd.DataFrame, **wanted: Sequence[str] | str) -> pd.DataFrame:
+    """The runs whose column has one of the wanted values; an empty choice, or `all`, keeps everything."""
+    for column, values in wanted.items():
+        chosen = [values] if isinstance(values, str) else list(values)
+        if chosen and chosen != [ALL]:
+            frame = frame[frame[column].isin(chosen)]
+    return frame
+
+
+def nothing_yet(what: str, preset: str, label: str) -> None:
+    """The planned look of an empty store: what will be here, and the preset that brings it."""
+    with st.container(border=True):
+        st.markdown("#### No run yet")
+        st.markdown(what)
+        with st.container(horizontal=True):
+            st.page_link(menu.TRAIN, label=label, icon=":material/linear_scale:", query_params={"preset": preset})
+            st.page_link(menu.TRAIN, label="Set up your own runs", icon=":material/model_training:")
+
+
+def method_titles(frame: pd.DataFrame) -> dict[str, str]:
+    """Slug → name on screen of the methods in the frame."""
+    return {slug: tables.method_title(slug) for slug in dict.fromkeys(frame["method"])}

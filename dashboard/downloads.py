@@ -1,0 +1,86 @@
+"""Tables as files: CSV with every number, LaTeX for the paper."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.tables import decimals
+
+_LATEX = {
+    "±": r"$\pm$",
+    "−": "$-$",
+    "λ": r"$\lambda$",
+    "ζ": r"$\zeta$",
+    "β": r"$\beta$",
+    "α": r"$\alpha$",
+    "ε": r"$\epsilon$",
+}
+
+
+def csv(frame: pd.DataFrame) -> bytes:
+    """UTF-8 with a mark that spreadsheet programs look for; text that a spreadsheet would run as a formula is quoted."""
+    safe = frame.map(
+        lambda value: f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and value else value
+    )
+    return safe.to_csv(index=False).encode("utf-8-sig")
+
+
+def latex(summary: pd.DataFrame, metric: str, caption: str) -> str:
+    """A booktabs table of `tables.summary`: mean ± s of the metric and of each isotropy measure, n seeds."""
+    shown = pd.DataFrame(
+        {
+            "Model": summary["model"],
+            "Method": [
+                f"{title} {variant}".strip()
+                for title, variant in zip(summary["title"], summary["variant"], strict=True)
+            ],
+            metric: _spread(summary, "mean", "sd"),
+            "n": summary["n"],
+            "IsoScore": _spread(summary, "isoscore", "isoscore_sd"),
+            "IsoScore*": _spread(summary, "isoscore_star", "isoscore_star_sd"),
+            "unbiased": _spread(summary, "isoscore_unbiased", "isoscore_unbiased_sd"),
+            "EV1": _spread(summary, "ev1", "ev1_sd"),
+        }
+    )
+    text: str = shown.to_latex(index=False, escape=True, caption=_escaped(caption), column_format="ll" + "r" * 6)
+    for sign, command in _LATEX.items():
+        text = text.replace(sign, command)
+    return text
+
+
+def _spread(summary: pd.DataFrame, mean: str, sd: str) -> list[str]:
+    return [
+        decimals(a) if b is None or pd.isna(b) else f"{decimals(a)} ± {decimals(b)}"
+        for a, b in zip(summary[mean], summary[sd], strict=True)
+    ]
+
+
+def _escaped(text: str) -> str:
+    for sign in "&%$#_{}":
+        text = text.replace(sign, f"\\{sign}")
+    return text
+
+
+def buttons(name: str, table: pd.DataFrame, latex_text: str | None = None) -> None:
+    """Download buttons for a table, side by side."""
+    with st.container(horizontal=True):
+        st.download_button(
+            "CSV",
+            csv(table),
+            f"{name}.csv",
+            "text/csv",
+            key=f"csv_{name}",
+            icon=":material/download:",
+            on_click="ignore",
+        )
+        if latex_text is not None:
+            st.download_button(
+                "LaTeX",
+                latex_text,
+                f"{name}.tex",
+                "application/x-tex",
+                key=f"tex_{name}",
+                icon=":material/download:",
+                on_click="ignore",
+            )

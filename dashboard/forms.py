@@ -1,0 +1,256 @@
+"""Fields → widgets: `Params` and `RunConfig` say what there is, which values are allowed and what it means.
+
+What a widget allows is the browser's business; every value is checked again in the engine, and its error is shown beside
+the field it belongs to. Number fields of methods take lists ("-1, 0, 1"): each value becomes a run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args, get_origin
+
+import streamlit as st
+from pydantic.fields import FieldInfo
+
+from dashboard import wording
+from isoviz import methods
+from isoviz.config import RunConfig
+from isoviz.errors import InputError
+
+PREFIX = "train_"
+"""Of every widget key of the form: keys are query parameters too, and pages share those."""
+
+SETTINGS = tuple(
+    name
+    for name in RunConfig.model_fields
+    # num_beams waits for a task that generates text
+    if name not in {"version", "model", "task", "data", "method", "params", "seed", "num_beams"}
+)
+"""The common training settings, in the order of `RunConfig`."""
+
+MAX_SEEDS = 200
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a field holds: the values that were accepted, or why not all of them were."""
+
+    values: tuple[Any, ...] = ()
+    error: str | None = None
+
+
+def key(name: str) -> str:
+    """The widget key of a field (`seeds`, `epochs`, `istar.lam`)."""
+    return PREFIX + name
+
+
+# ---------------------------------------------------------------------------------------------------- reading what was typed
+
+
+def split_values(text: str | None) -> list[str]:
+    """`"−1, 0; 1"` → `["-1", "0", "1"]`; a typographic minus is a minus."""
+    return [part for part in re.split(r"[\s,;]+", (text or "").replace("−", "-")) if part]
+
+
+def parse_seeds(text: str | None) -> list[int]:
+    """`"0 1 2"` or `"0-4"`; `InputError` says what is allowed."""
+    allowed = "allowed: whole numbers such as 0 1 2, or a range such as 0-4"
+    seeds: list[int] = []
+    for part in split_values(text):
+        match = re.fullmatch(r"(\d{1,10})(?:(?:-|\.\.)(\d{1,10}))?", part)
+        if match is None:
+            raise InputError(f"seed: '{part}' is no seed ({allowed})", field="seed")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first or last - first >= MAX_SEEDS:
+            raise InputError(f"seed: '{part}' is no range of 1 to {MAX_SEEDS} seeds ({allowed})", field="seed")
+        seeds += range(first, last + 1)
+    if not seeds:
+        raise InputError(f"seed: give at least one ({allowed})", field="seed")
+    for seed in seeds:
+        RunConfig.checked(seed=seed)
+    return list(dict.fromkeys(seeds))
+
+
+def check_param(slug: str, name: str, raw: Sequence[Any]) -> Answer:
+    """The values of one parameter, each checked by the method itself."""
+    if not raw:
+        return Answer(error="Give at least one value.")
+    accepted: list[Any] = []
+    for value in raw:
+        try:
+            accepted.append(methods.check_params(slug, {name: value})[name])
+        except InputError as error:
+            field = methods.get(slug).Params.model_fields[name]
+            return Answer(tuple(accepted), sentence(error, bounds_text(field)))
+    return Answer(tuple(dict.fromkeys(accepted)))
+
+
+def check_setting(name: str, raw: Any) -> Answer:
+    """The value of one common setting, checked by `RunConfig`. An empty field is None where that is allowed."""
+    value = raw.strip().replace("−", "-") if isinstance(raw, str) else raw
+    if value in ("", None):
+        if name == "learning_rate" or RunConfig.model_fields[name].default is None:
+            return Answer((None,))
+        return Answer(error="Give a value.")
+    try:
+        return Answer((getattr(RunConfig.checked(**{name: value}), name),))
+    except InputError as error:
+        return Answer(error=sentence(error, bounds_text(RunConfig.model_fields[name])))
+
+
+def sentence(error: InputError, allowed: str = "") -> str:
+    """An engine error as it reads beside its field: without the field's name, with what is allowed."""
+    text = str(error).removeprefix(f"{error.field}: ") if error.field else str(error)
+    text = text[:1].upper() + text[1:]
+    return f"{text}. Allowed: {allowed}." if allowed and "allowed" not in text.lower() else f"{text}."
+
+
+def bounds_text(field: FieldInfo) -> str:
+    """`at least 0, at most 1`, from the field's own bounds; names of choices for a choice; empty if anything goes."""
+    if choices := choices_of(field):
+        return ", ".join(str(choice) for choice in choices)
+    words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+    limits = bounds(field)
+    return ", ".join(f"{word} {limits[name]:g}" for name, word in words.items() if name in limits)
+
+
+def bounds(field: FieldInfo) -> dict[str, float]:
+    """The field's numeric bounds by pydantic's names."""
+    return {
+        name: float(getattr(item, name))
+        for item in field.metadata
+        for name in ("ge", "gt", "le", "lt")
+        if getattr(item, name, None) is not None
+    }
+
+
+def choices_of(field: FieldInfo) -> tuple[Any, ...]:
+    """The values of a field that has few: those of a Literal, or no and yes."""
+    if field.annotation is bool:
+        return (False, True)
+    return get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+
+
+def extra(field: FieldInfo) -> dict[str, Any]:
+    """What `isoviz.methods.protocol.parameter` keeps beside the field: `symbol`, `source`, `sweep`."""
+    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+
+
+# ---------------------------------------------------------------------------------------------------- drawing
+
+
+def error_beside(error: str | None) -> None:
+    """An error right below the field it is about. Text from people is shown as it is."""
+    if error:
+        st.error(wording.plain(error), icon=":material/error:")
+
+
+def param_label(name: str, field: FieldInfo) -> str:
+    """Plain words first, the paper's symbol second."""
+    return f"{field.title or name} {extra(field).get('symbol', '')}".strip()
+
+
+def param_field(slug: str, name: str) -> Answer:
+    """Draw one parameter of a method and read it."""
+    field = methods.get(slug).Params.model_fields[name]
+    about = extra(field)
+    limits = bounds_text(field)
+    told = [field.description, f"{limits.capitalize()}." if limits and not choices_of(field) else None]
+    told.append(f"Source: {about['source']}." if about.get("source") else None)
+    help_text = wording.plain(" ".join(filter(None, told)))
+    options: dict[str, Any] = {"key": key(f"{slug}.{name}"), "help": help_text, "bind": "query-params"}
+    if choices := choices_of(field):
+        chosen = st.pills(
+            param_label(name, field),
+            choices,
+            selection_mode="multi",
+            default=[field.default],
+            format_func=lambda choice: {True: "yes", False: "no"}.get(choice, str(choice)),
+            wrap=True,
+            **options,
+        )
+        answer = check_param(slug, name, chosen)
+    else:
+        text = st.text_input(
+            param_label(name, field),
+            value=number_text(field.default),
+            placeholder="one value, or several: -1, 0, 1",
+            **options,
+        )
+        answer = check_param(slug, name, split_values(text))
+        if sweep := about.get("sweep"):
+            _offer_sweep(slug, name, sweep)
+    error_beside(answer.error)
+    return answer
+
+
+def _offer_sweep(slug: str, name: str, sweep: Sequence[Any]) -> None:
+    values = ", ".join(number_text(value) for value in sweep)
+    st.button(
+        f"Paper's range: {values}",
+        key=f"sweep_{slug}.{name}",
+        type="tertiary",
+        icon=":material/linear_scale:",
+        on_click=_write,
+        args=(key(f"{slug}.{name}"), values),
+    )
+
+
+def setting_field(name: str) -> Answer:
+    """Draw one common training setting and read it."""
+    field = RunConfig.model_fields[name]
+    label = field.title or name
+    options: dict[str, Any] = {"key": key(name), "help": wording.plain(field.description or ""), "bind": "query-params"}
+    raw: Any
+    if choices := choices_of(field):
+        raw = st.selectbox(label, choices, index=choices.index(field.default), **options)
+    elif field.annotation in (int, int | None):
+        limits = bounds(field)
+        raw = st.number_input(
+            label,
+            min_value=int(limits["ge"]) if "ge" in limits else None,
+            max_value=int(limits["le"]) if "le" in limits else None,
+            value=field.default,
+            step=1,
+            placeholder="all",
+            **options,
+        )
+    else:
+        placeholder = "the model's own" if name == "learning_rate" else "off"
+        raw = st.text_input(label, value=setting_default(name), placeholder=placeholder, **options)
+    answer = check_setting(name, raw)
+    error_beside(answer.error)
+    return answer
+
+
+def setting_default(name: str) -> Any:
+    """What the widget of a setting holds when nothing was said (the learning rate is left to the model)."""
+    default = RunConfig.model_fields[name].default
+    if name == "learning_rate" or (default is None and RunConfig.model_fields[name].annotation == str | None):
+        return ""
+    return number_text(default) if isinstance(default, float) else default
+
+
+def number_text(value: Any) -> str:
+    """A number as people type it."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _write(widget: str, value: Any) -> None:
+    st.session_state[widget] = value
+
+
+def stored_error(slug: str, name: str) -> str | None:
+    """The error of a parameter's present value before it is drawn, so that nothing wrong hides in a closed expander."""
+    if key(f"{slug}.{name}") not in st.session_state:
+        return None
+    held = st.session_state[key(f"{slug}.{name}")]
+    return check_param(slug, name, split_values(held) if isinstance(held, str) else held).error
+
+
+def stored_setting_error(name: str) -> str | None:
+    """The same for a common setting."""
+    held = st.session_state.get(key(name), setting_default(name))
+    return check_setting(name, held).error

@@ -1,0 +1,145 @@
+"""The end of the training form: what pressing Launch will start, the same as a command, and the button."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import forms, launching, menu, resources, tables, wording
+from dashboard.data_form import Stamp, stamp
+from dashboard.launching import Plan
+from dashboard.train_form import Filled
+from isoviz.config import RunConfig
+from isoviz.errors import InputError
+from isoviz.runs import planning
+from isoviz.training import devices
+
+TWICE = 3.0
+"""Seconds within which a second press of the same launch is a double click."""
+
+HISTORY = 500
+"""Newest finished runs that the time is estimated from."""
+
+
+def panel(filled: Filled) -> None:
+    """Say what would start; start it when asked."""
+    with st.container(border=True):
+        st.markdown("#### Before you press")
+        configs, problem = _prepared(filled)
+        if problem:
+            forms.error_beside(problem)
+        elif filled.mend:
+            fields = ", ".join(dict.fromkeys(filled.mend))
+            st.markdown(f":material/edit: Mend first, above: {wording.plain(fields)}.")
+        _numbers(filled.plan, configs)
+        name = st.text_input(
+            "Name of this launch",
+            key=forms.key("group"),
+            persist_state="session",
+            max_chars=80,
+            placeholder="made up from the time",
+            help="Runs launched together carry it; Results and Trade-offs can show them alone. An old name adds to its runs.",
+        )
+        label = f"Launch {len(configs)} run{'s' if len(configs) != 1 else ''}" if configs else "Launch"
+        pressed = st.button(
+            label, key="launch", type="primary", icon=":material/rocket_launch:", disabled=not configs, width="stretch"
+        )
+        if configs:
+            _details(configs)
+        if pressed and configs:
+            launch(configs, (name or "").strip())
+
+
+def _prepared(filled: Filled) -> tuple[list[RunConfig], str | None]:
+    if filled.mend:
+        return [], None
+    stamps = tuple(stamp(folder) for _, folder in filled.plan.tasks if folder)
+    with st.spinner("Checking …", show_time=True):
+        return _expanded(repr(filled.plan), stamps, filled.plan)
+
+
+@st.cache_data(show_spinner=False, max_entries=64, ttl=900)
+def _expanded(identity: str, files: tuple[Stamp, ...], _plan: Plan) -> tuple[list[RunConfig], str | None]:
+    """All runs of a plan or the reason why not, remembered until the plan or a data file changes."""
+    del identity, files
+    try:
+        return launching.configs(_plan), None
+    except InputError as error:
+        return [], forms.sentence(error)
+
+
+def _numbers(plan: Plan, configs: Sequence[RunConfig]) -> None:
+    runs, time_needed = st.columns(2)
+    device = st.container()
+    counted = (
+        (len(plan.models), "model"),
+        (len(plan.tasks), "task"),
+        (plan.variants, "method"),
+        (len(plan.seeds), "seed"),
+    )
+    product = " × ".join(f"{count} {what}{'s' if count != 1 else ''}" for count, what in counted)
+    runs.metric(
+        "Runs",
+        len(configs) if configs else plan.runs,
+        help="A method counts once per combination of its parameters' values.",
+    )
+    runs.caption(product)
+    if not configs:
+        time_needed.metric("Time", "–")
+        device.metric("Device", "–")
+        return
+    slots = devices.describe().slots
+    history = resources.store().list(status="finished", limit=HISTORY)
+    found = launching.estimate(configs, history)
+    time_needed.metric("Time", launching.duration_words(found, len(slots), wording.duration))
+    time_needed.caption(_time_note(found, len(configs)))
+    device.metric("Device", slots[0].label if len(slots) == 1 else f"{len(slots)} × {slots[0].label}")
+    config = configs[0]
+    precision = {"no": "float32"}.get(config.precision, config.precision)
+    device.caption(f"{precision}, {config.threads} threads, {len(slots)} run{'s' if len(slots) > 1 else ''} at a time")
+
+
+def _time_note(found: launching.Estimate, count: int) -> str:
+    counts = resources.store().counts()
+    waiting = counts["running"] + counts["queued"]
+    ahead = f", after {waiting} that run or wait already" if waiting else ""
+    if found.unknown == count:
+        return f"no run of this kind has finished on this machine{ahead}"
+    if found.unknown:
+        return f"{found.unknown} of {count} are of a kind that has not finished here{ahead}"
+    return f"from earlier runs of this kind{ahead}"
+
+
+def _details(configs: Sequence[RunConfig]) -> None:
+    with st.expander(f"The {len(configs)} runs", icon=":material/list:"):
+        shown = pd.DataFrame(
+            [
+                {
+                    "model": config.model,
+                    "task": config.task,
+                    "method": tables.method_title(config.method),
+                    "parameters": tables.variant(config.method, config.params),
+                    "seed": config.seed,
+                }
+                for config in configs
+            ]
+        )
+        st.dataframe(shown, hide_index=True, height="auto", alt="Every run that would be started")
+    with st.expander("As a command", icon=":material/terminal:"):
+        st.code(planning.command(configs), language="bash", wrap_lines=True)
+
+
+def launch(configs: Sequence[RunConfig], name: str) -> None:
+    """Create all runs in one go, or none, and show them live."""
+    identity = (name, *(config.model_dump_json() for config in configs))
+    last = st.session_state.get("last_launch")
+    if last is not None and last[0] == hash(identity) and time.monotonic() - last[1] < TWICE:
+        group = last[2]
+    else:
+        group = name or planning.new_group()
+        resources.store().create(configs, group=group)
+        st.session_state["last_launch"] = (hash(identity), time.monotonic(), group)
+    st.switch_page(menu.LIVE, query_params={"group": group})

@@ -1,0 +1,130 @@
+"""From a filled form to queued runs: how many, about how long, on what; the same as a command; launch. No widgets here."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from isoviz.config import RunConfig
+from isoviz.errors import InputError
+from isoviz.runs import planning
+from isoviz.runs.rows import RunRow
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the form asks for.
+
+    Attributes:
+        models: names.
+        tasks: (slug, data folder or None).
+        methods: (slug, parameter → values).
+        seeds: one run each.
+        settings: common training settings; a missing one has its default.
+    """
+
+    models: tuple[str, ...]
+    tasks: tuple[tuple[str, str | None], ...]
+    methods: tuple[tuple[str, Mapping[str, tuple[Any, ...]]], ...]
+    seeds: tuple[int, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def variants(self) -> int:
+        """Methods, each counted once per combination of its parameters' values."""
+        return sum(prod(len(values) for values in params.values()) for _, params in self.methods)
+
+    @property
+    def runs(self) -> int:
+        """How many runs this makes."""
+        return len(self.models) * len(self.tasks) * self.variants * len(self.seeds)
+
+
+def configs(plan: Plan) -> list[RunConfig]:
+    """All runs of a plan, checked and resolved; `InputError` names the first field at fault.
+
+    The data folder belongs to a task, so tasks are expanded one by one.
+    """
+    if plan.runs > planning.MAX_RUNS:
+        raise InputError(
+            f"method: this would start {plan.runs} runs (at most {planning.MAX_RUNS} at once)", field="method"
+        )
+    if not plan.tasks:
+        raise InputError("task: choose at least one", field="task")
+    choices = [(slug, {name: list(values) for name, values in params.items()}) for slug, params in plan.methods]
+    found: list[RunConfig] = []
+    for task, data in plan.tasks:
+        found += planning.expand(plan.models, [task], choices, plan.seeds, data=data, **plan.settings)
+    return found
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How long runs will take: seconds of work, and how many of the runs nothing is known about."""
+
+    seconds: float
+    unknown: int
+
+
+def estimate(wanted: Iterable[RunConfig], history: Iterable[RunRow]) -> Estimate:
+    """From how long like runs took here: same setup but epochs, seed and parameters; else same model and size of data."""
+    like: dict[tuple[Any, ...], list[float]] = {}
+    similar: dict[tuple[Any, ...], list[float]] = {}
+    for row in history:
+        if row.status == "finished" and row.started and row.ended and row.attempt == 1:
+            pace = (row.ended - row.started) / row.config.epochs
+            like.setdefault(_like(row.config), []).append(pace)
+            if size := _similar(row.config):
+                similar.setdefault(size, []).append(pace)
+    seconds, unknown = 0.0, 0
+    for config in wanted:
+        paces = like.get(_like(config)) or similar.get(_similar(config) or ())
+        if paces:
+            seconds += statistics.median(paces) * config.epochs
+        else:
+            unknown += 1
+    return Estimate(seconds, unknown)
+
+
+def _like(config: RunConfig) -> tuple[Any, ...]:
+    rows = (config.max_train, config.max_eval, config.batch_size, config.max_length)
+    return (config.model, config.task, config.data, config.method, config.precision, *rows)
+
+
+def _similar(config: RunConfig) -> tuple[Any, ...] | None:
+    if config.max_train is None:
+        return None
+    return (config.model, config.precision, config.max_train, config.max_eval, config.max_length)
+
+
+def duration_words(found: Estimate, slots: int, words: Callable[[float], str]) -> str:
+    """`about 45 s`, `45 s or more`, or that nothing is known yet. Slots work side by side."""
+    if not found.seconds:
+        return "not known yet"
+    text = words(found.seconds / max(1, slots))
+    return f"more than {text}" if found.unknown else f"about {text}"
+
+
+# ------------------------------------------------------------------------------------------------- presets and the form
+
+
+def form_values(plan: Mapping[str, Any], default: Callable[[str], Any], settings: Sequence[str]) -> dict[str, Any]:
+    """A preset's plan as field → value of its widget; settings that the preset does not name get their default.
+
+    Args:
+        plan: keyword arguments of `planning.expand`.
+        default: the value of a setting's widget when nothing was said.
+        settings: names of the common settings.
+    """
+    values: dict[str, Any] = {
+        "models": list(plan["models"]),
+        "tasks": list(plan["tasks"]),
+        "methods": [slug for slug, _ in plan["methods"]],
+        "seeds": " ".join(str(seed) for seed in plan["seeds"]),
+    }
+    for name in settings:
+        values[name] = plan.get(name, default(name))
+    return values

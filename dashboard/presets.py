@@ -1,0 +1,90 @@
+"""Presets as cards, and how one fills the training form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from dashboard import forms, menu
+from dashboard.launching import Plan, form_values
+from isoviz import methods
+from isoviz.runs.planning import PRESETS, Preset
+
+ADDRESS = "preset"
+"""Query parameter of the Train page that fills the form: `/train?preset=demo`."""
+
+ICONS = {"demo": ":material/bolt:", "lambda-sweep": ":material/linear_scale:", "isobn": ":material/compare_arrows:"}
+
+_TAKEN = "preset_taken"
+
+
+def buttons() -> None:
+    """One button per preset on the Train page: fills the form below."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("**Start from**", width="content")
+        for preset in PRESETS:
+            pressed = st.button(
+                f"{preset.title} ({plan_of(preset).runs} runs)",
+                key=f"preset_{preset.slug}",
+                icon=ICONS.get(preset.slug, ":material/tune:"),
+                help=preset.summary,
+            )
+            if pressed:
+                fill(preset)
+
+
+def cards() -> None:
+    """One card per preset, leading to the Train page with the form filled."""
+    for column, preset in zip(st.columns(len(PRESETS)), PRESETS, strict=True):
+        with column.container(border=True, height="stretch"):
+            st.markdown(f"**{ICONS.get(preset.slug, ':material/tune:')} {preset.title}**")
+            st.markdown(preset.summary)
+            st.space("stretch")
+            runs = plan_of(preset).runs
+            kind: Any = "primary" if preset is PRESETS[0] else "secondary"
+            if st.button(f"Set up these {runs} runs", key=f"card_{preset.slug}", type=kind, width="stretch"):
+                st.session_state.pop(_TAKEN, None)
+                st.switch_page(menu.TRAIN, query_params={ADDRESS: preset.slug})
+
+
+def fill_from_address() -> None:
+    """Fill the form as the address says, once: what is changed afterwards stays changed."""
+    asked = st.query_params.get(ADDRESS)
+    if asked is None or st.session_state.get(_TAKEN) == asked:
+        return
+    st.session_state[_TAKEN] = asked
+    preset = next((preset for preset in PRESETS if preset.slug == asked), None)
+    if preset is None:
+        st.warning(
+            f"There is no such preset (there are: {', '.join(preset.slug for preset in PRESETS)}).",
+            icon=":material/search_off:",
+        )
+        return
+    fill(preset)
+
+
+def fill(preset: Preset) -> None:
+    """Write a preset into the form's widgets; must come before they are drawn."""
+    for name, value in form_values(preset.plan, forms.setting_default, forms.SETTINGS).items():
+        st.session_state[forms.key(name)] = value
+    for slug, chosen in preset.plan["methods"]:
+        for name, field in methods.get(slug).Params.model_fields.items():
+            value = chosen.get(name, field.default)
+            values = list(value) if isinstance(value, (list, tuple)) else [value]
+            text = ", ".join(forms.number_text(one) for one in values)
+            st.session_state[forms.key(f"{slug}.{name}")] = values if forms.choices_of(field) else text
+
+
+def plan_of(preset: Preset) -> Plan:
+    """A preset as a plan, for counting its runs."""
+    chosen = [
+        (slug, {name: tuple(value) if isinstance(value, (list, tuple)) else (value,) for name, value in params.items()})
+        for slug, params in preset.plan["methods"]
+    ]
+    return Plan(
+        models=tuple(preset.plan["models"]),
+        tasks=tuple((task, None) for task in preset.plan["tasks"]),
+        methods=tuple(chosen),
+        seeds=tuple(preset.plan["seeds"]),
+    )

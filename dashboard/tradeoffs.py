@@ -1,0 +1,146 @@
+"""Sections of the Trade-offs page: what to compare, and three figures that fill in while a sweep runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from dashboard import charts, choosing, explanations, resources, tables, theme, wording
+from isoviz import tasks
+
+TICK = 2.0
+"""Seconds between looks at the store while runs are on their way. A figure is drawn anew only when its points changed."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the figures compare: one model on one task, by one metric, along one parameter of the methods."""
+
+    group: str
+    model: str
+    task: str
+    metric: str
+    parameter: str
+    parameter_label: str
+
+
+def nothing_yet() -> None:
+    """The page of an empty store."""
+    choosing.nothing_yet(
+        "Each finished run becomes a point: how isotropic its embeddings ended against how well it did its task. The *λ sweep* "
+        "steers isotropy from less to more in 21 runs, and the figures fill in while it runs.",
+        "lambda-sweep",
+        "Start with the λ sweep",
+    )
+
+
+def choose(runs: pd.DataFrame) -> Choice:
+    """Draw the choices; they start where most runs are."""
+    fields = st.columns([2, 1, 1, 1, 1])
+    with fields[0]:
+        group = choosing.group_field(runs, "tradeoffs_group")
+    runs = choosing.keep(runs, group=group)
+    with fields[1]:
+        model = st.selectbox("Model", _most(runs["model"]), key="tradeoffs_model", bind="query-params")
+    runs = runs[runs["model"] == model]
+    with fields[2]:
+        task = st.selectbox("Task", _most(runs["task"]), key="tradeoffs_task", bind="query-params")
+    runs = runs[runs["task"] == task]
+    with fields[3]:
+        metric = st.selectbox("Metric", _metrics(task, runs), key="tradeoffs_metric", bind="query-params")
+    labels = tables.number_parameters(runs)
+    with fields[4]:
+        parameter = st.selectbox(
+            "Colour and x axis",
+            list(labels) or [""],
+            format_func=lambda name: labels.get(name, "no parameter"),
+            key="tradeoffs_parameter",
+            bind="query-params",
+            help="A numeric parameter of the methods.",
+        )
+    return Choice(group, model, task, metric, parameter, labels.get(parameter, ""))
+
+
+def _most(values: pd.Series) -> list[str]:
+    return [str(value) for value in values.value_counts().index]
+
+
+def _metrics(task: str, runs: pd.DataFrame) -> list[str]:
+    known = tasks.catalogue().get(task)
+    if known:
+        return [known.primary, *(name for name in known.metrics if name != known.primary)]
+    return list(dict.fromkeys(name for metrics in runs["metrics"] for name in metrics)) or [""]
+
+
+def figures(choice: Choice) -> None:
+    """The three figures; they look for new runs while some are on their way."""
+    waiting = _waiting(_runs(choice))
+    st.fragment(_figures, run_every=TICK if waiting else None)(choice, waiting > 0)
+
+
+def _runs(choice: Choice) -> pd.DataFrame:
+    group = None if choice.group == choosing.ALL else choice.group
+    runs = tables.runs_frame(resources.store().list(group=group))
+    return runs[(runs["model"] == choice.model) & (runs["task"] == choice.task)]
+
+
+def _waiting(runs: pd.DataFrame) -> int:
+    return int(runs["status"].isin(["queued", "running"]).sum())
+
+
+def _figures(choice: Choice, was_waiting: bool) -> None:
+    runs = _runs(choice)
+    points = tables.points(runs, choice.metric, choice.parameter or None)
+    waiting = _waiting(runs)
+    st.caption(_told(runs, points, waiting))
+    if points.empty:
+        st.info("The first point appears when the first of these runs finishes.", icon=":material/hourglass_empty:")
+    else:
+        _draw("tradeoff", choice, points, lambda: charts.tradeoff(points, choice.metric, choice.parameter_label))
+        if points["at"].notna().any():
+            _against(choice, points)
+    if was_waiting and not waiting:
+        st.rerun()  # nothing is on its way any more: stop looking
+
+
+def _against(choice: Choice, points: pd.DataFrame) -> None:
+    columns = (("value", choice.metric), ("isoscore_star", "IsoScore*"))
+    for place, (column, label) in zip(st.columns(2), columns, strict=True):
+        with place:
+            st.markdown(f"**{wording.plain(label)} against {wording.plain(choice.parameter_label)}**")
+            _draw(
+                f"against_{column}",
+                choice,
+                points,
+                lambda column=column, label=label: charts.against_parameter(
+                    points, column, label, choice.parameter_label
+                ),  # type: ignore[misc]
+            )
+
+
+def _draw(name: str, choice: Choice, points: pd.DataFrame, make: Callable[[], go.Figure]) -> None:
+    """Show a figure; the same figure object as before if its points are the same, so that the browser keeps its zoom."""
+    kept = st.session_state.setdefault("tradeoffs_figures", {})
+    identity = (choice, points.to_json())
+    if name not in kept or kept[name][0] != identity:
+        kept[name] = (identity, make())
+    words = f"{name.replace('_', ' ')}: {choice.metric} and IsoScore* of {len(points)} runs on {choice.task}"
+    st.plotly_chart(kept[name][1], key=f"tradeoffs_{name}", config=theme.CHART_CONFIG, alt=words)
+    explanations.show("tradeoff" if name == "tradeoff" else "parameter")
+
+
+def _told(runs: pd.DataFrame, points: pd.DataFrame, waiting: int) -> str:
+    parts = [f"{len(points)} points of {len(runs)} runs"]
+    if waiting:
+        parts.append(f"{waiting} still to come")
+    lost = runs["status"].isin(["failed", "diverged", "lost", "stopped"]).sum()
+    if lost:
+        parts.append(f"{lost} ended without a result (see Results)")
+    collapsed = int((points["problem"] != "").sum())
+    if collapsed:
+        parts.append(f"{collapsed} collapsed, drawn all the same")
+    return " · ".join(parts)

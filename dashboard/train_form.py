@@ -1,0 +1,216 @@
+"""The training form: models × tasks × methods × parameters × seeds, drawn from the catalogues. Gives a plan, or says why not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard import forms, resources, theme, wording
+from dashboard.data_form import data_field
+from dashboard.launching import Plan
+from isoviz import methods, tasks
+from isoviz.errors import InputError
+from isoviz.methods.protocol import Method
+from isoviz.models import sources
+
+COMMON = ("epochs", "learning_rate", "batch_size", "max_train")
+"""Settings shown first; the others are below "All training settings"."""
+
+
+@dataclass
+class Filled:
+    """What the form holds: a plan, and the names of the fields that have to be mended before it can start."""
+
+    plan: Plan
+    mend: list[str] = field(default_factory=list)
+
+
+def draw() -> Filled:
+    """Draw all fields and read them."""
+    mend: list[str] = []
+    models = _models(mend)
+    chosen = _tasks(mend)
+    files = [slug for slug in chosen if not tasks.get(slug).generated]
+    folders: dict[str, str | None] = {}
+    for slug in files:
+        folders[slug], ready = data_field(slug)
+        if not ready:
+            mend.append(f"data for {tasks.get(slug).title}")
+    picked = _methods(mend)
+    seeds = _seeds(mend)
+    settings = _settings(mend)
+    plan = Plan(
+        models=tuple(models),
+        tasks=tuple((slug, folders.get(slug)) for slug in chosen),
+        methods=tuple(picked),
+        seeds=tuple(seeds),
+        settings=settings,
+    )
+    return Filled(plan, mend)
+
+
+def _models(mend: list[str]) -> list[str]:
+    bundled = list(sources.bundled())
+    used = {row.config.model for row in resources.store().list(limit=200)}
+    chosen = st.multiselect(
+        "Models",
+        [*bundled, *sorted(used - set(bundled))],
+        default=bundled[:1],
+        accept_new_options=True,
+        key=forms.key("models"),
+        bind="query-params",
+        placeholder="Choose, or type a directory or hub id and press Enter",
+        help="A bundled model, a local directory with config.json, model.safetensors and a tokenizer, or a hub id.",
+    )
+    if not chosen:
+        forms.error_beside("Choose at least one model.")
+        mend.append("models")
+    for name in chosen:
+        told, problem = ("bundled", None) if name in bundled else _resolved(name)
+        if problem:
+            forms.error_beside(problem)
+            mend.append("models")
+        elif told != "bundled":
+            st.caption(f":material/check_circle: {wording.plain(name)}: {told}")
+    return chosen
+
+
+@st.cache_data(show_spinner="Looking for the model …", ttl=120, max_entries=64)
+def _resolved(name: str) -> tuple[str, str | None]:
+    """Where a model lies, in words; or why it cannot be used."""
+    words = {
+        "local": "local directory",
+        "cached": "in this machine's hub cache",
+        "hub": "on the hub, fetched at the first run",
+    }
+    try:
+        return words.get(sources.resolve(name).kind, ""), None
+    except InputError as error:
+        return "", forms.sentence(error)
+
+
+def _tasks(mend: list[str]) -> list[str]:
+    known = tasks.catalogue()
+    chosen = st.multiselect(
+        "Tasks",
+        list(known),
+        default=list(known)[:1],
+        key=forms.key("tasks"),
+        bind="query-params",
+        help="Demo tasks generate their own rows. The others need their data: a folder, an upload, or the hub.",
+    )
+    if not chosen:
+        forms.error_beside("Choose at least one task.")
+        mend.append("tasks")
+    for slug in chosen:
+        if known[slug].generated:
+            st.caption(wording.plain(known[slug].description))
+    return chosen
+
+
+def _methods(mend: list[str]) -> list[tuple[str, dict[str, tuple[Any, ...]]]]:
+    known = methods.catalogue()
+    chosen = st.pills(
+        "Methods",
+        list(known),
+        selection_mode="multi",
+        default=[slug for slug in ("baseline", "istar") if slug in known],
+        format_func=lambda slug: known[slug].title,
+        key=forms.key("methods"),
+        bind="query-params",
+        help="Keep the baseline in: without it nobody can say what a method changed.",
+    )
+    if not chosen:
+        forms.error_beside("Choose at least one method.")
+        mend.append("methods")
+    picked: list[tuple[str, dict[str, tuple[Any, ...]]]] = [
+        (slug, {}) for slug in chosen if not known[slug].Params.model_fields
+    ]
+    with_fields = [slug for slug in chosen if known[slug].Params.model_fields]
+    picked += [(slug, _method_card(slug, mend)) for slug in with_fields]
+    return sorted(picked, key=lambda choice: list(known).index(choice[0]))
+
+
+def _method_card(slug: str, mend: list[str]) -> dict[str, tuple[Any, ...]]:
+    method = methods.get(slug)
+    answers: dict[str, forms.Answer] = {}
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.image(theme.method_swatch(slug), width=16, alt=f"Colour of {method.title}")
+            st.markdown(f"**{method.title}**", width="content")
+            st.space("stretch")
+            _about(slug)
+        st.caption(wording.plain(method.summary))
+        names = list(method.Params.model_fields)
+        first = [
+            name for name in names if name == names[0] or forms.extra(method.Params.model_fields[name]).get("sweep")
+        ]
+        for column, name in zip(st.columns(len(first)), first, strict=True):
+            with column:
+                answers[name] = forms.param_field(slug, name)
+        rest = [name for name in names if name not in first]
+        if rest:
+            with st.expander("More parameters", expanded=any(forms.stored_error(slug, name) for name in rest)):
+                for name, column in zip(rest, _cells(len(rest), 2), strict=True):
+                    with column:
+                        answers[name] = forms.param_field(slug, name)
+    mend += [f"{method.title}: {_title(method, name)}" for name, answer in answers.items() if answer.error]
+    return {name: answers[name].values for name in names}
+
+
+def _title(method: type[Method], name: str) -> str:
+    return method.Params.model_fields[name].title or name
+
+
+def _about(slug: str) -> None:
+    method = methods.get(slug)
+    with st.popover("About", type="tertiary", icon=":material/menu_book:"):
+        st.latex(method.equation)
+        if method.paper:
+            st.markdown(f"{method.paper.title} ({method.paper.short})")
+        for trap in method.traps:
+            st.markdown(f":material/warning: {wording.plain(trap)}")
+
+
+def _seeds(mend: list[str]) -> list[int]:
+    text = st.text_input(
+        "Seeds",
+        value="0",
+        key=forms.key("seeds"),
+        bind="query-params",
+        placeholder="0 1 2, or 0-4",
+        help="One run per seed. A seed fixes data order, new weights and dropout, the same for every method.",
+    )
+    try:
+        seeds = forms.parse_seeds(text)
+    except InputError as error:
+        forms.error_beside(forms.sentence(error))
+        mend.append("seeds")
+        return []
+    if len(seeds) < 3:
+        st.caption("Differences between methods are often smaller than between seeds: take three or more to compare.")
+    return seeds
+
+
+def _settings(mend: list[str]) -> dict[str, Any]:
+    answers: dict[str, forms.Answer] = {}
+    for column, name in zip(st.columns(len(COMMON)), COMMON, strict=True):
+        with column:
+            answers[name] = forms.setting_field(name)
+    rest = [name for name in forms.SETTINGS if name not in COMMON]
+    wrong = any(forms.stored_setting_error(name) for name in rest)
+    with st.expander("All training settings", icon=":material/settings:", expanded=wrong):
+        for name, cell in zip(rest, _cells(len(rest), 3), strict=True):
+            with cell:
+                answers[name] = forms.setting_field(name)
+    mend += [name.replace("_", " ") for name, answer in answers.items() if answer.error]
+    return {name: answer.values[0] for name, answer in answers.items() if answer.values}
+
+
+def _cells(count: int, across: int) -> list[DeltaGenerator]:
+    """Cells row by row, so that neighbours stay level whatever is said below a field."""
+    rows = [st.columns(across) for _ in range(-(-count // across))]
+    return [cell for row in rows for cell in row][:count]

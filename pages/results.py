@@ -1,0 +1,18 @@
+"""Results: tables with every seed visible."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import results
+
+st.title("Results", anchor=False)
+st.caption("What the runs add up to: means with every seed beside them, and what failed or collapsed named as such.")
+
+runs = results.all_runs()
+if runs.empty:
+    results.nothing_yet()
+else:
+    chosen = results.filters(runs)
+    results.by_task(chosen)
+    results.every_run(chosen)

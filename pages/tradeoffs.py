@@ -1,0 +1,17 @@
+"""Trade-offs: isotropy against task performance, one point per run."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import results, tradeoffs
+
+st.title("Trade-offs", anchor=False)
+st.caption("Does the task gain or lose when embeddings become more isotropic? One point per run.")
+
+runs = results.all_runs()
+if runs.empty:
+    tradeoffs.nothing_yet()
+else:
+    choice = tradeoffs.choose(runs)
+    tradeoffs.figures(choice)

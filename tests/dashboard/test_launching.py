@@ -1,0 +1,70 @@
+"""From a plan to runs: how many, how long."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard import launching
+from dashboard.launching import Plan
+from isoviz.errors import InputError
+from tests.dashboard.made_up import config, result, row
+
+
+def plan(**changes: object) -> Plan:
+    values: dict[str, object] = {
+        "models": ("demo/tiny-bert",),
+        "tasks": (("demo/acceptability", None),),
+        "methods": (("baseline", {}), ("istar", {"lam": (-1.0, 1.0), "zeta": (0.2, 0.8)})),
+        "seeds": (0, 1, 2),
+        "settings": {"precision": "no", "threads": 1},
+    }
+    return Plan(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def test_runs_are_counted_before_they_are_made() -> None:
+    assert (plan().variants, plan().runs) == (5, 15)
+    assert len(launching.configs(plan())) == 15
+
+
+def test_too_many_runs_are_refused_before_anything_is_expanded() -> None:
+    with pytest.raises(InputError, match="at most"):
+        launching.configs(plan(seeds=tuple(range(10**6))))
+
+
+def test_a_plan_without_tasks_is_refused() -> None:
+    with pytest.raises(InputError, match="task: choose at least one"):
+        launching.configs(plan(tasks=()))
+
+
+def history(seconds: float, **more: object) -> object:
+    return row("r", config(**more), found=result(0.5, 0.5), started=100.0, ended=100.0 + seconds)  # type: ignore[arg-type]
+
+
+def test_estimate_scales_like_runs_by_epochs() -> None:
+    past = [history(6.0, epochs=3), history(12.0, epochs=3), history(9.0, epochs=3)]
+    assert launching.estimate([config(epochs=6, seed=9)], past) == launching.Estimate(18.0, 0)  # type: ignore[arg-type]
+
+
+def test_estimate_falls_back_to_the_same_model_and_size() -> None:
+    past = [history(6.0, epochs=3, max_train=1000)]
+    assert launching.estimate([config("isobn", epochs=3, max_train=1000)], past).seconds == 6.0  # type: ignore[arg-type]
+    assert launching.estimate([config("isobn", epochs=3)], past) == launching.Estimate(0.0, 1)  # type: ignore[arg-type]
+
+
+def test_resumed_and_failed_runs_tell_nothing_about_time() -> None:
+    failed = row("r", config(), "failed", started=0.0, ended=1.0)
+    resumed = row("r", config(), found=result(0.5, 0.5), started=0.0, ended=1.0, attempt=2)
+    assert launching.estimate([config()], [failed, resumed]).unknown == 1
+
+
+@pytest.mark.parametrize(
+    ("found", "slots", "words"),
+    [
+        ((40.0, 0), 1, "about 40 s"),
+        ((40.0, 0), 2, "about 20 s"),
+        ((40.0, 1), 1, "more than 40 s"),
+        ((0.0, 3), 1, "not known yet"),
+    ],
+)
+def test_duration_words(found: tuple[float, int], slots: int, words: str) -> None:
+    assert launching.duration_words(launching.Estimate(*found), slots, lambda s: f"{s:.0f} s") == words

@@ -1,0 +1,38 @@
+"""No page loads torch, transformers or datasets: importing them would cost seconds and hundreds of megabytes per server."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SCRIPT = """
+import sys
+from streamlit.testing.v1 import AppTest
+from isoviz.runs.store import Store
+from tests.dashboard.made_up import config, finish
+finish(Store(None), config("istar", 0, {"lam": 1}), 0.75, 0.5)
+app = AppTest.from_file("dashboard/app.py", default_timeout=60).run()
+for page in ("home", "train", "results", "tradeoffs", "live", "run"):
+    app.switch_page(f"../pages/{page}.py").run()
+    assert not app.exception, (page, app.exception[0].message)
+print(sorted({"torch", "transformers", "datasets", "umap"} & set(sys.modules)))
+"""
+
+
+def test_no_page_imports_the_training_libraries(tmp_path: Path) -> None:
+    environment = {**os.environ, "ISOVIZ_HOME": str(tmp_path), "ISOVIZ_RUNNER": "off", "PYTHONPATH": str(ROOT)}
+    answer = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr[-2000:]
+    assert answer.stdout.strip().splitlines()[-1] == "[]"

@@ -1,0 +1,105 @@
+"""Results: the table, the filters and their address, downloads, links; failed and collapsed runs stay visible."""
+
+from __future__ import annotations
+
+import pytest
+import streamlit as st
+
+from dashboard import downloads, results, tables
+from isoviz.runs.store import Store
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.made_up import config, fail, finish, result, row
+
+
+@pytest.fixture(autouse=True)
+def _fresh_cache() -> None:
+    st.cache_data.clear()
+
+
+@pytest.fixture
+def filled(store: Store) -> Store:
+    """Two seeds of the baseline, one finished and one diverged I-STAR run, in two launches."""
+    for seed, value in enumerate((0.5, 0.75)):
+        finish(store, config("baseline", seed), value, 0.25, group="first")
+    finish(store, config("istar", 0, {"lam": 1}), 0.625, 0.5, group="second", matthews=0.0)
+    fail(store, config("istar", 1, {"lam": 1}), group="second", diverge=True)
+    return store
+
+
+def test_empty_store_offers_a_preset(open_page: OpenPage) -> None:
+    page = open_page("results")
+    assert not page.exception and "No run yet" in page.markdown[0].value
+
+
+def test_table_shows_means_seeds_baselines_and_remarks(open_page: OpenPage, filled: Store) -> None:
+    page = open_page("results")
+    assert not page.exception
+    table = page.dataframe[0].value
+    lines = {line["Method"]: line for line in table.to_dict("records")}
+    assert list(lines) == ["Baseline", "I-STAR", "(majority)", "(bag of words)"]
+    assert (lines["Baseline"]["Mean"], lines["Baseline"]["n"]) == (0.625, 2)
+    assert lines["Baseline"]["Each seed"] == "0: 0.500 · 1: 0.750"
+    assert lines["I-STAR"]["Remarks"] == "1 diverged, 1 of 1 collapsed: predicts one class"
+    assert (lines["(majority)"]["Mean"], lines["(bag of words)"]["Mean"]) == (0.5, 0.625)
+
+
+def test_every_run_is_listed_with_a_link(open_page: OpenPage, filled: Store) -> None:
+    table = open_page("results").dataframe[1].value
+    assert len(table) == 4
+    assert {link.partition("=")[2] for link in table["open"]} == {run.id for run in filled.list()}
+    assert table.set_index("Status").loc["diverged", "Remarks"].startswith("diverged: the loss term 'istar'")
+
+
+def test_filters_live_in_the_address(open_page: OpenPage, filled: Store) -> None:
+    page = open_page("results", results_group="first")
+    assert list(page.dataframe[0].value["Method"]) == ["Baseline", "(majority)", "(bag of words)"]
+    page = open_page("results", results_group="second", results_status="diverged")
+    assert list(page.dataframe[1].value["Status"]) == ["diverged"]
+
+
+def test_unknown_group_in_the_address_shows_all_runs(open_page: OpenPage, filled: Store) -> None:
+    page = open_page("results", results_group="gone")
+    assert not page.exception and len(page.dataframe[1].value) == 4
+
+
+def test_no_run_passes(open_page: OpenPage, filled: Store) -> None:
+    page = open_page("results", results_group="first")
+    page.multiselect(key="results_method").set_value(["istar"]).run()
+    assert not page.exception and page.info[0].value == "No run passes these filters."
+
+
+def test_other_metric_drops_the_baselines_of_the_primary_one(open_page: OpenPage, filled: Store) -> None:
+    page = open_page("results")
+    page.segmented_control(key="metric_demo/acceptability").set_value("matthews").run()
+    table = page.dataframe[0].value
+    assert list(table["Method"]) == ["Baseline", "I-STAR"] and list(table["Mean"]) == [0.625, 0.0]
+
+
+def test_only_failed_runs(open_page: OpenPage, store: Store) -> None:
+    fail(store, config("isobn"))
+    page = open_page("results")
+    assert not page.exception
+    assert page.dataframe[0].value.iloc[0]["Remarks"] == "1 failed"
+    assert page.get("plotly_chart") == []
+
+
+def test_shown_leaves_out_idle_columns() -> None:
+    frame = tables.runs_frame([row("r", config(), found=result(0.5, 0.25))])
+    columns = results.shown(tables.summary(frame), []).columns
+    assert not {"Model", "Settings", "Remarks", "Parameters"} & set(columns)
+
+
+def test_csv_disarms_formulas() -> None:
+    frame = tables.runs_frame([row("r", config(), name="=cmd()")])
+    text = downloads.csv(frame).decode("utf-8-sig")
+    assert "'=cmd()" in text and ",=cmd()" not in text
+
+
+def test_latex_has_mean_and_deviation() -> None:
+    runs = [
+        row(f"r{seed}", config("istar", seed, {"lam": -1}), found=result(value, 0.25))
+        for seed, value in enumerate((0.5, 0.75))
+    ]
+    text = downloads.latex(tables.summary(tables.runs_frame(runs)), "accuracy", "demo_task: 100%")
+    assert r"I-STAR $\lambda$ = $-$1 & 0.625 $\pm$ 0.177 & 2 &" in text
+    assert r"\caption{demo\_task: 100\%}" in text and r"\toprule" in text

@@ -1,0 +1,85 @@
+"""Trade-offs: three figures from finished runs, filling in; the same figure while nothing changed."""
+
+from __future__ import annotations
+
+import json
+
+from streamlit.testing.v1 import AppTest
+
+from isoviz.runs.store import Store
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.made_up import config, fail, finish
+
+
+def figures(page: AppTest) -> list[dict[str, object]]:
+    assert not page.exception
+    return [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
+
+
+def sweep(store: Store) -> None:
+    for lam, star in ((-1, 0.125), (1, 0.5)):
+        finish(store, config("istar", 0, {"lam": lam}), 0.75, star, group="sweep")
+    finish(store, config("baseline"), 0.5, 0.25, group="sweep")
+
+
+def marks(figure: dict[str, object]) -> int:
+    """Marks with a run behind them."""
+    return sum(len(trace["customdata"]) for trace in figure["data"] if "customdata" in trace)  # type: ignore[attr-defined]
+
+
+def test_empty_store_offers_the_sweep(open_page: OpenPage) -> None:
+    page = open_page("tradeoffs")
+    assert not page.exception and "No run yet" in page.markdown[0].value
+
+
+def test_three_figures_one_mark_per_run(open_page: OpenPage, store: Store) -> None:
+    sweep(store)
+    page = open_page("tradeoffs")
+    drawn = figures(page)
+    assert [marks(figure) for figure in drawn] == [3, 2, 2]
+    assert any("3 points of 3 runs" in caption.value for caption in page.caption)
+
+
+def test_runs_on_their_way_and_lost_ones_are_counted(open_page: OpenPage, store: Store) -> None:
+    sweep(store)
+    fail(store, config("istar", 1, {"lam": 1}))
+    store.create([config("istar", 2, {"lam": 1})])
+    page = open_page("tradeoffs")
+    told = "3 points of 5 runs · 1 still to come · 1 ended without a result (see Results)"
+    assert told in [caption.value for caption in page.caption]
+
+
+def test_new_point_appears_and_an_unchanged_figure_stays_the_same(open_page: OpenPage, store: Store) -> None:
+    sweep(store)
+    (waiting,) = store.create([config("istar", 2, {"lam": 3})])
+    page = open_page("tradeoffs")
+    before = [chart.proto.spec for chart in page.get("plotly_chart")]
+    assert [chart.proto.spec for chart in page.run().get("plotly_chart")] == before
+    finish(store, config("istar", 3, {"lam": 3}), 0.5, 0.625)
+    assert [marks(figure) for figure in figures(page.run())] == [4, 3, 3]
+    assert store.get(waiting).status == "queued"
+
+
+def test_only_unfinished_runs_say_what_comes(open_page: OpenPage, store: Store) -> None:
+    store.create([config("istar", 0, {"lam": 1})])
+    page = open_page("tradeoffs")
+    assert not page.exception and "first point" in page.info[0].value
+
+
+def test_runs_without_parameters_have_one_figure(open_page: OpenPage, store: Store) -> None:
+    finish(store, config("baseline"), 0.5, 0.25)
+    assert [marks(figure) for figure in figures(open_page("tradeoffs"))] == [1]
+
+
+def test_choices_live_in_the_address(open_page: OpenPage, store: Store) -> None:
+    sweep(store)
+    finish(store, config("baseline", task="demo/sentiment"), 0.5, 0.25)
+    page = open_page("tradeoffs", tradeoffs_task="demo/sentiment")
+    assert page.selectbox(key="tradeoffs_task").value == "demo/sentiment"
+    assert [marks(figure) for figure in figures(page)] == [1]
+
+
+def test_collapsed_runs_are_drawn_and_named(open_page: OpenPage, store: Store) -> None:
+    finish(store, config("baseline"), 0.5, 0.25, matthews=0.0)
+    page = open_page("tradeoffs")
+    assert any("1 collapsed, drawn all the same" in caption.value for caption in page.caption)

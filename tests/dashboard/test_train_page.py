@@ -1,0 +1,230 @@
+"""The Train page: presets fill the form, bad input is told beside its field, Launch creates all runs or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from isoviz.runs.planning import PRESETS
+from isoviz.runs.store import Store
+from isoviz.training import devices
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.made_up import config, finish
+
+
+@pytest.fixture(autouse=True)
+def _one_cpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    found = devices.Devices((devices.Slot("cpu", "CPU, 2 cores", 0),), bf16=False, cores=2)
+    monkeypatch.setattr(devices, "describe", lambda: found)
+    st.cache_data.clear()
+    yield
+    st.cache_data.clear()
+
+
+def errors(page: AppTest) -> list[str]:
+    assert not page.exception
+    return [error.value.replace("\\", "") for error in page.error]
+
+
+def numbers(page: AppTest) -> dict[str, str]:
+    return {metric.label: metric.value for metric in page.metric}
+
+
+def launch(page: AppTest) -> AppTest:
+    return page.button(key="launch").click().run()
+
+
+def test_first_visit_can_be_launched_as_it_is(open_page: OpenPage, store: Store) -> None:
+    page = open_page("train")
+    assert errors(page) == []
+    assert numbers(page) == {"Runs": "2", "Time": "not known yet", "Device": "CPU, 2 cores"}
+    launch(page)
+    assert {row.config.method for row in store.list()} == {"baseline", "istar"}
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.slug)
+def test_preset_fills_the_form_and_launch_creates_its_runs(preset: object, open_page: OpenPage, store: Store) -> None:
+    page = open_page("train", preset=preset.slug)  # type: ignore[attr-defined]
+    plan = preset.plan  # type: ignore[attr-defined]
+    assert page.text_input(key="train_seeds").value == " ".join(map(str, plan["seeds"]))
+    assert page.number_input(key="train_epochs").value == plan["epochs"]
+    page = launch(page)
+    assert not page.exception
+    rows = store.list(order="oldest")
+    wanted = {(slug, lam) for slug, params in plan["methods"] for lam in _values(params.get("lam", params.get("beta")))}
+    found = {(row.config.method, row.config.params.get("lam", row.config.params.get("beta"))) for row in rows}
+    assert found == wanted
+    assert {row.config.seed for row in rows} == set(plan["seeds"])
+    assert len(rows) == len(wanted) * len(plan["seeds"])
+    assert {row.config.max_train for row in rows} == {plan["max_train"]}
+    assert len({row.group for row in rows}) == 1 and rows[0].group
+    assert {row.status for row in rows} == {"queued"}
+
+
+def _values(value: object) -> list[object]:
+    return list(value) if isinstance(value, list) else [value]
+
+
+def test_preset_button_fills_the_form_and_changes_stay(open_page: OpenPage) -> None:
+    page = open_page("train", preset="demo")
+    page.button(key="preset_lambda-sweep").click().run()
+    assert page.text_input(key="train_istar.lam").value == "-5, -3, -1, 1, 3, 5"
+    assert numbers(page)["Runs"] == "21"
+    page.text_input(key="train_istar.lam").set_value("-1, 1").run()
+    assert page.text_input(key="train_istar.lam").value == "-1, 1"  # the address does not fill it again
+    assert numbers(page)["Runs"] == "9"
+
+
+def test_unknown_preset_is_told(open_page: OpenPage) -> None:
+    page = open_page("train", preset="nope")
+    assert not page.exception and "demo, lambda-sweep, isobn" in page.warning[0].value
+
+
+def test_lists_make_a_sweep_and_the_command_says_so(open_page: OpenPage) -> None:
+    page = open_page("train")
+    page.text_input(key="train_istar.lam").set_value("−1, 0.5").run()
+    page.text_input(key="train_seeds").set_value("0-2").run()
+    assert numbers(page)["Runs"] == "9"
+    assert "--grid lam=-1.0,0.5 --seeds 0 1 2" in page.code[0].value
+
+
+def test_papers_range_is_one_click(open_page: OpenPage) -> None:
+    page = open_page("train")
+    page.button(key="sweep_istar.zeta").click().run()
+    assert page.text_input(key="train_istar.zeta").value == "0.2, 0.4, 0.6, 0.8"
+    assert numbers(page)["Runs"] == "5"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("train_istar.lam", "200", "at least -100, at most 100"),
+        ("train_istar.lam", "", "Give at least one value."),
+        ("train_istar.zeta", "x", "at least 0, at most 1"),
+        ("train_seeds", "a", "allowed: whole numbers such as 0 1 2"),
+        ("train_learning_rate", "-1", "above 0"),
+        ("train_early_stopping", "accuracy", "pattern"),
+    ],
+)
+def test_bad_values_are_told_beside_the_field_and_nothing_starts(
+    key: str, value: str, told: str, open_page: OpenPage, store: Store
+) -> None:
+    page = open_page("train")
+    page.text_input(key="train_weight_decay").set_value("0.02").run()
+    page.text_input(key=key).set_value(value).run()
+    (error,) = errors(page)
+    assert told in error
+    assert page.button(key="launch").disabled
+    assert page.text_input(key="train_weight_decay").value == "0.02"  # nothing entered before is lost
+    assert store.list() == []
+
+
+def test_metric_that_the_task_lacks_is_told_before_launch(open_page: OpenPage) -> None:
+    page = open_page("train")
+    page.text_input(key="train_early_stopping").set_value("bleu:2").run()
+    assert ["no metric 'bleu' (allowed: accuracy, matthews)" in error for error in errors(page)] == [True]
+    assert page.button(key="launch").disabled
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ("/no/such/dir", "o such model or directory"),
+        ("some/encoder", "cannot be reached; use a bundled model"),
+        ("not a model!", "neither a directory nor a hub id"),
+    ],
+)
+def test_unknown_model_is_told_with_what_to_do(model: str, told: str, open_page: OpenPage, store: Store) -> None:
+    page = open_page("train")
+    page.multiselect(key="train_models").set_value(["demo/tiny-bert", model]).run()
+    (error,) = errors(page)
+    assert told in error and page.button(key="launch").disabled and store.list() == []
+
+
+def test_local_directory_that_is_no_model(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page("train")
+    page.multiselect(key="train_models").set_value([str(tmp_path)]).run()
+    assert "holds no model (no config.json)" in errors(page)[0]
+
+
+def test_nothing_chosen_is_told(open_page: OpenPage) -> None:
+    page = open_page("train")
+    page.multiselect(key="train_tasks").set_value([]).run()
+    page.multiselect(key="train_models").set_value([]).run()
+    assert errors(page) == ["Choose at least one model.", "Choose at least one task."]
+    assert page.button(key="launch").disabled
+
+
+def test_paper_task_wants_a_folder(open_page: OpenPage, store: Store, cola: Path, tmp_path: Path) -> None:
+    page = open_page("train")
+    page.multiselect(key="train_tasks").set_value(["glue/cola"]).run()
+    assert errors(page) == [] and page.button(key="launch").disabled
+    page.text_input(key="train_data.glue/cola").set_value(str(tmp_path / "nowhere")).run()
+    assert "is not a folder that this machine can read" in errors(page)[0]
+    page.text_input(key="train_data.glue/cola").set_value(str(cola)).run()
+    assert errors(page) == []
+    assert any("64 rows" in text.value for text in page.markdown)
+    launch(page)
+    assert {row.config.data for row in store.list()} == {str(cola)}
+
+
+def test_each_task_has_its_own_folder(open_page: OpenPage, store: Store, cola: Path) -> None:
+    page = open_page("train")
+    page.multiselect(key="train_tasks").set_value(["demo/sentiment", "glue/cola"]).run()
+    page.text_input(key="train_data.glue/cola").set_value(str(cola)).run()
+    launch(page)
+    assert {(row.config.task, row.config.data) for row in store.list()} == {
+        ("demo/sentiment", None),
+        ("glue/cola", str(cola)),
+    }
+
+
+def test_upload_is_kept_and_its_folder_used(open_page: OpenPage, store: Store, cola: Path) -> None:
+    page = open_page("train")
+    page.multiselect(key="train_tasks").set_value(["glue/cola"]).run()
+    page.segmented_control(key="train_from.glue/cola").set_value("Upload").run()
+    good = (cola / "train.parquet").read_bytes()
+    page.file_uploader(key="upload_glue/cola_train").set_value(("bad.csv", b"text,label\na,1\n", "text/csv")).run()
+    page.file_uploader(key="upload_glue/cola_validation").set_value(
+        ("v.parquet", good, "application/octet-stream")
+    ).run()
+    assert "lacks the column sentence" in errors(page)[0]
+    page.file_uploader(key="upload_glue/cola_train").set_value(("t.parquet", good, "application/octet-stream")).run()
+    assert errors(page) == []
+    folder = Path(page.text_input(key="train_data.glue/cola").value)
+    assert folder.parent == store.folder / "uploads" and (folder / "train.parquet").read_bytes() == good
+    launch(page)
+    assert {row.config.data for row in store.list()} == {str(folder)}
+
+
+def test_time_is_told_from_earlier_runs(open_page: OpenPage, store: Store) -> None:
+    for seed in range(2):
+        finish(store, config("baseline", seed, threads=2, learning_rate=6e-4), 0.5, 0.5)
+    page = open_page("train")
+    page.pills(key="train_methods").set_value(["baseline"]).run()
+    assert numbers(page)["Time"].startswith("about")
+
+
+def test_name_of_the_launch_groups_its_runs(open_page: OpenPage, store: Store) -> None:
+    page = open_page("train")
+    page.text_input(key="train_group").set_value("my sweep").run()
+    launch(page)
+    assert {row.group for row in store.list()} == {"my sweep"}
+
+
+def test_form_survives_a_visit_to_another_page(open_page: OpenPage) -> None:
+    page = open_page("train")
+    page.text_input(key="train_istar.lam").set_value("2").run()
+    page.switch_page("../pages/home.py").run()
+    page.switch_page("../pages/train.py").run()
+    assert page.text_input(key="train_istar.lam").value == "2"
+
+
+def test_address_restores_the_form(open_page: OpenPage) -> None:
+    page = open_page("train", **{"train_istar.lam": "3", "train_seeds": "0 1"})
+    assert errors(page) == []
+    assert page.text_input(key="train_istar.lam").value == "3" and numbers(page)["Runs"] == "4"

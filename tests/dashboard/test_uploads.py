@@ -1,0 +1,58 @@
+"""Uploads: kept by content, checked before they are kept, nothing bad left behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dashboard import uploads
+from isoviz import tasks
+from isoviz.errors import DataError
+
+TRAIN = b"sentence,label\nThe cat sleeps.,1\nCat the sleep.,0\n"
+CHECK = b"sentence,label\nThe dog runs.,1\nDog run the.,0\n"
+
+
+def save(folder: Path, train: bytes = TRAIN, name: str = "my data.CSV") -> Path:
+    return uploads.save(folder, tasks.get("glue/cola"), {"train": (name, train), "validation": ("v.csv", CHECK)})
+
+
+def test_same_content_gives_the_same_folder(tmp_path: Path) -> None:
+    first = save(tmp_path)
+    assert save(tmp_path, name="other.csv") == first
+    assert first.parent == tmp_path / "uploads"
+    assert sorted(path.name for path in first.iterdir()) == ["train.csv", "validation.csv"]
+    assert (first / "train.csv").read_bytes() == TRAIN
+    assert save(tmp_path, TRAIN + b"A bird sings.,1\n") != first
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "is empty"),
+        (b"text,label\na,1\nb,0\n", "lacks the column sentence"),
+        (b"sentence,label\na,1\nb,1\n", "one class only"),
+        (b"sentence,label\n,1\nb,0\n", "empty 'sentence'"),
+        ("sentence,label\nGrün,1\nb,0\n".encode("latin-1"), "not UTF-8"),
+    ],
+)
+def test_bad_files_are_told_in_one_line_and_not_kept(tmp_path: Path, content: bytes, told: str) -> None:
+    with pytest.raises(DataError) as caught:
+        save(tmp_path, content)
+    assert told in str(caught.value) and "\n" not in str(caught.value)
+    assert list((tmp_path / "uploads").iterdir()) == []
+
+
+def test_unknown_ending_and_missing_split(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"ends in '.txt' \(allowed: .parquet"):
+        save(tmp_path, name="train.txt")
+    with pytest.raises(DataError, match="validation file is missing"):
+        uploads.save(tmp_path, tasks.get("glue/cola"), {"train": ("t.csv", TRAIN)})
+    assert not (tmp_path / "uploads").exists()
+
+
+def test_a_name_never_leads_out_of_the_folder(tmp_path: Path) -> None:
+    kept = save(tmp_path, name="../../evil.csv")
+    assert kept.is_relative_to(tmp_path / "uploads")
+    assert not list(tmp_path.parent.glob("evil*"))
