@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -16,6 +17,7 @@ from isoviz.commands.output import quiet_libraries
 from isoviz.config import RunConfig
 from isoviz.errors import IsoVizError
 from isoviz.runs.planning import OPTIONS
+from isoviz.training.devices import share_cores
 
 _TYPES = {
     "epochs": int,
@@ -128,6 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Parse, dispatch, and turn the user's errors into one line and exit code 2."""
     options = build_parser().parse_args(arguments)
     quiet_libraries()
+    share_cores(os.environ)
     verb = "train" if options.verb == "sweep" else options.verb
     try:
         return int(importlib.import_module(f"isoviz.commands.{verb}").run(options))

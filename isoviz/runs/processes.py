@@ -13,6 +13,7 @@ from typing import Any, Final
 import psutil
 
 from isoviz.runs.worker import DEFAULT_TRAIN
+from isoviz.training.devices import share_cores
 
 _PACKAGE_PARENT: Final = Path(__file__).resolve().parents[2]
 _SIGTERM_SECONDS: Final = 0.15
@@ -133,6 +134,7 @@ def environment(slot: str) -> dict[str, str]:
     """The environment of a worker that shall see one device slot only."""
     path = os.pathsep.join(filter(None, [str(_PACKAGE_PARENT), os.environ.get("PYTHONPATH", "")]))
     env = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
+    share_cores(env)
     kind, _, index = slot.partition(":")
     if kind == "cpu":
         env |= {"CUDA_VISIBLE_DEVICES": "", "ACCELERATE_USE_CPU": "true"}

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import MutableMapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -54,6 +55,15 @@ def resolve_precision(asked: str) -> Precision:
         return asked  # type: ignore[return-value]
     devices = describe()
     return "bf16" if devices.on_gpu and devices.bf16 else "no"
+
+
+def share_cores(environment: MutableMapping[str, str]) -> None:
+    """Let a training process's threads sleep while they wait for each other; call it before torch is imported.
+
+    By default they spin. Alone on the machine that gains little; beside a browser, the server or a second run it costs
+    everything: two threads on two busy cores trained 20 to 40 times slower (`benchmarks/waiting.py`).
+    """
+    environment.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
 def print_json() -> None:
