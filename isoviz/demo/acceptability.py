@@ -32,9 +32,8 @@ def _predicate(s: Sampler, kind: str, plural: bool) -> list[str]:
         return [finite(clause.verb, "present", plural), *clause.object.words]
     if draw < 0.8 and kind in ("person", "place"):
         return [be("present", plural), s.adjective(kind).lemma]
-    auxiliary, rest = verb_group(
-        s.verb(s.lexicon.intransitive[kind]), s.choose(("perfect", "progressive", "present")), plural
-    )
+    verb = s.verb(s.lexicon.intransitive[kind])
+    auxiliary, rest = verb_group(verb, s.tense_for(verb, s.choose(("perfect", "progressive", "present"))), plural)
     return [*([auxiliary] if auxiliary else []), *rest, *_adverbial(s)]
 
 
@@ -298,6 +297,9 @@ def auxiliary_form(s: Sampler, good: bool) -> list[str]:
     """has bought, will buy, is buying, can buy: the auxiliary decides the form of the verb."""
     clause = _person_clause(s, s.choose(("perfect", "pluperfect", "progressive", "future", "modal")))
     auxiliary, rest = clause.group(clause.subject)
+    while not auxiliary:  # a verb of state that took no progressive
+        clause = _person_clause(s, "progressive")
+        auxiliary, rest = clause.group(clause.subject)
     forms = {clause.verb.lemma, clause.verb.participle, clause.verb.gerund, clause.verb.third} - {rest[0]}
     if auxiliary in ("is", "are"):  # "is bought" is a passive, wrong here only because an object follows
         forms -= {clause.verb.participle}
@@ -335,8 +337,11 @@ def relative_clause(s: Sampler, good: bool) -> list[str]:
     """The book that the doctor bought ...: people take "who", things do not, and the gap stays empty."""
     clause = _person_clause(s, "past")
     assert clause.object is not None
+    while clause.object.noun.kind == "name":
+        clause = replace(clause, object=s.np("person", name=0))
+        assert clause.object is not None
     head = replace(clause.object, det="the", adjectives=())
-    animate = head.noun.kind in ("person", "name")
+    animate = head.noun.kind == "person"
     pronoun = "who" if animate else s.choose(("that", "which"))
     gap: list[str] = []
     if not good:

@@ -1,4 +1,4 @@
-# ruff: noqa: E501 (Markdown tables and prose with values in them)
+
 """The model card of `demo/tiny-bert`, drawn from recorded numbers: `python -m isoviz.demo.card`.
 
 Reads `pretraining.json` beside the weights and the record of the baselines; measures isotropy and masked words anew.

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from isoviz.demo import acceptability, paraphrase, sentiment
 from isoviz.demo.grammar import Sampler, be, render
+from isoviz.demo.lexicon import article
 from isoviz.demo.tasks import SLUGS, describe, generate
 
 Words = list[str]
@@ -115,6 +116,40 @@ def _opinion(s: Sampler) -> Words:
     return s.choose(list(sentiment.PHENOMENA.values()))(s, s.chance(0.5))
 
 
+def _agreeing(s: Sampler) -> Words:
+    """An opinion whose parts go together: dull and tedious, loved because it was witty."""
+    positive = s.chance(0.5)
+    about = sentiment.target(s)
+    kind, noun = about.kind, about.phrase.noun.lemma
+    first, second = (sentiment.quality(s, kind, positive) for _ in range(2))
+    who, _ = sentiment.audience(s)
+    verb = sentiment.past(s.choose(sentiment.POSITIVE_VERBS if positive else sentiment.NEGATIVE_VERBS))
+    effect = sentiment.past(s.choose(sentiment.POSITIVE_EFFECTS if positive else sentiment.NEGATIVE_EFFECTS))
+    it_was = "they were" if about.phrase.pronoun == "they" else f"{about.phrase.pronoun} was"
+    verdict = s.word(s.lexicon.polarity["verdict_positive" if positive else "verdict_negative"]).lemma
+    outcome = s.choose(GOOD_OUTCOMES if positive else BAD_OUTCOMES).split()
+    return s.choose(
+        (
+            [*about.words, about.was(), first, "and", second],
+            [
+                *about.words,
+                about.was(),
+                *sentiment.strong(s, kind, positive),
+                ",",
+                *sentiment.strong(s, kind, positive),
+            ],
+            ["it", "was", article(first), first, ",", second, noun],
+            [*who, verb, "the", first, noun],
+            ["the", first, noun, effect, *s.np("person", det="the").words],
+            [*who, verb, *about.words, "because", *it_was.split(), first],
+            [*about.words, about.was(), "so", first, "that", *outcome],
+            [*about.words, about.was(), article(first), first, verdict],
+            [*s.choose(BAD_OUTCOMES if not positive else GOOD_OUTCOMES).split(), "because", "it", "was", first],
+            ["the", first, noun, "was", article(verdict), verdict],
+        )
+    )
+
+
 def _answered(s: Sampler) -> tuple[Words, Words]:
     """A question and its answer."""
     draw = s.rng.random()
@@ -144,7 +179,13 @@ def _restated(s: Sampler) -> tuple[Words, Words]:
 def _outcome(s: Sampler) -> tuple[Words, Words]:
     """An opinion and what came of it."""
     positive = s.chance(0.5)
-    opinion = s.choose(list(sentiment.PHENOMENA.values()))(s, positive)
+    builders = (
+        sentiment.simple,
+        sentiment.simple,
+        sentiment.opinion_verb,
+        s.choose(list(sentiment.PHENOMENA.values())),
+    )
+    opinion = s.choose(builders)(s, positive)
     return opinion, [*(["so"] if s.chance(0.3) else []), *s.choose(GOOD_OUTCOMES if positive else BAD_OUTCOMES).split()]
 
 
@@ -152,10 +193,10 @@ def _same_spirit(s: Sampler) -> tuple[Words, Words]:
     """A second opinion of the same kind about the same thing."""
     positive = s.chance(0.5)
     about = sentiment.target(s)
-    first = [*about.words, about.was(), *sentiment.judgement(s, about.kind, positive)]
+    first = [*about.words, about.was(), *sentiment.judgement(s, about.kind, positive, 0.2)]
     subject = about.phrase.pronoun if about.kind != "person" or not s.chance(0.5) else "everyone said they"
     was = "were" if subject.endswith("they") else "was"
-    second = [*subject.split(), was, *sentiment.judgement(s, about.kind, positive)]
+    second = [*subject.split(), was, *sentiment.judgement(s, about.kind, positive, 0.2)]
     if s.chance(0.5):
         second += ["and", *sentiment.strong(s, about.kind, positive)]
     return first, second
@@ -178,16 +219,17 @@ Maker = Callable[[Sampler], Words | tuple[Words, Words]]
 # kind of text, its share of the corpus in per cent, whether it has two sentences
 MIXTURE: dict[str, tuple[int, Maker]] = {
     "grammatical phenomena": (27, _acceptable),
-    "statements": (10, _statement),
-    "embedded statements": (4, _embedded),
-    "complex sentences": (6, _complex),
-    "questions": (5, _question),
-    "opinions": (8, _opinion),
-    "questions and answers": (7, _answered),
-    "restatements": (14, _restated),
-    "opinions and outcomes": (8, _outcome),
+    "statements": (7, _statement),
+    "embedded statements": (3, _embedded),
+    "complex sentences": (4, _complex),
+    "questions": (4, _question),
+    "opinions": (6, _opinion),
+    "opinions that agree in themselves": (12, _agreeing),
+    "questions and answers": (5, _answered),
+    "restatements": (13, _restated),
+    "opinions and outcomes": (10, _outcome),
     "opinions in the same spirit": (6, _same_spirit),
-    "events and next events": (5, _next_event),
+    "events and next events": (3, _next_event),
 }
 
 

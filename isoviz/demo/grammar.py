@@ -344,6 +344,12 @@ class Sampler:
         time = self.word(self.lexicon.adverbs[kind]).lemma if kind and self.chance(0.2) else ""
         return tense, time
 
+    def tense_for(self, verb: Verb, tense: str) -> str:
+        """The tense, or the simple one where a verb of state has no progressive."""
+        if verb.lemma in self.lexicon.stative and tense.endswith("progressive"):
+            return "past" if tense.startswith("past") else "present"
+        return tense
+
     def transitive(
         self, subject_kind: str | None = None, tense: str | None = None, plain: bool = False, **fixed: NP
     ) -> Clause:
@@ -358,6 +364,7 @@ class Sampler:
         tense, time = self.tense_and_time(tense)
         subject = fixed.get("subject") or self.np(kind)
         obj = fixed.get("object") or self.np(self.choose(frame.objects))
+        tense = self.tense_for(frame.verb, tense)
         clause = Clause(frame.verb, subject, obj, tense=tense, modal=self.choose(MODALS), time=time)
         return replace(clause, time="") if plain else self.adjuncts(clause)
 
@@ -365,6 +372,7 @@ class Sampler:
         kind = kind or self.choose(("person", "person", "animal", "object", "vehicle", "abstract"))
         verb = self.verb(self.lexicon.intransitive[kind])
         tense, time = self.tense_and_time(tense)
+        tense = self.tense_for(verb, tense)
         return self.adjuncts(
             Clause(verb, subject or self.np(kind), tense=tense, modal=self.choose(MODALS), time=time), 0.45
         )

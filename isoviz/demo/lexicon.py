@@ -171,6 +171,7 @@ class Lexicon:
         self.dative = _verbs(raw["ditransitive"]["alternating"])
         self.to_only = _verbs(raw["ditransitive"]["prepositional"])
         self.converse = [(_verb(a, (a[0],)), _verb(b, (b[0],))) for a, b in _pairs(raw["ditransitive"]["converse"])]
+        self.stative = frozenset(raw["stative"]["verbs"].split())
         self.clausal = _verbs(raw["clausal"]["verbs"])
         self.adjectives = {kind: self._adjectives(text) for kind, text in raw["adjectives"].items()}
         self.polarity = {kind: self._adjectives(text) for kind, text in raw["polarity"].items()}

@@ -186,9 +186,16 @@ def modifier(s: Sampler, same: bool) -> Pair:
         return _either(s, first.active(), second.passive() if s.chance(0.3) else second.active())
 
 
+def _definite(np: NP) -> NP:
+    """Under negation "a", "some" and numbers would leave open what is denied."""
+    return replace(np, det="the") if np.det in ("a", "some", "two", "three", "much") else np
+
+
 def negation(s: Sampler, same: bool) -> Pair:
     """A negation is there in both or in one; "failed to" and "it is not true that" negate as well."""
-    clause = replace(_thing(s, s.choose(("past", "past", "present", "future"))), negated=True)
+    clause = _thing(s, s.choose(("past", "past", "present", "future")))
+    assert clause.object is not None
+    clause = replace(clause, subject=_definite(clause.subject), object=_definite(clause.object), negated=True)
     plain = replace(clause, negated=False)
     past = clause.tense == "past"
     assert clause.object is not None

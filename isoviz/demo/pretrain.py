@@ -41,15 +41,15 @@ class Recipe:
     intermediate: int = 512
     positions: int = 256
     length: int = 64
-    rows: int = 64
-    steps: int = 3_000
-    warmup: int = 200
+    rows: int = 32
+    steps: int = 12_000
+    warmup: int = 400
     learning_rate: float = 2e-3
     weight_decay: float = 0.01
-    mask_rate: float = 0.15
+    mask_rate: float = 0.2
     next_sentence_weight: float = 0.5
     precision: str = "bf16"
-    threads: int = 2
+    threads: int = 1
     seed: int = 0
 
 
@@ -89,6 +89,7 @@ def losses(
     where = torch.from_numpy(chosen)
     words = torch.from_numpy(packed.ids)[where]
     word_scores = model.cls.predictions(hidden[where]).float()
+    assert model.bert.pooler is not None
     first = hidden[packed.pair_cells[:, 0], packed.pair_cells[:, 1]]
     pair_scores = model.cls.seq_relationship(model.bert.pooler(first[:, None])).float()
     pairs = torch.from_numpy(packed.pair_random)
@@ -176,9 +177,7 @@ def train(
 
 def save(model: BertForPreTraining, tokenizer: BertTokenizer, out: Path) -> None:
     """A transformers directory: weights in half precision, to be loaded (and fine-tuned) in float32."""
-    import torch
-
-    model.to(torch.float16).save_pretrained(out)
+    model.half().save_pretrained(out)
     path = out / "config.json"
     config = json.loads(path.read_text())
     config["dtype"] = "float32"
