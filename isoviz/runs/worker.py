@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -23,8 +24,24 @@ __all__ = ["execute", "main"]
 
 DEFAULT_TRAIN: Final = "isoviz.training:train"
 _NICE: Final = 10
-# What a first run would otherwise import while someone waits. None of them touches a GPU.
-_PRELOADED: Final = ("torch", "transformers", "accelerate")
+# What a run of the most common kind imports on its way, much of it lazily: seconds, while someone waits. None touches a GPU.
+_PRELOADED: Final = (
+    "torch",
+    "transformers",
+    "transformers.models.auto.tokenization_auto",
+    "transformers.models.bert.modeling_bert",
+    "transformers.models.bert.tokenization_bert",
+    "transformers.optimization",
+    "accelerate",
+    "pandas",
+    "safetensors.numpy",
+    "scipy.cluster.hierarchy",
+    "sklearn.metrics",
+    "isoviz.training.loop",
+    "isoviz.metrics.summary",
+)
+# Their threads are made at import and keep its priority, and they compute for the run.
+_THREADED: Final = ("numpy", "scipy.linalg")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -32,7 +49,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m isoviz.runs.worker", description=__doc__)
     parser.add_argument("--train", default=DEFAULT_TRAIN, metavar="MODULE:NAME", help="what trains")
     module, _, name = parser.parse_args(arguments).train.partition(":")
-    _import_gently([module] if f"{module}:{name}" != DEFAULT_TRAIN else [*_PRELOADED, module])
+    if f"{module}:{name}" == DEFAULT_TRAIN:
+        _import_all(_THREADED)
+        _import_gently(_PRELOADED)
     train: Train = getattr(importlib.import_module(module), name)
 
     line = sys.stdin.readline()
@@ -46,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0 if row.ended is not None else 1
 
 
-def _import_gently(modules: list[str]) -> None:
+def _import_gently(modules: Iterable[str]) -> None:
     """Import at low priority, because a run is probably training beside us.
 
     Only Linux has priorities per thread, and an ordinary user can never raise one again: so a thread that ends afterwards
@@ -65,7 +84,7 @@ def _import_gently(modules: list[str]) -> None:
     thread.join()
 
 
-def _import_all(modules: list[str]) -> None:
+def _import_all(modules: Iterable[str]) -> None:
     for module in modules:
         importlib.import_module(module)
 
