@@ -37,7 +37,7 @@ _ENTRIES: dict[str, Explanation] = {
         ),
         formula=r"L = L_\text{task} + \sum_i L_i",
         formula_text="L = L_task + Σ L_penalty   (each penalty as it enters the sum)",
-        paper="The method's own page names the paper of each penalty.",
+        paper="Penalties: Rudman & Eickhoff 2024 (I-STAR); Gao et al. 2019 (CosReg).",
     ),
     "metric": Explanation(
         title="Task performance",
@@ -107,7 +107,7 @@ _ENTRIES: dict[str, Explanation] = {
         ),
         formula=r"\bar y(\lambda) = \frac{1}{n_\lambda} \sum_{\text{seeds}} y",
         formula_text="line: mean over the seeds of one value of λ",
-        paper="Rudman & Eickhoff 2024, figures 3 and 5.",
+        paper="Rudman & Eickhoff 2024, figures 5 and 7.",
     ),
     "seeds": Explanation(
         title="Every seed",

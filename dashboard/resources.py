@@ -21,11 +21,16 @@ _stores: dict[str, Store] = {}
 _runners: dict[str, Runner] = {}
 
 
+def _url() -> str:
+    """The store this app shows: `ISOVIZ_STORE` (a URL or folder, from `isoviz app --store`), else that of `ISOVIZ_HOME`."""
+    return store_url(os.environ.get("ISOVIZ_STORE") or None)
+
+
 def store() -> Store:
-    """The store of this installation (`ISOVIZ_HOME`, else the user's data directory)."""
+    """That store, opened once per process."""
     from isoviz.runs.store import Store
 
-    url = store_url(None)
+    url = _url()
     with _lock:
         if url not in _stores:
             _stores[url] = Store(url)
@@ -38,7 +43,7 @@ def runner() -> Runner | None:
         return None
     from isoviz.runs.runner import Runner
 
-    url = store_url(None)
+    url = _url()
     with _lock:
         found = _runners.get(url)
         if found is None or not found.is_alive:

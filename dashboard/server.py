@@ -19,11 +19,15 @@ import streamlit as st  # noqa: E402
 from dashboard import resources  # noqa: E402
 from dashboard.routes import routes  # noqa: E402
 
+BASE = (st.get_option("server.baseUrlPath") or "").strip("/")
+
 
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Runs queued runs for as long as the server lives, whether or not a page is open."""
     resources.runner()
+    host, port = st.get_option("server.address") or "127.0.0.1", st.get_option("server.port")
+    print(f"IsoViz is served at http://{host}:{port}{BASE and f'/{BASE}'}", flush=True)
     try:
         yield
     finally:
@@ -33,5 +37,5 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 app = st.App(
     Path(__file__).with_name("app.py"),
     lifespan=lifespan,
-    routes=routes(st.get_option("server.baseUrlPath") or ""),
+    routes=routes(BASE),
 )

@@ -27,7 +27,7 @@ class MatrixView {
     find("title").textContent = help.title;
     this.facts = find("facts");
     const reading = explanation(help);
-    reading.open = globalThis.matchMedia("(min-width: 62rem)").matches; // there is room beside the matrix
+    reading.open = globalThis.matchMedia("(min-width: 80rem)").matches; // there is room beside the matrix
     find("side").append(reading);
     this.hint = "Point at a cell to read it; drag to zoom, double-click to see all.";
     this.readout.textContent = this.hint;
