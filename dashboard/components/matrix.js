@@ -111,7 +111,7 @@ class MatrixView {
     try {
       matrix ??= await this.fetch(epoch, seq);
     } catch (error) {
-      if (ticket === this.ticket) this.say(error.message);
+      if (ticket === this.ticket) this.say(error instanceof TypeError ? "The server does not answer: choose the epoch again." : error.message);
       return;
     }
     if (ticket !== this.ticket) return; // another epoch was chosen meanwhile
