@@ -55,9 +55,9 @@ def main() -> None:
             epochs=options.epochs,
             threads=options.threads,
         )
-        done = {row.config: row for row in store.list(status="finished")}
+        done = {row.config.model_dump_json(): row for row in store.list(status="finished")}
         for config in configs:
-            row = done.get(config) or execute(store, store.create([config], claim="benchmark")[0])
+            row = done.get(config.model_dump_json()) or execute(store, store.create([config], claim="benchmark")[0])
             print(f"{task} {config.method} {config.params.get('lam', '')} seed {config.seed}: {row.status}", flush=True)
             rows.append(line(row))
     frame = pd.DataFrame(rows)
