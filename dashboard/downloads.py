@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pandas as pd
 import streamlit as st
 
@@ -62,25 +64,13 @@ def _escaped(text: str) -> str:
     return text
 
 
-def buttons(name: str, table: pd.DataFrame, latex_text: str | None = None) -> None:
-    """Download buttons for a table, side by side."""
+def buttons(name: str, table: pd.DataFrame, latex_text: Callable[[], str] | None = None) -> None:
+    """Download buttons for a table, side by side; each file is made when it is asked for."""
+    files = [("CSV", f"{name}.csv", "text/csv", lambda: csv(table))]
+    if latex_text is not None:
+        files.append(("LaTeX", f"{name}.tex", "application/x-tex", lambda: latex_text().encode()))
     with st.container(horizontal=True):
-        st.download_button(
-            "CSV",
-            csv(table),
-            f"{name}.csv",
-            "text/csv",
-            key=f"csv_{name}",
-            icon=":material/download:",
-            on_click="ignore",
-        )
-        if latex_text is not None:
+        for label, file, mime, make in files:
             st.download_button(
-                "LaTeX",
-                latex_text,
-                f"{name}.tex",
-                "application/x-tex",
-                key=f"tex_{name}",
-                icon=":material/download:",
-                on_click="ignore",
+                label, make, file, mime, key=f"get_{file}", icon=":material/download:", on_click="ignore"
             )

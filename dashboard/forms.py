@@ -103,7 +103,8 @@ def check_setting(name: str, raw: Any) -> Answer:
 def sentence(error: InputError, allowed: str = "") -> str:
     """An engine error as it reads beside its field: without the field's name, with what is allowed."""
     text = str(error).removeprefix(f"{error.field}: ") if error.field else str(error)
-    text = text[:1].upper() + text[1:]
+    if re.match(r"[a-z]+ ", text):  # a word, and no file name or quoted value
+        text = text[:1].upper() + text[1:]
     return f"{text}. Allowed: {allowed}." if allowed and "allowed" not in text.lower() else f"{text}."
 
 
@@ -180,9 +181,9 @@ def param_field(slug: str, name: str) -> Answer:
             **options,
         )
         answer = check_param(slug, name, split_values(text))
-        if sweep := about.get("sweep"):
-            _offer_sweep(slug, name, sweep)
     error_beside(answer.error)
+    if not choices and (sweep := about.get("sweep")):
+        _offer_sweep(slug, name, sweep)
     return answer
 
 

@@ -38,8 +38,9 @@ def what_isotropy_is() -> None:
             "5. More isotropic is not better by itself: **steer it while a model learns**, and see what the task makes of it."
         )
     with figure:
-        for column, (title, points) in zip(st.columns(3, wrap=False), clouds().items(), strict=True):
-            with column:
+        grid = st.grid(3, min_column_width=90)
+        for title, points in clouds().items():
+            with grid.cell():
                 score, cosine = measured(points)
                 told = f"IsoScore {score}, average cosine {cosine}"
                 st.image(cloud_svg(points), width="stretch", alt=f"{title} cloud: {told}")

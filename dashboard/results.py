@@ -113,7 +113,7 @@ def _task(task: str, runs: pd.DataFrame) -> None:
     st.caption(_sizes(chosen))
     name = f"results-{task.replace('/', '-')}-{metric}"
     caption = f"{task}: mean and sample standard deviation over n seeds."
-    downloads.buttons(name, summary.drop(columns="setup"), downloads.latex(summary, metric, caption))
+    downloads.buttons(name, summary.drop(columns="setup"), lambda: downloads.latex(summary, metric, caption))
     _strip(task, chosen, metric, levels)
 
 

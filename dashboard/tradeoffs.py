@@ -15,6 +15,8 @@ from isoviz import tasks
 TICK = 2.0
 """Seconds between looks at the store while runs are on their way. A figure is drawn anew only when its points changed."""
 
+_READ = "tradeoffs_read"
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -76,16 +78,15 @@ def _metrics(task: str, runs: pd.DataFrame) -> list[str]:
     return list(dict.fromkeys(name for metrics in runs["metrics"] for name in metrics)) or [""]
 
 
-def figures(choice: Choice) -> None:
+def figures(choice: Choice, runs: pd.DataFrame) -> None:
     """The three figures; they look for new runs while some are on their way."""
-    waiting = _waiting(_runs(choice))
+    st.session_state[_READ] = runs
+    waiting = _waiting(_compared(choice, runs))
     st.fragment(_figures, run_every=TICK if waiting else None)(choice, waiting > 0)
 
 
-def _runs(choice: Choice) -> pd.DataFrame:
-    group = None if choice.group == choosing.ALL else choice.group
-    runs = tables.runs_frame(resources.store().list(group=group))
-    return runs[(runs["model"] == choice.model) & (runs["task"] == choice.task)]
+def _compared(choice: Choice, runs: pd.DataFrame) -> pd.DataFrame:
+    return choosing.keep(runs, group=choice.group, model=choice.model, task=choice.task)
 
 
 def _waiting(runs: pd.DataFrame) -> int:
@@ -93,7 +94,11 @@ def _waiting(runs: pd.DataFrame) -> int:
 
 
 def _figures(choice: Choice, was_waiting: bool) -> None:
-    runs = _runs(choice)
+    read = st.session_state.pop(_READ, None)  # by the page, just now; a tick of the fragment's own reads anew
+    if read is None:
+        group = None if choice.group == choosing.ALL else choice.group
+        read = tables.runs_frame(resources.store().list(group=group))
+    runs = _compared(choice, read)
     points = tables.points(runs, choice.metric, choice.parameter or None)
     waiting = _waiting(runs)
     st.caption(_told(runs, points, waiting))

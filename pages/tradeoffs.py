@@ -14,4 +14,4 @@ if runs.empty:
     tradeoffs.nothing_yet()
 else:
     choice = tradeoffs.choose(runs)
-    tradeoffs.figures(choice)
+    tradeoffs.figures(choice, runs)

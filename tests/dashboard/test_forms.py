@@ -97,3 +97,7 @@ def test_every_parameter_accepts_its_own_default_as_text() -> None:
 def test_sentence_drops_the_fields_name() -> None:
     error = InputError("params.lam: must be finite (got 'x')", field="params.lam")
     assert forms.sentence(error, "at most 1") == "Must be finite (got 'x'). Allowed: at most 1."
+
+
+def test_sentence_leaves_file_names_alone() -> None:
+    assert forms.sentence(InputError("data: train.csv is empty", field="data")) == "train.csv is empty."
