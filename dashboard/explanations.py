@@ -135,7 +135,10 @@ _ENTRIES: dict[str, Explanation] = {
             "Each picture is a cloud of 300 points in two dimensions, the cross is the origin. Stretching changes IsoScore and "
             "leaves the average cosine alone; moving the cloud away from the origin does the opposite."
         ),
-        formula=r"\text{IsoScore} = \frac{\mathrm{PR} - 1}{d - 1}, \quad \mathrm{PR} = \frac{(\operatorname{tr} \Sigma)^2}{\operatorname{tr} \Sigma^2}",
+        formula=(
+            r"\text{IsoScore} = \frac{\mathrm{PR} - 1}{d - 1}, \quad "
+            r"\mathrm{PR} = \frac{(\operatorname{tr} \Sigma)^2}{\operatorname{tr} \Sigma^2}"
+        ),
         formula_text="IsoScore = (PR − 1)/(d − 1),  PR = (tr Σ)² / tr(Σ²)",
         paper="Rudman et al. 2022, IsoScore: Measuring the Uniformity of Embedding Space Utilization.",
     ),
