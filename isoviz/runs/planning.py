@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import secrets
 import shlex
 import time
@@ -114,10 +115,11 @@ def expand(
             raise InputError(f"{what}: choose at least one", field=what)
     if len(set(seeds)) != len(seeds):
         raise InputError(f"seed: each seed once (got {' '.join(map(str, seeds))})", field="seed")
-    variants = [(slug, params) for slug, choices in methods for params in _grid(slug, choices)]
-    total = len(models) * len(tasks) * len(variants) * len(seeds)
-    if total > MAX_RUNS:
+    combinations = sum(math.prod(len(values) for _, values in _axes(choices)) for _, choices in methods)
+    total = len(models) * len(tasks) * combinations * len(seeds)
+    if total > MAX_RUNS:  # counted before it is built
         raise InputError(f"method: this would start {total} runs (at most {MAX_RUNS} at once)", field="method")
+    variants = [(slug, params) for slug, choices in methods for params in _grid(slug, choices)]
     common = {**common, "precision": common.get("precision", "auto"), "threads": common.get("threads", 0)}
     for model in models:  # cheap checks of every field come before the slow ones that read files
         RunConfig.checked(model=model, learning_rate=_rate(model, learning_rate), **common)
@@ -200,8 +202,12 @@ def _load_once(slug: str, folder: str, stamps: tuple[tuple[str, int, int], ...])
     tasks.load(tasks.get(slug), folder)
 
 
+def _axes(choices: Mapping[str, Any]) -> list[tuple[str, Sequence[Any]]]:
+    return [(name, value if isinstance(value, (list, tuple)) else [value]) for name, value in choices.items()]
+
+
 def _grid(slug: str, choices: Mapping[str, Any]) -> list[dict[str, ParamValue]]:
-    axes = [(name, value if isinstance(value, (list, tuple)) else [value]) for name, value in choices.items()]
+    axes = _axes(choices)
     for name, values in axes:
         if not values:
             raise InputError(f"params.{name}: give at least one value", field=f"params.{name}")

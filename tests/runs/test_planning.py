@@ -68,6 +68,7 @@ def test_equal_values_make_one_run():
         ({"early_stopping": "bleu:3"}, "early_stopping"),
         ({"tasks": ["glue/cola"], "data": "/no/such/folder"}, "data"),
         ({"seeds": list(range(3000))}, "method"),
+        ({"methods": [("istar", {"lam": list(range(10**5)), "zeta": [0.1] * 10**5})]}, "method"),
     ],
 )
 def test_refusals_name_their_field(changes, field):

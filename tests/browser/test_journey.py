@@ -1,0 +1,103 @@
+"""The main job as a person does it, with real training: launch from the form, watch, zoom, stop one, share, find it in Results."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Server
+from tests.browser.test_live_view import plot, traces
+
+LONG = 180_000
+"""Milliseconds for what waits on real training on a busy machine."""
+
+
+@pytest.fixture
+def serving(serve: Callable[..., Server]) -> Iterator[Server]:
+    """A server that really trains; whatever still runs at the end is stopped and waited for."""
+    server = serve(runner="on")
+    yield server
+    for row in server.store.list(status=["queued", "running"]):
+        server.store.request_stop(row.id)
+    deadline = time.monotonic() + 20
+    while server.store.list(status="running") and time.monotonic() < deadline:
+        time.sleep(0.2)
+
+
+def points(page: Page, figure: str, name: str) -> int:
+    return len(traces(page, figure).get(name, []))
+
+
+def wait_for_more(page: Page, figure: str, name: str, than: int) -> None:
+    page.wait_for_function(
+        "([figure, name, than]) => (document.querySelector(`[data-figure=${figure}] .ivz-plot`)?.data"
+        "?.find(t => t.name === name && t.hoverinfo !== 'skip')?.y.length ?? 0) > than",
+        arg=[figure, name, than],
+        timeout=LONG,
+    )
+
+
+def test_launch_watch_zoom_stop_share_and_compare(serving: Server, open_tab: Callable[..., Page]) -> None:
+    page = open_tab(serving.url)
+    page.get_by_role("button", name="Set up these 3 runs").click()
+    page.get_by_role("button", name="Launch 3 runs").click(timeout=LONG)
+    pressed = time.monotonic()
+    expect(page.get_by_role("heading", name="Live", exact=True)).to_be_visible()
+    runs = serving.store.list(order="oldest")
+    assert [row.config.method for row in runs] == ["baseline", "isobn", "istar"]
+
+    # progress and three live charts that change
+    expect(page.locator(".ivz-run").get_by_role("progressbar")).to_be_visible()
+    wait_for_more(page, "loss", "total loss", 5)
+    first = points(page, "loss", "total loss")
+    wait_for_more(page, "loss", "total loss", first)
+    wait_for_more(page, "metric", "accuracy", 1)
+    wait_for_more(page, "isotropy", "IsoScore", 1)
+    expect(page.locator("canvas").first).to_be_visible()
+
+    # zoom: kept although the run goes on
+    drag = plot(page, "loss").locator(".nsewdrag").first
+    drag.scroll_into_view_if_needed()
+    box = drag.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + 0.2 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.8 * box["height"], steps=6)
+    page.mouse.up()
+    ranges = "plot => [...plot._fullLayout.xaxis.range, ...plot._fullLayout.yaxis.range]"
+    zoomed = plot(page, "loss").evaluate(ranges)
+    before = points(page, "loss", "total loss")
+    wait_for_more(page, "loss", "total loss", before)
+    assert plot(page, "loss").evaluate(ranges) == pytest.approx(zoomed)
+
+    # the first run's page by its address, in another browser session, finished or not
+    other = open_tab(f"{serving.url}/run?id={runs[0].id}")
+    wait_for_more(other, "metric", "accuracy", runs[0].config.epochs)
+    expect(other.locator(".ivz-status")).to_have_text("finished", timeout=LONG)
+
+    # stop the second one while it runs
+    second = open_tab(f"{serving.url}/live?run={runs[1].id}")
+    wait_for_more(second, "loss", "total loss", 2)
+    second.get_by_role("button", name="Stop", exact=True).click()
+    expect(second.locator(".ivz-status")).to_have_text("stopped", timeout=LONG)
+
+    # the third still runs, and the whole is found in Results
+    wait_for_status(serving, runs[2].id, "finished")
+    print(
+        f"\nfrom Launch to the end of the third run: {time.monotonic() - pressed:.1f} s (one of the three was stopped)"
+    )
+    assert [serving.store.get(row.id).status for row in runs] == ["finished", "stopped", "finished"]
+    page.get_by_role("link", name="Results").click()
+    expect(page.get_by_role("heading", name="Results", exact=True)).to_be_visible()
+    expect(page.get_by_text("I-STAR").first).to_be_visible()
+    expect(page.get_by_text("stopped").first).to_be_visible()
+
+
+def wait_for_status(server: Server, run_id: str, status: str) -> None:
+    deadline = time.monotonic() + LONG / 1000
+    while server.store.get(run_id).status != status and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert server.store.get(run_id).status == status
