@@ -22,7 +22,10 @@ OVERLAID = 8
 
 
 def chosen() -> RunRow | None:
-    """The run to watch: that of `?run=ID`, else the newest running one, else the next waiting one, else the latest."""
+    """The run to watch: that of `?run=ID`, else the newest running one, else the next waiting one, else the latest.
+
+    With `?group=NAME` (a launch just made) its runs come before all others.
+    """
     store = resources.store()
     asked = st.query_params.get("run")
     if asked is None:
@@ -36,13 +39,15 @@ def chosen() -> RunRow | None:
 
 def _default() -> RunRow | None:
     store = resources.store()
-    for found in (
-        store.list(status="running", limit=1),
-        store.list(status="queued", order="queue", limit=1),
-        store.list(limit=1),
-    ):
-        if found:
-            return found[0]
+    asked = st.query_params.get("group")
+    for group in (asked, None) if asked else (None,):
+        for found in (
+            store.list(status="running", group=group, limit=1),
+            store.list(status="queued", group=group, order="queue", limit=1),
+            store.list(group=group, limit=1),
+        ):
+            if found:
+                return found[0]
     return None
 
 

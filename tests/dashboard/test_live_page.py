@@ -81,6 +81,14 @@ def test_all_waiting_runs_can_be_stopped_at_once(store: Store, open_page: OpenPa
     assert store.get(run.id).status == "running"
 
 
+def test_a_launch_just_made_comes_before_other_runs(store: Store, open_page: OpenPage) -> None:
+    launched = Story(store, claim=False, group="mine").id
+    running = Story(store, seed=1).begin()
+    assert shown_runs(open_page("live")) == [running.id]
+    assert shown_runs(open_page("live", group="mine")) == [launched]
+    assert shown_runs(open_page("live", group="nobody's")) == [running.id]
+
+
 def test_a_run_is_chosen_by_address_and_by_click(store: Store, open_page: OpenPage) -> None:
     first = Story(store).begin()
     second = Story(store, seed=1).begin()
