@@ -32,11 +32,11 @@ _NUMBER_NAMES = {
     "weight_norm": "norm of the output layer",
 }
 _TIMING_NAMES = {
-    "train_seconds": ("training", "s"),
-    "seconds_per_epoch": ("per epoch", "s"),
+    "train_seconds": ("time in training", "s"),
+    "seconds_per_epoch": ("time per epoch", "s"),
     "samples_per_second": ("samples per second", ""),
-    "startup_seconds": ("start-up", "s"),
-    "total_seconds": ("in all, with measuring", "s"),
+    "startup_seconds": ("time to start", "s"),
+    "total_seconds": ("time in all, with measuring", "s"),
 }
 
 
@@ -138,49 +138,47 @@ def numbers(run: RunRow) -> None:
             else "None: the run did not finish. What was measured before is in the curves."
         )
         return
-    _table(result_lines(run.result), ["", "value", "measured on"])
+    epoch = run.result.get("metrics", {}).get("epoch")
+    st.caption("On the validation split" + ("." if epoch is None else f", after epoch {epoch:g}."))
+    _table(result_lines(run.result, _started(run).get("eval_rows")), name=190, value=90, measured_on=200)
 
 
-def _table(lines: Sequence[tuple[str, ...]], columns: list[str]) -> None:
-    widths = {
-        name: st.column_config.TextColumn(width=width) for name, width in zip(columns, (190, 110, 330), strict=False)
-    }
-    if len(columns) == 2:
-        widths[columns[1]] = st.column_config.TextColumn(width=330)
-    st.dataframe(
-        pd.DataFrame(lines, columns=columns), hide_index=True, width="stretch", height="content", column_config=widths
-    )
+def _table(lines: Sequence[tuple[str, ...]], **widths: int) -> None:
+    """Lines of text; the columns and their widths in pixels, the first one without a heading."""
+    columns = ["", *(name.replace("_", " ") for name in list(widths)[1:])]
+    sizes = zip(columns, widths.values(), strict=True)
+    config = {name: st.column_config.TextColumn(width=width) for name, width in sizes}
+    frame = pd.DataFrame(lines, columns=columns)
+    st.dataframe(frame, hide_index=True, width="stretch", height="content", column_config=config)
 
 
-def result_lines(result: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Name, value and where it was measured, for every number of a finished run."""
-    metrics = dict(result.get("metrics", {}))
-    epoch = metrics.pop("epoch", None)
+def result_lines(result: dict[str, Any], rows: int | None) -> list[tuple[str, str, str]]:
+    """Name, value and what it was measured on, for every number of a finished run; `rows` of the validation split."""
     isotropy = result.get("isotropy", {})
-    after = "" if epoch is None else f", after epoch {epoch:g}"
-    size = f"n = {wording.number(isotropy.get('n'))}, d = {isotropy.get('d')}"
-    cloud = f"{isotropy.get('cloud')}, {isotropy.get('split')}, {size}"
-    lines = [(name.replace("_", " "), wording.number(value), f"validation{after}") for name, value in metrics.items()]
+    cloud = f"{isotropy.get('cloud')}: n = {wording.number(isotropy.get('n'))}, d = {isotropy.get('d')}"
+    split = "validation" if rows is None else f"validation: n = {wording.number(rows)}"
+    lines = [
+        (name.replace("_", " "), wording.number(value), split)
+        for name, value in result.get("metrics", {}).items()
+        if name != "epoch"
+    ]
     for key, name in _NUMBER_NAMES.items():
         if key in isotropy:
-            on = "layers: all layers' tokens, validation" if key == "isoscore_star" else cloud
-            on = "output weights" if key in ("i1", "i2", "weight_norm") else on
-            lines.append((name, wording.number(isotropy[key]), on + after))
-    for k, value in enumerate((isotropy.get("ev") or [])[:3], start=1):
-        lines.append((f"EV_{k}", wording.number(value), cloud + after))
+            on = "output weights" if key in ("i1", "i2", "weight_norm") else cloud
+            on = "layers: all layers' tokens" if key == "isoscore_star" else on
+            lines.append((name, wording.number(isotropy[key]), on))
+    lines += [(f"EV_{k}", wording.number(ev), cloud) for k, ev in enumerate((isotropy.get("ev") or [])[:3], start=1)]
     for key, (name, unit) in _TIMING_NAMES.items():
         value = result.get("timing", {}).get(key)
         if value is not None:
-            lines.append(
-                (f"time: {name}" if unit else name, f"{wording.number(value, 3)} {unit}".strip(), "this machine")
-            )
+            lines.append((name, f"{wording.number(value, 3)} {unit}".strip(), "the run's device"))
     return lines
 
 
 def configuration(run: RunRow) -> None:
     """The frozen configuration, from the store and never from a form."""
     st.subheader("Configuration", anchor=False)
-    _table(config_lines(run.config), ["", "value", "field"])
+    _table(config_lines(run.config), name=150, value=200, field=130)
 
 
 def config_lines(config: RunConfig) -> list[tuple[str, str, str]]:
@@ -211,7 +209,7 @@ def _setting(value: object) -> str:
 def provenance(run: RunRow) -> None:
     """Where and with what it ran, so that somebody else can tell whether theirs was the same."""
     st.subheader("Provenance", anchor=False)
-    _table(provenance_lines(run, _started(run)), ["", "value"])
+    _table(provenance_lines(run, _started(run)), name=150, value=330)
 
 
 def _started(run: RunRow) -> dict[str, Any]:

@@ -150,7 +150,7 @@ class ProgressPanel {
       ["time left", running && step ? duration(step.eta_seconds) : "–"],
       ["elapsed", duration(elapsed)],
       ["loss", step ? number(step.losses.total) : "–"],
-      ["learning rate", step ? step.learning_rate.toExponential(1).replace("-", "−") : "–"],
+      ["learning rate", step ? rate(step.learning_rate) : "–"],
       ["device", started ? `${started.device}, ${started.precision === "no" ? "float32" : started.precision}` : "–"],
     ];
     const written = JSON.stringify(facts);
@@ -240,6 +240,10 @@ class FigurePanel {
     globalThis.removeEventListener("pointerup", this.release);
     if (this.drawn) globalThis.Plotly.purge(this.plot);
   }
+}
+
+function rate(value) {
+  return value === 0 ? "0" : value.toExponential(1).replace("-", "−");
 }
 
 function setIfChanged(element, text) {

@@ -24,7 +24,9 @@ def test_a_finished_run_tells_everything(store: Store, open_page: OpenPage) -> N
     assert found["accuracy"] == f"{run.accuracy:.4g}"
     assert found["EV_1"] == f"{run.ev[0]:.4g}"
     where = dict(zip(numbers[""], numbers["measured on"], strict=True))
-    assert where["IsoScore"] == "head, validation, n = 200, d = 48, after epoch 4"
+    assert where["IsoScore"] == "head: n = 200, d = 48"
+    assert where["accuracy"] == "validation: n = 500"
+    assert "On the validation split, after epoch 4." in texts(app)
     assert where["IsoScore* (ζ = 0.2)"].startswith("layers")
     known = dict(zip(provenance[""], provenance["value"], strict=True))
     assert known["Data fingerprint"] == "2f0c9a1b77d3e654"
@@ -131,5 +133,5 @@ def test_an_undefined_number_says_so(store: Store) -> None:
         "metrics": {"matthews": None},
         "isotropy": {"isoscore": None, "n": 5, "d": 3, "cloud": "head", "split": "validation"},
     }
-    lines = {name: value for name, value, _ in run_view.result_lines(result)}
+    lines = {name: value for name, value, _ in run_view.result_lines(result, None)}
     assert lines == {"matthews": "undefined", "IsoScore": "undefined"}
