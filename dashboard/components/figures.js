@@ -156,12 +156,12 @@ function figure(traces, look, { x, y, integers, range, caption }) {
   };
 }
 
-// total first, then the task's loss, then penalties; a total that is the task loss alone is drawn once.
+// total first, then the task's loss, then penalties; without penalties the task's loss is the total and is drawn once.
 function termsOf(steps) {
   const names = new Set();
   for (const step of steps) for (const name of Object.keys(step.losses)) names.add(name);
   const penalties = [...names].filter((name) => name !== "total" && name !== "task").sort();
-  return penalties.length || !names.has("task") ? ["total", "task", ...penalties].filter((n) => names.has(n)) : ["task"];
+  return (penalties.length ? ["total", "task", ...penalties] : ["total"]).filter((name) => names.has(name));
 }
 
 // Exponential running mean that starts unbiased and leaves gaps alone.
