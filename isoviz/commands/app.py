@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -33,6 +34,7 @@ def run(options: argparse.Namespace) -> int:
         folder = "" if "://" in options.store else os.path.abspath(options.store)
         environment["ISOVIZ_STORE"] = folder or options.store
     process = subprocess.Popen(command, cwd=ROOT, env=environment)
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())  # or the server would outlive this command
     while True:
         try:
             return process.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Literal
 
 from isoviz.methods.protocol import Method, Paper, Params, Representations, Sample, parameter
@@ -105,6 +106,7 @@ class IStar(Method):
                 f"layer: the model has {model.num_layers} layers (got {self.params.layer}; 0 means all)",
                 field="params.layer",
             )
+        self.layers = model.num_layers if self.params.layer == 0 else 1  # that each token gives a point in
         state = torch.nn.Module()
         state.register_buffer("shrinkage", torch.zeros(model.width, model.width))
         self.state = state
@@ -119,10 +121,8 @@ class IStar(Method):
 
         shrinkage = self.buffer("shrinkage")
         total = CovarianceAccumulator(shrinkage.shape[0])
-        for reps in sample.representations():
+        for reps in sample.representations(math.ceil(self.params.shrinkage_tokens / self.layers)):
             total.update(self._points(reps))
-            if total.count >= self.params.shrinkage_tokens:
-                break
         shrinkage.copy_(torch.as_tensor(total.covariance))
 
     def penalties(self, reps: Representations) -> dict[str, Tensor]:

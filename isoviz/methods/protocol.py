@@ -8,7 +8,7 @@ Method files import torch inside functions only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -96,11 +96,16 @@ class Representations:
 
 @dataclass
 class Sample:
-    """What `Method.refresh` may ask for before an epoch: a pass over training rows in evaluation mode."""
+    """What `Method.refresh` may ask for before an epoch: a pass over training rows in evaluation mode.
+
+    Attributes:
+        epoch: epochs done.
+        representations: `representations(tokens)` iterates over batches of a random choice of training rows with about
+            that many tokens (all rows, where there are fewer), without gradient. The order is by length, so take all.
+    """
 
     epoch: int
-    representations: Callable[[], Iterable[Representations]] = field(repr=False)
-    """Call to iterate over batches of training rows: evaluation mode, no gradient, a seeded order."""
+    representations: Callable[[int], Iterable[Representations]]
 
 
 class Method:

@@ -109,9 +109,13 @@ class EpochBatches(Sampler[list[int]]):
         yield from (batches[i] for i in generator.permutation(len(batches)))
 
 
-def fixed_batches(encoded: Encoded, collator: Collator, batch_size: int) -> DataLoader[dict[str, Tensor]]:
-    """All rows once, longest first: little padding, and an out-of-memory shows at once."""
-    order = np.argsort(-encoded.lengths, kind="stable")
+def fixed_batches(
+    encoded: Encoded, collator: Collator, batch_size: int, rows: np.ndarray | None = None
+) -> DataLoader[dict[str, Tensor]]:
+    """Each row (or each of `rows`) once, longest first: little padding, and an out-of-memory shows at once."""
+    lengths = encoded.lengths
+    rows = np.arange(len(lengths)) if rows is None else rows
+    order = rows[np.argsort(-lengths[rows], kind="stable")]
     batches = [order[at : at + batch_size].tolist() for at in range(0, len(order), batch_size)]
     # A generator of its own: iterating must not draw from the global one, which is dropout's.
     return DataLoader(encoded, batch_sampler=batches, collate_fn=collator, generator=torch.Generator())  # type: ignore[arg-type]

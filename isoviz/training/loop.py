@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState
+from threadpoolctl import threadpool_limits
 from torch.utils.data import DataLoader
 
 from isoviz import methods, metrics, tasks
@@ -256,10 +257,10 @@ class _Run:
             )
         )
 
-    def _training_sample(self) -> Iterator[Representations]:
-        """Training rows in a seeded order, evaluation mode, without gradient, for `Method.refresh`."""
+    def _training_sample(self, tokens: int) -> Iterator[Representations]:
+        """What `Sample.representations` gives."""
         self.plain.eval()
-        for batch in self._sample_batches(np.arange(len(self.train_set))):
+        for batch in self._sample_batches(tokens):
             self.check()
             batch = {
                 name: value.to(self.accelerator.device)
@@ -269,12 +270,12 @@ class _Run:
             with torch.no_grad(), self.accelerator.autocast():
                 yield self.plain(**batch).reps
 
-    def _sample_batches(self, rows: np.ndarray) -> DataLoader[dict[str, torch.Tensor]]:
-        """Some training rows, mixed by the run's seed so that a capped sample is not the shortest or longest texts."""
-        rows = np.random.default_rng((self.config.seed, 1)).permutation(rows)
-        size = max(self.config.batch_size, 64)
-        batches = [rows[at : at + size].tolist() for at in range(0, len(rows), size)]
-        return DataLoader(self.train_set, batch_sampler=batches, collate_fn=self.collator, generator=torch.Generator())
+    def _sample_batches(self, tokens: int) -> DataLoader[dict[str, torch.Tensor]]:
+        """Training rows with about so many tokens: a choice by the run's seed, then like lengths together."""
+        lengths = self.train_set.lengths
+        rows = np.random.default_rng((self.config.seed, 1)).permutation(len(lengths))
+        rows = rows[: int(np.searchsorted(np.cumsum(lengths[rows]), tokens)) + 1]
+        return fixed_batches(self.train_set, self.collator, max(self.config.batch_size, 64), rows)
 
     # ---- measuring ---------------------------------------------------------------------------------------------
 
@@ -289,13 +290,24 @@ class _Run:
         )
         self.emit(evaluated)
         self.emit(Entered(phase="measuring", detail=f"epoch {progress.epoch}"))
-        sample = self._sample_batches(np.arange(len(self.train_set)))
+        # d × d matrices are small: BLAS threads that wait for each other cost more than they bring
+        with threadpool_limits(limits=1, user_api="blas"):
+            measured = self._measured(found)
+        self.emit(measured)
+        progress.history.append(
+            {"evaluated": evaluated.model_dump(mode="json"), "measured": measured.model_dump(mode="json")}
+        )
+        progress.measured = progress.epoch
+
+    def _measured(self, found: measuring.Pass) -> Measured:
+        progress = self.progress
+        sample = self._sample_batches(measuring.SHRINKAGE_POINTS // self.plain.num_layers)
         sigma = measuring.shrinkage(self.plain, sample, self.accelerator, self.check)
         arrays = f"arrays/epoch-{progress.epoch:03d}.safetensors"
         measuring.save_arrays(self.run_dir / arrays, found.head)
         weight = self.plain.output.weight.detach().float().cpu().numpy().astype(np.float64)
         i1, i2 = metrics.partition(weight)
-        measured = Measured(
+        return Measured(
             step=progress.step,
             epoch=progress.epoch,
             isoscore_star=measuring.star_score(found, sigma),
@@ -306,11 +318,6 @@ class _Run:
             weight_norm=float(np.linalg.norm(weight)),
             arrays=arrays,
         )
-        self.emit(measured)
-        progress.history.append(
-            {"evaluated": evaluated.model_dump(mode="json"), "measured": measured.model_dump(mode="json")}
-        )
-        progress.measured = progress.epoch
 
     def done(self) -> bool:
         """All epochs done, or the watched metric has not risen for as long as `early_stopping` allows."""

@@ -47,11 +47,6 @@ class TokenClouds:
             self.directions[index] += (points[nonzero] / norms[nonzero]).sum(dim=0, dtype=torch.float64).cpu()
             self.counted[index] += int(nonzero.sum())
 
-    @property
-    def points(self) -> int:
-        """Points so far, layers counted in."""
-        return sum(layer.count for layer in self.layers)
-
     def union(self) -> CovarianceAccumulator:
         """All layers' points as one cloud."""
         total = CovarianceAccumulator(self.directions.shape[1])
@@ -129,8 +124,6 @@ def shrinkage(
             with accelerator.autocast():
                 outputs = model(**batch)
             tokens.update(outputs.reps.hidden_states, batch["attention_mask"].bool())
-            if tokens.points >= SHRINKAGE_POINTS:
-                break
     return torch.from_numpy(as_float64(tokens.union()))
 
 

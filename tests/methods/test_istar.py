@@ -78,25 +78,25 @@ def test_istar_padding_changes_nothing_unless_asked_for():
 def test_istar_shrinkage_is_the_covariance_of_the_sample():
     batches = [reps(seed=s) for s in range(3)]
     method = make("istar")
-    method.refresh(Sample(0, lambda: iter(batches)))
+    method.refresh(Sample(0, lambda tokens: iter(batches)))
     points = np.concatenate([kept_points(b, [1, 2, 3]) for b in batches])
     np.testing.assert_allclose(method.state.shrinkage.numpy(), np.cov(points.T), rtol=1e-4, atol=1e-5)
 
 
-def test_istar_sample_is_capped():
-    taken = []
+@pytest.mark.parametrize(("layer", "tokens"), [(0, 34), (2, 100)])
+def test_istar_asks_for_as_many_tokens_as_give_its_points(layer, tokens):
+    asked = []
 
-    def batches():
-        for s in range(10):
-            taken.append(s)
-            yield reps(seed=s)
+    def batches(wanted):
+        asked.append(wanted)
+        return iter([reps()])
 
-    make("istar", shrinkage_tokens=100).refresh(Sample(0, batches))
-    assert 0 < len(taken) < 10
+    make("istar", shrinkage_tokens=100, layer=layer).refresh(Sample(0, batches))
+    assert asked == [tokens]  # three layers: each token is three points
 
 
 def test_istar_unbiased_needs_no_sample():
-    def nothing():
+    def nothing(tokens):
         raise AssertionError("no pass over the training set is needed")
 
     method = make("istar", estimator="unbiased", lam=2.0)
