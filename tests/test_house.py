@@ -28,7 +28,9 @@ def test_arrows_point_one_way():
 def test_one_module_one_purpose():
     long = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in ENGINE + DASHBOARD + PAGES}
     assert {name: lines for name, lines in long.items() if lines > 450} == {}
-    assert {path.name: len(path.read_text().splitlines()) for path in PAGES if len(path.read_text().splitlines()) > 60} == {}
+    assert {
+        path.name: len(path.read_text().splitlines()) for path in PAGES if len(path.read_text().splitlines()) > 60
+    } == {}
 
 
 def test_names_say_what_a_thing_is():

@@ -118,4 +118,4 @@ def fixed_batches(
     order = rows[np.argsort(-lengths[rows], kind="stable")]
     batches = [order[at : at + batch_size].tolist() for at in range(0, len(order), batch_size)]
     # A generator of its own: iterating must not draw from the global one, which is dropout's.
-    return DataLoader(encoded, batch_sampler=batches, collate_fn=collator, generator=torch.Generator())  # type: ignore[arg-type]
+    return DataLoader(encoded, batch_sampler=batches, collate_fn=collator, generator=torch.Generator())

@@ -92,7 +92,10 @@ def test_launch_watch_zoom_stop_share_and_compare(serving: Server, open_tab: Cal
     assert [serving.store.get(row.id).status for row in runs] == ["finished", "stopped", "finished"]
     page.get_by_role("link", name="Results").click()
     expect(page.get_by_role("heading", name="Results", exact=True)).to_be_visible()
-    for words in ("I-STAR", "stopped"):  # cells of a table that is drawn on a canvas: there for screen readers, not visible
+    for words in (
+        "I-STAR",
+        "stopped",
+    ):  # cells of a table that is drawn on a canvas: there for screen readers, not visible
         expect(page.get_by_text(words).first).to_be_attached()
 
 

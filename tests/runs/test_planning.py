@@ -119,5 +119,7 @@ def test_the_command_starts_the_same_runs(changes):
 
 
 def test_runs_that_are_no_full_grid_get_a_line_each():
-    configs = expand(methods=[("istar", {"lam": 1, "zeta": 0.2})]) + expand(methods=[("istar", {"lam": 3, "zeta": 0.8})])
+    configs = expand(methods=[("istar", {"lam": 1, "zeta": 0.2})]) + expand(
+        methods=[("istar", {"lam": 3, "zeta": 0.8})]
+    )
     assert len(planning.command(configs).splitlines()) == 2
