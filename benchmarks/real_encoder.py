@@ -1,6 +1,6 @@
 """Every method on real tasks with a real encoder from a local directory: the table of a release's closing note.
 
-    python benchmarks/real_encoder.py --model DIR --data DIR [--tasks glue/cola glue/mrpc] [--rows 2000] [--epochs 3]
+    python benchmarks/real_encoder.py --model DIR --data DIR [--tasks glue/cola glue/mrpc] [--rows 2000] [--epochs 3] [--lr 1e-4]
 
 `DIR` of the data holds one folder per task (`cola`, `mrpc`), each with train and validation files. Needs no network. Runs are
 kept in the store (`--store`), so an interrupted table goes on where it stopped.
@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", default=["glue/cola", "glue/mrpc"])
     parser.add_argument("--rows", type=int, default=2000, help="training rows; validation is whole")
     parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--lr", type=float, default=1e-4)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--store")
@@ -53,6 +54,7 @@ def main() -> None:
             data=str(options.data / task.split("/")[1]),
             max_train=options.rows,
             epochs=options.epochs,
+            learning_rate=options.lr,
             threads=options.threads,
         )
         done = {row.config.model_dump_json(): row for row in store.list(status="finished")}
