@@ -336,11 +336,11 @@ def comparative(s: Sampler, good: bool) -> list[str]:
 def relative_clause(s: Sampler, good: bool) -> list[str]:
     """The book that the doctor bought ...: people take "who", things do not, and the gap stays empty."""
     clause = _person_clause(s, "past")
-    assert clause.object is not None
-    while clause.object.noun.kind == "name":
-        clause = replace(clause, object=s.np("person", name=0))
-        assert clause.object is not None
-    head = replace(clause.object, det="the", adjectives=())
+    head = clause.object
+    assert head is not None
+    if head.noun.kind == "name":
+        head = s.np("person", name=0)
+    head = replace(head, det="the", adjectives=())
     animate = head.noun.kind == "person"
     pronoun = "who" if animate else s.choose(("that", "which"))
     gap: list[str] = []

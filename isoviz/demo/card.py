@@ -1,4 +1,3 @@
-
 """The model card of `demo/tiny-bert`, drawn from recorded numbers: `python -m isoviz.demo.card`.
 
 Reads `pretraining.json` beside the weights and the record of the baselines; measures isotropy and masked words anew.
@@ -191,14 +190,17 @@ asks for, and that is the point of pretraining on it.
 
 def _training(record: dict[str, Any]) -> str:
     recipe = record["recipe"]
+    rates = f"{recipe['mask_rates'][0]:.0%}, in second sentences {recipe['mask_rates'][1]:.0%}"
     precision = "bfloat16 autocast" if recipe["precision"] == "bf16" else "float32"
     return f"""## Training
-Masked language modelling ({recipe["mask_rate"]:.0%} of the pieces, loss on those only) plus next-sentence prediction as in
-the original BERT (weight {recipe["next_sentence_weight"]}): half of the two-sentence texts get the second sentence of another
-text of their kind. That second objective is what trains the pooler. Texts are packed into rows of {recipe["length"]} tokens with
-block-diagonal attention and positions restarting at each text; {recipe["rows"]} rows per step, {recipe["steps"]:,} steps,
-{record["tokens"] / 1e6:.1f} million tokens, AdamW, peak learning rate {recipe["learning_rate"]}, {recipe["warmup"]} steps of
-warm-up, linear decay, no dropout, {precision}; {record["seconds"] / 60:.0f} minutes on {recipe["threads"]} threads of a shared CPU.
+Masked language modelling ({rates} of the pieces; loss on those only) plus next-sentence
+prediction as in the original BERT (weight {recipe["next_sentence_weight"]}): half of the two-sentence texts get the second
+sentence of another text of their kind. That second objective is what trains the pooler. The network starts from random
+weights plus the identity in the attention's maps: from there a network so small learns within minutes that words come back.
+Texts are packed into rows of {recipe["length"]} tokens with block-diagonal attention and positions restarting at each text;
+{recipe["rows"]} rows per step, {recipe["steps"]:,} steps, {record["tokens"] / 1e6:.1f} million tokens, AdamW, peak learning rate
+{recipe["learning_rate"]}, {recipe["warmup"]} steps of warm-up, linear decay, no dropout, {precision};
+{record["seconds"] / 60:.0f} minutes on {recipe["threads"]} thread of a shared CPU.
 The lower-casing WordPiece vocabulary was trained on the same text and has every ASCII character in its alphabet.
 
 {_curve(record)}

@@ -1,7 +1,8 @@
 """The pretraining text: single sentences and two-sentence texts, all grammatical, without any label.
 
 A text is a tuple of one or two sentences. Two-sentence texts are what follows naturally: questions with their answer,
-something said again in other words, an opinion with what came of it, a second opinion in the same spirit, a next event.
+something said again in other words, an opinion with what came of it, a second opinion in the same spirit, an event and the
+next one.
 Sentences of the tasks' validation rows are left out.
 """
 
@@ -12,11 +13,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from isoviz.demo import acceptability, paraphrase, sentiment
-from isoviz.demo.grammar import Sampler, be, render
+from isoviz.demo.grammar import NP, Clause, Sampler, be, render
 from isoviz.demo.lexicon import article
 from isoviz.demo.tasks import SLUGS, describe, generate
 
 Words = list[str]
+GRAMMATICAL = (  # some phenomena come more often than others
+    *acceptability.PHENOMENA,
+    "agreement",
+    *("agreement across a phrase", "agreement across a relative clause", "tense and time") * 2,
+)
 GOOD_OUTCOMES = (
     "we told all our friends to go",
     "everybody clapped",
@@ -49,6 +55,7 @@ BAD_OUTCOMES = (
     "i will never pay for it again",
     "nobody was impressed",
 )
+TURNS = (sentiment.concession, sentiment.contrast_but, sentiment.negation, sentiment.opinion_verb)
 RESTATEMENTS = ("in other words ,", "that is ,", "to put it differently ,", "to be clear ,", "in short ,")
 
 
@@ -109,7 +116,7 @@ def _question(s: Sampler) -> Words:
 
 
 def _acceptable(s: Sampler) -> Words:
-    return s.choose(list(acceptability.PHENOMENA.values()))(s, True)
+    return acceptability.PHENOMENA[s.choose(GRAMMATICAL)](s, True)
 
 
 def _opinion(s: Sampler) -> Words:
@@ -202,34 +209,75 @@ def _same_spirit(s: Sampler) -> tuple[Words, Words]:
     return first, second
 
 
-def _next_event(s: Sampler) -> tuple[Words, Words]:
-    """A first event and the next one, its subject a pronoun."""
-    first = s.transitive("person", "past")
-    second = s.transitive("person", "past")
-    subject = first.subject.pronoun
-    return first.active(), [
-        *s.choose(("then", "later", "after that ,", "")).split(),
-        subject,
-        second.verb.past,
-        *second.complements(),
+def _definite(np: NP) -> NP:
+    """The same participant when it is mentioned again."""
+    return np if np.noun.kind == "name" else replace(np, det="the", adjectives=(), tail=())
+
+
+def _event(s: Sampler, cast: list[NP], tense: str) -> Words:
+    """What some of the cast do, or how they are."""
+    people = [np for np in cast if np.noun.kind in ("person", "name")]
+    subject = s.choose(people)
+    others = [np for np in cast if np is not subject]
+    draw = s.rng.random()
+    if draw < 0.15:
+        return Clause(s.verb(s.lexicon.intransitive["person"]), subject, tense=tense).active()
+    if draw < 0.25:
+        return [*subject.words, be(tense, subject.plural), s.adjective("person").lemma]
+    if draw < 0.4 and len(others) > 1 and people != cast:
+        thing = next(np for np in cast if np not in people)
+        goal = s.choose([np for np in people if np is not subject])
+        return Clause(s.verb(s.lexicon.dative), subject, thing, goal, tense=tense).active(s.choose(("double", "to")))
+    obj = s.choose(others)
+    kind = "person" if obj.noun.kind == "name" else obj.noun.kind
+    clause = Clause(s.verb(s.verbs_for("person", kind)), subject, obj, tense=tense)
+    return clause.passive() if s.chance(0.3) else clause.active()
+
+
+def _cast(s: Sampler) -> list[NP]:
+    return [
+        s.np("person"),
+        s.np("person"),
+        s.np(s.choose(("object", "object", "clothing", "food", "text", "vehicle", "animal"))),
     ]
 
 
+def _story(s: Sampler) -> tuple[Words, Words]:
+    """An event and the next one, with the same people and things."""
+    cast = _cast(s)
+    again = [_definite(np) for np in cast]
+    tense = s.choose(("past", "present"))
+    opening = s.choose(("then", "later", "after that ,", "soon", "so", "", "", "")).split()
+    return _event(s, cast, tense), [*opening, *_event(s, again, tense)]
+
+
+def _linked_events(s: Sampler) -> Words:
+    """Two events with the same people and things in one sentence."""
+    cast = _cast(s)
+    again = [_definite(np) for np in cast]
+    tense = s.choose(("past", "present"))
+    link = s.choose(("because", "when", "while", "after", "before", "although", "until"))
+    if s.chance(0.5):
+        return [*_event(s, cast, tense), link, *_event(s, again, tense)]
+    return [link, *_event(s, cast, tense), ",", *_event(s, again, tense)]
+
+
 Maker = Callable[[Sampler], Words | tuple[Words, Words]]
-# kind of text, its share of the corpus in per cent, whether it has two sentences
+# kind of text: its share of the corpus in per cent, its maker
 MIXTURE: dict[str, tuple[int, Maker]] = {
-    "grammatical phenomena": (27, _acceptable),
-    "statements": (7, _statement),
-    "embedded statements": (3, _embedded),
-    "complex sentences": (4, _complex),
-    "questions": (4, _question),
-    "opinions": (6, _opinion),
-    "opinions that agree in themselves": (12, _agreeing),
-    "questions and answers": (5, _answered),
-    "restatements": (13, _restated),
-    "opinions and outcomes": (10, _outcome),
-    "opinions in the same spirit": (6, _same_spirit),
-    "events and next events": (3, _next_event),
+    "grammatical phenomena": (24, _acceptable),
+    "statements": (4, _statement),
+    "embedded statements": (2, _embedded),
+    "complex sentences": (2, _complex),
+    "linked events": (4, _linked_events),
+    "questions": (3, _question),
+    "opinions": (4, _opinion),
+    "opinions that agree in themselves": (10, _agreeing),
+    "questions and answers": (9, _answered),
+    "restatements": (15, _restated),
+    "opinions and outcomes": (8, _outcome),
+    "opinions in the same spirit": (5, _same_spirit),
+    "stories": (10, _story),
 }
 
 

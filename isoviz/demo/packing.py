@@ -108,12 +108,16 @@ def batch(rows: list[list[tuple[Encoded, int]]], length: int, specials: Specials
     )
 
 
-def mask(ids: np.ndarray, rate: float, specials: Specials, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Masked ids and the chosen cells (boolean), BERT's way: of the chosen, 80 % [MASK], 10 % a random piece, 10 %
-    kept.
+def mask(
+    packed: Packed, rates: tuple[float, float], specials: Specials, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Masked ids and the chosen cells (boolean), BERT's way: of the chosen, 80 % [MASK], 10 % a random piece, 10 % kept.
+
+    `rates`: the share chosen of first and only sentences, and of second sentences, whose words the first often tells.
     """
+    ids = packed.ids
     ordinary = (ids != specials.pad) & (ids != specials.cls) & (ids != specials.sep)
-    chosen = ordinary & (rng.random(ids.shape) < rate)
+    chosen = ordinary & (rng.random(ids.shape) < np.where(packed.types == 1, rates[1], rates[0]))
     fate = rng.random(ids.shape)
     masked = np.where(chosen & (fate < 0.8), specials.mask, ids)
     random_ids = rng.integers(specials.mask + 1, specials.vocabulary, ids.shape)
