@@ -19,3 +19,6 @@ CLASSIFIERS: dict[str, Head] = {
 pooler: the encoder's own pooler (dense + tanh on the first token). dense: dropout, dense and tanh inside the classification
 head. relu: a linear map and ReLU on the first token.
 """
+
+RESERVED_POSITIONS: dict[str, int] = {"roberta": 2, "xlm-roberta": 2, "camembert": 2}
+"""Position embeddings that a family keeps for padding: its longest input is that much shorter than their number."""

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from isoviz import demo
 from isoviz.errors import ModelError
-from isoviz.models.families import CLASSIFIERS
+from isoviz.models.families import CLASSIFIERS, RESERVED_POSITIONS
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,16 @@ def resolve(model: str) -> ModelSource:
             field="model",
         )
     return _from_hub(model)
+
+
+def longest_input(source: ModelSource) -> int | None:
+    """Tokens that a model can read at most; None where its configuration is not on this machine or does not say."""
+    config_file = Path(source.location) / "config.json"
+    if source.kind == "hub" or not config_file.is_file():
+        return None
+    config = json.loads(config_file.read_text(encoding="utf-8"))
+    positions = config.get("max_position_embeddings")
+    return None if positions is None else int(positions) - RESERVED_POSITIONS.get(config["model_type"], 0)
 
 
 def check_directory(folder: Path) -> None:

@@ -128,8 +128,17 @@ def expand(
     folder = str(Path(data).expanduser().resolve()) if data else None
     for task in tasks:
         _check_task(task, common.get("early_stopping"))
+    max_length = common.get("max_length", RunConfig.model_fields["max_length"].default)
     for model in models:
-        sources.resolve(model)
+        limit = sources.longest_input(sources.resolve(model))
+        if limit is not None and max_length > limit:
+            raise InputError(
+                f"max_length: '{model}' reads at most {limit} tokens (got {max_length})", field="max_length"
+            )
+    if common["precision"] == "fp16" and not devices.describe().on_gpu:
+        raise InputError(
+            "precision: fp16 needs a GPU, and this machine has none (allowed here: auto, no, bf16)", field="precision"
+        )
     for task in tasks:
         _check_rows(task, folder)
     common["precision"] = devices.resolve_precision(common["precision"])

@@ -27,6 +27,11 @@ def test_local_directory_and_its_fingerprint(tiny_models, tmp_path):
     assert sources.resolve(str(copy)).fingerprint != source.fingerprint
 
 
+@pytest.mark.parametrize(("family", "tokens"), [("bert", 64), ("roberta", 62)])
+def test_longest_input(tiny_models, family, tokens):
+    assert sources.longest_input(sources.resolve(str(tiny_models(family)))) == tokens
+
+
 @pytest.mark.parametrize("name", ["demo/tiny-brt", "/no/such/folder", "./nothing", "a/b/c", " "])
 def test_names_that_are_nothing_list_what_is_allowed(name):
     with pytest.raises(ModelError, match="demo/tiny-bert") as caught:

@@ -64,6 +64,7 @@ def test_equal_values_make_one_run():
         ({"methods": [("istar", {"lam": []})]}, "params.lam"),
         ({"epochs": 0}, "epochs"),
         ({"learning_rate": 2.0}, "learning_rate"),
+        ({"max_length": 4096}, "max_length"),
         ({"early_stopping": "accuracy"}, "early_stopping"),
         ({"early_stopping": "bleu:3"}, "early_stopping"),
         ({"tasks": ["glue/cola"], "data": "/no/such/folder"}, "data"),
@@ -75,6 +76,19 @@ def test_refusals_name_their_field(changes, field):
     with pytest.raises(InputError) as caught:
         expand(**changes)
     assert caught.value.field == field
+
+
+def test_fp16_without_a_gpu(monkeypatch):
+    machine = planning.devices.describe()
+    for name, allowed in (("cpu", False), ("cuda:0", True)):
+        slot = planning.devices.Slot(name, name, 0)
+        described = planning.devices.Devices((slot,), bf16=False, cores=machine.cores)
+        monkeypatch.setattr(planning.devices, "describe", lambda described=described: described)
+        if allowed:
+            assert expand(precision="fp16")[0].precision == "fp16"
+        else:
+            with pytest.raises(InputError, match="needs a GPU"):
+                expand(precision="fp16")
 
 
 def test_data_folder_is_stored_absolute_and_for_file_tasks_only(cola, monkeypatch):
