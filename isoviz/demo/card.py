@@ -58,14 +58,12 @@ def measure(points: np.ndarray) -> dict[str, float]:
 
 def isotropy() -> dict[str, dict[str, dict[str, float]]]:
     """Weights ("pretrained", "random") to cloud to measure."""
-    import torch
-    from transformers import AutoConfig, AutoModel
+    from transformers import AutoModel
+
+    from isoviz.demo.pretrain import before_training
 
     folder = bundled_model_dir("demo/tiny-bert")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(1000)
-        fresh = AutoModel.from_config(AutoConfig.from_pretrained(folder))
-    models = {"pretrained": AutoModel.from_pretrained(folder), "random": fresh}
+    models = {"pretrained": AutoModel.from_pretrained(folder), "random": before_training(folder, 0).bert}
     return {
         name: {cloud: measure(points) for cloud, points in clouds(model.eval()).items()}
         for name, model in models.items()
@@ -201,7 +199,7 @@ Texts are packed into rows of {recipe["length"]} tokens with block-diagonal atte
 {recipe["rows"]} rows per step, {recipe["steps"]:,} steps, {record["tokens"] / 1e6:.1f} million tokens, AdamW, peak learning rate
 {recipe["learning_rate"]}, {recipe["warmup"]} steps of warm-up, linear decay, no dropout, {precision};
 {record["seconds"] / 60:.0f} minutes on {recipe["threads"]} thread of a shared CPU.
-The lower-casing WordPiece vocabulary was trained on the same text and has every ASCII character in its alphabet.
+The lower-casing WordPiece vocabulary comes from the same text and has every ASCII character in its alphabet.
 
 {_curve(record)}
 
@@ -241,7 +239,7 @@ def _fine_tuning() -> str:
     tables = "\n\n".join(_by_phenomenon(slug) for slug in SLUGS)
     return f"""## Fine-tuning on the demo tasks
 Accuracy on 500 validation rows; about half of them hold words that no training row shows. "Random weights" is the same
-architecture with fresh weights per seed. Recipe: `{json.dumps(recipe)}`.
+network before its pretraining, with fresh weights per seed. Recipe: `{json.dumps(recipe)}`.
 
 {_results()}
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from isoviz.demo.corpus import texts
 from isoviz.demo.packing import Packed, Specials, batch, epochs, mask, pack, with_random_seconds
-from isoviz.demo.wordpiece import train_tokenizer
+from isoviz.demo.wordpiece import make_tokenizer
 
 if TYPE_CHECKING:
     import torch
@@ -91,6 +91,37 @@ def new_model(recipe: Recipe, specials: Specials) -> BertForPreTraining:
     return model
 
 
+def specials_of(tokenizer: BertTokenizer) -> Specials:
+    t = tokenizer
+    return Specials(t.pad_token_id, t.cls_token_id, t.sep_token_id, t.mask_token_id, len(t))
+
+
+def before_training(folder: Path, seed: int) -> BertForPreTraining:
+    """The network of a pretrained directory as it was before its first step, with weights of another seed."""
+    import torch
+    from transformers import BertTokenizer
+
+    recorded = json.loads((folder / "pretraining.json").read_text(encoding="utf-8"))["recipe"]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1000 + seed)
+        return new_model(Recipe(**recorded), specials_of(BertTokenizer.from_pretrained(folder)))
+
+
+def packed_states(model: BertForPreTraining, packed: Packed, ids: np.ndarray) -> torch.Tensor:
+    """The last layer's vectors (rows, length, hidden) for packed texts, each seeing only itself."""
+    import torch
+
+    block = torch.from_numpy(packed.block)
+    own_text = (block[:, :, None] == block[:, None, :])[:, None]
+    hidden_by = torch.where(own_text, 0.0, torch.finfo(torch.bfloat16).min)  # added to the attention scores
+    return model.bert(
+        input_ids=torch.from_numpy(ids),
+        token_type_ids=torch.from_numpy(packed.types),
+        position_ids=torch.from_numpy(packed.positions),
+        attention_mask=hidden_by,
+    ).last_hidden_state
+
+
 def losses(
     model: BertForPreTraining, packed: Packed, masked: np.ndarray, chosen: np.ndarray
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -98,15 +129,7 @@ def losses(
     import torch
     from torch.nn.functional import cross_entropy
 
-    block = torch.from_numpy(packed.block)
-    own_text = (block[:, :, None] == block[:, None, :])[:, None]
-    hidden_by = torch.where(own_text, 0.0, torch.finfo(torch.bfloat16).min)  # added to the attention scores
-    hidden = model.bert(
-        input_ids=torch.from_numpy(masked),
-        token_type_ids=torch.from_numpy(packed.types),
-        position_ids=torch.from_numpy(packed.positions),
-        attention_mask=hidden_by,
-    ).last_hidden_state
+    hidden = packed_states(model, packed, masked)
     where = torch.from_numpy(chosen)
     words = torch.from_numpy(packed.ids)[where]
     word_scores = model.cls.predictions(hidden[where]).float()
@@ -218,16 +241,14 @@ def pretrain(recipe: Recipe, out: Path) -> None:
     began = time.perf_counter()
     corpus = list(texts(recipe.texts, recipe.seed))
     kinds = [kind for kind, _ in corpus]
-    tokenizer = train_tokenizer(
+    tokenizer = make_tokenizer(
         (sentence for _, text in corpus for sentence in text), recipe.vocabulary, recipe.positions
     )
     backend = tokenizer.backend_tokenizer
     flat = backend.encode_batch_fast([sentence for _, text in corpus for sentence in text], add_special_tokens=False)
     ids = iter([encoding.ids for encoding in flat])
     encoded = [tuple(next(ids) for _ in text) for _, text in corpus]
-    specials = Specials(
-        tokenizer.pad_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.mask_token_id, len(tokenizer)
-    )
+    specials = specials_of(tokenizer)
     prepared = time.perf_counter() - began
     model = new_model(recipe, specials)
     print(

@@ -72,14 +72,13 @@ def _by_phenomenon(config: RunConfig, run_dir: Path) -> dict[str, float]:
 
 
 def random_model(seed: int, folder: Path) -> Path:
-    """A directory with fresh random weights of the bundled architecture."""
-    import torch
-    from transformers import AutoConfig, AutoTokenizer, BertForPreTraining
+    """A directory with the bundled network as it was before its pretraining, with weights of another seed."""
+    from transformers import AutoTokenizer
+
+    from isoviz.demo.pretrain import before_training
 
     source = bundled_model_dir("demo/tiny-bert")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(1000 + seed)
-        BertForPreTraining(AutoConfig.from_pretrained(source)).save_pretrained(folder)
+    before_training(source, seed).save_pretrained(folder)
     AutoTokenizer.from_pretrained(source).save_pretrained(folder)
     return folder
 
