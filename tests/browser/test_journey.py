@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Server
-from tests.browser.test_live_view import plot, traces
+from tests.browser.test_live_view import ranges, traces, zoom_into
 
 LONG = 180_000
 """Milliseconds for what waits on real training on a busy machine."""
@@ -59,19 +59,11 @@ def test_launch_watch_zoom_stop_share_and_compare(serving: Server, open_tab: Cal
     expect(page.locator("canvas").first).to_be_visible()
 
     # zoom: kept although the run goes on
-    drag = plot(page, "loss").locator(".nsewdrag").first
-    drag.scroll_into_view_if_needed()
-    box = drag.bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + 0.2 * box["height"])
-    page.mouse.down()
-    page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.8 * box["height"], steps=6)
-    page.mouse.up()
-    ranges = "plot => [...plot._fullLayout.xaxis.range, ...plot._fullLayout.yaxis.range]"
-    zoomed = plot(page, "loss").evaluate(ranges)
+    zoom_into(page, "loss", 0.1, 0.6)
+    zoomed = ranges(page, "loss")
     before = points(page, "loss", "total loss")
     wait_for_more(page, "loss", "total loss", before)
-    assert plot(page, "loss").evaluate(ranges) == pytest.approx(zoomed)
+    assert ranges(page, "loss") == pytest.approx(zoomed)
 
     # the first run's page by its address, in another browser session, finished or not
     other = open_tab(f"{serving.url}/run?id={runs[0].id}")

@@ -34,6 +34,26 @@ def traces(page: Page, name: str) -> dict[str, list[float]]:
     return dict(plot(page, name).evaluate(script))
 
 
+def zoom_into(page: Page, name: str, start: float, end: float) -> None:
+    """Drag a rectangle over a figure, from `start` to `end` of its width."""
+    drag = plot(page, name).locator(".nsewdrag").first
+    drag.scroll_into_view_if_needed()
+    box = drag.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + start * box["width"], box["y"] + 0.2 * box["height"])
+    page.mouse.down()
+    page.mouse.move(box["x"] + end * box["width"], box["y"] + 0.8 * box["height"], steps=6)
+    page.mouse.up()
+
+
+def ranges(page: Page, name: str) -> list[float]:
+    """Where a figure's axes begin and end."""
+    found: list[float] = plot(page, name).evaluate(
+        "plot => [...plot._fullLayout.xaxis.range, ...plot._fullLayout.yaxis.range]"
+    )
+    return found
+
+
 def wait_for_points(page: Page, name: str, trace: str, count: int) -> None:
     page.wait_for_function(
         "([name, trace, count]) => document.querySelector(`[data-figure=${name}] .ivz-plot`)?.data"
@@ -72,25 +92,17 @@ def test_zoom_is_kept_through_new_data_and_page_reruns(server: Server, open_tab:
     page = open_tab(f"{server.url}/live?run={run.id}")
     wait_for_points(page, "loss", "total loss", 30)
     plot(page, "loss").evaluate("plot => { plot.marked = true }")
-    drag = plot(page, "loss").locator(".nsewdrag").first
-    drag.scroll_into_view_if_needed()
-    box = drag.bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 0.2 * box["height"])
-    page.mouse.down()
-    page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 0.8 * box["height"], steps=6)
-    page.mouse.up()
-    ranges = "plot => [...plot._fullLayout.xaxis.range, ...plot._fullLayout.yaxis.range]"
+    zoom_into(page, "loss", 0.3, 0.7)
     page.wait_for_function(
         "() => document.querySelector('[data-figure=loss] .ivz-plot')._fullLayout.xaxis.range[1] < 25"
     )
-    zoomed = plot(page, "loss").evaluate(ranges)
+    zoomed = ranges(page, "loss")
     run.walk(31, 50)
     wait_for_points(page, "loss", "total loss", 50)
-    assert plot(page, "loss").evaluate(ranges) == pytest.approx(zoomed)
+    assert ranges(page, "loss") == pytest.approx(zoomed)
     run.say(Stopped(step=40))  # the whole page reruns when the run has ended
     expect(page.get_by_role("button", name="Resume")).to_be_visible()
-    assert plot(page, "loss").evaluate(ranges) == pytest.approx(zoomed)
+    assert ranges(page, "loss") == pytest.approx(zoomed)
     assert plot(page, "loss").evaluate("plot => plot.marked") is True  # never mounted anew
 
 
