@@ -71,7 +71,6 @@ MASS_DETERMINERS = ("the", "the", "some", "this", "much", "my", "her")
 TENSES = (
     "present",
     "present",
-    "present",
     "past",
     "past",
     "past",

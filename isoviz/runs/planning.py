@@ -128,13 +128,7 @@ def expand(
     folder = str(Path(data).expanduser().resolve()) if data else None
     for task in tasks:
         _check_task(task, common.get("early_stopping"))
-    max_length = common.get("max_length", RunConfig.model_fields["max_length"].default)
-    for model in models:
-        limit = sources.longest_input(sources.resolve(model))
-        if limit is not None and max_length > limit:
-            raise InputError(
-                f"max_length: '{model}' reads at most {limit} tokens (got {max_length})", field="max_length"
-            )
+    longest = {model: _longest(model, common.get("max_length")) for model in models}
     if common["precision"] == "fp16" and not devices.describe().on_gpu:
         raise InputError(
             "precision: fp16 needs a GPU, and this machine has none (allowed here: auto, no, bf16)", field="precision"
@@ -152,7 +146,7 @@ def expand(
             params=params,
             seed=seed,
             learning_rate=_rate(model, learning_rate),
-            **common,
+            **{**common, "max_length": longest[model]},
         )
         for model, task, seed, (slug, params) in itertools.product(models, tasks, seeds, variants)
     ]
@@ -178,6 +172,17 @@ def command(configs: Iterable[RunConfig]) -> str:
 
 def _rate(model: str, learning_rate: float | None) -> float:
     return default_learning_rate(model) if learning_rate is None else learning_rate
+
+
+def _longest(model: str, asked: int | None) -> int:
+    """The longest input of a run: as asked, if the model can read it; else the default, or less where the model reads less."""
+    limit = sources.longest_input(sources.resolve(model))
+    default: int = RunConfig.model_fields["max_length"].default
+    if asked is None:
+        return default if limit is None else min(default, limit)
+    if limit is not None and asked > limit:
+        raise InputError(f"max_length: '{model}' reads at most {limit} tokens (got {asked})", field="max_length")
+    return asked
 
 
 def _reads_files(task: str) -> bool:
