@@ -61,7 +61,7 @@ def share_cores(environment: MutableMapping[str, str]) -> None:
     """Let a training process's threads sleep while they wait for each other; call it before torch is imported.
 
     By default they spin. Alone on the machine that gains little; beside a browser, the server or a second run it costs
-    everything: two threads on two busy cores trained 20 to 40 times slower (`benchmarks/waiting.py`).
+    a great deal; `benchmarks/waiting.py` measures it.
     """
     environment.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 

@@ -67,7 +67,6 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 
 def test_a_server_that_is_away_is_named_without_its_password() -> None:
-    pytest.importorskip("psycopg")
     with pytest.raises(StoreError, match="cannot open the store postgresql") as caught:
         Store("postgresql://user:secret@127.0.0.1:1/d")
     assert "secret" not in str(caught.value)
