@@ -108,6 +108,8 @@ def _time_note(found: launching.Estimate, count: int) -> str:
     ahead = f", after {waiting} that run or wait already" if waiting else ""
     if found.unknown == count:
         return f"no run of this kind has finished on this machine{ahead}"
+    if found.recorded:
+        return f"from a recording on another machine, until runs of this kind have finished here{ahead}"
     if found.unknown:
         return f"{found.unknown} of {count} are of a kind that has not finished here{ahead}"
     return f"from earlier runs of this kind{ahead}"

@@ -9,6 +9,10 @@ from math import prod
 from typing import Any
 
 from isoviz.config import RunConfig
+from isoviz.demo import bundled_models
+from isoviz.demo.baselines import recorded_pace
+from isoviz.demo.tasks import SLUGS as DEMO_TASKS
+from isoviz.demo.tasks import describe
 from isoviz.errors import InputError
 from isoviz.runs import planning
 from isoviz.runs.rows import RunRow
@@ -63,14 +67,17 @@ def configs(plan: Plan) -> list[RunConfig]:
 
 @dataclass(frozen=True)
 class Estimate:
-    """How long runs will take: seconds of work, and how many of the runs nothing is known about."""
+    """How long runs will take: seconds of work, how many of the runs nothing is known about, and how many are judged by
+    the recording that ships with the demo tasks, made on another machine."""
 
     seconds: float
     unknown: int
+    recorded: int = 0
 
 
 def estimate(wanted: Iterable[RunConfig], history: Iterable[RunRow]) -> Estimate:
-    """From how long like runs took here: same setup but epochs, seed and parameters; else same model and size of data."""
+    """From how long like runs took here: same setup but epochs, seed and parameters; else same model and size of data;
+    else, for the bundled model, from the recording that ships with it."""
     like: dict[tuple[Any, ...], list[float]] = {}
     similar: dict[tuple[Any, ...], list[float]] = {}
     for row in history:
@@ -79,14 +86,25 @@ def estimate(wanted: Iterable[RunConfig], history: Iterable[RunRow]) -> Estimate
             like.setdefault(_like(row.config), []).append(pace)
             if size := _similar(row.config):
                 similar.setdefault(size, []).append(pace)
-    seconds, unknown = 0.0, 0
+    seconds, unknown, recorded = 0.0, 0, 0
     for config in wanted:
         paces = like.get(_like(config)) or similar.get(_similar(config) or ())
         if paces:
             seconds += statistics.median(paces) * config.epochs
+        elif (pace := _recorded(config)) is not None:
+            seconds += pace * config.epochs
+            recorded += 1
         else:
             unknown += 1
-    return Estimate(seconds, unknown)
+    return Estimate(seconds, unknown, recorded)
+
+
+def _recorded(config: RunConfig) -> float | None:
+    """Seconds per epoch of the bundled model on a demo task, by the recording that ships with them."""
+    if config.model not in bundled_models() or config.task not in DEMO_TASKS or config.data:
+        return None
+    pace, rows = recorded_pace(config.task), describe(config.task).train_rows
+    return None if pace is None else pace * min(config.max_train or rows, rows)
 
 
 def _like(config: RunConfig) -> tuple[Any, ...]:
@@ -103,7 +121,7 @@ def _similar(config: RunConfig) -> tuple[Any, ...] | None:
 def duration_words(found: Estimate, slots: int, words: Callable[[float], str]) -> str:
     """`about 45 s`, `45 s or more`, or that nothing is known yet. Slots work side by side."""
     if not found.seconds:
-        return "not known yet"
+        return "unknown"
     text = words(found.seconds / max(1, slots))
     return f"more than {text}" if found.unknown else f"about {text}"
 

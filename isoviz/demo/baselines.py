@@ -34,6 +34,14 @@ def baselines(slug: str) -> dict[str, Any]:
     return _record()["tasks"].get(slug, {})
 
 
+def recorded_pace(slug: str) -> float | None:
+    """Seconds per training row and epoch of the recorded pretrained runs, measuring included; None before a recording."""
+    found = baselines(slug)
+    if not found:
+        return None
+    return float(found["pretrained"]["seconds"]) / (describe(slug).train_rows * found["recipe"]["epochs"])
+
+
 def mean(value: Any) -> float:
     """The value itself, or the mean of a record over seeds."""
     return float(value["mean"] if isinstance(value, dict) else value)

@@ -46,15 +46,29 @@ def test_estimate_scales_like_runs_by_epochs() -> None:
 
 
 def test_estimate_falls_back_to_the_same_model_and_size() -> None:
-    past = [history(6.0, epochs=3, max_train=1000)]
-    assert launching.estimate([config("isobn", epochs=3, max_train=1000)], past).seconds == 6.0  # type: ignore[arg-type]
-    assert launching.estimate([config("isobn", epochs=3)], past) == launching.Estimate(0.0, 1)  # type: ignore[arg-type]
+    own = {"model": "my/encoder", "epochs": 3}
+    past = [history(6.0, **own, max_train=1000)]
+    assert launching.estimate([config("isobn", **own, max_train=1000)], past).seconds == 6.0  # type: ignore[arg-type]
+    assert launching.estimate([config("isobn", **own)], past) == launching.Estimate(0.0, 1)  # type: ignore[arg-type]
+
+
+def test_a_first_estimate_comes_from_the_recording_that_ships_with_the_demo() -> None:
+    from isoviz.demo.baselines import baselines
+
+    record = baselines("demo/sentiment")
+    same = config(task="demo/sentiment", epochs=record["recipe"]["epochs"])
+    found = launching.estimate([same, config(model="my/encoder")], [])
+    assert found.seconds == pytest.approx(record["pretrained"]["seconds"])
+    assert (found.recorded, found.unknown) == (1, 1)
+    half = config(task="demo/sentiment", epochs=record["recipe"]["epochs"], max_train=1000)
+    assert launching.estimate([half], []).seconds == pytest.approx(record["pretrained"]["seconds"] / 2)
 
 
 def test_resumed_and_failed_runs_tell_nothing_about_time() -> None:
-    failed = row("r", config(), "failed", started=0.0, ended=1.0)
-    resumed = row("r", config(), found=result(0.5, 0.5), started=0.0, ended=1.0, attempt=2)
-    assert launching.estimate([config()], [failed, resumed]).unknown == 1
+    own = config(model="my/encoder")
+    failed = row("r", own, "failed", started=0.0, ended=1.0)
+    resumed = row("r", own, found=result(0.5, 0.5), started=0.0, ended=1.0, attempt=2)
+    assert launching.estimate([own], [failed, resumed]).unknown == 1
 
 
 @pytest.mark.parametrize(
@@ -63,7 +77,7 @@ def test_resumed_and_failed_runs_tell_nothing_about_time() -> None:
         ((40.0, 0), 1, "about 40 s"),
         ((40.0, 0), 2, "about 20 s"),
         ((40.0, 1), 1, "more than 40 s"),
-        ((0.0, 3), 1, "not known yet"),
+        ((0.0, 3), 1, "unknown"),
     ],
 )
 def test_duration_words(found: tuple[float, int], slots: int, words: str) -> None:
