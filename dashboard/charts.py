@@ -12,6 +12,9 @@ from dashboard import theme
 from dashboard.tables import decimals, mean_sd
 
 MARK_LINE = {"width": 1, "color": "rgba(127,134,145,0.9)"}
+LEVEL_DASHES = ("dot", "dash", "dashdot", "longdash")
+NARROW = 0.04
+"""Values closer together than this get an axis of about this width: alike is drawn as alike, not as 0 to 1.5."""
 _HOVER = "<br>".join(
     (
         "%{customdata[0]}",
@@ -66,7 +69,7 @@ def tradeoff(points: pd.DataFrame, metric: str, parameter: str) -> go.Figure:
         theme.figure_layout(
             height=440,
             xaxis={"title": {"text": "IsoScore* (all layers' tokens, ζ = 0.2)"}},
-            yaxis={"title": {"text": metric}},
+            yaxis={"title": {"text": metric}, **_room(points["value"])},
             showlegend=True,
             coloraxis={
                 "colorscale": theme.STRENGTH_SCALE,
@@ -129,7 +132,7 @@ def against_parameter(points: pd.DataFrame, column: str, label: str, parameter: 
         theme.figure_layout(
             height=340,
             xaxis={"title": {"text": escape(parameter)}},
-            yaxis={"title": {"text": escape(label)}},
+            yaxis={"title": {"text": escape(label)}, **_room(points[column])},
             showlegend=True,
         )
     )
@@ -152,7 +155,7 @@ def seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]])
             x=part["value"].tolist(),
             y=[escape(text) for text in part["row"]],
             mode="markers",
-            name=escape(part["title"].iloc[0]),
+            showlegend=False,
             marker={
                 "size": 10,
                 "color": colour,
@@ -173,21 +176,30 @@ def seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]])
             hovertemplate="mean %{x:.3f}<extra></extra>",
         )
     for place, (words, value) in enumerate(sorted(levels, key=lambda level: level[1])):
-        figure.add_vline(
-            x=value,
-            line={"color": "rgba(127,134,145,0.9)", "dash": "dot", "width": 1.5},
-            annotation={"text": f"{escape(words)} {decimals(value)}", "yshift": 14 * (place % 2)},
-        )
+        line = {"color": "rgba(127,134,145,0.9)", "dash": LEVEL_DASHES[place % len(LEVEL_DASHES)], "width": 1.5}
+        figure.add_vline(x=value, line=line)
+        # in the legend, because words beside the lines run into each other on a narrow screen
+        name = f"{escape(words)} {decimals(value)}"
+        figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=name)
     figure.update_layout(
         theme.figure_layout(
             height=130 + 34 * len(rows),
             xaxis={"title": {"text": escape(metric)}},
             yaxis={"categoryorder": "array", "categoryarray": [escape(text) for text in reversed(rows)]},
-            showlegend=False,
+            showlegend=bool(levels),
             margin={"t": 48},
         )
     )
     return figure
+
+
+def _room(values: pd.Series) -> dict[str, Any]:
+    """An axis range for values that hardly differ; nothing for others, which Plotly fits well."""
+    known = values.dropna()
+    if known.empty or known.max() - known.min() >= NARROW:
+        return {}
+    middle = float(known.max() + known.min()) / 2
+    return {"range": [middle - NARROW, middle + NARROW]}
 
 
 def _hover_data(part: pd.DataFrame, label: str) -> list[list[Any]]:

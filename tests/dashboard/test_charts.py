@@ -41,10 +41,10 @@ def test_sweep_draws_means_runs_and_the_baselines_level() -> None:
 def test_strip_shows_every_seed_and_the_mean() -> None:
     runs = tables.runs_frame(RUNS[:3])
     figure = charts.seed_strip(runs.assign(row=runs["variant"]), "accuracy", [("majority", 0.5)])
-    seeds, means = figure.data
+    seeds, means, level = figure.data
     assert list(seeds.x) == [0.75, 0.25, 0.5] and list(seeds.y) == ["λ = −1", "λ = −1", "λ = 1"]
     assert list(means.x) == [0.5, 0.5]
-    assert figure.layout.annotations[0].text == "majority 0.500"
+    assert level.name == "majority 0.500" and figure.layout.shapes[0].x0 == 0.5
 
 
 def test_text_from_data_is_escaped() -> None:
@@ -52,3 +52,14 @@ def test_text_from_data_is_escaped() -> None:
     figure = charts.seed_strip(runs, "accuracy", [("<i>", 0.5)])
     text = figure.to_json()
     assert not any(tag in text for tag in ("<a href", "<b>", "<i>"))
+
+
+def test_equal_values_do_not_get_an_axis_from_zero_to_more_than_one() -> None:
+    alike = POINTS.assign(value=0.98)
+    for figure in (
+        charts.tradeoff(alike, "accuracy", "Strength λ"),
+        charts.against_parameter(alike, "value", "accuracy", "Strength λ"),
+    ):
+        low, high = figure.layout.yaxis.range
+        assert low < 0.98 < high and high - low < 0.1
+    assert charts.tradeoff(POINTS, "accuracy", "Strength λ").layout.yaxis.range is None
