@@ -1,6 +1,7 @@
-"""What waiting threads cost: training steps with spinning and with sleeping threads, alone and beside busy processes.
+"""What waiting threads cost: training steps with threads that spin, sleep, or spin briefly first, alone and beside busy processes.
 
-Each variant is a process of its own, because the policy is read when torch is loaded. Prints steps per second.
+Each variant is a process of its own, because the policy is read when torch is loaded. Prints steps per second; the engine's
+choice (`isoviz.training.devices.share_cores`) is the third.
 """
 
 from __future__ import annotations
@@ -9,6 +10,11 @@ import os
 import statistics
 import subprocess
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from isoviz.training.devices import share_cores
 
 STEPS = """
 import time, torch
@@ -27,33 +33,40 @@ BUSY = "while True: pass"
 ROUNDS = 5
 
 
-def pace(policy: str | None, threads: int) -> float:
-    """Steps per second of one process under a waiting policy (None: OpenMP's default)."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("OMP_")}
-    if policy:
-        environment["OMP_WAIT_POLICY"] = policy
+VARIANTS: dict[str, dict[str, str]] = {
+    "spinning (default)": {},
+    "sleeping": {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"},
+    "brief spin": {},
+}
+share_cores(VARIANTS["brief spin"])
+
+
+def pace(policy: dict[str, str], threads: int) -> float:
+    """Steps per second of one process under a waiting policy."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_"))}
     code = STEPS.format(threads=threads)
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], env=clean | policy, capture_output=True, text=True, check=True)
     return float(done.stdout)
 
 
 def main() -> None:
-    """Interleave the variants, with no and with as many busy processes as there are cores."""
+    """Interleave the variants, with no, one, and as many busy processes as there are cores."""
     cores = len(os.sched_getaffinity(0))
-    print(f"{cores} cores, {cores} threads, median of {ROUNDS}, steps per second")
-    for busy in (0, cores):
+    print(f"{cores} cores, {cores} threads unless said, median of {ROUNDS}, steps per second")
+    for busy in sorted({0, 1, cores}):
         others = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(busy)]
         try:
-            rounds = [(pace(None, cores), pace("PASSIVE", cores), pace(None, 1)) for _ in range(ROUNDS)]
+            rounds = [
+                [*(pace(policy, cores) for policy in VARIANTS.values()), pace(VARIANTS["brief spin"], 1)]
+                for _ in range(ROUNDS)
+            ]
         finally:
             for other in others:
                 other.kill()
                 other.wait()
-        spinning, sleeping, single = (statistics.median(column) for column in zip(*rounds, strict=True))
-        print(
-            f"beside {busy} busy processes: spinning {spinning:.1f}, sleeping {sleeping:.1f} "
-            f"(× {sleeping / spinning:.2f}), one thread {single:.1f}"
-        )
+        values = [statistics.median(column) for column in zip(*rounds, strict=True)]
+        told = ", ".join(f"{name} {value:.1f}" for name, value in zip([*VARIANTS, "one thread"], values, strict=True))
+        print(f"beside {busy} busy processes: {told}")
 
 
 if __name__ == "__main__":

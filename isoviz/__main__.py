@@ -1,4 +1,4 @@
-"""The command line: `python -m isoviz train | sweep | measure | runs | app`.
+"""The command line: `python -m isoviz train | sweep | measure | runs | study | app`.
 
 Exit codes: 0 done, 1 a run failed, 2 bad input, with one line on stderr that says which option and what is allowed.
 """
@@ -57,6 +57,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     _add_measure(verbs.add_parser("measure", help="every measure of an array file, or of a model on a task"))
     _add_runs(verbs.add_parser("runs", help="list, show, stop, resume, delete or export runs"))
+    _add_study(verbs.add_parser("study", help="list the papers' figures and tables, or compute one"))
     app = verbs.add_parser("app", help="open the dashboard")
     app.add_argument("--port", type=int, default=8501)
     app.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
@@ -88,15 +89,25 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
 
 def _add_measure(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--embeddings", metavar="FILE.npy", help="an array (points, dimensions)")
+    what.add_argument("--embeddings", metavar="FILE", help="an array (points, dimensions): .npy, .npz, .safetensors")
     what.add_argument("--model", help="bundled model, local directory or hub id")
     parser.add_argument("--task", default="demo/acceptability")
     parser.add_argument("--data", metavar="DIR")
     parser.add_argument("--split", default="validation", metavar="NAME")
-    parser.add_argument("--layer", type=int, metavar="N", help="from 1; 0 is the embedding output (default: the last)")
-    parser.add_argument("--pooling", choices=("cls", "mean", "tokens", "head"), default="cls")
+    parser.add_argument(
+        "--layer", type=int, metavar="N", help="one cloud: from 1, 0 is the embedding output (default: the last)"
+    )
+    parser.add_argument(
+        "--pooling",
+        choices=("cls", "mean", "tokens", "head"),
+        help="one cloud (default: cls); without --layer and --pooling, a table of all layers and poolings too",
+    )
+    parser.add_argument(
+        "--as-weights", action="store_true", help="also I1 and I2, the file's rows read as output vectors"
+    )
     parser.add_argument("--max-eval", type=int, metavar="N", help="use the first N rows")
-    parser.add_argument("--max-length", type=int, default=128, metavar="N")
+    parser.add_argument("--max-length", type=int, default=128, metavar="N", help="tokens read of a row (default: 128)")
+    parser.add_argument("--batch-size", type=int, default=64, metavar="N", help="rows per step (default: 64)")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
@@ -116,6 +127,17 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
     export = actions.add_parser("export", help="runs with all their events, as JSON")
     export.add_argument("ids", nargs="+", metavar="ID")
     _add_store(export)
+
+
+def _add_study(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="all studies")
+    one = actions.add_parser("run", help="compute one, beside the printed numbers")
+    one.add_argument("name", metavar="NAME")
+    one.add_argument("--scale", choices=("quick", "full"), default="quick", help="size (default: quick)")
+    one.add_argument("--out", metavar="DIR", help="write the result there, as NAME.json")
+    for action in (listing, one):
+        action.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
 def _add_store(parser: argparse.ArgumentParser, json: bool = True) -> None:

@@ -1,16 +1,21 @@
-"""`isoviz measure`: every measure of an array file or of a model on a task."""
+"""`isoviz measure`: every measure of an array file, or of a model on a task, by layer and pooling."""
 
 from __future__ import annotations
 
 import argparse
-import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from isoviz.commands.output import print_json
+from isoviz.commands import arrays
+from isoviz.commands.output import print_json, print_notes, print_table, progress_bar
 from isoviz.errors import InputError
+
+if TYPE_CHECKING:
+    from isoviz.models.sources import ModelSource
 
 LABELS = {
     "isoscore": "IsoScore",
@@ -20,75 +25,206 @@ LABELS = {
     "effective_rank": "effective rank",
     "twonn": "TwoNN dimension",
 }
+SAID_ELSEWHERE = {
+    *LABELS, "cloud", "n", "d", "n_per_d", "ev", "isoscore_unbiased_interval", "sigma", "abs_correlation", "mean_norm",
+    "outlier_dimensions", "warnings", "dropped", "twonn_points", "unbiased_points", "truncated",
+    "by_layer", "output_embeddings", "as_weights",
+}  # fmt: skip
+"""What the text of a cloud has a line of its own for, or a note; everything else that is measured follows by its name."""
+COLUMNS = ("layer", "pooling", "n", "IsoScore", "unbiased", "EV_1", "cosine", "PR", "eff. rank", "TwoNN")
+MAX_NEIGHBOURS = 20_000
+"""Points for TwoNN where there is one cloud only; the table takes fewer per cloud."""
 
 
 def run(options: argparse.Namespace) -> int:
     """Measure and print; 0 when done."""
-    points, cloud = _from_file(options.embeddings) if options.embeddings else _from_model(options)
-    values = _describe(points)
+    if options.embeddings:
+        return _measure_file(options)
+    if options.as_weights:
+        raise InputError(
+            "as-weights: only with --embeddings (a model's output embeddings are measured anyway)", field="as-weights"
+        )
+    return _measure_model(options)
+
+
+def _measure_file(options: argparse.Namespace) -> int:
+    from isoviz.models.profile import measure
+
+    points = arrays.read(options.embeddings)
+    try:
+        values = measure(points, max_neighbours=MAX_NEIGHBOURS)
+        weights = _partition(points) if options.as_weights else None
+    except ValueError as error:
+        raise InputError(f"embeddings: {error}", field="embeddings") from None
+    n, d = points.shape
+    if 1 < n < d:
+        values["warnings"].append(
+            f"rows are points: {n} of them, {d} numbers each; transpose the array if not so meant"
+        )
+    document: dict[str, Any] = {"cloud": {"name": Path(options.embeddings).name}, **values}
+    if weights is not None:
+        document["as_weights"] = weights
     if options.json:
-        print_json({"cloud": cloud, **values})
+        print_json(document)
         return 0
-    print(f"{cloud['name']}: n = {values['n']} points, d = {values['d']} dimensions")
-    for name, label in LABELS.items():
-        value = values[name]
-        print(f"  {label:<20} {'undefined' if value is None else f'{value:.4f}'}")
-    if values["ev"]:
-        print(f"  {'EV_1, EV_2, EV_3':<20} " + ", ".join(f"{value:.4f}" for value in values["ev"][:3]))
-    for warning in values["warnings"]:
-        print(f"note: {warning}", file=sys.stderr)
+    _print_cloud(document)
+    if weights is not None:
+        _print_partition("rows read as output vectors", weights)
+    print_notes(values["warnings"])
     return 0
 
 
-def _describe(points: np.ndarray) -> dict[str, Any]:
-    from isoviz import metrics
-
-    try:
-        return dict(metrics.describe(points))
-    except ValueError as error:
-        raise InputError(f"embeddings: {error}", field="embeddings") from None
-
-
-def _from_file(name: str) -> tuple[np.ndarray, dict[str, Any]]:
-    path = Path(name)
-    if not path.is_file():
-        raise InputError(f"embeddings: no file '{name}'", field="embeddings")
-    try:
-        points = np.load(path, allow_pickle=False)
-    except (ValueError, OSError) as error:
-        raise InputError(f"embeddings: '{name}' is not a numpy .npy array: {error}", field="embeddings") from None
-    if not isinstance(points, np.ndarray):
-        raise InputError(
-            f"embeddings: '{name}' holds several arrays; give a .npy file with one (points, dimensions)",
-            field="embeddings",
-        )
-    return points, {"name": path.name}
-
-
-def _from_model(options: argparse.Namespace) -> tuple[np.ndarray, dict[str, Any]]:
+def _measure_model(options: argparse.Namespace) -> int:
     from isoviz import tasks
     from isoviz.models import sources
 
     task = tasks.get(options.task)
     source = sources.resolve(options.model)
+    for field in ("max_eval", "max_length", "batch_size"):
+        number = getattr(options, field)
+        if number is not None and number < 1:
+            raise InputError(f"{field}: must be at least 1 (got {number})", field=field)
     rows = tasks.load(task, options.data)
-    frame = {"train": rows.train, "validation": rows.validation}.get(options.split)
-    if frame is None:
-        raise InputError(f"split: no split '{options.split}' (allowed: train, validation)", field="split")
-    frame = frame.iloc[: options.max_eval]
-    from isoviz.models.extract import embed
+    frames = {"train": rows.train, "validation": rows.validation}
+    if options.split not in frames:
+        allowed = ", ".join(frames)
+        raise InputError(f"split: no split '{options.split}' (allowed: {allowed})", field="split")
+    frame = frames[options.split].iloc[: options.max_eval]
 
+    from isoviz.models.extract import layer_views
+    from isoviz.models.profile import entry, profile
+    from isoviz.models.views import POOLINGS, Pooling
+
+    whole = options.layer is None and options.pooling is None
+    pooling: Pooling = options.pooling or "cls"
     texts = [frame[column].tolist() for column in task.columns]
-    points = embed(source, texts, pooling=options.pooling, layer=options.layer, max_length=options.max_length)
-    layer = "last layer" if options.layer is None else f"layer {options.layer}"
+    by_layer: list[dict[str, Any]] = []
+    with progress_bar() as progress:
+        views = layer_views(
+            source,
+            texts,
+            poolings=POOLINGS if whole else (pooling,),
+            layers="all" if whole else "last" if options.layer is None else [options.layer],
+            max_length=options.max_length,
+            batch_size=options.batch_size,
+            progress=progress,
+        )
+        layer = views.depth if options.layer is None else options.layer
+        if whole:
+            by_layer = profile(views, split=options.split, progress=progress)
+            headline = next(one for one in by_layer if (one["layer"], one["pooling"]) == (layer, pooling))
+        else:
+            headline = entry(views, layer, pooling, split=options.split, max_neighbours=MAX_NEIGHBOURS)
+    where = "last layer" if options.layer is None else f"layer {layer}"
     cloud = {
-        "name": f"{options.model} on {options.task} ({options.split}), {layer}, {options.pooling}",
+        "name": f"{options.model} on {options.task} ({options.split}), {where}, {pooling}",
         "model": options.model,
         "task": options.task,
         "split": options.split,
         "layer": options.layer,
-        "pooling": options.pooling,
+        "pooling": pooling,
         "model_fingerprint": source.fingerprint,
         "data_fingerprint": rows.fingerprint,
     }
-    return points, cloud
+    document = {**{name: value for name, value in headline.items() if name not in cloud}, "cloud": cloud}
+    weights = _output_embeddings(source) if whole else None
+    if whole:
+        document |= {"by_layer": by_layer, "output_embeddings": weights}
+    if options.json:
+        print_json(document)
+        return 0
+    if whole:
+        print(f"{options.model} on {options.task} ({options.split}), {views.rows} rows, d = {headline['d']}")
+        print_table(COLUMNS, map(_table_row, by_layer))
+        print()
+    _print_cloud(document)
+    if weights is not None:
+        _print_partition("output embeddings", weights)
+    print_notes([*views.warnings, *headline["warnings"]])
+    return 0
+
+
+def _output_embeddings(source: ModelSource) -> dict[str, Any] | None:
+    from isoviz.models.checkpoint import output_embeddings
+
+    weights = output_embeddings(source)
+    return None if weights is None else _partition(weights)
+
+
+def _partition(weights: NDArray[Any]) -> dict[str, Any]:
+    """I1 and I2 of W (N, d) as it is and divided by its root-mean-square row norm, for neither is free of scale."""
+    from isoviz import metrics
+
+    w = np.asarray(weights, dtype=np.float64)
+    norms = np.linalg.norm(w, axis=1)
+    scale = float(np.sqrt((norms**2).mean()))
+    i1, i2 = metrics.partition(w)
+    unit = metrics.partition(w / scale) if scale > 0 else (i1, i2)
+    return {
+        "n": w.shape[0],
+        "d": w.shape[1],
+        "i1": float(i1),
+        "i2": float(i2),
+        "i1_unit": float(unit[0]),
+        "i2_unit": float(unit[1]),
+        "norm_mean": float(norms.mean()),
+        "norm_min": float(norms.min()),
+        "norm_max": float(norms.max()),
+    }
+
+
+def _print_cloud(document: Mapping[str, Any]) -> None:
+    print(f"{document['cloud']['name']}: n = {document['n']} points, d = {document['d']} dimensions")
+    for name, label in LABELS.items():
+        ends = document.get(f"{name}_interval")
+        interval = f" (95 % interval {_number(ends[0], '')} to {_number(ends[1], '')})" if ends else ""
+        _print_line(label, _number(document[name], "undefined") + interval)
+    if document["ev"]:
+        _print_line("EV_1, EV_2, EV_3", ", ".join(f"{value:.4f}" for value in document["ev"][:3]))
+    if sigma := document.get("sigma"):
+        _print_line("σ min, median, max", ", ".join(_number(sigma[name], "") for name in ("min", "median", "max")))
+    _print_line("mean |ρ|", _number(document["abs_correlation"], "undefined"))
+    _print_line("‖mean activation‖", _number(document["mean_norm"], "undefined"))
+    _print_line("outlier dimensions", _text(document["outlier_dimensions"]))
+    for name, value in document.items():
+        if name not in SAID_ELSEWHERE:
+            _print_line(name.replace("_", " "), _text(value))
+
+
+def _print_partition(what: str, weights: Mapping[str, Any]) -> None:
+    print(f"{what}: N = {weights['n']} vectors, d = {weights['d']} dimensions")
+    _print_line("I1, I2", f"{weights['i1']:.4g}, {weights['i2']:.4g}")
+    _print_line("I1, I2, rms ‖w‖ = 1", f"{weights['i1_unit']:.4g}, {weights['i2_unit']:.4g}")
+    norms = (weights[name] for name in ("norm_mean", "norm_min", "norm_max"))
+    _print_line("‖w‖ mean, min, max", ", ".join(f"{value:.4g}" for value in norms))
+
+
+def _print_line(label: str, value: str) -> None:
+    print(f"  {label:<20} {value}")
+
+
+def _table_row(one: Mapping[str, Any]) -> list[str]:
+    first = one["ev"][0] if one["ev"] else None
+    numbers = (one["isoscore"], one["isoscore_unbiased"], first, one["mean_cosine"])
+    sizes = (one["participation_ratio"], one["effective_rank"], one["twonn"])
+    return [
+        str(one["layer"]),
+        one["pooling"],
+        str(one["n"]),
+        *(_number(value, "–") for value in numbers),
+        *("–" if value is None else f"{value:.1f}" for value in sizes),
+    ]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_text(part)}" for name, part in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_text, value[:8])) + (", …" if len(value) > 8 else "") or "none"
+    return _number(value, "undefined") if value is None or isinstance(value, float) else str(value)
+
+
+def _number(value: float | None, nothing: str) -> str:
+    if value is None:
+        return nothing
+    return f"{value:.4f}" if value == 0 or abs(value) >= 0.001 else f"{value:.2e}"

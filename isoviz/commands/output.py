@@ -1,9 +1,11 @@
-"""How the command line speaks: one JSON document on stdout, everything else on stderr."""
+"""How the command line speaks: one JSON document on stdout, or text; progress and notes on stderr."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -12,6 +14,41 @@ def print_json(document: Any) -> None:
     json.dump(document, sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
     sys.stdout.flush()
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Columns as wide as their longest cell; the first two to the left, numbers to the right."""
+    lines = [list(header), *(list(row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    for line in lines:
+        cells = [
+            cell.ljust(width) if column < 2 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        print("  ".join(cells).rstrip())
+
+
+def print_notes(notes: Iterable[str]) -> None:
+    """Each note once, on stderr."""
+    for note in dict.fromkeys(notes):
+        print(f"note: {note}", file=sys.stderr)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
+    """A function (done, total, what) that draws a bar on stderr while that is a terminal, and nothing elsewhere."""
+    from tqdm import tqdm
+
+    # `disable` is said outright because `quiet_libraries` switches all other bars off by environment.
+    with tqdm(disable=not sys.stderr.isatty(), file=sys.stderr, leave=False) as bar:
+
+        def show(done: int, total: int, what: str) -> None:
+            if bar.total != total or bar.desc != f"{what}: ":
+                bar.reset(total=total)
+                bar.set_description(what)
+            bar.update(done - bar.n)
+
+        yield show
 
 
 def quiet_libraries() -> None:

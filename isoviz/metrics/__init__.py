@@ -15,9 +15,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import SmallSampleWarning, UndefinedWarning
     from isoviz.metrics.cosine import mean_cosine
-    from isoviz.metrics.dimensions import abs_correlation, correlation_order, dimension_std, mean_activation
+    from isoviz.metrics.dimensions import (
+        StdHistogram,
+        abs_correlation,
+        correlation_order,
+        dimension_std,
+        mean_activation,
+        outlier_dimensions,
+        rogue_share,
+        std_histogram,
+    )
+    from isoviz.metrics.intervals import Interval, isoscore_interval, one_per_group, participation_ratio_interval
     from isoviz.metrics.neighbours import twonn
-    from isoviz.metrics.partition_function import partition
+    from isoviz.metrics.partition_function import partition, row_norms
     from isoviz.metrics.penalties import (
         Shrinkage,
         cosine_penalty,
@@ -38,8 +48,10 @@ if TYPE_CHECKING:
 # No module carries the name of a function: importing it would put the module in the function's place.
 _MODULE_OF = {
     "CovarianceAccumulator": "streaming",
+    "Interval": "intervals",
     "Shrinkage": "penalties",
     "SmallSampleWarning": "cloud",
+    "StdHistogram": "dimensions",
     "UndefinedWarning": "cloud",
     "abs_correlation": "dimensions",
     "correlation_order": "dimensions",
@@ -50,21 +62,30 @@ _MODULE_OF = {
     "explained_variance": "spectrum",
     "isoscore": "scores",
     "isoscore_from_covariance": "scores",
+    "isoscore_interval": "intervals",
     "isoscore_star": "scores",
     "isoscore_unbiased": "scores",
     "istar_penalty": "penalties",
     "istar_unbiased_penalty": "penalties",
     "mean_activation": "dimensions",
     "mean_cosine": "cosine",
+    "one_per_group": "intervals",
+    "outlier_dimensions": "dimensions",
     "participation_ratio": "scores",
+    "participation_ratio_interval": "intervals",
     "partition": "partition_function",
+    "rogue_share": "dimensions",
+    "row_norms": "partition_function",
+    "std_histogram": "dimensions",
     "twonn": "neighbours",
 }
 
 __all__ = [
     "CovarianceAccumulator",
+    "Interval",
     "Shrinkage",
     "SmallSampleWarning",
+    "StdHistogram",
     "UndefinedWarning",
     "abs_correlation",
     "correlation_order",
@@ -75,14 +96,21 @@ __all__ = [
     "explained_variance",
     "isoscore",
     "isoscore_from_covariance",
+    "isoscore_interval",
     "isoscore_star",
     "isoscore_unbiased",
     "istar_penalty",
     "istar_unbiased_penalty",
     "mean_activation",
     "mean_cosine",
+    "one_per_group",
+    "outlier_dimensions",
     "participation_ratio",
+    "participation_ratio_interval",
     "partition",
+    "rogue_share",
+    "row_norms",
+    "std_histogram",
     "twonn",
 ]
 

@@ -17,6 +17,7 @@ class Moments:
         `backward.tensor_moments`.
     matrix: Σ (d, d), or the Gram matrix X̃X̃ᵀ/(n − 1) (n, n), which has the same nonzero eigenvalues.
     collapsed: all points are equal up to the resolution of their number type.
+    centred: X̃ (n, d) in the same unit as the sums, if it was asked for.
     """
 
     n: int
@@ -26,6 +27,7 @@ class Moments:
     quartic: Any
     matrix: NDArray[np.float64] | None
     collapsed: Any
+    centred: NDArray[np.float64] | None = None
 
 
 def prefers_gram(n: int, d: int) -> bool:
@@ -47,11 +49,13 @@ def sum_of_squares(matrix: NDArray[np.float64]) -> float:
     return float(flat @ flat)
 
 
-def cloud_moments(x: NDArray[np.float64], eps: float, quartic: bool = False) -> Moments:
+def cloud_moments(x: NDArray[np.float64], eps: float, quartic: bool = False, keep_centred: bool = False) -> Moments:
     """T, F and, if asked, Q of a cloud (n >= 2, d) in float64.
 
     Args:
         eps: `cloud.resolution` of the input before it became float64.
+        quartic: also compute Q.
+        keep_centred: also hand X̃ over.
     """
     n, d = x.shape
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -76,6 +80,7 @@ def cloud_moments(x: NDArray[np.float64], eps: float, quartic: bool = False) -> 
         quartic=None if squares is None else float(squares @ squares) / (n - 1),
         matrix=matrix,
         collapsed=bool(np.all(variances <= (eps * mean) ** 2)),
+        centred=centred if keep_centred else None,
     )
 
 

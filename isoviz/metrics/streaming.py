@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import check_shape, float64_matrix, is_tensor, too_few, warn_undefined
-from isoviz.metrics.moments import Moments, centre
+from isoviz.metrics.cloud import check_shape, float64_matrix, is_tensor, resolution, too_few, undefined, warn_undefined
+from isoviz.metrics.moments import Moments
 from isoviz.metrics.scores import plug_in_estimate, unbiased_estimate
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Array, Points
 
 
+_SUMS = ("anchor", "offset", "scatter", "cubic", "quartic")
+
+
 class CovarianceAccumulator:
     """Takes batches (n_k, d); holds count, mean and Σx̃x̃ᵀ, and Σ‖x̃‖²x̃ and Σ‖x̃‖⁴ for the unbiased score.
 
     Each batch is centred by itself and then merged (Chan et al. 1983; the third and fourth sums by the same
-    expansion), so the result agrees to about 1e-12 however the data was split. Tensors stay on their device:
-    products in their precision, sums in float64 (on the CPU for Apple's GPU, which has none). All batches are
-    numpy, or all are tensors on one device.
+    expansion). The mean is kept as its offset from the first point, an anchor that is exact: a mean of 10⁴ is
+    itself rounded to 10⁻¹², which would stay in every shift between batches. So the covariance and the scores agree to
+    1e-12 relative however the data was split, and how far from the origin it lies does not matter.
+
+    Tensors stay on their device: products in their precision, sums in float64 (on the CPU for Apple's GPU, which has
+    none). All batches are numpy, or all are tensors on one device.
     """
 
     def __init__(self, d: int) -> None:
@@ -29,7 +36,9 @@ class CovarianceAccumulator:
             raise InputError(f"d must be at least 1, got {d}")
         self.d = d
         self.count = 0
-        self._mean: Any = None  # (d,)
+        self._eps = 0.0  # the coarsest resolution of any batch
+        self._anchor: Any = None  # (d,): the first point
+        self._offset: Any = None  # (d,): the mean less the anchor
         self._scatter: Any = None  # (d, d)
         self._cubic: Any = None  # (d,): Σ‖x̃‖²x̃
         self._quartic: Any = None  # 0-d: Σ‖x̃‖⁴
@@ -43,10 +52,15 @@ class CovarianceAccumulator:
             return
         part = CovarianceAccumulator(self.d)
         part.count = np.shape(batch)[0]
+        part._eps = resolution(batch)
         if is_tensor(batch):
             part._fill_from_tensor(batch)
         else:
-            x, part._mean = centre(float64_matrix(batch, "batch"))
+            x = float64_matrix(batch, "batch")
+            part._anchor = x[0].copy()
+            x = x - part._anchor
+            part._offset = np.ones(len(x)) @ x / len(x)
+            x -= part._offset
             squares = np.einsum("ij,ij->i", x, x)
             part._scatter, part._cubic, part._quartic = x.T @ x, squares @ x, squares @ squares
         self.merge(part)
@@ -58,7 +72,7 @@ class CovarianceAccumulator:
 
         with torch.no_grad(), torch.autocast(batch.device.type, enabled=False):
             x = batch.detach().to(working_dtype(batch))
-            anchor = x[0]
+            anchor = x[0].clone()
             x = x - anchor
             offset = x.mean(0)
             x -= offset
@@ -67,7 +81,7 @@ class CovarianceAccumulator:
                 home, wide = torch.device("cpu"), torch.float64
             squares = x.square().sum(1)
             scatter, cubic = symmetric_product(x), squares @ x
-            self._mean = anchor.to(home).to(wide) + offset.to(home).to(wide)
+            self._anchor, self._offset = anchor.to(home).to(wide), offset.to(home).to(wide)
             self._scatter, self._cubic = scatter.to(home).to(wide), cubic.to(home).to(wide)
             self._quartic = squares.to(home).to(wide).square().sum()
 
@@ -77,16 +91,20 @@ class CovarianceAccumulator:
             raise InputError(f"cannot merge {other.d} dimensions into {self.d}")
         if other.count == 0:
             return
+        self._eps = max(self._eps, other._eps)
         if self.count == 0:
             self.count = other.count
-            self._mean, self._scatter = other._mean, other._scatter
-            self._cubic, self._quartic = other._cubic, other._quartic
+            for name in _SUMS:
+                setattr(self, f"_{name}", getattr(other, f"_{name}"))
             return
+        if _home(self._scatter) != _home(other._scatter):
+            raise InputError(f"cannot merge sums held as {_home(other._scatter)} into {_home(self._scatter)}")
         count = self.count + other.count
-        mean = self._mean + (other._mean - self._mean) * (other.count / count)
+        # The anchors' difference rounds relative to itself, not to how far from the origin they lie.
+        gap = (other._anchor - self._anchor) + (other._offset - self._offset)
+        shifts = (gap * (-other.count / count), gap * (self.count / count))
         scatter, cubic, quartic = 0.0, 0.0, 0.0
-        for part in (self, other):
-            shift = part._mean - mean
+        for part, shift in zip((self, other), shifts, strict=True):
             length = shift @ shift
             image = part._scatter @ shift
             total = part._scatter.diagonal().sum()
@@ -99,13 +117,77 @@ class CovarianceAccumulator:
                 + 2 * total * length
                 + part.count * length * length
             )
-        self.count, self._mean, self._scatter, self._cubic, self._quartic = (
-            count,
-            mean,
-            scatter,
-            cubic,
-            quartic,
-        )
+        self.count, self._offset = count, self._offset + gap * (other.count / count)
+        self._scatter, self._cubic, self._quartic = scatter, cubic, quartic
+
+    def state(self) -> dict[str, Any]:
+        """All it holds, by name: copies, tensors on their device if the batches were tensors, else numpy arrays.
+
+        count, d (0-d integers), resolution (0-d), anchor (d,), offset (d,), scatter (d, d), cubic (d,), quartic (0-d);
+        the sums in float64, and zeros before the first point. `from_state` gives the accumulator back.
+        """
+        if self.count == 0:
+            sums = {name: np.zeros({"scatter": (self.d, self.d), "quartic": ()}.get(name, (self.d,))) for name in _SUMS}
+            return {"count": np.int64(0), "d": np.int64(self.d), "resolution": np.float64(0.0), **sums}
+        held = {name: getattr(self, f"_{name}") for name in _SUMS}
+        if is_tensor(self._scatter):
+            import torch
+
+            head: dict[str, Any] = {"count": torch.tensor(self.count), "d": torch.tensor(self.d)}
+            head["resolution"] = torch.tensor(self._eps, dtype=torch.float64)
+            return {**head, **{name: value.clone() for name, value in held.items()}}
+        plain = {"count": np.int64(self.count), "d": np.int64(self.d), "resolution": np.float64(self._eps)}
+        return {**plain, **{name: np.array(value) for name, value in held.items()}}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> CovarianceAccumulator:
+        """The accumulator whose `state()` it is; further batches must be of the same kind, numpy or tensors.
+
+        Raises:
+            InputError: (a ValueError) a missing array, a wrong shape, or an entry that is not finite.
+        """
+        missing = sorted({"count", "d", "resolution", *_SUMS} - set(state))
+        if missing:
+            raise InputError(f"the accumulator's state lacks {', '.join(missing)}")
+        made = cls(int(state["d"]))
+        count = int(state["count"])
+        if count < 0:
+            raise InputError(f"count in the accumulator's state must not be negative, got {count}")
+        for name in _SUMS:
+            shape = {"scatter": (made.d, made.d), "quartic": ()}.get(name, (made.d,))
+            if tuple(np.shape(state[name])) != shape:
+                raise InputError(f"{name} in the accumulator's state must be {shape}, got {np.shape(state[name])}")
+            if not np.isfinite(float(abs(state[name]).sum())):
+                raise InputError(f"{name} in the accumulator's state must be finite")
+        if count:
+            made.count, made._eps = count, float(state["resolution"])
+            for name in _SUMS:
+                value = state[name]
+                setattr(made, f"_{name}", value.clone() if is_tensor(value) else np.array(value, dtype=np.float64))
+        return made
+
+    def reduce(self, gather: Callable[[dict[str, Any]], Sequence[Mapping[str, Any]]]) -> CovarianceAccumulator:
+        """What all processes have seen together, the same bits on each of them; `self` is left as it is.
+
+        Args:
+            gather: takes this process's state (numpy arrays, whatever the batches were) and returns that of every
+                process, in the order of their ranks: for accelerate `lambda state: gather_object([state])`, else
+                a call of `torch.distributed.all_gather_object`. Every process must call it, also one without points.
+
+        Returns:
+            On the device of this process's batches; numpy where they were, or where there were none.
+        """
+        mine = {name: np.asarray(value.cpu() if is_tensor(value) else value) for name, value in self.state().items()}
+        total = CovarianceAccumulator(self.d)
+        for state in gather(mine):
+            total.merge(CovarianceAccumulator.from_state(state))
+        if self.count and is_tensor(self._scatter):
+            import torch
+
+            for name in _SUMS:
+                value = torch.as_tensor(getattr(total, f"_{name}"), dtype=torch.float64)
+                setattr(total, f"_{name}", value.to(self._scatter.device))
+        return total
 
     @property
     def mean(self) -> Array:
@@ -113,7 +195,7 @@ class CovarianceAccumulator:
         if self.count == 0:
             warn_undefined("mean", "no points were added")
             return np.full(self.d, np.nan)
-        return self._mean
+        return self._anchor + self._offset
 
     @property
     def covariance(self) -> Array:
@@ -144,12 +226,21 @@ class CovarianceAccumulator:
             warn_undefined(metric, too_few(self.count), depth=2)
             return float("nan")
         n = self.count
-        unit = float(self._scatter.diagonal().sum()) / (n - 1) or 1.0
+        variances = self._scatter.diagonal() / (n - 1)
+        unit = float(variances.sum()) or 1.0
+        collapsed = bool((variances <= (self._eps * (self._anchor + self._offset)) ** 2).all())
         frobenius = float(((self._scatter / ((n - 1) * unit)) ** 2).sum())
-        quartic = float(self._quartic) / ((n - 1) * unit * unit)
-        collapsed = not float(self._scatter.diagonal().sum()) > 0
+        quartic = float(self._quartic) / ((n - 1) * unit) / unit
         moments = Moments(n, self.d, 0.0 if collapsed else 1.0, frobenius, quartic, None, collapsed)
         estimate = estimator(moments)
+        # Fourth powers leave the range of float64 long before the points do, and streamed sums cannot be rescaled.
+        if not collapsed and not (np.isfinite(frobenius) and 1e-280 < float(self._quartic) < np.inf):
+            estimate = undefined(f"a total variance of {unit:.3g} is out of range for its sums; scale the points")
         if estimate.problem:
             warn_undefined(metric, estimate.problem, depth=2)
         return float(estimate.value)
+
+
+def _home(value: Any) -> str:
+    """What holds the sums: "numpy", or the device of the tensors."""
+    return f"tensors on {value.device}" if is_tensor(value) else "numpy"

@@ -1,76 +1,281 @@
-"""Embeddings of a task's texts by a model as it is: one layer, one pooling, padding left out, evaluation mode."""
+"""Point clouds of a model as it is: every layer and pooling from one pass, evaluation mode, padding left out."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from isoviz.errors import InputError
 from isoviz.methods.baseline import Baseline
 from isoviz.methods.protocol import Params
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
+from isoviz.models.checkpoint import untrained_pooling
+from isoviz.models.families import RESERVED_POSITIONS
 from isoviz.models.sources import ModelSource
+from isoviz.models.streams import CloudStream
+from isoviz.models.views import POOLINGS, Pooling, TokenView, Views
 
-Pooling = Literal["cls", "mean", "tokens", "head"]
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+MEMORY_LIMIT = 4 * 2**30
+"""Bytes of points that one call may keep; above it there is an error that says how to ask for less."""
+
+Progress = Callable[[int, int, str], None]
+"""Called with rows done, rows in all, and what is being done."""
 
 
-def embed(
+def layer_views(
     source: ModelSource,
-    texts: list[list[str]],
+    texts: Sequence[Sequence[str]],
     *,
-    pooling: Pooling = "cls",
-    layer: int | None = None,
-    max_length: int = 128,
+    poolings: Sequence[Pooling] = POOLINGS,
+    layers: Literal["all", "last"] | Iterable[int] = "all",
+    max_length: int | None = 128,
     batch_size: int = 64,
-) -> np.ndarray:
-    """Point cloud of a model on texts.
+    max_tokens_per_layer: int | None = 5_000,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Views:
+    """Every layer's clouds from one pass: each row goes through the encoder once, whatever is asked for.
+
+    What is kept: (rows, d) float32 per layer for `cls` and for `mean`, (rows, h) for `head`; for `tokens`, per layer, running
+    sums of d² numbers, one token per row, and at most `max_tokens_per_layer` tokens. Results do not depend on `batch_size`
+    (beyond rounding) nor on padding.
 
     Args:
         source: where the model lies.
         texts: one or two columns of the same length.
-        pooling: `cls` the first token; `mean` the mean of a text's tokens; `tokens` every token; `head` the pooled vector
-            that a classifier would read (which exists for the last layer only).
-        layer: counted from 1; None for the last. 0 is the embedding output.
+        poolings: see `isoviz.models.views.POOLINGS`; `head` exists for the last layer only.
+        layers: numbers from 0, the embedding output, to the model's depth; or all of them, or the last.
+        max_length: tokens read of a row at most; None, or more than the model has positions, for as many as it can read.
+        batch_size: rows per step.
+        max_tokens_per_layer: sample kept of the tokens; None keeps all.
+        seed: of the token samples.
+        progress: told after each step.
 
-    Returns:
-        (n, d) float32: n texts, or n tokens for `tokens`.
+    Raises:
+        InputError: a layer or pooling that there is not, no rows, or more points than `MEMORY_LIMIT` holds.
+        ModelError: the model cannot be loaded.
     """
+    columns = _checked_texts(texts)
+    unknown = sorted(set(poolings) - set(POOLINGS))
+    if unknown or not poolings:
+        got = ", ".join(unknown) or "none"
+        raise InputError(f"pooling: expected some of {', '.join(POOLINGS)} (got {got})", field="pooling")
+    for name, number in (("batch_size", batch_size), ("max_tokens_per_layer", max_tokens_per_layer)):
+        if number is not None and number < 1:
+            raise InputError(f"{name}: must be at least 1 (got {number})", field=name)
+    if progress:
+        progress(0, len(columns[0]), "loading the model")
     network = load_network(source, num_labels=2, seed=0)
     model = HeadedModel(network, Baseline(Params())).eval()
-    depth = model.num_layers
-    if layer is not None and not 0 <= layer <= depth:
-        raise InputError(f"layer: '{source.name}' has layers 0 (embeddings) to {depth} (got {layer})", field="layer")
-    if pooling == "head" and layer not in (None, depth):
-        raise InputError(f"layer: pooling 'head' exists for the last layer ({depth}) only (got {layer})", field="layer")
+    numbers = _checked_layers(source, layers, model.num_layers)
+    if set(poolings) == {"head"} and model.num_layers not in numbers:
+        allowed = f"exists for the last layer ({model.num_layers}) only"
+        raise InputError(f"layer: pooling 'head' {allowed} (got {', '.join(map(str, numbers))})", field="layer")
     tokenizer = load_tokenizer(source)
+    rows, limit, truncated = _tokenise(tokenizer, columns, max_length, _positions(model))
+    collector = _Collector(model, rows["input_ids"], set(poolings), numbers, max_tokens_per_layer, seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model.to(device)
-    order = np.argsort([-len(text) for text in texts[0]], kind="stable")  # like lengths together: little padding
-    parts: dict[int, torch.Tensor] = {}
+    order = np.argsort(-collector.lengths, kind="stable")  # like lengths together: little padding
     for start in range(0, len(order), batch_size):
-        rows = order[start : start + batch_size]
-        columns = [[column[i] for i in rows] for column in texts]
-        batch = tokenizer(*columns, truncation=True, max_length=max_length, padding=True, return_tensors="pt").to(
-            device
-        )
+        chosen = order[start : start + batch_size]
+        batch = {name: tensor.to(device) for name, tensor in _pad(rows, chosen, tokenizer).items()}
+        states, pooled = _run(model, batch)
+        collector.add(chosen, states, pooled, batch["attention_mask"].bool())
+        if progress:
+            progress(min(start + batch_size, len(order)), len(order), "reading texts")
+    warnings = []
+    if truncated:
+        warnings.append(f"{truncated} of {len(order)} rows are longer than {limit} tokens and were cut")
+    if "head" in poolings and (note := untrained_pooling(source)):
+        warnings.append(note)
+    return Views(
+        model=source.name,
+        rows=len(order),
+        depth=model.num_layers,
+        lengths=collector.lengths,
+        max_length=limit,
+        truncated=truncated,
+        device=device,
+        clouds=collector.clouds,
+        tokens=collector.tokens,
+        warnings=tuple(warnings),
+    )
+
+
+def embed(
+    source: ModelSource,
+    texts: Sequence[Sequence[str]],
+    *,
+    pooling: Pooling = "cls",
+    layer: int | None = None,
+    max_length: int | None = 128,
+    batch_size: int = 64,
+    progress: Progress | None = None,
+) -> NDArray[np.float32]:
+    """One cloud, (n, d) float32: n texts, or all n tokens for `tokens`. Arguments and errors as for `layer_views`.
+
+    Args:
+        layer: None for the last.
+    """
+    views = layer_views(
+        source,
+        texts,
+        poolings=(pooling,),
+        layers="last" if layer is None else [layer],
+        max_length=max_length,
+        batch_size=batch_size,
+        max_tokens_per_layer=None,
+        progress=progress,
+    )
+    return views.points(views.depth if layer is None else layer, pooling)
+
+
+class _Collector:
+    """Puts what each batch gave where it belongs, in the order of the rows."""
+
+    def __init__(
+        self,
+        model: HeadedModel,
+        token_ids: list[list[int]],
+        poolings: set[Pooling],
+        layers: list[int],
+        max_tokens: int | None,
+        seed: int,
+    ) -> None:
+        count = len(token_ids)
+        self.lengths = np.fromiter(map(len, token_ids), dtype=np.int64, count=count)
+        self.starts = np.concatenate([[0], np.cumsum(self.lengths)])  # of each row among all tokens
+        self.layers = layers
+        total = int(self.starts[-1])
+        kept = total if max_tokens is None else min(total, max_tokens)
+        held = [name for name in POOLINGS[:2] if name in poolings]
+        per_layer = count * len(held) + (count + kept if "tokens" in poolings else 0)
+        _check_memory(4 * model.width * len(layers) * per_layer, count)
+        self.clouds: dict[tuple[int, Pooling], NDArray[np.float32]] = {
+            (layer, name): np.empty((count, model.width), dtype=np.float32) for layer in layers for name in held
+        }
+        self.depth = model.num_layers
+        if "head" in poolings:
+            self.clouds[self.depth, "head"] = np.empty((count, model.head_width), dtype=np.float32)
+        generator = np.random.default_rng(seed)
+        # One token of each row, and a sample of all: chosen before the pass, so that neither depends on the batches.
+        self.one = self.starts[:-1] + np.floor(generator.random(count) * self.lengths).astype(np.int64)
+        self.sampled = np.sort(generator.choice(total, kept, replace=False, shuffle=False))
+        self.tokens: dict[int, TokenView] = {}
+        if "tokens" in poolings:
+            groups = np.searchsorted(self.starts, self.sampled, side="right") - 1
+            for layer in layers:
+                shapes = ((count, model.width), (kept, model.width))
+                one, sample = (np.empty(shape, dtype=np.float32) for shape in shapes)
+                self.tokens[layer] = TokenView(CloudStream(model.width), one, sample, groups)
+
+    def add(self, rows: NDArray[np.int64], states: Sequence[Tensor], pooled: Tensor, keep: Tensor) -> None:
+        """One batch: `states` (B, L, d) per layer from the embeddings on, `pooled` (B, h), `keep` (B, L)."""
+        if (self.depth, "head") in self.clouds:
+            self.clouds[self.depth, "head"][rows] = pooled.float().cpu().numpy()
+        numbers = np.concatenate([np.arange(self.starts[row], self.starts[row + 1]) for row in rows])
+        at = np.searchsorted(self.sampled, numbers)
+        hit = np.flatnonzero(self.sampled[np.minimum(at, len(self.sampled) - 1)] == numbers)
+        single = np.flatnonzero(np.isin(numbers, self.one[rows]))  # one per row, in the order of the batch
+        for layer in self.layers:
+            hidden = states[layer].float()  # before any mean: half precision has no digits for sums
+            if (layer, "cls") in self.clouds:
+                self.clouds[layer, "cls"][rows] = hidden[:, 0].cpu().numpy()
+            if (layer, "mean") in self.clouds:
+                weight = keep.unsqueeze(-1)
+                mean = hidden.masked_fill(~weight, 0.0).sum(dim=1) / weight.sum(dim=1)
+                self.clouds[layer, "mean"][rows] = mean.cpu().numpy()
+            if layer in self.tokens:
+                view, points = self.tokens[layer], hidden[keep]
+                view.stream.update(points if points.is_cuda else points.numpy())
+                view.sample[at[hit]] = points[torch.from_numpy(hit)].cpu().numpy()
+                view.one_per_row[rows] = points[torch.from_numpy(single)].cpu().numpy()
+
+
+def _run(model: HeadedModel, batch: dict[str, Tensor]) -> tuple[Sequence[Tensor], Tensor]:
+    """All hidden states, embeddings first, and the pooled vectors. The adapter hands on the layers only, hence the hook."""
+    seen: list[Any] = []
+    handle = model.network.base_model.register_forward_hook(lambda module, inputs, output: seen.append(output))
+    try:
         with torch.inference_mode():
-            if pooling == "head":
-                pooled: torch.Tensor = model(**batch).reps.pooled
-                vectors = list(pooled[:, None])
-            else:
-                states = model.network.base_model(**batch, output_hidden_states=True).hidden_states
-                hidden = states[depth if layer is None else layer]
-                vectors = [_pool(hidden[i], batch["attention_mask"][i].bool(), pooling) for i in range(len(rows))]
-        for row, vector in zip(rows.tolist(), vectors, strict=True):
-            parts[row] = vector.float().cpu()
-    return torch.cat([parts[row] for row in range(len(order))]).numpy()
+            pooled = model(**batch).reps.pooled
+    finally:
+        handle.remove()
+    return seen[0].hidden_states, pooled
 
 
-def _pool(hidden: torch.Tensor, keep: torch.Tensor, pooling: Pooling) -> torch.Tensor:
-    """(L, d) of one text → (1, d), or (tokens, d)."""
-    if pooling == "cls":
-        return hidden[:1]
-    tokens = hidden[keep]
-    return tokens if pooling == "tokens" else tokens.mean(dim=0, keepdim=True)
+def _checked_texts(texts: Sequence[Sequence[str]]) -> list[list[str]]:
+    columns = [list(column) for column in texts]
+    sizes = {len(column) for column in columns}
+    if len(columns) not in (1, 2) or len(sizes) != 1:
+        lengths = ", ".join(str(len(column)) for column in columns) or "none"
+        raise InputError(f"texts: expected one or two columns of the same length (got lengths: {lengths})")
+    if sizes == {0}:
+        raise InputError("texts: there are no rows to read")
+    return columns
+
+
+def _checked_layers(source: ModelSource, layers: Literal["all", "last"] | Iterable[int], depth: int) -> list[int]:
+    if isinstance(layers, str):
+        return list(range(depth + 1)) if layers == "all" else [depth]
+    numbers = sorted(set(layers))
+    for number in numbers:
+        if not 0 <= number <= depth:
+            raise InputError(
+                f"layer: '{source.name}' has layers 0 (embeddings) to {depth} (got {number})", field="layer"
+            )
+    return numbers
+
+
+def _check_memory(needed: int, rows: int) -> None:
+    if needed > MEMORY_LIMIT:
+        raise InputError(
+            f"max_eval: these clouds of {rows} rows need {needed / 2**30:.1f} GiB (allowed: {MEMORY_LIMIT / 2**30:.1f}); "
+            "take fewer rows, layers or poolings",
+            field="max_eval",
+        )
+
+
+def _positions(model: HeadedModel) -> int | None:
+    config = model.network.config
+    count = getattr(config, "max_position_embeddings", None)
+    return None if count is None else int(count) - RESERVED_POSITIONS.get(config.model_type, 0)
+
+
+def _tokenise(
+    tokenizer: PreTrainedTokenizerBase, columns: list[list[str]], max_length: int | None, positions: int | None
+) -> tuple[dict[str, list[list[int]]], int, int]:
+    """Token numbers per row without padding, the length at which rows are cut, and how many were."""
+    limit = min(max_length or 10**6, positions or 512)
+    least = tokenizer.num_special_tokens_to_add(len(columns) == 2) + len(columns)
+    if limit < least:
+        raise InputError(f"max_length: must be at least {least} for this model (got {limit})", field="max_length")
+    rows = dict(tokenizer(*columns, truncation=True, max_length=limit))
+    full = [row for row, ids in enumerate(rows["input_ids"]) if len(ids) == limit]
+    truncated = 0
+    if full:  # only these can have been cut
+        whole = tokenizer(*([column[row] for row in full] for column in columns), truncation=False, verbose=False)
+        truncated = sum(len(ids) > limit for ids in whole["input_ids"])
+    return rows, limit, truncated
+
+
+def _pad(
+    rows: dict[str, list[list[int]]], chosen: NDArray[np.int64], tokenizer: PreTrainedTokenizerBase
+) -> dict[str, Tensor]:
+    """On the right, so that the first token is the first everywhere; (B, longest of these rows)."""
+    fill = {"input_ids": tokenizer.pad_token_id or 0}
+    return {
+        name: torch.nn.utils.rnn.pad_sequence(
+            [torch.tensor(values[row]) for row in chosen], batch_first=True, padding_value=fill.get(name, 0)
+        )
+        for name, values in rows.items()
+    }

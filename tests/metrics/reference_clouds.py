@@ -1,9 +1,14 @@
-"""Clouds and the papers' own route through eigenvalues, to hold the closed forms against."""
+"""Clouds, the papers' own route through eigenvalues, and how to ask a metric of the catalogue for its value."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+
+from isoviz.metrics.claims import Metric
 
 
 def spread_cloud(n: int, d: int, seed: int = 0) -> NDArray[np.float64]:
@@ -36,3 +41,48 @@ REFERENCE_CLOUDS: dict[str, NDArray[np.float64]] = {
     "repeated points": np.repeat(spread_cloud(20, 6, 10), 3, axis=0),
     "regular cross": np.concatenate([np.eye(7), -np.eye(7)]),
 }
+
+
+def cross(d: int) -> NDArray[np.float64]:
+    """±e_i: 2d points whose covariance is exactly a multiple of the identity."""
+    return np.concatenate([np.eye(d), -np.eye(d)])
+
+
+def whitened(
+    n: int, d: int, seed: int = 0, draw: Callable[[Any, tuple[int, int]], NDArray[np.float64]] | None = None
+) -> NDArray[np.float64]:
+    """n random points with mean 0 and covariance exactly the identity, up to round-off."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d)) if draw is None else draw(rng, (n, d))
+    left, _, right = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
+    return left @ right * np.sqrt(n - 1)
+
+
+def extra(metric: Metric, cov: Any) -> dict[str, Any]:
+    """What IsoScore* takes beside the points."""
+    return {"shrinkage_cov": cov, "zeta": 0.2} if metric.inputs else {}
+
+
+def value_of(metric: Metric, points: NDArray[np.float64], cov: Any = None) -> NDArray[np.float64]:
+    """Of a metric of the catalogue; `cov` is the shrinkage matrix of IsoScore*, the identity if not given."""
+    cov = np.eye(points.shape[1]) if cov is None else cov
+    return np.asarray(metric.evaluate(points, **extra(metric, cov)))
+
+
+def _oracle_clouds() -> dict[str, NDArray[np.float64]]:
+    rng = np.random.default_rng(20)
+    paper = np.sqrt(np.array([10.0, 6.0, 4.0, 4.0] + [1.0] * 764))
+    return {
+        "isotropic Gaussian": rng.normal(size=(120, 6)),
+        "paper 001's diagonal": rng.normal(size=(1000, 768)) * paper,
+        "low rank": rng.normal(size=(60, 3)) @ rng.normal(size=(3, 12)) + 0.5,
+        "fewer points than dimensions": rng.normal(size=(12, 30)) * rng.uniform(0.2, 3, size=30) + 0.3,
+        "rogue dimension": rng.normal(size=(80, 8)) * np.array([1.0] * 7 + [1000.0]) + 0.2,
+        "heavy tails": rng.standard_t(3, size=(100, 6)) * np.arange(1, 7),
+        "duplicates": np.concatenate([np.repeat(spread_cloud(20, 6, 21), 3, axis=0), spread_cloud(25, 6, 22)]),
+        "two dimensions": rng.normal(size=(50, 2)) * [3.0, 1.0] + [1.0, -0.2],
+        "mean of 10⁴": rng.normal(size=(60, 5)) * [4.0, 2.0, 1.0, 1.0, 0.5] + 1e4,
+    }
+
+
+ORACLE_CLOUDS = _oracle_clouds()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,14 @@ from reference_clouds import spread_cloud
 
 from isoviz import metrics
 from isoviz.metrics import UndefinedWarning
+
+
+def in_kind(points, value):
+    """Intervals hold plain floats: as the other metrics answer, for the tests of the input's kind."""
+    if not torch.is_tensor(points):
+        return value
+    return torch.tensor(value, dtype=torch.float64 if points.dtype in (torch.float64, torch.int64) else torch.float32)
+
 
 OF_A_CLOUD = {
     "isoscore": metrics.isoscore,
@@ -23,7 +33,14 @@ OF_A_CLOUD = {
     "abs_correlation": metrics.abs_correlation,
     "participation_ratio": metrics.participation_ratio,
     "effective_rank": metrics.effective_rank,
+    "isoscore_interval": lambda x: in_kind(x, metrics.isoscore_interval(x).low),
+    "participation_ratio_interval": lambda x: in_kind(x, metrics.participation_ratio_interval(x, None, "plain").high),
+    "rogue_share": metrics.rogue_share,
+    "std_histogram": lambda x: metrics.std_histogram(x, 5).percent,
+    "outlier_dimensions": metrics.outlier_dimensions,
+    "row_norms": metrics.row_norms,
 }
+INTERVALS = {"isoscore_interval", "participation_ratio_interval"}
 SPECTRAL = [  # what is read from the covariance
     "isoscore",
     "isoscore_star",
@@ -31,6 +48,8 @@ SPECTRAL = [  # what is read from the covariance
     "explained_variance",
     "participation_ratio",
     "effective_rank",
+    "isoscore_interval",
+    "participation_ratio_interval",
 ]
 every = pytest.mark.parametrize("name", OF_A_CLOUD)
 pytestmark = pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
@@ -39,6 +58,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarni
 def test_every_public_metric_is_here():
     others = {"isoscore_from_covariance", "correlation_order", "describe", "cosine_penalty", "istar_penalty"}
     others |= {"istar_unbiased_penalty", "CovarianceAccumulator", "Shrinkage", "SmallSampleWarning", "UndefinedWarning"}
+    others |= {"Interval", "StdHistogram", "one_per_group"}
     assert set(metrics.__all__) == set(OF_A_CLOUD) | others
 
 
@@ -66,13 +86,15 @@ def test_what_is_not_an_array_of_numbers_is_refused(cloud):
         metrics.isoscore(cloud)
 
 
-@every
+@pytest.mark.parametrize("name", sorted(set(OF_A_CLOUD) - {"row_norms"}))  # of no rows there are no norms
 @pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
 def test_no_rows_are_undefined(name, kind):
     with pytest.warns(UndefinedWarning) as caught:
         value = OF_A_CLOUD[name](kind(np.zeros((0, 3))))
     assert np.isnan(np.asarray(value)).all()
     assert torch.is_tensor(value) == (kind is torch.from_numpy)
+    if name not in ("outlier_dimensions", "explained_variance"):  # as long as what there is
+        assert np.asarray(value).size > 0
     assert caught[0].filename == __file__  # the caller's line, not the library's
 
 
@@ -138,7 +160,8 @@ def test_every_kind_of_array_gives_the_same(name):
         tensor = torch.from_numpy(cloud).to(dtype)
         assert torch.equal(tensor.double(), torch.from_numpy(cloud)), "the cloud must be exact in every type"
         value = metric(tensor)
-        assert value.dtype == (torch.float64 if dtype in (torch.float64, torch.int64) else torch.float32)
+        if name != "outlier_dimensions":  # indices
+            assert value.dtype == (torch.float64 if dtype in (torch.float64, torch.int64) else torch.float32)
         np.testing.assert_allclose(value, expected, rtol=2e-5, atol=1e-6)
 
 
@@ -150,3 +173,74 @@ def test_the_input_is_left_alone(name):
     OF_A_CLOUD[name](tensor)
     np.testing.assert_array_equal(cloud, copy)
     np.testing.assert_array_equal(tensor, copy)
+
+
+FEWEST = {  # points from which a metric of distinct, spread points is defined
+    "isoscore_unbiased": 4,
+    "isoscore_interval": 5,
+    "participation_ratio_interval": 3,
+    **dict.fromkeys(["isoscore", "isoscore_star", "explained_variance", "participation_ratio", "effective_rank"], 2),
+    **dict.fromkeys(["mean_cosine", "abs_correlation", "rogue_share"], 2),
+    **dict.fromkeys(["partition", "dimension_std", "mean_activation", "std_histogram", "outlier_dimensions"], 1),
+    "row_norms": 1,
+    "twonn": 3,
+}
+
+
+@every
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_from_how_many_points_it_is_defined(name, n, kind):
+    cloud = kind(spread_cloud(n, 4))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UndefinedWarning)
+        value = np.asarray(OF_A_CLOUD[name](cloud))
+    said = any(issubclass(one.category, UndefinedWarning) for one in caught)
+    assert bool(np.isnan(value).all() and value.size) == said == (n < FEWEST[name])
+
+
+@every
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+def test_a_constant_dimension_is_no_problem(name, kind):
+    cloud = spread_cloud(40, 4)
+    cloud[:, 1] = 0.1
+    assert np.isfinite(np.asarray(OF_A_CLOUD[name](kind(cloud)))).all()
+
+
+WARNS = ["isoscore", "isoscore_star", "explained_variance", "participation_ratio", "effective_rank"]
+
+
+@pytest.mark.filterwarnings("default::isoviz.metrics.SmallSampleWarning")
+@pytest.mark.parametrize("name", [*WARNS, "participation_ratio_interval", "isoscore_unbiased", "isoscore_interval"])
+def test_a_transposed_cloud_is_said_where_it_matters(name):
+    """Fewer points than dimensions: what a transposed array looks like. The unbiased score is made for it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        OF_A_CLOUD[name](spread_cloud(40, 8).T)
+    said = [one for one in caught if issubclass(one.category, metrics.SmallSampleWarning)]
+    expected = name not in ("isoscore_unbiased", "isoscore_interval")
+    assert bool(said) == expected
+    if expected:
+        assert "n = 8 points in d = 40" in str(said[0].message)
+
+
+@pytest.mark.parametrize(
+    "cov, reason",
+    [
+        (np.diag([1.0, 1.0, -0.5]), "positive semidefinite, got a smallest eigenvalue of -0.5"),
+        (np.array([[1.0, 0.5, 0], [0.1, 1, 0], [0, 0, 1]]), "symmetric, got entries that differ by 0.4"),
+        (np.full((3, 3), np.nan), "finite"),
+        (np.ones((3, 2)), "square"),
+    ],
+)
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+def test_what_is_no_covariance_is_refused(cov, reason, kind):
+    with pytest.raises(ValueError, match=reason):
+        metrics.isoscore_star(kind(spread_cloud(9, 3)), kind(cov), 0.2)
+    with pytest.raises(ValueError, match=reason):
+        metrics.isoscore_from_covariance(kind(cov))
+
+
+def test_picking_from_no_points():
+    assert metrics.one_per_group(np.zeros((0, 3)), []).shape == (0, 3)
+    assert metrics.one_per_group(torch.zeros(0, 3), []).shape == (0, 3)

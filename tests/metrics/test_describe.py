@@ -15,13 +15,18 @@ from isoviz import metrics
 KEYS = {
     "n",
     "d",
+    "n_per_d",
     "isoscore",
     "isoscore_unbiased",
+    "isoscore_unbiased_interval",
     "ev",
     "mean_cosine",
     "participation_ratio",
     "effective_rank",
     "twonn",
+    "sigma",
+    "outlier_dimensions",
+    "mean_norm",
     "warnings",
 }
 
@@ -42,6 +47,37 @@ def test_it_agrees_with_each_metric(name, kind):
         else:
             assert summary[key] == pytest.approx(expected, rel=1e-12, abs=1e-15)
     assert summary["ev"] == pytest.approx(list(metrics.explained_variance(cloud)), abs=1e-14)
+    interval = metrics.isoscore_interval(cloud)
+    if interval.problem:
+        assert summary["isoscore_unbiased_interval"] is None
+        assert f"isoscore_unbiased_interval is undefined: {interval.problem}" in summary["warnings"]
+    else:
+        assert summary["isoscore_unbiased_interval"] == pytest.approx([interval.low, interval.high], rel=1e-12)
+    std = metrics.dimension_std(cloud)
+    expected = {"min": min(std), "median": np.median(std), "max": max(std)}
+    assert summary["sigma"] == pytest.approx(expected, rel=1e-12)
+    assert summary["outlier_dimensions"] == list(metrics.outlier_dimensions(cloud))
+    assert summary["mean_norm"] == pytest.approx(np.linalg.norm(cloud.mean(axis=0)), rel=1e-12, abs=1e-15)
+    assert summary["n_per_d"] == len(cloud) / cloud.shape[1]
+
+
+def test_twenty_outliers_at_most():
+    cloud = spread_cloud(50, 900)
+    cloud[:, 100:130] += 1e4 + 100 * np.arange(30.0)
+    assert len(metrics.outlier_dimensions(cloud)) == 30
+    assert metrics.describe(cloud, twonn=False)["outlier_dimensions"] == list(range(129, 109, -1))
+
+
+@pytest.mark.parametrize("n, said", [(19, True), (20, False)])
+def test_few_points_for_the_dimensions_are_said(n, said):
+    summary = metrics.describe(spread_cloud(n, 4), twonn=False)
+    assert any("below 5: isoscore" in note and f"n = {n} points" in note for note in summary["warnings"]) == said
+
+
+def test_the_interval_can_be_left_out():
+    summary = metrics.describe(spread_cloud(50, 4), interval=False)
+    assert summary["isoscore_unbiased_interval"] is None
+    assert summary["warnings"] == []
 
 
 def test_the_curve_holds_fifty_values_at_most():
@@ -55,7 +91,7 @@ def test_undefined_is_none_with_a_reason_and_without_python_warnings(cloud):
         warnings.simplefilter("error")
         summary = metrics.describe(cloud)
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
-    for key in ("isoscore", "isoscore_unbiased", "ev", "effective_rank", "twonn"):
+    for key in ("isoscore", "isoscore_unbiased", "isoscore_unbiased_interval", "ev", "effective_rank", "twonn"):
         assert summary[key] is None
         assert any(note.startswith(f"{key} is undefined: ") for note in summary["warnings"])
 
@@ -72,6 +108,12 @@ def test_twonn_can_be_left_out():
     summary = metrics.describe(spread_cloud(50, 4), twonn=False)
     assert summary["twonn"] is None
     assert summary["warnings"] == []
+
+
+def test_no_points_have_no_spread_and_no_mean():
+    summary = metrics.describe(np.zeros((0, 3)))
+    assert (summary["sigma"], summary["mean_norm"], summary["outlier_dimensions"]) == (None, None, [])
+    assert "sigma and mean_norm are undefined: there are no points" in summary["warnings"]
 
 
 def test_bad_clouds_are_refused():

@@ -9,7 +9,17 @@ import pytest
 import torch
 from reference_clouds import spread_cloud
 
-from isoviz.metrics import UndefinedWarning, abs_correlation, correlation_order, dimension_std, mean_activation
+from isoviz.metrics import (
+    UndefinedWarning,
+    abs_correlation,
+    correlation_order,
+    dimension_std,
+    mean_activation,
+    outlier_dimensions,
+    participation_ratio,
+    rogue_share,
+    std_histogram,
+)
 
 
 def test_std_and_mean_by_loops():
@@ -110,3 +120,93 @@ def test_the_order_of_very_few(d):
 def test_what_is_no_absolute_correlation_is_refused(matrix, reason):
     with pytest.raises(ValueError, match=reason):
         correlation_order(matrix)
+
+
+def planted(means):
+    """A cloud whose dimensions have exactly these means, up to round-off."""
+    noise = np.random.default_rng(0).normal(size=(50, len(means)))
+    return noise - noise.mean(axis=0) + means
+
+
+def test_outliers_by_loops():
+    means = np.random.default_rng(1).normal(size=300)
+    means[[7, 100, 42]] = [-25.0, 30.0, 8.0]
+    cloud = planted(means)
+    centre = sum(means) / 300
+    spread = (sum((m - centre) ** 2 for m in means) / 300) ** 0.5
+    for threshold in (2.0, 3.0, 5.0):
+        far = [j for j in range(300) if abs(means[j] - centre) > threshold * spread]
+        far.sort(key=lambda j: -abs(means[j] - centre))
+        found = outlier_dimensions(cloud, threshold)
+        assert found.dtype == np.int64
+        assert list(found) == far
+    assert list(outlier_dimensions(cloud)) == [100, 7, 42]
+    tensor = outlier_dimensions(torch.from_numpy(cloud))
+    assert tensor.dtype == torch.int64
+    assert tensor.tolist() == [100, 7, 42]
+
+
+def test_what_has_no_outliers():
+    assert len(outlier_dimensions(planted(np.full(40, 0.1)) * 0.0 + 0.1)) == 0
+    assert len(outlier_dimensions(np.full((5, 40), 1 / 3) + np.linspace(0, 1e-17, 40))) == 0
+    # The furthest of d is at most √(d − 1) standard deviations out, reached by one that stands alone.
+    alone = np.eye(11)[0] * 100
+    assert list(outlier_dimensions(planted(alone[:10]))) == []
+    assert list(outlier_dimensions(planted(alone))) == [0]
+    with pytest.warns(UndefinedWarning):
+        assert len(outlier_dimensions(np.zeros((0, 3)))) == 0
+    with pytest.raises(ValueError, match="threshold must be above 0, got 0"):
+        outlier_dimensions(np.ones((3, 3)), 0)
+
+
+def test_the_share_of_rogue_dimensions():
+    cloud = spread_cloud(200, 6) * np.array([1, 1, 50, 1, 20, 1.0])
+    variances = sorted(np.var(cloud, axis=0), reverse=True)
+    for top in (1, 2, 6, 9):
+        assert rogue_share(cloud, top) == pytest.approx(sum(variances[:top]) / sum(variances), rel=1e-12)
+    assert participation_ratio(cloud) <= 1 / rogue_share(cloud) ** 2
+    assert rogue_share(cloud * 1e-170) == pytest.approx(rogue_share(cloud), rel=1e-9)
+    assert rogue_share(torch.from_numpy(cloud).float()).item() == pytest.approx(rogue_share(cloud), rel=1e-5)
+    for cloud in (np.ones((4, 3)), np.ones((1, 3)), np.full((9, 3), 0.1), np.zeros((0, 3))):
+        with pytest.warns(UndefinedWarning):
+            assert np.isnan(rogue_share(cloud))
+    with pytest.raises(ValueError, match="top must be at least 1, got 0"):
+        rogue_share(cloud, 0)
+
+
+def test_the_histogram_of_standard_deviations_by_loops():
+    rng = np.random.default_rng(0)
+    scale = np.concatenate([10 ** rng.uniform(-9.5, 0.3, size=33), [0.0] * 5, [1e-14, 1e-12]])
+    cloud = rng.normal(size=(60, 40)) * scale
+    found = std_histogram(cloud, bins=8)
+    assert found.edges.shape == (9,)
+    assert found.percent.shape == (8,)
+    std = [np.sqrt(np.mean((column - column.mean()) ** 2)) for column in cloud.T]
+    assert (found.edges[0], found.edges[-1]) == (1e-10, pytest.approx(max(std), rel=1e-12))
+    np.testing.assert_allclose(np.diff(np.log(found.edges)), np.log(max(std) / 1e-10) / 8, rtol=1e-9)
+    counts = [0] * 8
+    for value in std:
+        if value > 0:
+            place = np.log(max(value, 1e-10) / 1e-10) / np.log(max(std) / 1e-10) * 8
+            counts[min(int(place), 7)] += 1
+    np.testing.assert_allclose(found.percent, [100 * count / 40 for count in counts], rtol=1e-12)
+    assert found.zero == 12.5
+    assert found.percent.sum() + found.zero == pytest.approx(100)
+    assert counts[0] >= 2  # the two below the floor
+    tensor = std_histogram(torch.from_numpy(cloud), bins=8)
+    np.testing.assert_allclose(tensor.percent, found.percent)
+
+
+def test_the_histogram_without_any_spread():
+    found = std_histogram(np.full((5, 4), 0.1), bins=3)
+    assert (found.zero, list(found.percent)) == (100.0, [0, 0, 0])
+    assert (found.edges[0], found.edges[-1]) == (1e-10, 1.0)
+    assert std_histogram(np.array([[0.0, 1e-20], [0.0, 3e-20]]), bins=3).percent[0] == 50.0
+    with pytest.warns(UndefinedWarning):
+        empty = std_histogram(torch.zeros(0, 3), bins=4)
+    assert empty.percent.isnan().all()
+    assert np.isnan(empty.zero)
+    with pytest.raises(ValueError, match="bins must be at least 1, got 0"):
+        std_histogram(np.ones((3, 3)), bins=0)
+    with pytest.raises(ValueError, match="floor must lie between 0 and 1, got 0"):
+        std_histogram(np.ones((3, 3)), floor=0)

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
+
 import numpy as np
 import pytest
 import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
-from isoviz.metrics import partition
+from isoviz.metrics import UndefinedWarning, partition, row_norms
 
 
-def by_loops(w, signs, convention):
+def by_loops(w, signs, convention, scale_free=False, centre=False):
+    if centre:
+        w = w - w.mean(axis=0)
+    if scale_free:
+        w = w / np.sqrt(np.mean([row @ row for row in w]))
     _, vectors = np.linalg.eigh(w.T @ w)
-    columns = [v if v @ w.sum(axis=0) >= 0 else -v for v in vectors.T]
+    columns = []
+    for v in vectors.T:
+        along = max((row @ v for row in w), key=abs) if centre else v @ w.sum(axis=0)
+        columns.append(v if along >= 0 else -v)
     directions = columns if convention == "definition" else list(np.array(columns).T)
     if signs == "both":
         directions = directions + [-v for v in directions]
@@ -25,34 +37,129 @@ def by_loops(w, signs, convention):
 
 @pytest.mark.parametrize("signs", ["positive", "both"])
 @pytest.mark.parametrize("convention", ["definition", "published"])
-@pytest.mark.parametrize("shape", [(40, 6), (6, 6), (6, 1)])
-def test_against_loops(shape, signs, convention):
+@pytest.mark.parametrize("scale_free", [False, True])
+@pytest.mark.parametrize("centre", [False, True])
+@pytest.mark.parametrize("shape", [(40, 6), (7, 6), (6, 1)])
+def test_against_loops(shape, signs, convention, scale_free, centre):
     w = np.random.default_rng(0).normal(size=shape) * 0.5 + 0.2
-    expected = by_loops(w, signs, convention)
-    assert partition(w, signs=signs, convention=convention) == pytest.approx(expected, rel=1e-10)
-    tensors = partition(torch.from_numpy(w), signs=signs, convention=convention)
+    options = {"signs": signs, "convention": convention, "scale_free": scale_free, "centre": centre}
+    expected = by_loops(w, **options)
+    assert partition(w, **options) == pytest.approx(expected, rel=1e-10)
+    tensors = partition(torch.from_numpy(w), **options)
     assert [t.item() for t in tensors] == pytest.approx(list(expected), rel=1e-10)
 
 
-@pytest.mark.parametrize("labels, i1, i2", [(2, 0.912, 0.388), (3, 0.930, 0.320), (6, 0.950, 0.228)])
-def test_the_published_pairs_come_from_the_published_convention(labels, i1, i2):
-    """A classifier at its initial scale, N(0, 0.02²), d = 768: methods.md §9 on paper 003's printed values."""
-    draws = [
-        partition(np.random.default_rng(seed).normal(size=(labels, 768)) * 0.02, convention="published")
-        for seed in range(4)
-    ]
-    assert np.mean(draws, axis=0) == pytest.approx([i1, i2], abs=0.01)
+PUBLISHED_TRAP = {  # labels: (rows, no 1/|V|) as printed in paper 003, (columns as defined); methods.md §9
+    2: ((0.912, 0.388), (0.64, 0.013)),
+    3: ((0.930, 0.320), (0.68, 0.011)),
+    6: ((0.950, 0.228), (0.78, 0.009)),
+}
 
 
-def test_the_definition_respects_its_bound():
-    for seed in range(5):
-        i1, i2 = partition(np.random.default_rng(seed).normal(size=(30, 8)))
-        assert i2 <= (1 - i1) / (2 * np.sqrt(i1))
+def pair_as_defined(w, sign_of):
+    """(I1, I2) over the columns, from the right singular vectors: in the null space Z is the number of labels."""
+    labels, d = w.shape
+    vectors = np.linalg.svd(w, full_matrices=False)[2]
+    z = [sum(np.exp(row @ v) for row in w) for v in (sign_of(v) * v for v in vectors)] + [float(labels)] * (d - labels)
+    return min(z) / max(z), np.std(z) / np.mean(z)
+
+
+@pytest.mark.parametrize("labels", PUBLISHED_TRAP)
+def test_the_published_pairs_come_from_the_published_convention(labels):
+    """A classifier at its initial scale, N(0, 0.02²), d = 768. methods.md leaves the columns' signs to chance."""
+    published, defined = PUBLISHED_TRAP[labels]
+    rng = np.random.default_rng(0)
+    draws = rng.normal(size=(100, labels, 768)) * 0.02
+    pairs = [partition(w, convention="published") for w in draws[:2]]
+    assert np.mean(pairs, axis=0) == pytest.approx(published, abs=0.012)
+    assert partition(draws[0]) == pytest.approx(pair_as_defined(draws[0], lambda v: np.sign(v @ draws[0].sum(0))), 1e-9)
+    i1, i2 = np.mean([pair_as_defined(w, lambda _: rng.choice([-1.0, 1.0])) for w in draws], axis=0)
+    assert i1 == pytest.approx(defined[0], abs=0.04)
+    assert i2 == pytest.approx(defined[1], abs=0.0025)
+    # The printed pairs lie beyond the bound that any Z whatever keeps.
+    assert published[1] > (1 - published[0]) / (2 * np.sqrt(published[0]))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 40),
+    d=st.integers(1, 12),
+    scale=st.floats(1e-3, 3.0),
+    mean=st.floats(-1, 1),
+    signs=st.sampled_from(["positive", "both"]),
+    scale_free=st.booleans(),
+    centre=st.booleans(),
+)
+@example(seed=0, n=1, d=1, scale=1.0, mean=0.0, signs="both", scale_free=False, centre=False)  # two values: equality
+def test_the_definition_respects_its_bound(seed, n, d, scale, mean, signs, scale_free, centre):
+    w = np.random.default_rng(seed).normal(size=(n, d)) * scale + mean
+    if scale_free and centre and n == 1:
+        return  # undefined
+    i1, i2 = partition(w, signs=signs, scale_free=scale_free, centre=centre)
+    assert 0 < i1 <= 1
+    assert i2 <= (1 - i1) / (2 * np.sqrt(i1)) * (1 + 1e-9) + 1e-12
 
 
 def test_it_is_not_free_of_scale():
     w = np.random.default_rng(0).normal(size=(100, 16))
     assert partition(w)[0] < 0.5 < 0.99 < partition(w * 1e-3)[0]
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-3, 1.0, 40.0, 1e200])
+def test_scale_free_ignores_the_scale_and_the_rest_does_not(scale):
+    w = np.random.default_rng(0).normal(size=(100, 8)) + 0.3
+    for centre in (False, True):
+        expected = partition(w, scale_free=True, centre=centre)
+        assert partition(w * scale, scale_free=True, centre=centre) == pytest.approx(expected, rel=1e-9)
+    unit = w / np.sqrt((w**2).sum() / 100)
+    assert partition(w * scale, scale_free=True) == pytest.approx(partition(unit), rel=1e-9)
+
+
+def test_centred_sees_the_shape_alone():
+    """The mean drives I1: without it a shift of all rows changes nothing, with it nearly everything."""
+    w = np.random.default_rng(0).normal(size=(200, 8)) * 0.3
+    assert partition(w + 2.0, centre=True) == pytest.approx(partition(w, centre=True), rel=1e-8)
+    assert partition(w + 2.0)[0] < 0.1 < 0.5 < partition(w + 2.0, centre=True)[0]
+
+
+def test_rows_without_a_scale():
+    same = np.full((5, 3), 0.1)
+    assert partition(np.zeros((5, 3))) == (1.0, 0.0)
+    assert partition(same, centre=True) == (1.0, 0.0)
+    for w, centre, reason in ((np.zeros((5, 3)), False, "all rows are zero"), (same, True, "all rows are equal")):
+        with pytest.warns(UndefinedWarning, match=reason) as caught:
+            assert np.isnan(partition(w, centre=centre, scale_free=True)).all()
+        assert caught[0].filename == __file__
+
+
+def test_row_norms_by_loops_and_at_the_ends_of_float64():
+    w = np.random.default_rng(0).normal(size=(7, 4))
+    w[3] = 0.0
+    expected = [sum(v * v for v in row) ** 0.5 for row in w]
+    np.testing.assert_allclose(row_norms(w), expected, rtol=1e-14)
+    np.testing.assert_allclose(row_norms(w * 1e-200) / 1e-200, expected, rtol=1e-13)
+    np.testing.assert_allclose(row_norms(w * 1e200) / 1e200, expected, rtol=1e-13)
+    tensor = row_norms(torch.from_numpy(w).float())
+    assert tensor.dtype == torch.float32
+    np.testing.assert_allclose(tensor, expected, rtol=1e-6)
+    assert row_norms(np.zeros((0, 4))).shape == (0,)
+
+
+def test_hidden_state_norms_give_their_logarithms():
+    """Norms of 300 put exp(v·w) beyond 1e308: I1 and I2 as computed from the logarithms in decimal arithmetic."""
+    w = np.random.default_rng(0).normal(size=(12, 3)) * 400
+    assert row_norms(w).max() > 300
+    z = []
+    _, vectors = np.linalg.eigh(w.T @ w)
+    for v in vectors.T:
+        v = v if v @ w.sum(axis=0) >= 0 else -v
+        z.append(sum(Decimal(float(row @ v)).exp() for row in w))
+    mean = sum(z) / 3
+    i2 = (sum((value / mean - 1) ** 2 for value in z) / 3).sqrt()
+    with pytest.raises(OverflowError):
+        math.exp(abs(w @ vectors).max())
+    assert partition(w) == pytest.approx((float(min(z) / max(z)), float(i2)), rel=1e-9)
 
 
 def test_large_vectors_do_not_overflow():

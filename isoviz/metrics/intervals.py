@@ -1,0 +1,364 @@
+"""Intervals for the scores by the delete-one-group jackknife, without a refit, and one point per group.
+
+Leaving a group g of m points out changes the scatter S of the centred cloud by B = Y'Y, where the rows of Y are the
+group's points and their sum divided by √(n − m). So T, F and Q of what remains follow from sums that the score
+itself needs, and all deletions together cost O(nd²) (the n × n Gram matrix takes the place of S for small n).
+
+There is no bootstrap: a point drawn twice is a pair of points without distance, which the unbiased score is built to
+leave out, so its mean over bootstrap samples lies as far below the estimate as the plain score's bias.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isoviz.errors import InputError
+from isoviz.metrics.cloud import (
+    check_shape,
+    float64_matrix,
+    is_tensor,
+    resolution,
+    too_few,
+    warn_if_small,
+    warn_undefined,
+)
+from isoviz.metrics.moments import Moments, cloud_moments, is_usable, prefers_gram, unbiased_sums
+from isoviz.metrics.scores import plug_in_estimate, unbiased_estimate
+
+if TYPE_CHECKING:
+    from isoviz.metrics.cloud import Points
+
+Estimator = Literal["unbiased", "plain"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A score and how far it might be off.
+
+    Attributes:
+        estimate: the score of the whole cloud.
+        low, high: ends of the interval.
+        standard_error: the jackknife's, on the scale of the estimate.
+        level: nominal coverage, 0.95 for 95 %.
+        n, d: points and dimensions of the cloud.
+        groups: how many groups were left out in turn (n if each point is its own).
+        problem: why there is no interval (the ends and the error are then nan), or None.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    standard_error: float
+    level: float
+    n: int
+    d: int
+    groups: int
+    method: str = "jackknife"
+    problem: str | None = None
+
+
+def isoscore_interval(
+    points: Points, groups: ArrayLike | None = None, estimator: Estimator = "unbiased", level: float = 0.95
+) -> Interval:
+    """The score of a cloud with its delete-one-group jackknife interval: estimate ± t_{G−1} · standard error.
+
+    The standard error is √((G − 1)/G · Σ_g (ι_(−g) − ῑ)²) over the G scores without one group (Efron & Tibshirani
+    1993, chapter 11), exact and without a refit, in O(nd²). With "unbiased" the interval is for the score of the
+    population; with "plain" for what IsoScore is on average for n such points, since no interval repairs its bias.
+
+    It is symmetric on the score itself: measured, this came nearest to nominal everywhere. Share of 2000 intervals
+    of 95 % that held the target, over the spectra diag{10, 6, 4, 4, 1, …} and k⁻², d = 32 and 64, n = 64 and 256,
+    unbiased: 0.944 to 0.957 (Gaussian), 0.932 to 0.946 (multivariate t with 5 degrees of freedom). On the scale of
+    log PR it was 0.933 to 0.954 and 0.916 to 0.938; on the logit scale 0.931 to 0.956 and 0.908 to 0.948, and
+    undefined where estimates exceed 1. A wholly isotropic population is held too often, 0.993 to 0.999: there the
+    score is at its maximum and its first-order spread vanishes. Plain, first spectrum: 0.939 to 0.953 (Gaussian), but
+    0.84 (d = 64, n = 64) to 0.93 on the t. The ends are not clamped.
+
+    Args:
+        points: (n, d).
+        groups: (n,) labels, numbers or strings, such as the sentence of each token; None if points are independent.
+            The interval then allows for the correlation within groups: over 16 sentences of 3 to 11 tokens it held
+            what such sentences give on average in 0.94 of 600 draws, leaving out single tokens in 0.77. The estimate
+            does not: the unbiased score of correlated tokens is itself too low, so take `one_per_group` first.
+        estimator: "unbiased" for `isoscore_unbiased`, "plain" for `isoscore`.
+        level: nominal coverage, in (0, 1).
+
+    Returns:
+        Floats also for a tensor, not differentiable. Where there is no interval its ends and error are nan, `problem`
+        says why and an `UndefinedWarning` is given: fewer than 3 groups, or the score without one of them is undefined
+        ("unbiased" needs 4 points besides the largest group, "plain" 2).
+
+    Raises:
+        InputError: (a ValueError) wrong shape, non-finite entries, groups of another length, unknown estimator, or a
+            level outside (0, 1).
+    """
+    return _checked_interval("isoscore_interval", points, groups, estimator, level)
+
+
+def participation_ratio_interval(
+    points: Points, groups: ArrayLike | None = None, estimator: Estimator = "unbiased", level: float = 0.95
+) -> Interval:
+    """The participation ratio with its interval: that of `isoscore_interval` as PR = 1 + (d − 1)ι; same arguments.
+
+    "unbiased" gives V/U, "plain" T²/F.
+    """
+    score = _checked_interval("participation_ratio_interval", points, groups, estimator, level)
+    width = score.d - 1
+    return Interval(
+        estimate=1.0 + width * score.estimate,
+        low=1.0 + width * score.low,
+        high=1.0 + width * score.high,
+        standard_error=width * score.standard_error,
+        level=level,
+        n=score.n,
+        d=score.d,
+        groups=score.groups,
+        problem=score.problem,
+    )
+
+
+def one_per_group(points: Points, groups: ArrayLike, seed: int = 0) -> Any:
+    """One point of each group, drawn at random with equal chances: shape (G, d), type and order of rows as given.
+
+    For the unbiased score, which assumes independent points: the tokens of one sentence are not. Thirty tokens
+    from each of 16 sentences, half of whose variance was their sentence's (d = 64), gave 0.50 where the truth is 1, and
+    more tokens of the same sentences mend nothing; one from each of 480 sentences gave 0.999 ± 0.004.
+
+    Args:
+        points: (n, d), numpy or torch.
+        groups: (n,) labels, numbers or strings.
+        seed: of the draw.
+    """
+    shape = tuple(np.shape(points))
+    check_shape(shape, "points")
+    labels = _codes(groups, shape[0])
+    shuffled = np.random.default_rng(seed).permutation(shape[0])
+    _, first = np.unique(labels[shuffled], return_index=True)
+    rows = np.sort(shuffled[first])
+    if is_tensor(points):
+        import torch
+
+        tensor: Any = points
+        return tensor[torch.from_numpy(rows).to(tensor.device)]
+    return np.asarray(points)[rows]
+
+
+def interval_of(
+    whole: Moments, codes: NDArray[np.int64] | None = None, estimator: Estimator = "unbiased", level: float = 0.95
+) -> Interval:
+    """The interval of a cloud whose moments are at hand, with matrix, Q and the centred points.
+
+    Args:
+        codes: (n,) the group of each point, 0 .. G − 1; None if each point is its own.
+    """
+    n, d = whole.n, whole.d
+    count = n if codes is None else int(codes.max()) + 1
+    estimate = unbiased_estimate(whole) if estimator == "unbiased" else plug_in_estimate(whole)
+    problem = estimate.problem
+    if problem is None and count < 3:
+        problem = f"the jackknife needs at least 3 groups to leave out, got {count}"
+    if problem is None:
+        sizes = np.ones(n, dtype=np.int64) if codes is None else np.bincount(codes)
+        fewest = 4 if estimator == "unbiased" else 2
+        if n - int(sizes.max()) < fewest:
+            problem = f"without the largest group {n - int(sizes.max())} points are left, it needs at least {fewest}"
+    if problem is None:
+        ratios = _ratios(left_out(whole, codes), estimator)
+        if np.isfinite(ratios).all():
+            return _from_ratios(1.0 + (d - 1) * float(estimate.value), ratios, level, n, d)
+        problem = "it is undefined without one of the groups, which holds nearly all the variance"
+    nan = float("nan")
+    return Interval(float(estimate.value), nan, nan, nan, level, n, d, count, problem=problem)
+
+
+def _from_ratios(ratio: float, ratios: NDArray[np.float64], level: float, n: int, d: int) -> Interval:
+    """From the participation ratio of the whole (or V/U, its unbiased form) and of each remainder, shape (G,)."""
+    count = len(ratios)
+    error = float(np.sqrt((count - 1) / count * ((ratios - ratios.mean()) ** 2).sum())) / (d - 1)
+    estimate = (ratio - 1.0) / (d - 1)
+    reach = student_quantile((1.0 + level) / 2.0, count - 1) * error
+    return Interval(estimate, estimate - reach, estimate + reach, error, level, n, d, count)
+
+
+def _ratios(rest: Moments, estimator: Estimator) -> NDArray[np.float64]:
+    """T²/F or V/U of each remainder, shape (G,); nan where undefined."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if estimator == "plain":
+            ratios = np.where(rest.collapsed, np.nan, rest.trace**2 / rest.frobenius)
+        else:
+            u, v = unbiased_sums(rest)
+            ratios = np.where(rest.collapsed | ~is_usable(u, rest), np.nan, v / u)
+    return np.where(ratios > 0, ratios, np.nan)
+
+
+def left_out(whole: Moments, codes: NDArray[np.int64] | None = None) -> Moments:
+    """The moments without each group in turn: n, trace, frobenius, quartic and collapsed of shape (G,).
+
+    Args:
+        whole: with matrix, Q and the centred points.
+        codes: as in `interval_of`.
+    """
+    x, matrix = whole.centred, whole.matrix
+    if x is None or matrix is None or whole.quartic is None:
+        raise ValueError("left_out needs the matrix, the fourth moment and the centred points")
+    n, d = x.shape
+    gram = prefers_gram(n, d)
+    scatter = matrix * (n - 1)  # S = X̃ᵀX̃, or X̃X̃ᵀ
+    squares = np.einsum("ij,ij->i", x, x)
+    bent = np.einsum("ij,ij->i", scatter, scatter) if gram else _quadratic_forms(x, scatter)  # x_iᵀSx_i
+    weighted = squares @ x  # Σ‖x‖²x
+    trace, frobenius, quartic = squares.sum(), whole.frobenius * (n - 1) ** 2, whole.quartic * (n - 1)
+
+    codes = np.arange(n) if codes is None else codes
+    sizes = np.bincount(codes)
+    order = np.argsort(codes, kind="stable")
+    starts = np.cumsum(sizes) - sizes
+    single = len(sizes) == n
+    rows, squares, bent = x[order], squares[order], bent[order]
+    sums = rows if single else np.add.reduceat(rows, starts)  # s_g
+    along_sum = np.einsum("ij,ij->i", rows, rows if single else np.repeat(sums, sizes, axis=0))  # x_i·s_g
+    if single:
+        of_sum = bent  # s_gᵀS s_g
+    elif gram:
+        of_sum = (np.add.reduceat(scatter[:, order], starts, axis=1) ** 2).sum(axis=0)
+    else:
+        of_sum = np.einsum("ij,ij->i", sums @ scatter, sums)
+    inner = np.add.reduceat(along_sum**2, starts)  # s_gᵀS_g s_g
+    rest: Any = n - sizes
+    moved = np.einsum("ij,ij->i", sums, sums) / rest  # ‖s_g‖²/(n − m)
+    kept = trace - np.add.reduceat(squares, starts)
+    other_trace = kept - moved
+    other_frobenius = (
+        frobenius
+        - 2 * (np.add.reduceat(bent, starts) + of_sum / rest)
+        + _own_norms(rows, starts, sizes)
+        + 2 * inner / rest
+        + moved**2
+    )
+    length = moved / rest  # the squared length of the new mean, −s_g/(n − m)
+    other_quartic = (
+        quartic
+        - np.add.reduceat(squares**2, starts)
+        + 4 * (of_sum - inner) / rest**2
+        + 4 * (sums @ weighted - np.add.reduceat(squares * along_sum, starts)) / rest
+        + 2 * kept * length
+        - 3 * rest * length**2
+    )
+    collapsed = np.zeros(len(sizes), dtype=bool)
+    # Where one group holds nearly everything these differences cancel; only a few groups can, and are refitted.
+    cancelled = (other_frobenius < 1e-4 * frobenius) | (other_quartic < 1e-4 * quartic)
+    for group in np.flatnonzero(cancelled & (rest >= 2)):
+        again = cloud_moments(x[codes != group], float(np.finfo(np.float64).eps), quartic=True)
+        collapsed[group] = again.collapsed
+        # in a unit of its own perhaps, which scores do not see
+        more = rest[group] - 1
+        other_trace[group] = again.trace * more
+        other_frobenius[group] = again.frobenius * more**2
+        other_quartic[group] = again.quartic * more
+    divisor = rest - 1
+    return Moments(
+        rest, d, other_trace / divisor, other_frobenius / divisor**2, other_quartic / divisor, None, collapsed
+    )
+
+
+def _quadratic_forms(x: NDArray[np.float64], scatter: NDArray[np.float64]) -> NDArray[np.float64]:
+    """x_iᵀSx_i for each row, shape (n,), from the upper triangle of S in column blocks: 0.6 of the whole product."""
+    d = x.shape[1]
+    width = max(64, -(-d // 8))
+    forms = np.zeros(len(x))
+    for start in range(0, d, width):
+        stop = min(start + width, d)
+        block = 2.0 * scatter[:stop, start:stop]
+        block[start:] /= 2.0
+        forms += np.einsum("ij,ij->i", x[:, :stop] @ block, x[:, start:stop])
+    return forms
+
+
+def _own_norms(rows: NDArray[np.float64], starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """‖X_gᵀX_g‖² of each group, shape (G,); groups of one size together, through the smaller of the two products."""
+    norms = np.empty(len(sizes))
+    for size in np.unique(sizes):
+        groups = np.flatnonzero(sizes == size)
+        part = rows[starts[groups][:, None] + np.arange(size)]  # (k, m, d)
+        if size == 1:
+            norms[groups] = np.einsum("kmd,kmd->k", part, part) ** 2
+            continue
+        turned = part.transpose(0, 2, 1)
+        product = part @ turned if size < rows.shape[1] else turned @ part
+        norms[groups] = np.einsum("kij,kij->k", product, product)
+    return norms
+
+
+def _checked_interval(
+    metric: str, points: Points, groups: ArrayLike | None, estimator: Estimator, level: float
+) -> Interval:
+    if estimator not in ("unbiased", "plain"):
+        raise InputError(f"estimator must be 'unbiased' or 'plain', got {estimator!r}")
+    if not 0.0 < level < 1.0:
+        raise InputError(f"level must lie between 0 and 1, got {level}")
+    x = float64_matrix(points)
+    n, d = x.shape
+    codes = None if groups is None else _codes(groups, n)
+    if n < 2:
+        nan = float("nan")
+        interval = Interval(nan, nan, nan, nan, level, n, d, n, problem=too_few(n))
+    else:
+        moments = cloud_moments(x, resolution(points), quartic=True, keep_centred=True)
+        interval = interval_of(moments, codes, estimator, level)
+    if interval.problem:
+        warn_undefined(metric, interval.problem, depth=2)
+    elif estimator == "plain":
+        warn_if_small(metric, n, d, depth=2)
+    return interval
+
+
+def _codes(groups: ArrayLike, n: int) -> NDArray[np.int64]:
+    """(n,) group numbers 0 .. G − 1 from any labels."""
+    given: Any = groups
+    labels = given.detach().cpu().numpy() if is_tensor(given) else np.asarray(given)
+    if labels.shape != (n,):
+        raise InputError(f"groups must name the group of each of the {n} points, shape ({n},), got {labels.shape}")
+    if labels.dtype.kind not in "biufSU":
+        raise InputError(f"groups must be numbers or strings, got an array of type {labels.dtype}")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise InputError("groups must be finite, got labels that are nan or infinite")
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+
+
+@lru_cache(maxsize=64)
+def student_quantile(probability: float, freedom: int) -> float:
+    """The quantile above 1/2 of Student's t with a whole number of degrees of freedom (without scipy).
+
+    With t = √ν tan θ the distribution function is a finite sum of cosines (Abramowitz & Stegun 26.7.3, 26.7.4),
+    which is inverted by bisection; from ν = 500 on by the expansion around the normal quantile (26.7.5).
+    """
+    z = NormalDist().inv_cdf(probability)
+    if freedom >= 500:
+        first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
+        third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+        return z + first / freedom + second / freedom**2 + third / freedom**3
+    low, high = 0.0, np.pi / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        if (1 + _central_share(middle, freedom)) / 2 < probability:
+            low = middle
+        else:
+            high = middle
+    return float(np.sqrt(freedom) * np.tan((low + high) / 2))
+
+
+def _central_share(angle: float, freedom: int) -> float:
+    """P(|t| < √ν tan θ)."""
+    cosine, sine = np.cos(angle), np.sin(angle)
+    odd = freedom % 2
+    term, total = (cosine if odd else 1.0), 0.0
+    for k in range(1 + odd, freedom, 2):
+        total += term
+        term *= cosine * cosine * k / (k + 1)
+    return float(2 / np.pi * (angle + sine * total)) if odd else float(sine * total)

@@ -1,0 +1,45 @@
+"""One cloud out of several processes' parts, with gradient: batch statistics that do not depend on how a batch was dealt out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+
+def is_distributed() -> bool:
+    """Whether this process is one of several that train together."""
+    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
+
+
+def gathered(points: Tensor) -> Tensor:
+    """The points (n_k, d) of all processes as one cloud (Σ n_k, d) in the order of ranks; the same on every process.
+
+    Differentiable: a process's points receive the sum of what all processes' losses make of them, which distributed training
+    then averages, as it averages the losses. A single process gets its points back.
+    """
+    return _Gather.apply(points) if is_distributed() else points
+
+
+class _Gather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, points: Tensor) -> Tensor:
+        rank, processes = dist.get_rank(), dist.get_world_size()
+        counts = torch.zeros(processes, dtype=torch.long, device=points.device)
+        counts[rank] = len(points)
+        dist.all_reduce(counts)
+        sizes = counts.tolist()
+        padded = points.new_zeros(max(sizes), points.shape[1])
+        padded[: len(points)] = points
+        parts = [torch.empty_like(padded) for _ in range(processes)]
+        dist.all_gather(parts, padded)
+        ctx.start, ctx.size = sum(sizes[:rank]), len(points)
+        return torch.cat([part[:size] for part, size in zip(parts, sizes, strict=True)])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        total = gradients[0].contiguous().clone()
+        dist.all_reduce(total)
+        return total[ctx.start : ctx.start + ctx.size]

@@ -1,0 +1,124 @@
+"""Spectrum control: a decaying target for the singular values of an output weight, and the distance from it.
+
+Paper 003 (isotropy calibration), section 3, after Wang et al. 2020. The weight W is (N, h): one row per label or word.
+The curves are plain numpy, so that a page can draw a target over a spectrum without loading torch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from isoviz.metrics.cloud import Points
+
+Kind = Literal["polynomial", "exponential"]
+
+FLOOR = 1e-7
+"""Singular values below this share of the largest count as 0: a float64 Gram matrix resolves about 1.5e-8 of it."""
+
+RISING_POWER = "k^γ falls with k only for γ below 0: at 0 or above, no decay of the singular values is asked for"
+RISING_EXPONENT = "exp(−c₂ k^γ) falls with k only for γ above 0: at 0 it is constant, below 0 it rises"
+RISING_RATE = "exp(−c₂ k^γ) falls with k only for c₂ above 0: at 0 it is constant, below 0 it grows without limit"
+
+
+def why_not_decaying(kind: Kind, c2: float, gamma: float) -> tuple[str, str] | None:
+    """The parameter (`gamma` or `c2`) that keeps the target from falling, with the reason in one sentence; None if it falls."""
+    if kind == "polynomial":
+        return None if gamma < 0 else ("gamma", RISING_POWER)
+    if not gamma > 0:
+        return "gamma", RISING_EXPONENT
+    return None if c2 > 0 else ("c2", RISING_RATE)
+
+
+def spectrum_target(kind: Kind, count: int, c1: float, c2: float, gamma: float) -> NDArray[np.float64]:
+    """The singular values aimed at, t_k for k = 1 … count, shape (count,), falling (paper 003, section 3).
+
+    Args:
+        kind: "polynomial" is c1 k^γ, "exponential" is c1 exp(−c2 k^γ).
+        count: how many, min(N, h) for a weight (N, h).
+        c1: scale, above 0, in the unit of W.
+        c2: rate of the exponential decay, above 0; not used by the polynomial one.
+        gamma: γ, below 0 for the polynomial decay and above 0 for the exponential one.
+
+    Raises:
+        InputError: the target would not fall, or `count` or `c1` is not positive.
+    """
+    if count < 1:
+        raise InputError(f"count must be at least 1, got {count}")
+    if not c1 > 0:
+        raise InputError(f"c1 must be above 0, got {c1}: the targets are singular values", field="params.c1")
+    return c1 * _decay(kind, count, c2, gamma)
+
+
+def energy_matched_c1(kind: Kind, count: int, c2: float, gamma: float, energy: float) -> float:
+    """The c1 with which Σ t_k² equals `energy`; with energy = ‖W‖²_F the penalty cannot shrink W to nothing.
+
+    Raises:
+        InputError: as `spectrum_target`, or the energy is not positive.
+    """
+    if not (energy > 0 and np.isfinite(energy)):
+        raise InputError(
+            f"c1: cannot be chosen from a weight with squared norm {energy:g}; give c1 above 0", field="params.c1"
+        )
+    return float(np.sqrt(energy / np.square(spectrum_target(kind, count, 1.0, c2, gamma)).sum()))
+
+
+def spectrum_now(weight: Points) -> NDArray[np.float64]:
+    """The singular values of a weight (N, h), largest first, shape (min(N, h),), in float64. Not centred."""
+    from isoviz.metrics.cloud import float64_matrix
+
+    return np.asarray(np.linalg.svd(float64_matrix(weight), compute_uv=False), dtype=np.float64)
+
+
+def spectrum_penalty(weight: Tensor, target: Tensor) -> Tensor:
+    """Σ_k (σ_k − t_k)², a scalar whose gradient is 2 U diag(σ − t) Vᵀ (paper 003, R_pol and R_exp without λ).
+
+    Both come from the eigenvalues of the smaller of WᵀW and WWᵀ in float64; nothing is differentiated through them, so
+    repeated singular values are harmless. Where σ_k is 0 its direction is undefined and the gradient there is 0. The
+    gradient can be taken once (it is a constant to a second derivative).
+
+    Args:
+        weight: W, (N, h), any float type; under autocast it is computed outside it.
+        target: (min(N, h),), falling.
+
+    Returns:
+        In float32, or in float64 for a float64 weight; nan for a weight that is not finite.
+    """
+    import torch
+
+    from isoviz.metrics.backward import working_dtype
+
+    if target.shape != (min(weight.shape),):
+        raise InputError(f"target must hold {min(weight.shape)} values for W {tuple(weight.shape)}, got {target.shape}")
+    dtype = working_dtype(weight)
+    if not bool(torch.isfinite(weight.detach()).all()):
+        return weight.to(dtype).sum() * torch.nan  # the loop reports it; an eigen-solver would raise
+    with torch.no_grad(), torch.autocast(weight.device.type, enabled=False):
+        constant = weight.detach()
+        wide = constant.cpu().double() if weight.device.type == "mps" else constant.double()  # Apple's GPU has none
+        tall = wide.shape[0] >= wide.shape[1]
+        values, vectors = torch.linalg.eigh(wide.T @ wide if tall else wide @ wide.T)
+        sigma, vectors = values.clamp_min(0).sqrt().flip(0), vectors.flip(1)
+        gap = sigma - target.to(sigma)
+        seen = sigma > FLOOR * sigma[0]
+        share = torch.where(seen, gap / torch.where(seen, sigma, 1.0), 0.0)
+        inner = 2 * (vectors * share) @ vectors.T
+        gradient = (wide @ inner if tall else inner @ wide).to(weight.device, dtype)
+        value = gap.square().sum().to(weight.device, dtype)
+    # The second term is 0 and carries the closed-form gradient.
+    return value + ((weight - constant).to(dtype) * gradient).sum()
+
+
+def _decay(kind: Kind, count: int, c2: float, gamma: float) -> NDArray[np.float64]:
+    problem = why_not_decaying(kind, c2, gamma)
+    if problem is not None:
+        raise InputError(f"{problem[0]}: {problem[1]}", field=f"params.{problem[0]}")
+    powers = np.arange(1, count + 1, dtype=np.float64) ** gamma
+    return powers if kind == "polynomial" else np.exp(-c2 * powers)

@@ -1,0 +1,79 @@
+"""What one pass through an encoder leaves behind: a cloud per layer and pooling, the tokens as running sums. No torch here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.errors import InputError
+from isoviz.models.streams import CloudStream
+
+Pooling = Literal["cls", "mean", "tokens", "head"]
+
+POOLINGS: tuple[Pooling, ...] = ("cls", "mean", "tokens", "head")
+"""cls: the first token. mean: the mean of a text's tokens. tokens: every token. head: what a classifier would read."""
+
+
+@dataclass(frozen=True)
+class TokenView:
+    """The unpadded tokens of one layer ([CLS] and [SEP] among them).
+
+    Attributes:
+        stream: running sums over all n tokens.
+        one_per_row: (rows, d) float32, one random token of each row: independent points, for `isoscore_unbiased`.
+        sample: (m, d) float32, m <= n tokens drawn without replacement, in the order of the rows and of the text.
+        groups: (m,) int64, the row that each sampled token stands in.
+    """
+
+    stream: CloudStream
+    one_per_row: NDArray[np.float32]
+    sample: NDArray[np.float32]
+    groups: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Views:
+    """All clouds of one pass. Which tokens were drawn depends on the seed and the rows alone, and is the same at each layer.
+
+    Attributes:
+        model: name of the model.
+        rows: n, number of texts (or pairs).
+        depth: transformer layers; layer 0 is the embedding output, `depth` the last.
+        lengths: (rows,) int64, tokens read of each row.
+        max_length: tokens read of a row at most.
+        truncated: rows that were longer, and were cut.
+        device: where the encoder ran.
+        clouds: (layer, pooling) → (rows, d) float32 in the order of the rows, for cls, mean and head.
+        tokens: layer → its tokens.
+        warnings: what a reader of these clouds must know.
+    """
+
+    model: str
+    rows: int
+    depth: int
+    lengths: NDArray[np.int64]
+    max_length: int
+    truncated: int
+    device: str
+    clouds: dict[tuple[int, Pooling], NDArray[np.float32]]
+    tokens: dict[int, TokenView]
+    warnings: tuple[str, ...]
+
+    def points(self, layer: int, pooling: Pooling) -> NDArray[np.float32]:
+        """One cloud, (n, d); for `tokens` the kept sample. `InputError` for one that was not asked for."""
+        if pooling == "tokens" and layer in self.tokens:
+            return self.tokens[layer].sample
+        if (layer, pooling) not in self.clouds:
+            have = sorted({*self.clouds, *((number, "tokens") for number in self.tokens)})
+            listed = ", ".join(f"{number} {name}" for number, name in have)
+            raise InputError(f"layer: no cloud of layer {layer}, {pooling} (there are: {listed})", field="layer")
+        return self.clouds[layer, pooling]
+
+    def groups(self, layer: int, pooling: Pooling) -> NDArray[np.int64]:
+        """(n,) the row of each point of `points(layer, pooling)`: what a jackknife deletes together."""
+        if pooling == "tokens" and layer in self.tokens:
+            return self.tokens[layer].groups
+        return np.arange(len(self.points(layer, pooling)))

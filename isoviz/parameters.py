@@ -1,0 +1,52 @@
+"""How methods and post-hoc transforms declare their parameters and the paper they come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+@dataclass(frozen=True)
+class Paper:
+    """Where something comes from."""
+
+    short: str
+    title: str
+    year: int
+    bibtex: str
+
+
+def parameter(
+    default: Any,
+    *,
+    label: str,
+    symbol: str,
+    help: str,
+    source: str,
+    sweep: tuple[Any, ...] = (),
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+    lt: float | None = None,
+) -> Any:
+    """Declare one parameter, once: form, command line, validation, docs and sweeps read it from here.
+
+    Args:
+        default: the value used when nothing is said.
+        label: plain words ("Strength").
+        symbol: as in the paper ("λ").
+        help: one or two sentences on what it does.
+        source: paper, section or equation it comes from.
+        sweep: the paper's own search range, offered as a preset.
+        ge, gt, le, lt: bounds.
+    """
+    extra: dict[str, Any] = {"symbol": symbol, "source": source, "sweep": list(sweep)}
+    return Field(default, title=label, description=help, ge=ge, gt=gt, le=le, lt=lt, json_schema_extra=extra)
+
+
+class Params(BaseModel):
+    """Base of all parameters of one thing. Subclasses declare fields with `parameter`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,0 +1,66 @@
+"""Transforms of finished embeddings: fit on one cloud, apply to another. Every module that defines one is in the catalogue.
+
+Each transform is called by its slug: `isoviz.posthoc.zca(strength=0.5).fit(train).transform(dev)`. Arrays have shape
+(points, dimensions); numpy in, float64 out; a tensor in, a tensor of its working type on its device out.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from isoviz.errors import InputError, unknown_name
+from isoviz.posthoc.affine_map import Affine
+from isoviz.posthoc.protocol import CataloguedTransform, State, Transform
+from isoviz.posthoc.sequence import Chain, chain
+
+__all__ = ["Affine", "CataloguedTransform", "Chain", "State", "Transform", "catalogue", "chain", "from_state", "get"]
+
+
+@functools.cache
+def catalogue() -> Mapping[str, type[CataloguedTransform]]:
+    """All transforms by slug, by name."""
+    found: dict[str, type[CataloguedTransform]] = {}
+    for info in pkgutil.iter_modules(__path__):
+        module = importlib.import_module(f"{__name__}.{info.name}")
+        for _, item in inspect.getmembers(module, inspect.isclass):
+            if (
+                issubclass(item, CataloguedTransform)
+                and item is not CataloguedTransform
+                and item.__module__ == module.__name__
+            ):
+                found[item.slug] = item
+    return MappingProxyType(dict(sorted(found.items())))
+
+
+def get(slug: str) -> type[CataloguedTransform]:
+    """The transform of that name; `InputError` with the allowed names otherwise."""
+    try:
+        return catalogue()[slug]
+    except KeyError:
+        raise unknown_name("transform", slug, catalogue(), field="transform") from None
+
+
+def from_state(state: State) -> Transform:
+    """The fitted transform, or chain, that `state()` described; `InputError` where the description does not hold."""
+    spec = state.get("spec") if isinstance(state, Mapping) else None
+    if not isinstance(spec, Mapping) or not isinstance(state.get("arrays"), Mapping):
+        raise InputError("a saved transform must hold 'spec' and 'arrays'")
+    slug = str(spec.get("slug"))
+    return Chain.from_state(state) if slug == Chain.slug else get(slug).from_state(state)
+
+
+def __getattr__(name: str) -> Any:
+    # Names with underscores in front are asked for by the import system itself while this package is half loaded.
+    if name.startswith("_") or name not in catalogue():
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return catalogue()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *catalogue()})

@@ -1,0 +1,155 @@
+"""Cluster-based isotropy enhancement: all-but-the-top inside each cluster."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.errors import InputError
+from isoviz.metrics.moments import centre
+from isoviz.posthoc.directions import principal_axes
+from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
+
+BIBTEX = """\
+@inproceedings{rajaee2021cluster,
+  title={A Cluster-based Approach for Improving Isotropy in Contextual Embedding Space},
+  author={Rajaee, Sara and Pilehvar, Mohammad Taher},
+  booktitle={Proceedings of the 59th Annual Meeting of the Association for Computational Linguistics and the 11th
+    International Joint Conference on Natural Language Processing (Volume 2: Short Papers)},
+  pages={575--584},
+  year={2021}
+}
+"""
+
+
+class ClusterBasedParams(Params):
+    """Parameters of the cluster-based transform."""
+
+    n_clusters: int = parameter(
+        27,
+        label="Clusters",
+        symbol="k",
+        help="How many clusters k-means looks for.",
+        source="Rajaee & Pilehvar 2021, the authors' notebook for BERT",
+        ge=1,
+    )
+    remove: int = parameter(
+        12,
+        label="Directions removed",
+        symbol="D",
+        help="How many of the most varying directions to remove from each cluster.",
+        source="Rajaee & Pilehvar 2021, the authors' notebook for BERT",
+        ge=0,
+    )
+    seed: int = parameter(
+        0,
+        label="Seed",
+        symbol="",
+        help="Fixes where k-means starts.",
+        source="methods.md §8: the reference is unseeded",
+        ge=0,
+        le=2**31 - 1,
+    )
+
+
+class ClusterBased(CataloguedTransform):
+    """Finds clusters by k-means; from each point takes its cluster's mean and that cluster's top directions.
+
+    New points belong to the nearest centroid. Cluster means are not added back, as in the reference.
+
+    Learnt, with c clusters: `centroids` (c, d) relative to `origin` (d,), `means` (c, d), `directions` (c, d, r), where a
+    cluster with fewer directions to remove than r has columns of zeros. A cluster of m points spans at most m − 1
+    directions; one that spans at most D becomes zero altogether on the fit set (`flattened` counts these).
+    """
+
+    slug = "cluster_based"
+    title = "Cluster-based"
+    summary = "Splits the cloud into clusters, centres each and removes the directions along which it varies most."
+    equation = (
+        r"y = \tilde x - \sum_{i \le D} (u^{(c)}_i \cdot \tilde x)\, u^{(c)}_i,\quad \tilde x = x - \mu_c,\; c = c(x)"
+    )
+    paper = Paper(
+        short="Rajaee & Pilehvar 2021",
+        title="A Cluster-based Approach for Improving Isotropy in Contextual Embedding Space",
+        year=2021,
+        bibtex=BIBTEX,
+    )
+    Params = ClusterBasedParams
+    params: ClusterBasedParams
+    traps = (
+        "A cluster with no more than D + 1 points becomes zero altogether; read `flattened`.",
+        "Cluster means are not added back: where clusters are the classes, the transform removes what tells them apart.",
+        "The map jumps at the border of two clusters, and it depends on the seed of k-means.",
+    )
+    ARRAYS = {"origin": "d", "centroids": "cd", "means": "cd", "directions": "cdr"}
+    COUNTS = ("flattened", "clusters")
+
+    def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
+        wanted, remove = self.params.n_clusters, self.params.remove
+        n, d = x.shape
+        if remove > d:
+            raise InputError(f"remove must be at most {d}, the dimensions of the points, got {remove}")
+        distinct = len(np.unique(x, axis=0)) if wanted > 1 else 1
+        if wanted > distinct:
+            raise InputError(f"n_clusters must be at most {distinct}, the number of distinct points, got {wanted}")
+        centred, origin = centre(x)
+        centroids = _centroids(centred, wanted, self.params.seed)
+        labels = _nearest(centred, centroids)
+        occupied = np.unique(labels)  # rounding can leave a centroid without points
+        means = np.empty((len(occupied), d))
+        directions = np.zeros((len(occupied), d, min(remove, d, n - 1)))
+        flattened = 0
+        for index, label in enumerate(occupied):
+            axes = principal_axes(x[labels == label], eps)
+            leading = axes.leading(remove)
+            means[index] = axes.mean
+            directions[index, :, : leading.shape[1]] = leading
+            flattened += axes.rank <= remove
+        arrays = {"origin": origin, "centroids": centroids[occupied], "means": means, "directions": directions}
+        return Learnt(arrays, {"flattened": flattened, "clusters": len(occupied)})
+
+    def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
+        labels = _nearest(x - learnt["origin"], learnt["centroids"])
+        image = x - learnt["means"][labels]
+        for cluster, directions in enumerate(learnt["directions"]):
+            rows = labels == cluster
+            part = image[rows]
+            image[rows] = part - (part @ directions) @ directions.T
+        return image
+
+    def clusters_of(self, points: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The cluster (0 … c − 1) that each of (n, d) numpy points belongs to, (n,)."""
+        arrays = self.learnt.arrays
+        labels: NDArray[np.int64] = _nearest(points - arrays["origin"], arrays["centroids"])
+        return labels
+
+    @property
+    def flattened(self) -> int:
+        """How many clusters have no more directions than are removed, so that all their points became zero."""
+        return self.learnt.counts["flattened"]
+
+    def affine(self) -> None:
+        """None once fitted: the map is affine within each cluster only."""
+        self._width()  # the same error as everywhere if it is not fitted
+
+
+def _centroids(centred: NDArray[np.float64], count: int, seed: int) -> NDArray[np.float64]:
+    if count == 1:
+        return np.zeros((1, centred.shape[1]))
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+
+    unit = float(np.abs(centred).max())  # k-means works with squares
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer clusters than asked for: `clusters` says it
+        found = KMeans(n_clusters=count, n_init=1, random_state=seed).fit(centred / unit)
+    centroids: NDArray[np.float64] = found.cluster_centers_ * unit
+    return centroids
+
+
+def _nearest(x: Any, centroids: Any) -> Any:
+    """argmin ‖x − c‖² over the centroids, (n,), for numpy and torch; ‖x‖² is the same for all of them."""
+    return (0.5 * (centroids * centroids).sum(1) - x @ centroids.T).argmin(1)

@@ -1,0 +1,65 @@
+"""The principal directions of a cloud, and which of them are more than rounding."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.metrics.moments import centre
+
+SMALLEST = 1e-100
+"""A spread below this counts as none: its inverse, times a point, could leave float64."""
+
+
+class Axes(NamedTuple):
+    """Principal directions, by falling spread.
+
+    Attributes:
+        mean: (d,).
+        std: (r,) standard deviation (divisor n − 1) along each direction; exactly 0 where it is only round-off.
+        directions: (d, r) orthonormal columns, each with its largest entry positive.
+    """
+
+    mean: NDArray[np.float64]
+    std: NDArray[np.float64]
+    directions: NDArray[np.float64]
+
+    @property
+    def rank(self) -> int:
+        return int(np.count_nonzero(self.std))
+
+    def leading(self, count: int) -> NDArray[np.float64]:
+        """(d, at most count): directions without variance are arbitrary, so they are never among the leading ones."""
+        return self.directions[:, : min(count, self.rank)]
+
+
+def principal_axes(x: NDArray[np.float64], eps: float, full: bool = False) -> Axes:
+    """Of a cloud (n >= 1, d).
+
+    Args:
+        eps: `cloud.resolution` of the input before it became float64: a direction along which the cloud spreads less
+            than that fraction of its largest mean coordinate holds the rounding of the coordinates, nothing else.
+        full: give all d directions, also those that n < d points do not reach.
+    """
+    n, d = x.shape
+    centred, mean = centre(x)
+    unit = float(np.abs(centred).max())
+    if n < 2 or unit < SMALLEST:
+        count = d if full or n >= d else n
+        return Axes(mean, np.zeros(count), np.eye(d, count))
+    centred /= unit  # so that squares neither overflow nor vanish
+    if n >= d or full:
+        variances, directions = np.linalg.eigh(centred.T @ centred / (n - 1))
+        variances, directions = variances[::-1], directions[:, ::-1]
+        variances = np.where(variances > d * np.finfo(np.float64).eps * variances[0], variances, 0.0)
+        std = unit * np.sqrt(variances)
+    else:
+        _, lengths, rows = np.linalg.svd(centred, full_matrices=False)  # O(n²d), and no d × d matrix
+        directions = rows.T
+        lengths = np.where(lengths > d * np.finfo(np.float64).eps * lengths[0], lengths, 0.0)
+        std = unit * lengths / np.sqrt(n - 1)
+    std = np.where(std > eps * np.abs(mean).max(), std, 0.0)
+    peaks = directions[np.abs(directions).argmax(axis=0), np.arange(directions.shape[1])]
+    return Axes(mean, std, directions * np.where(peaks < 0, -1.0, 1.0))

@@ -1,0 +1,94 @@
+"""All-but-the-top: centre, and remove the directions that vary most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.errors import InputError
+from isoviz.posthoc.affine_map import Affine
+from isoviz.posthoc.directions import principal_axes
+from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
+
+BIBTEX = """\
+@inproceedings{mu2018allbutthetop,
+  title={All-but-the-Top: Simple and Effective Postprocessing for Word Representations},
+  author={Mu, Jiaqi and Viswanath, Pramod},
+  booktitle={International Conference on Learning Representations},
+  year={2018}
+}
+"""
+
+
+class AllButTheTopParams(Params):
+    """Parameters of all-but-the-top."""
+
+    remove: int | None = parameter(
+        None,
+        label="Directions removed",
+        symbol="D",
+        help="How many of the most varying directions to remove. Empty: a hundredth of the dimensions, at least 1.",
+        source="Mu & Viswanath 2018, algorithm 1 (D about d/100)",
+        ge=0,
+    )
+    literal: bool = parameter(
+        False,
+        label="From the uncentred points",
+        symbol="",
+        help="Take the removed part from x instead of x − μ: the same covariance, but a constant vector stays behind.",
+        source="Mu & Viswanath 2018, algorithm 1 read to the letter (methods.md §8)",
+    )
+
+
+class AllButTheTop(CataloguedTransform):
+    """y = x̃ − Σ_{i≤D} (u_i·x̃)u_i with x̃ = x − μ.
+
+    Learnt: `mean` (d,), `directions` (d, r), r = min(D, rank): beyond the rank a direction is arbitrary.
+    """
+
+    slug = "all_but_the_top"
+    title = "All-but-the-top"
+    summary = "Centres and removes the few directions along which the cloud varies most."
+    equation = r"y = \tilde x - \sum_{i \le D} (u_i \cdot \tilde x)\, u_i,\quad \tilde x = x - \mu"
+    paper = Paper(
+        short="Mu & Viswanath 2018",
+        title="All-but-the-Top: Simple and Effective Postprocessing for Word Representations",
+        year=2018,
+        bibtex=BIBTEX,
+    )
+    Params = AllButTheTopParams
+    params: AllButTheTopParams
+    traps = (
+        "On a cloud without dominant directions IsoScore falls: removed directions count as dimensions without variance.",
+        "Where the D-th and the next direction vary equally, which one goes is arbitrary.",
+        "The literal form leaves a constant vector in every point; cosines see it, IsoScore does not.",
+    )
+    ARRAYS = {"mean": "d", "directions": "dr"}
+    COUNTS = ("removed",)
+
+    def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
+        d = x.shape[1]
+        count = max(1, round(d / 100)) if self.params.remove is None else self.params.remove
+        if count > d:
+            raise InputError(f"remove must be at most {d}, the dimensions of the points, got {count}")
+        axes = principal_axes(x, eps)
+        directions = axes.leading(count)
+        return Learnt({"mean": axes.mean, "directions": directions}, {"removed": directions.shape[1]})
+
+    def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
+        directions = learnt["directions"]
+        centred = x - learnt["mean"]
+        source = x if self.params.literal else centred
+        return centred - (source @ directions) @ directions.T
+
+    @property
+    def removed(self) -> int:
+        """How many directions are removed: D, or the rank of the fit set if that is smaller."""
+        return self.learnt.counts["removed"]
+
+    def affine(self) -> Affine:
+        mean, directions = self.learnt.arrays["mean"], self.learnt.arrays["directions"]
+        matrix = np.eye(len(mean)) - directions @ directions.T
+        return Affine(matrix, -mean if self.params.literal else -mean @ matrix)

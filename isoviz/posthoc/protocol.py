@@ -1,0 +1,243 @@
+"""The contract of a post-hoc transform: fit, transform, affine form, state. Subclasses fill in two hooks.
+
+Fitting is numpy float64. Applying is written once, in operators that numpy and torch share, and runs in float64 where the
+device has it, so that a float32 tensor gets the rounded float64 answer; gradients reach the input, never what was fitted.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from isoviz.config import input_error
+from isoviz.errors import InputError, unknown_name
+from isoviz.metrics.cloud import float64_matrix, is_tensor, resolution
+from isoviz.parameters import Paper, Params, parameter
+from isoviz.posthoc.affine_map import Affine
+
+if TYPE_CHECKING:
+    from isoviz.metrics.cloud import Array, Points
+
+__all__ = ["CataloguedTransform", "Learnt", "Paper", "Params", "State", "Transform", "parameter"]
+
+LARGEST = 1e100
+"""Entries beyond this are refused: their squares and fourth powers would leave float64."""
+
+
+class State(TypedDict):
+    """A fitted transform as data.
+
+    `spec` is ready for JSON, `arrays` is one flat dictionary, so that a safetensors file holds both: the arrays as they
+    are, the spec as text in the metadata.
+    """
+
+    spec: dict[str, Any]
+    arrays: dict[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What fitting found.
+
+    Attributes:
+        arrays: what applying needs, float64.
+        counts: what a reader should know ("dropped": 3).
+    """
+
+    arrays: dict[str, NDArray[np.float64]]
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+class Transform:
+    """Anything that is fitted on one cloud and applied to others."""
+
+    slug: ClassVar[str]
+
+    def fit(self, points: Points) -> Self:
+        """Learn from a cloud (n, d), n >= 2, numpy or torch; returns itself.
+
+        Raises:
+            InputError: fewer than two points, not two-dimensional, non-finite, beyond ±1e100, or parameters that this
+                cloud cannot meet.
+        """
+        x = _checked(float64_matrix(points))
+        if len(x) < 2:
+            raise InputError(f"fit needs at least 2 points, got {len(x)}")
+        self._fit(x, resolution(points))
+        return self
+
+    def transform(self, points: Points) -> Array:
+        """Apply to a cloud (n, d) of the fitted width: (n, d') float64, or a tensor of the working type on its device.
+
+        Raises:
+            InputError: not fitted, another width than the fit set's, non-finite, or beyond ±1e100.
+        """
+        width = self._width()
+        if not is_tensor(points):
+            x = _checked(float64_matrix(points))
+            _check_width(x.shape[1], width)
+            image: Array = self._map(x)
+            return image
+        import torch
+
+        from isoviz.metrics.backward import checked_cloud, sum_dtype
+
+        tensor: Any = points
+        cloud = checked_cloud(tensor)
+        _check_width(cloud.shape[1], width)
+        if cloud.numel():
+            _check_size(float(cloud.detach().abs().max()))
+        with torch.autocast(cloud.device.type, enabled=False):
+            mapped: Array = self._map(cloud.to(sum_dtype(cloud.device))).to(cloud.dtype)
+        return mapped
+
+    def fit_transform(self, points: Points) -> Array:
+        """`fit`, then `transform` of the same cloud."""
+        return self.fit(points).transform(points)
+
+    def affine(self) -> Affine | None:
+        """A and b with transform(x) = xA + b, once fitted; None where the map is not affine."""
+        raise NotImplementedError
+
+    def state(self) -> State:
+        """The fitted transform as data; `isoviz.posthoc.from_state` is the way back."""
+        raise NotImplementedError
+
+    def _fit(self, x: NDArray[np.float64], eps: float) -> None:
+        """Learn from a checked float64 cloud; eps is `cloud.resolution` of the input before it became float64."""
+        raise NotImplementedError
+
+    def _map(self, x: Any) -> Any:
+        """Apply to a checked cloud of the right width, numpy or torch, and never into it."""
+        raise NotImplementedError
+
+    def _width(self) -> int:
+        """d of the fit set; `InputError` before `fit`."""
+        raise NotImplementedError
+
+
+class CataloguedTransform(Transform):
+    """One transform of the catalogue. Parameters are keyword arguments, checked against `Params`.
+
+    Class attributes:
+        slug: its name in `isoviz.posthoc`.
+        title, summary, equation, paper, traps: as of a method.
+        Params: its parameters.
+        ARRAYS: the arrays it learns, with a letter for each axis; "d" is the width of the fit set.
+        COUNTS: the names of its counts.
+    """
+
+    title: ClassVar[str]
+    summary: ClassVar[str]
+    equation: ClassVar[str]
+    paper: ClassVar[Paper]
+    Params: ClassVar[type[Params]] = Params
+    traps: ClassVar[tuple[str, ...]] = ()
+    ARRAYS: ClassVar[Mapping[str, str]]
+    COUNTS: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.__signature__ = inspect.signature(cls.Params)  # type: ignore[attr-defined]
+
+    def __init__(self, **values: object) -> None:
+        allowed = self.Params.model_fields
+        for name in values:
+            if name not in allowed:
+                raise unknown_name(f"parameter of '{self.slug}'", name, allowed, field=name)
+        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
+        try:
+            self.params = self.Params.model_validate(plain)
+        except ValidationError as error:
+            raise input_error(error) from None
+        self._learnt: Learnt | None = None
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={value!r}" for name, value in self.params.model_dump().items())
+        return f"{self.slug}({inside})"
+
+    def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
+        """Hook: what the checked cloud x (n, d) teaches; eps is the resolution of its original number type."""
+        raise NotImplementedError
+
+    def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
+        """Hook: the image of x, with `learnt.arrays` of the same kind (numpy or torch, same device) as x."""
+        raise NotImplementedError
+
+    @property
+    def learnt(self) -> Learnt:
+        if self._learnt is None:
+            raise InputError(f"{self.slug} is not fitted yet: call fit(points) first")
+        return self._learnt
+
+    def state(self) -> State:
+        learnt = self.learnt
+        spec = {"slug": self.slug, "params": self.params.model_dump(), "counts": dict(learnt.counts)}
+        return {"spec": spec, "arrays": dict(learnt.arrays)}
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The fitted transform behind `state`; `InputError` if names, shapes or entries are not what fitting gives."""
+        spec = state["spec"]
+        if spec.get("slug") != cls.slug:
+            raise InputError(f"a saved '{cls.slug}' was expected, got '{spec.get('slug')}'")
+        params, counts, found = spec.get("params"), spec.get("counts"), state["arrays"]
+        if not isinstance(params, Mapping) or not isinstance(counts, Mapping) or set(counts) != set(cls.COUNTS):
+            raise InputError(f"a saved '{cls.slug}' must hold its 'params' and the 'counts' {sorted(cls.COUNTS)}")
+        if not all(isinstance(count, int) for count in counts.values()):
+            raise InputError(f"the counts of a saved '{cls.slug}' must be integers, got {dict(counts)}")
+        transform = cls(**params)
+        if set(found) != set(cls.ARRAYS):
+            raise InputError(f"a saved '{cls.slug}' holds {sorted(cls.ARRAYS)}, got {sorted(found)}")
+        arrays = {name: np.array(value) for name, value in found.items()}
+        if any(value.dtype != np.float64 for value in arrays.values()):
+            raise InputError(f"the arrays of a saved '{cls.slug}' must be float64")
+        sizes: dict[str, int] = {}
+        for name, letters in cls.ARRAYS.items():
+            shape = arrays[name].shape
+            expected = tuple(sizes.setdefault(letter, size) for letter, size in zip(letters, shape, strict=False))
+            if len(shape) != len(letters) or shape != expected or not np.isfinite(arrays[name]).all():
+                raise InputError(f"'{name}' of a saved '{cls.slug}' must be finite of shape ({', '.join(letters)})")
+        transform._learnt = Learnt(arrays, dict(counts))
+        return transform
+
+    def _fit(self, x: NDArray[np.float64], eps: float) -> None:
+        found = self.learn(x, eps)
+        arrays = {name: np.ascontiguousarray(value, dtype=np.float64) for name, value in found.arrays.items()}
+        self._learnt = Learnt(arrays, found.counts)
+
+    def _map(self, x: Any) -> Any:
+        arrays: dict[str, Any] = dict(self.learnt.arrays)
+        if is_tensor(x):
+            import torch
+
+            arrays = {name: torch.from_numpy(value).to(x.dtype).to(x.device) for name, value in arrays.items()}
+        return self.apply(x, arrays)
+
+    def _width(self) -> int:
+        for name, letters in self.ARRAYS.items():
+            if "d" in letters:
+                return int(self.learnt.arrays[name].shape[letters.index("d")])
+        raise AssertionError(f"{self.slug} learns no array of width d")
+
+
+def _checked(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    if x.size:
+        _check_size(max(float(x.max()), -float(x.min())))
+    return x
+
+
+def _check_size(largest: float) -> None:
+    if largest > LARGEST:
+        raise InputError(f"points must lie within ±{LARGEST:.0e}, got an entry of size {largest:.3g}")
+
+
+def _check_width(got: int, width: int) -> None:
+    if got != width:
+        raise InputError(f"points must have {width} dimensions as the fit set had, got {got}")

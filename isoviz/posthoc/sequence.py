@@ -1,0 +1,94 @@
+"""Several transforms, one after the other, as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.errors import InputError
+from isoviz.posthoc.affine_map import Affine
+from isoviz.posthoc.protocol import State, Transform
+
+
+class Chain(Transform):
+    """Each step is fitted on what the steps before it made of the fit set. No step at all is the identity.
+
+    The steps are the given objects, not copies: after `fit` they are fitted. Tensors are rounded to their own type once, at
+    the end.
+    """
+
+    slug = "chain"
+
+    def __init__(self, steps: Iterable[Transform]) -> None:
+        self.steps: tuple[Transform, ...] = tuple(steps)
+        for step in self.steps:
+            if not isinstance(step, Transform):
+                raise InputError(f"a chain is made of transforms, got {type(step).__name__}")
+        if len({id(step) for step in self.steps}) < len(self.steps):
+            raise InputError("a chain needs a transform of its own for each step, got the same object twice")
+        self._given_width: int | None = None
+
+    def __repr__(self) -> str:
+        return f"chain([{', '.join(repr(step) for step in self.steps)}])"
+
+    def affine(self) -> Affine | None:
+        """The steps' maps as one; None if one of them has none."""
+        width = self._width()
+        whole = Affine(np.ones(width), np.zeros(width))
+        for step in self.steps:
+            part = step.affine()
+            if part is None:
+                return None
+            whole = whole.then(part)
+        return whole
+
+    def state(self) -> State:
+        width = self._width()
+        states = [step.state() for step in self.steps]
+        arrays = {f"{i}.{name}": value for i, state in enumerate(states) for name, value in state["arrays"].items()}
+        return {"spec": {"slug": self.slug, "width": width, "steps": [s["spec"] for s in states]}, "arrays": arrays}
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """The fitted chain behind `state`; `InputError` if it does not hold together."""
+        from isoviz.posthoc import from_state  # the catalogue imports this module
+
+        spec, arrays = state["spec"], state["arrays"]
+        if spec.get("slug") != cls.slug or not isinstance(spec.get("steps"), list):
+            raise InputError(f"a saved 'chain' with its steps was expected, got '{spec.get('slug')}'")
+        if not isinstance(spec.get("width"), int):
+            raise InputError(f"a saved 'chain' must hold its width, an integer, got {spec.get('width')!r}")
+        steps = []
+        for i, step in enumerate(spec["steps"]):
+            own = {name.partition(".")[2]: value for name, value in arrays.items() if name.partition(".")[0] == str(i)}
+            steps.append(from_state(cast(State, {"spec": step, "arrays": own})))
+        whole = cls(steps)
+        whole._given_width = spec["width"]
+        return whole
+
+    def _fit(self, x: NDArray[np.float64], eps: float) -> None:
+        width = x.shape[1]
+        for step in self.steps:
+            step._fit(x, eps)
+            x = step._map(x)
+        self._given_width = width
+
+    def _map(self, x: Any) -> Any:
+        if not self.steps:
+            return x + 0.0  # never the caller's own array
+        for step in self.steps:
+            x = step._map(x)
+        return x
+
+    def _width(self) -> int:
+        if self.steps:
+            return self.steps[0]._width()
+        if self._given_width is None:
+            raise InputError("chain is not fitted yet: call fit(points) first")
+        return self._given_width
+
+
+chain = Chain

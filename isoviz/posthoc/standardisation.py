@@ -1,0 +1,86 @@
+"""Batch normalisation without its affine part: each dimension centred and scaled by its own spread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.metrics.dimensions import dimension_std
+from isoviz.metrics.moments import centre
+from isoviz.posthoc.affine_map import Affine
+from isoviz.posthoc.directions import SMALLEST
+from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
+
+BIBTEX = """\
+@inproceedings{ioffe2015batch,
+  title={Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate Shift},
+  author={Ioffe, Sergey and Szegedy, Christian},
+  booktitle={Proceedings of the 32nd International Conference on Machine Learning},
+  pages={448--456},
+  year={2015}
+}
+"""
+
+
+class BatchNormParams(Params):
+    """Parameters of batch normalisation."""
+
+    eps: float = parameter(
+        1e-5,
+        label="Floor",
+        symbol="ε",
+        help="Added to the variance under the root. Dimensions with a spread far below √ε stay below unit variance.",
+        source="Ioffe & Szegedy 2015, algorithm 1; the usual value of frameworks",
+        ge=0,
+        le=1e6,
+    )
+
+
+class BatchNorm(CataloguedTransform):
+    """y = (x − μ)/√(σ² + ε) in each dimension; population variance (divisor n), no affine part.
+
+    Learnt: `mean` (d,), `scale` (d,). With ε = 0 a dimension without variance maps to 0.
+    """
+
+    slug = "batch_norm"
+    title = "Batch normalisation"
+    summary = "Centres every dimension and divides it by its own standard deviation."
+    equation = r"y_i = (x_i - \mu_i) / \sqrt{\sigma_i^2 + \epsilon}"
+    paper = Paper(
+        short="Ioffe & Szegedy 2015",
+        title="Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate Shift",
+        year=2015,
+        bibtex=BIBTEX,
+    )
+    Params = BatchNormParams
+    params: BatchNormParams
+    traps = (
+        "Correlations stay as they are, so correlated dimensions still share one dominant direction.",
+        "Dimensions that hardly vary hold rounding noise; it is enlarged up to 1/√ε (316) times. Read `tiny_dimensions`.",
+    )
+    ARRAYS = {"mean": "d", "scale": "d"}
+    COUNTS = ("tiny_dimensions",)
+
+    def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
+        _, mean = centre(x)
+        std = np.asarray(dimension_std(x))
+        spread = np.hypot(std, np.sqrt(self.params.eps))
+        if self.params.eps == 0:
+            spread = np.where(std > eps * np.abs(mean), std, 0.0)  # less than the rounding of the input is no spread
+        scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > SMALLEST)
+        tiny = int(np.count_nonzero(std <= 1e-6 * np.median(std)))
+        return Learnt({"mean": mean, "scale": scale}, {"tiny_dimensions": tiny})
+
+    def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
+        return (x - learnt["mean"]) * learnt["scale"]
+
+    @property
+    def tiny_dimensions(self) -> int:
+        """How many dimensions have a σ of at most 1e-6 of the median σ."""
+        return self.learnt.counts["tiny_dimensions"]
+
+    def affine(self) -> Affine:
+        mean, scale = self.learnt.arrays["mean"], self.learnt.arrays["scale"]
+        return Affine(scale, -mean * scale)

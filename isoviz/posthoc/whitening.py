@@ -1,0 +1,51 @@
+"""What ZCA and PCA whitening share: their parameters and the factor of each principal direction."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.posthoc.directions import Axes, principal_axes
+from isoviz.posthoc.protocol import Params, parameter
+
+TOLERANCE = 1e-7
+
+
+class WhiteningParams(Params):
+    """Parameters of both whitenings."""
+
+    strength: float = parameter(
+        1.0,
+        label="Strength",
+        symbol="s",
+        help="Directions are divided by the s-th power of their standard deviation: 0 only centres, 1 whitens.",
+        source="Our interpolation between centring and whitening",
+        ge=0,
+        le=1,
+    )
+    eps: float = parameter(
+        0.0,
+        label="Ridge",
+        symbol="ε",
+        help="Added to every eigenvalue. At 0, directions with almost no variance are dropped instead.",
+        source="methods.md §8: drop or add ε",
+        ge=0,
+        le=1e6,
+    )
+
+
+def scaled_axes(x: NDArray[np.float64], eps: float, params: WhiteningParams) -> tuple[Axes, NDArray[np.float64]]:
+    """The principal axes of a cloud (n, d) and the factor of each, (r,).
+
+    The factor is (λ + ε)^(−s/2). Without a ridge it is 0 for a direction whose variance is at most
+    1e-7 · √d · λ_max, and for those beyond the r axes. At s = 0 nothing is dropped: that is centring, also of points
+    outside the span of the fit set.
+    """
+    keeps_all = params.strength == 0 or params.eps > 0
+    axes = principal_axes(x, eps, full=keeps_all)
+    if keeps_all:
+        spread = np.hypot(axes.std, np.sqrt(params.eps))
+        return axes, np.ones_like(spread) if params.strength == 0 else spread**-params.strength
+    floor = axes.std.max() * np.sqrt(TOLERANCE * np.sqrt(x.shape[1]))
+    kept = axes.std > floor
+    return axes, np.where(kept, np.where(kept, axes.std, 1.0) ** -params.strength, 0.0)

@@ -1,0 +1,91 @@
+"""PCA whitening, and its first k columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.errors import InputError
+from isoviz.posthoc.affine_map import Affine
+from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, parameter
+from isoviz.posthoc.whitening import WhiteningParams, scaled_axes
+
+BIBTEX = """\
+@article{su2021whitening,
+  title={Whitening Sentence Representations for Better Semantics and Faster Retrieval},
+  author={Su, Jianlin and Cao, Jiarun and Liu, Weijie and Ou, Yangyiwen},
+  journal={arXiv preprint arXiv:2103.15316},
+  year={2021}
+}
+"""
+
+
+class PCAWhiteningParams(WhiteningParams):
+    """Parameters of PCA whitening."""
+
+    components: int | None = parameter(
+        None,
+        label="Components",
+        symbol="k",
+        help="Keep the k directions that vary most. Empty: all.",
+        source="Su et al. 2021 (256 for base encoders, 384 for large ones)",
+        sweep=(256, 384),
+        ge=1,
+    )
+
+
+class PCAWhitening(CataloguedTransform):
+    """Centres, rotates to the principal directions and makes them vary equally: y = (x − μ)UΛ^(−s/2).
+
+    Learnt: `mean` (d,), `matrix` (d, k). The width is k (default d) whatever the rank: a direction dropped for lack of
+    variance is a column of zeros. Each column of U has its largest entry positive, which fixes the signs.
+    """
+
+    slug = "pca_whitening"
+    title = "PCA whitening"
+    summary = (
+        "Rotates to the principal directions and stretches them so that all vary equally; can keep only the first k."
+    )
+    equation = r"y = (x - \mu)\,U_k \Lambda_k^{-s/2}"
+    paper = Paper(
+        short="Su et al. 2021",
+        title="Whitening Sentence Representations for Better Semantics and Faster Retrieval",
+        year=2021,
+        bibtex=BIBTEX,
+    )
+    Params = PCAWhiteningParams
+    params: PCAWhiteningParams
+    traps = (
+        "The coordinates are rotated: a classifier trained on the old ones cannot read the new ones. ZCA keeps them.",
+        "With fewer points than dimensions the fit set comes out perfectly white in its own span; other points do not.",
+        "Directions with almost no variance become columns of zeros; read `dropped`.",
+    )
+    ARRAYS = {"mean": "d", "matrix": "dk"}
+    COUNTS = ("dropped",)
+
+    def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
+        d = x.shape[1]
+        count = d if self.params.components is None else self.params.components
+        if count > d:
+            raise InputError(f"components must be at most {d}, the dimensions of the points, got {count}")
+        axes, factors = scaled_axes(x, eps, self.params)
+        matrix = np.zeros((d, count))  # n < d points reach fewer directions than asked for
+        reached = min(count, len(factors))
+        matrix[:, :reached] = axes.directions[:, :reached] * factors[:reached]
+        return Learnt(
+            {"mean": axes.mean, "matrix": matrix}, {"dropped": count - int(np.count_nonzero(factors[:count]))}
+        )
+
+    def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
+        return (x - learnt["mean"]) @ learnt["matrix"]
+
+    @property
+    def dropped(self) -> int:
+        """How many of the k columns are zero for lack of variance."""
+        return self.learnt.counts["dropped"]
+
+    def affine(self) -> Affine:
+        mean, matrix = self.learnt.arrays["mean"], self.learnt.arrays["matrix"]
+        return Affine(matrix, -mean @ matrix)

@@ -1,0 +1,86 @@
+"""What benchmarks write: one section each, replaced in place, and medians of contenders that take turns."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def report(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return importlib.import_module("_report")
+
+
+@pytest.fixture
+def timing(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    return importlib.import_module("_timing")
+
+
+def test_a_section_is_replaced_in_place_and_leaves_the_others_alone(report, tmp_path):
+    page = tmp_path / "docs" / "benchmarks.md"
+    report.write_section(page, "metrics", "first")
+    report.write_section(page, "loop", "of another script")
+    page.write_text(page.read_text() + "\nA closing word by hand.\n")
+    report.write_section(page, "metrics", "second\n\n| a |")
+    text = page.read_text()
+    assert text.startswith("# Benchmarks")
+    assert "first" not in text
+    assert text.index("second\n\n| a |") < text.index("of another script") < text.index("A closing word by hand.")
+    assert text.count("<!-- begin metrics -->") == text.count("<!-- end metrics -->") == 1
+    again = page.read_bytes()
+    report.write_section(page, "metrics", "second\n\n| a |")
+    assert page.read_bytes() == again
+
+
+def test_a_broken_marker_is_refused_before_anything_is_lost(report, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- begin metrics -->\nold\n")
+    with pytest.raises(ValueError, match="one of the markers of 'metrics' is missing"):
+        report.write_section(page, "metrics", "new")
+    assert "old" in page.read_text()
+
+
+def test_a_table_is_the_same_in_the_terminal_and_on_the_page(report):
+    table = report.Table("IsoScore*", ["n × d", "|ρ|, ms"], [["10 × 3", "1.5"], ["1000 × 768", "12"]], ["A note."])
+    lines = table.text().splitlines()[2:-1]
+    assert len({len(line) for line in lines}) == 1
+    assert lines[-1] == "1000 × 768" + "  " + "12".rjust(len("|ρ|, ms"))
+    page = table.markdown().splitlines()
+    assert page[0] == r"**IsoScore\***"
+    assert page[2] == r"| n × d | \|ρ\|, ms |"
+    assert page[3] == "| --- | ---: |"
+    assert page[5] == "| 1000 × 768 | 12 |"
+    assert page[-1] == "A note."
+
+
+def test_the_machine_is_named_without_its_owner(report):
+    line = report.machine(["numpy", "no-such-package"], "one thread")
+    assert "cores, one thread; Python 3." in line
+    assert "no-such-package not installed" in line
+    assert str(Path.home()) not in line
+
+
+def test_contenders_take_turns_after_one_untimed_call(timing):
+    calls: list[str] = []
+    took = timing.medians({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, 5)
+    assert calls == ["a", "b"] * 6
+    assert set(took) == {"a", "b"}
+    assert all(value >= 0 for value in took.values())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [(["--repeats", "3"], "at least 5, got 3"), (["--quick", "--out", str(FOLDER.parent / "docs")], "full runs only")],
+)
+def test_what_would_make_a_poor_record_is_refused(timing, monkeypatch, capsys, words, message):
+    monkeypatch.setattr("sys.argv", ["benchmark", *words])
+    with pytest.raises(SystemExit) as exit:
+        timing.options("A benchmark.")
+    assert exit.value.code == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,328 @@
+"""`measure`: the measures of a file and of a model, one JSON document, one line for what is wrong."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+from transformers.utils import logging
+
+from isoviz import metrics
+from isoviz.__main__ import main
+from isoviz.models import profile
+
+CLOUD = np.random.default_rng(0).normal(size=(300, 6)) * [4, 2, 1, 1, 1, 1] + 3
+
+
+@pytest.fixture
+def call(capsys):
+    """Runs the command line here; gives its exit code, stdout and stderr."""
+
+    def run(*words):
+        try:
+            code = main(["measure", *map(str, words)])
+        except SystemExit as exit:
+            code = exit.code
+        return code, *capsys.readouterr()
+
+    # A fresh process reads `quiet_libraries`' environment; here the library may have been imported long before.
+    logging.disable_progress_bar()
+    yield run
+    logging.enable_progress_bar()
+
+
+@pytest.fixture
+def model(tiny_models, cola):
+    return ["--model", tiny_models("bert"), "--task", "glue/cola", "--data", cola]
+
+
+def save(folder, suffix, points=CLOUD):
+    path = folder / f"x{suffix}"
+    if suffix == ".npy":
+        np.save(path, points)
+    elif suffix == ".npz":
+        np.savez(path, points=points)
+    else:
+        save_file({"points": points}, path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".safetensors"])
+def test_a_file_of_each_format(call, tmp_path, suffix):
+    code, out, err = call("--embeddings", save(tmp_path, suffix), "--json")
+    document = json.loads(out)
+    assert (code, err) == (0, "")
+    assert document["cloud"] == {"name": f"x{suffix}"}
+    assert (document["n"], document["d"], document["twonn_points"]) == (300, 6, 300)
+    described = metrics.describe(CLOUD)
+    for name, value in described.items():
+        if name != "warnings":
+            assert document[name] == pytest.approx(value), name
+    std = CLOUD.std(axis=0)
+    assert document["sigma"] == pytest.approx({"min": std.min(), "median": np.median(std), "max": std.max()})
+    assert document["mean_norm"] == pytest.approx(np.linalg.norm(CLOUD.mean(axis=0)))
+    rho = np.abs(np.corrcoef(CLOUD.T))
+    assert document["abs_correlation"] == pytest.approx((rho.sum() - 6) / 30)
+    assert "as_weights" not in document
+
+
+def test_bfloat16_tensors_are_read(call, tmp_path):
+    import torch
+    from safetensors.torch import save_file as save_tensors
+
+    tensor = torch.from_numpy(CLOUD).bfloat16()
+    save_tensors({"points": tensor}, tmp_path / "x.safetensors")
+    _, out, _ = call("--embeddings", tmp_path / "x.safetensors", "--json")
+    assert json.loads(out)["isoscore"] == pytest.approx(metrics.isoscore(tensor.double().numpy()), rel=1e-6)
+
+
+def test_text_for_people(call, tmp_path):
+    code, out, err = call("--embeddings", save(tmp_path, ".npy"))
+    assert (code, err) == (0, "")
+    assert "x.npy: n = 300 points, d = 6 dimensions" in out
+    for label in (
+        "IsoScore  ",
+        "IsoScore, unbiased",
+        "TwoNN",
+        "EV_1",
+        "σ min, median, max",
+        "mean |ρ|",
+        "activation",
+        "95 %",
+        "outlier dimensions   none",
+    ):
+        assert label in out
+
+
+def test_whatever_else_is_measured_is_handed_on(call, tmp_path, monkeypatch):
+    plain = metrics.describe
+
+    def richer(points, **options):
+        return {**plain(points, **options), "novelty": {"low": 0.25, "high": None}, "dims": [3, 1]}
+
+    monkeypatch.setattr(metrics, "describe", richer)
+    path = save(tmp_path, ".npy")
+    assert json.loads(call("--embeddings", path, "--json")[1])["novelty"] == {"low": 0.25, "high": None}
+    lines = call("--embeddings", path)[1].splitlines()
+    assert "  novelty              low 0.2500, high undefined" in lines
+    assert "  dims                 3, 1" in lines
+
+
+def test_big_arrays_are_mapped_and_read_in_blocks_to_the_same_values(call, tmp_path, monkeypatch):
+    path = save(tmp_path, ".npy", CLOUD.astype(np.float32))
+    whole = json.loads(call("--embeddings", path, "--json")[1])
+    monkeypatch.setattr("isoviz.commands.arrays.MAP_ABOVE", 100)
+    monkeypatch.setattr(profile, "STREAM_ABOVE", 100)
+    monkeypatch.setattr(profile, "_BLOCK_ROWS", 77)
+    maps = []
+    load = np.load
+    monkeypatch.setattr(np, "load", lambda *a, **k: maps.append(load(*a, **k)) or maps[-1])
+    blocks = json.loads(call("--embeddings", path, "--json")[1])
+    assert isinstance(maps[0], np.memmap)
+    for name in (
+        "isoscore",
+        "isoscore_unbiased",
+        "ev",
+        "mean_cosine",
+        "participation_ratio",
+        "effective_rank",
+        "twonn",
+    ):
+        assert blocks[name] == pytest.approx(whole[name], rel=1e-9), name
+
+
+def test_rows_as_output_vectors(call, tmp_path):
+    path = save(tmp_path, ".npy", CLOUD / 10)
+    weights = json.loads(call("--embeddings", path, "--as-weights", "--json")[1])["as_weights"]
+    i1, i2 = metrics.partition(CLOUD / 10)
+    assert (weights["i1"], weights["i2"]) == pytest.approx((i1, i2))
+    unit = CLOUD / np.sqrt((CLOUD**2).sum(axis=1).mean())
+    assert (weights["i1_unit"], weights["i2_unit"]) == pytest.approx(metrics.partition(unit))
+    assert weights["norm_mean"] == pytest.approx(np.linalg.norm(CLOUD / 10, axis=1).mean())
+    out = call("--embeddings", path, "--as-weights")[1]
+    assert "rows read as output vectors" in out
+    assert "‖w‖" in out
+
+
+def bad_text(path):
+    path.write_text("1 2 3\n4 5 6\n")
+
+
+def bad_cut(path):
+    np.save(path, CLOUD)
+    path.write_bytes(path.read_bytes()[:500])
+
+
+def bad_several(path):
+    with open(path, "wb") as stream:
+        np.savez(stream, a=CLOUD, b=CLOUD)
+
+
+BAD = [
+    ("missing", lambda path: None, "no file"),
+    ("one axis", lambda path: np.save(path, np.ones(3)), "has the shape (3,)"),
+    ("three axes", lambda path: np.save(path, np.ones((3, 4, 5))), "has the shape (3, 4, 5)"),
+    ("no rows", lambda path: np.save(path, np.ones((0, 5))), "holds no points"),
+    ("objects", lambda path: np.save(path, np.array([[1, "a"]], dtype=object), allow_pickle=True), "never loaded"),
+    ("nan", lambda path: np.save(path, np.array([[1.0, np.nan], [2, 3]])), "1 of 4 entries that are nan"),
+    ("complex", lambda path: np.save(path, np.ones((5, 2)) * 1j), "real numbers"),
+    ("words", lambda path: np.save(path, np.array([["a", "b"]])), "must be numbers"),
+    ("text", bad_text, "is no array file"),
+    ("empty", lambda path: path.write_bytes(b""), "is empty"),
+    ("cut", bad_cut, "cannot be read as .npy"),
+    ("zip", lambda path: path.write_bytes(b"PK\x03\x04nothing"), "cannot be read as .npz"),
+    ("several", bad_several, "holds 2 arrays (a, b)"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])
+def test_files_that_are_no_cloud(call, tmp_path, make, message):
+    make(tmp_path / "x.npy")
+    code, out, err = call("--embeddings", tmp_path / "x.npy", "--json")
+    assert (code, out) == (2, "")
+    assert err.startswith("isoviz: --embeddings")
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_broken_safetensors(call, tmp_path):
+    (tmp_path / "x.safetensors").write_bytes(b"\x08" + bytes(30))
+    code, _, err = call("--embeddings", tmp_path / "x.safetensors")
+    assert code == 2
+    assert "cannot be read as .safetensors" in err
+    save_file({"a": CLOUD, "b": CLOUD}, tmp_path / "x.safetensors")
+    assert "holds 2 arrays" in call("--embeddings", tmp_path / "x.safetensors")[2]
+
+
+def test_one_row_is_undefined_and_said_why(call, tmp_path):
+    code, out, err = call("--embeddings", save(tmp_path, ".npy", CLOUD[:1]))
+    assert code == 0
+    assert "IsoScore             undefined" in out
+    assert "isoscore is undefined: it needs at least 2 points, got 1" in err
+    document = json.loads(call("--embeddings", tmp_path / "x.npy", "--json")[1])
+    assert document["isoscore"] is None
+    assert document["abs_correlation"] is None
+
+
+def test_more_columns_than_rows_asks_whether_it_is_transposed(call, tmp_path):
+    code, out, err = call("--embeddings", save(tmp_path, ".npy", CLOUD.T))
+    assert code == 0
+    assert "n = 6 points, d = 300" in out
+    assert "transpose the array" in err
+    assert "transpose" not in call("--embeddings", save(tmp_path, ".npy"))[2]
+
+
+def test_a_model_without_layer_and_pooling_is_a_table_of_all(call, model):
+    code, out, _ = call(*model, "--json")
+    document = json.loads(out)
+    assert code == 0
+    assert len(document["by_layer"]) == 10
+    last = next(one for one in document["by_layer"] if (one["layer"], one["pooling"]) == (2, "cls"))
+    assert document["cloud"]["pooling"] == "cls"
+    assert document["cloud"]["layer"] is None
+    for name in set(last) - {"cloud", "layer", "pooling", "split"}:
+        assert document[name] == last[name], name
+    assert last["isoscore"] is not None
+    assert document["output_embeddings"] is None  # an encoder without a language-model head
+    code, out, err = call(*model)
+    lines = out.splitlines()
+    assert lines[1].split() == [
+        "layer",
+        "pooling",
+        "n",
+        "IsoScore",
+        "unbiased",
+        "EV_1",
+        "cosine",
+        "PR",
+        "eff.",
+        "rank",
+        "TwoNN",
+    ]
+    assert [line.split()[:3] for line in lines[2:12]] == [
+        *([str(layer), pooling, "32"] for pooling in ("cls", "mean") for layer in range(3)),
+        *([str(layer), "tokens", str(document["by_layer"][6]["n"])] for layer in range(3)),
+        ["2", "head", "32"],
+    ]
+    assert "last layer, cls: n = 32 points, d = 16 dimensions" in out
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean", "tokens", "head"])
+def test_one_cloud_is_the_tables_entry(call, model, pooling):
+    table = json.loads(call(*model, "--json")[1])["by_layer"]
+    document = json.loads(call(*model, "--pooling", pooling, "--json")[1])
+    assert "by_layer" not in document
+    expected = next(one for one in table if (one["layer"], one["pooling"]) == (2, pooling))
+    assert set(expected) - {"cloud", "layer", "pooling", "split"} <= set(document)
+    for name in (
+        "n",
+        "d",
+        "isoscore",
+        "isoscore_unbiased",
+        "ev",
+        "mean_cosine",
+        "participation_ratio",
+        "twonn",
+        "sigma",
+    ):
+        assert document[name] == pytest.approx(expected[name]), name
+    assert document["cloud"]["pooling"] == pooling
+
+
+def test_a_layer_alone_is_its_cls_cloud(call, model):
+    document = json.loads(call(*model, "--layer", "1", "--max-eval", "20", "--json")[1])
+    assert (document["cloud"]["layer"], document["cloud"]["pooling"], document["n"]) == (1, "cls", 20)
+
+
+def test_the_bundled_models_output_embeddings_are_measured(call):
+    words = ["--model", "demo/tiny-bert", "--task", "demo/acceptability", "--max-eval", "20"]
+    weights = json.loads(call(*words, "--json")[1])["output_embeddings"]
+    assert (weights["n"], weights["d"]) == (5574, 128)
+    assert 0 < weights["i1"] < 1
+    assert weights["norm_min"] < weights["norm_mean"] < weights["norm_max"]
+
+
+def test_cut_rows_are_noted(call, model):
+    assert "rows are longer than 5 tokens and were cut" in call(*model, "--max-length", "5", "--pooling", "cls")[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--layer", "9"], "--layer: "),
+        (["--layer", "-1"], "layers 0 (embeddings) to 2 (got -1)"),
+        (["--layer", "1", "--pooling", "head"], "last layer (2) only"),
+        (["--pooling", "max"], "invalid choice: 'max'"),
+        (["--split", "tests"], "--split: no split 'tests' (allowed: train, validation)"),
+        (["--max-eval", "0"], "--max-eval: must be at least 1"),
+        (["--max-length", "2"], "--max-length: must be at least 3"),
+        (["--batch-size", "0"], "--batch-size: must be at least 1"),
+        (["--as-weights"], "--as-weights: only with --embeddings"),
+        (["--embeddings", "x.npy"], "not allowed with argument"),
+    ],
+)
+def test_bad_options_are_one_line_and_exit_2(call, model, words, message):
+    code, out, err = call(*model, *words)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_the_progress_bar_is_for_terminals_only(capsys, monkeypatch):
+    import sys
+
+    from isoviz.commands.output import progress_bar, quiet_libraries
+
+    quiet_libraries()  # switches other bars off
+    for terminal in (False, True):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal)
+        with progress_bar() as progress:
+            progress(0, 10, "reading texts")
+            progress(10, 10, "reading texts")
+            progress(1, 4, "measuring")
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert ("reading texts" in err, "measuring" in err) == (terminal, terminal)

@@ -1,0 +1,75 @@
+"""`isoviz study`: one JSON document, a result on disk, and one line for what is wrong."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from isoviz import studies
+from isoviz.__main__ import main
+from isoviz.studies import istar_figure_2
+
+
+@pytest.fixture
+def tiny_quick(monkeypatch):
+    """The quick scale at a size of a blink; everything else is as in the real one."""
+    plan = istar_figure_2.Plan(points=700, shrinkage_points=300, sizes=(8, 32), draws=10, d=12)
+    monkeypatch.setattr(istar_figure_2, "PLANS", {**istar_figure_2.PLANS, "quick": plan})
+
+
+def test_list_is_one_document_with_every_study(capsys):
+    assert main(["study", "list", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert list(document) == ["studies"]
+    assert {card["slug"] for card in document["studies"]} == set(studies.catalogue())
+    for card in document["studies"]:
+        assert set(card["scales"]) == {"quick", "full"}
+        assert card["kind"] in ("figure", "table")
+        assert card["open_points"]
+
+
+def test_list_names_what_can_be_run(capsys):
+    assert main(["study", "list"]) == 0
+    assert "istar-figure-2  Rudman & Eickhoff 2024, Figure 2" in capsys.readouterr().out
+
+
+def test_run_writes_the_document_it_prints(tiny_quick, capsys, tmp_path):
+    folder = tmp_path / "new" / "folder"
+    assert main(["study", "run", "istar-figure-2", "--out", str(folder), "--json"]) == 0
+    out, err = capsys.readouterr()
+    document = json.loads(out)
+    assert json.loads((folder / "istar-figure-2.json").read_text()) == document
+    assert studies.Result.model_validate(document).provenance.scale == "quick"
+    assert "100%" in err
+
+
+def test_run_speaks_plainly(tiny_quick, capsys):
+    assert main(["study", "run", "istar-figure-2"]) == 0
+    out, _ = capsys.readouterr()
+    assert "IsoScore*, ζ = 0.2" in out
+    assert "unbiased estimate" in out
+    assert "scale quick, seed 0" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["study", "run", "istar-figure-3"], "did you mean 'istar-figure-2'? (allowed: istar-figure-2"),
+        (["study", "run", "istar-figure-2", "--scale", "huge"], "--scale: invalid choice: 'huge'"),
+        (["study", "run", "istar-figure-2", "--out", "{file}/x"], "--out: cannot make the folder"),
+        (["study"], "ACTION"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(words, message, capsys, tmp_path):
+    file = tmp_path / "file"
+    file.write_text("")
+    try:
+        code = main([word.format(file=file) for word in words])
+    except SystemExit as exit:
+        code = exit.code
+    out, err = capsys.readouterr()
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert len(err.strip().splitlines()) == 1

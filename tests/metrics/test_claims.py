@@ -1,0 +1,402 @@
+"""Every claim of the catalogue, measured in both directions."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference_clouds import cross, extra, value_of, whitened
+
+from isoviz import metrics
+from isoviz.metrics import SmallSampleWarning, UndefinedWarning
+from isoviz.metrics.catalogue import METRICS
+from isoviz.metrics.claims import CHANGES
+
+pytestmark = pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
+quick = settings(max_examples=20, deadline=None, derandomize=True)
+every = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS.keys())
+NO_METRIC_OF_ITS_OWN = {
+    *("CovarianceAccumulator", "Interval", "Shrinkage", "SmallSampleWarning", "StdHistogram", "UndefinedWarning"),
+    *("cosine_penalty", "istar_penalty", "istar_unbiased_penalty"),  # losses
+    *("isoscore_interval", "participation_ratio_interval", "one_per_group"),  # the uncertainty of a metric
+    "isoscore_from_covariance",  # isoscore of another input
+    *("std_histogram", "outlier_dimensions", "correlation_order"),  # views of the statistics of dimensions
+    "row_norms",  # of weights, to show beside I1 and I2
+    "describe",
+}
+
+
+# The catalogue itself
+
+
+def test_every_metric_is_in_the_catalogue():
+    assert {metric.function for metric in METRICS.values()} == set(metrics.__all__) - NO_METRIC_OF_ITS_OWN
+
+
+@every
+def test_every_entry_is_complete(metric):
+    assert METRICS[metric.slug] is metric
+    sentences = (metric.sees, metric.blind_to)
+    assert all(text[0].isupper() and text.endswith(".") for text in sentences)
+    assert metric.blind_to.startswith("Cannot ")
+    texts = (
+        metric.title,
+        metric.symbol,
+        metric.equation,
+        metric.range.text,
+        metric.at_isotropy.text,
+        metric.enough.text,
+    )
+    assert all(texts)
+    assert metric.unchanged_by <= set(CHANGES)
+    assert "order" in metric.unchanged_by
+    assert str(metric.paper.year) in metric.paper.text
+    assert str(metric.paper.year) in metric.paper.key
+    assert (metric.at_isotropy.value is None) == (metric.at_isotropy.of is None)
+    assert (metric.enough.tolerance is None) == (metric.enough.bias in ("none", "exact"))
+    assert (metric.of == "weights") == (metric.enough.bias == "exact")
+
+
+def test_the_catalogue_loads_neither_torch_nor_scipy():
+    code = "import sys, isoviz.metrics.catalogue; print([m for m in ('torch', 'scipy', 'pandas') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_missing_inputs_are_named():
+    with pytest.raises(ValueError, match="isoscore_star needs shrinkage_cov and zeta beside the points"):
+        METRICS["isoscore_star"].evaluate(np.eye(3))
+
+
+@every
+def test_evaluate_is_the_public_function(metric):
+    cloud = np.random.default_rng(0).normal(size=(40, 5)) + 0.3
+    value = getattr(metrics, metric.function)(cloud, **metric.options, **extra(metric, np.eye(5)))
+    expected = value if metric.part is None else value[metric.part]
+    np.testing.assert_array_equal(value_of(metric, cloud), expected)
+    shape = {"number": (), "curve": (5,), "per dimension": (5,), "per pair of dimensions": (5, 5)}[metric.gives]
+    assert np.shape(expected) == shape
+
+
+@every
+def test_differentiable_or_not(metric):
+    points = torch.from_numpy(np.random.default_rng(0).normal(size=(40, 5))).requires_grad_()
+    value = metric.evaluate(points, **extra(metric, torch.eye(5, dtype=torch.float64)))
+    assert value.requires_grad == metric.differentiable
+    if metric.differentiable:
+        value.backward()
+        assert points.grad.abs().max() > 0
+
+
+# What leaves it unchanged, and what does not
+
+
+@st.composite
+def clouds(draw, least_n=8):
+    n, d = draw(st.integers(least_n, 40)), draw(st.integers(2, 20))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    return rng.normal(size=(n, d)) * rng.uniform(0.1, 3, size=d) + rng.normal(size=d), rng
+
+
+def fit_for(metric, cloud):
+    """Weights with rows of length about 1: from length 30 on, I1 is 0 in every number format."""
+    return cloud / np.sqrt((cloud**2).sum(1).mean()) if metric.of == "weights" else cloud
+
+
+def changed(kind, cloud, cov, rng):
+    """The changed cloud, and the shrinkage matrix that has seen the same change."""
+    d = cloud.shape[1]
+    match kind:
+        case "shift":
+            return cloud + rng.normal(size=d) * 100, cov
+        case "scale":
+            factor = 10.0 ** (rng.choice([-1, 1]) * rng.uniform(0.3, 3))
+            return cloud * factor, cov * factor**2
+        case "rotation":
+            turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
+            return cloud @ turn, turn.T @ cov @ turn
+        case "stretch":
+            factors = 10.0 ** rng.uniform(-2, 2, size=d)
+            return cloud * factors, cov * np.outer(factors, factors)
+        case "order":
+            return rng.permutation(cloud), cov
+    return np.repeat(cloud, rng.integers(2, 5), axis=0), cov
+
+
+def before_and_after(metric, kind, drawn):
+    cloud, rng = drawn
+    cloud = fit_for(metric, cloud)
+    d = cloud.shape[1]
+    cov = np.cov(rng.normal(size=(50, d)).T * rng.uniform(0.5, 3, size=(d, 1)))
+    other, other_cov = changed(kind, cloud, cov, rng)
+    before, after = value_of(metric, cloud, cov), value_of(metric, other, other_cov)
+    if before.shape != after.shape:  # a curve of min(n, d) values grows with n, by ones
+        before, after = (np.pad(v, (0, cloud.shape[1] - len(v)), constant_values=1.0) for v in (before, after))
+    return before, after
+
+
+def pairs(claimed):
+    chosen = [(m, kind) for m in METRICS.values() for kind in CHANGES if (kind in m.unchanged_by) == claimed]
+    return pytest.mark.parametrize("metric, kind", chosen, ids=[f"{m.slug}-{kind}" for m, kind in chosen])
+
+
+@pairs(claimed=True)
+@quick
+@given(drawn=clouds())
+def test_it_is_unchanged(metric, kind, drawn):
+    before, after = before_and_after(metric, kind, drawn)
+    np.testing.assert_allclose(after, before, rtol=1e-8, atol=1e-10)
+
+
+@pairs(claimed=False)
+@quick
+@given(drawn=clouds())
+def test_it_sees_every_other_change(metric, kind, drawn):
+    """So that no invariance is missing from a claim, and none is that of a metric that never moves."""
+    before, after = before_and_after(metric, kind, drawn)
+    assert np.abs(after - before).max() > 1e-5 * np.abs(before).max()
+
+
+@pytest.mark.parametrize("slug", ["partition_i1", "partition_i2"])
+@pytest.mark.parametrize("signs", ["positive", "both"])
+@pytest.mark.parametrize(
+    "options, gained",
+    [
+        ({"scale_free": True}, {"scale"}),
+        ({"centre": True}, {"shift"}),
+        ({"scale_free": True, "centre": True}, {"scale", "shift"}),
+    ],
+)
+def test_what_the_options_of_the_partition_function_add(slug, signs, options, gained):
+    metric = METRICS[slug]
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        w = rng.normal(size=(30, 5)) * [0.3, 0.5, 0.7, 0.9, 1.1] + 0.2
+        before = metric.evaluate(w, signs=signs, **options)
+        for kind in CHANGES:
+            after = metric.evaluate(changed(kind, w, np.eye(5), rng)[0], signs=signs, **options)
+            same = kind in metric.unchanged_by | gained
+            assert (abs(after - before) <= 1e-8 * before) == same, kind
+
+
+@quick
+@given(drawn=clouds(), zeta=st.floats(0, 1))
+def test_isoscore_star_turns_with_its_shrinkage_matrix_at_every_zeta(drawn, zeta):
+    cloud, rng = drawn
+    d = cloud.shape[1]
+    cov = np.cov(rng.normal(size=(50, d)).T)
+    turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
+    score = metrics.isoscore_star(cloud, cov, zeta)
+    assert metrics.isoscore_star(cloud @ turn, turn.T @ cov @ turn, zeta) == pytest.approx(score, abs=1e-10)
+    assert -1e-12 <= score <= 1 + 1e-12
+
+
+# Ranges
+
+
+@every
+@quick
+@given(drawn=clouds(least_n=4))
+def test_it_stays_in_its_range(metric, drawn):
+    cloud, rng = drawn
+    cloud = fit_for(metric, cloud) * rng.choice([0.1, 1, 3])
+    n, d = cloud.shape
+    value = value_of(metric, cloud, np.cov(rng.normal(size=(50, d)).T))
+    assert np.isfinite(value).all()
+    if metric.range.low is not None:
+        assert (value >= metric.range.low(n, d) - 1e-9).all()
+    if metric.range.high is not None:
+        assert (value <= metric.range.high(n, d) + 1e-9).all()
+
+
+def on_the_edge(d=6):
+    """For each bound, clouds or weights that reach it: a range that is too wide says nothing."""
+    rng = np.random.default_rng(0)
+    line = np.outer(rng.normal(size=30), rng.normal(size=d))
+    few = np.linalg.qr(rng.normal(size=(d, 4)))[0].T  # 4 orthogonal points: the most even cloud they can be
+    long = np.outer(np.full(40, 50.0), np.eye(d)[0])
+    return {
+        "isoscore": (line, few),
+        "isoscore_star": (np.outer(rng.normal(size=30), np.eye(d)[0]) * 1e9, cross(d)),
+        "isoscore_unbiased": (line, None),
+        "explained_variance": (few, line),
+        "ev_1": (few, line),
+        "mean_cosine": (cross(d), np.outer(rng.uniform(1, 2, size=9), np.arange(1.0, d + 1))),
+        "partition_i1": (long, long * 1e-12),
+        "partition_i2": (long * 1e-12, long),
+        "participation_ratio": (line, few),
+        "effective_rank": (line, few),
+        "twonn": (np.concatenate([few, few + 1e-6]), None),  # pairs of points, far apart
+        "dimension_std": (np.ones((4, d)), None),
+        "rogue_share": (cross(d), np.outer(rng.normal(size=30), np.eye(d)[0])),
+        "abs_correlation": (np.repeat(cross(d), 2, axis=0), line),
+    }
+
+
+@pytest.mark.parametrize("slug", sorted(set(METRICS) - {"mean_activation"}))  # the one without bounds
+def test_its_bounds_are_reached(slug):
+    metric = METRICS[slug]
+    for bound, cloud in zip((metric.range.low, metric.range.high), on_the_edge()[slug], strict=True):
+        assert (bound is None) == (cloud is None)
+        if bound is None:
+            continue
+        value, limit = value_of(metric, cloud), np.broadcast_to(bound(*cloud.shape), np.shape(value_of(metric, cloud)))
+        # of a curve or matrix, single entries reach the bound; no ratio of distances is infinite, so no twonn is 0
+        assert np.abs(value - limit).min() < (0.1 if slug == "twonn" else 1e-9)
+
+
+@quick
+@given(drawn=clouds(least_n=4))
+def test_how_the_metrics_bound_each_other(drawn):
+    cloud, _ = drawn
+    n, d = cloud.shape
+    ratio, rank = metrics.participation_ratio(cloud), metrics.effective_rank(cloud)
+    assert 1 - 1e-9 <= ratio <= rank + 1e-9 <= min(d, n - 1) + 2e-9
+    assert metrics.isoscore(cloud) == pytest.approx((ratio - 1) / (d - 1), abs=1e-12)
+    assert metrics.explained_variance(cloud)[0] <= 1 / np.sqrt(ratio) + 1e-9
+    i1, i2 = metrics.partition(cloud / np.abs(cloud).max())
+    assert i2 <= (1 - i1) / (2 * np.sqrt(i1)) + 1e-12
+
+
+# Where it begins
+
+
+@every
+def test_it_begins_at_its_minimum(metric):
+    for seed in range(5):
+        cloud = np.random.default_rng(seed).normal(size=(metric.minimum, 3))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.simplefilter("ignore", SmallSampleWarning)
+            assert np.isfinite(value_of(metric, cloud)).all()
+        with pytest.warns(UndefinedWarning):
+            assert np.isnan(value_of(metric, cloud[:-1])).all()
+
+
+@every
+def test_it_begins_at_its_minimum_dimension(metric):
+    line = np.random.default_rng(0).normal(size=(20, 1))
+    if metric.minimum_d == 1:
+        assert np.isfinite(value_of(metric, line)).all()
+        return
+    assert metric.minimum_d == 2
+    with pytest.warns(UndefinedWarning):
+        assert np.isnan(value_of(metric, line)).all()
+    assert np.isfinite(value_of(metric, np.random.default_rng(0).normal(size=(20, 2)))).all()
+
+
+# What perfect isotropy gives
+
+
+def of_isotropy(kind):
+    chosen = [m for m in METRICS.values() if m.at_isotropy.of == kind]
+    return pytest.mark.parametrize("metric", chosen, ids=[m.slug for m in chosen])
+
+
+@of_isotropy("sample")
+@pytest.mark.parametrize("d", [2, 7])
+def test_an_isotropic_sample_has_exactly_the_value(metric, d):
+    for cloud in (cross(d), whitened(50, d), whitened(9, d, seed=1) * 1e4):
+        cov = np.cov(cloud.T)
+        expected = metric.at_isotropy.value(*cloud.shape)
+        np.testing.assert_allclose(value_of(metric, cloud, cov), expected, rtol=1e-9, atol=1e-9)
+        uneven = cloud * np.arange(1, d + 1) @ np.linalg.qr(np.random.default_rng(0).normal(size=(d, d)))[0]
+        assert not np.allclose(value_of(metric, uneven, np.cov(uneven.T)), expected, rtol=1e-3)
+
+
+@of_isotropy("population")
+@pytest.mark.parametrize("d, tolerance", [(2, 0.04), (5, 0.04)])
+def test_an_isotropic_population_has_the_value_on_average(metric, d, tolerance):
+    rng = np.random.default_rng(0)
+    values = [value_of(metric, rng.normal(size=(400, d))) for _ in range(30)]
+    assert np.mean(values) == pytest.approx(metric.at_isotropy.value(400, d), rel=tolerance, abs=tolerance / 20)
+
+
+@of_isotropy(None)
+def test_where_isotropy_has_no_value_two_isotropic_clouds_differ(metric):
+    assert not np.allclose(value_of(metric, cross(5) + 0.5), value_of(metric, 3 * cross(5) + 1.5), rtol=1e-2)
+
+
+def test_short_rows_look_isotropic_to_the_partition_function():
+    w = np.random.default_rng(0).normal(size=(60, 5)) * [5, 1, 1, 1, 1]
+    assert metrics.partition(w)[0] < 0.01
+    assert metrics.partition(w * 1e-4) == pytest.approx((1.0, 0.0), abs=1e-3)
+
+
+# What it cannot see: two clouds that differ, one value
+
+
+def blind_pairs():
+    rng = np.random.default_rng(0)
+    gauss = rng.normal(size=(400, 4))
+    heavy = whitened(400, 4, draw=lambda r, shape: r.standard_t(3, size=shape))
+    mirrored = np.concatenate([gauss, -gauss])
+    copies = np.repeat(gauss[:, :1], 4, axis=1)
+    few_of_many = np.concatenate([gauss, np.zeros((400, 20))], axis=1)
+    led = gauss * [5, 1, 1, 1]
+    return {
+        "isoscore": (cross(4), heavy + 1e3),
+        "isoscore_star": (cross(4), heavy + 1e3),
+        "explained_variance": (led, led[:, ::-1] + 7),
+        "ev_1": (whitened(50, 4) * np.sqrt([6, 4, 1, 1]), whitened(50, 4) * np.sqrt([6, 2, 2, 2]) + 7),
+        "mean_cosine": (mirrored, mirrored * [100, 1, 1, 1]),
+        "participation_ratio": (gauss, few_of_many),
+        "effective_rank": (gauss, few_of_many),
+        "dimension_std": (whitened(400, 4), copies / copies[:, 0].std(ddof=1) + 3),
+        "mean_activation": (np.zeros((1, 4)), mirrored * 50),
+        "rogue_share": (whitened(50, 4) * np.sqrt([6, 4, 1, 1]), whitened(50, 4) * np.sqrt([6, 2, 2, 2]) + 7),
+        "abs_correlation": (gauss, gauss * [1000, -1, 1, 1]),
+    }
+
+
+@pytest.mark.parametrize("slug", blind_pairs())
+def test_what_it_cannot_see(slug):
+    one, other = blind_pairs()[slug]
+    metric = METRICS[slug]
+    a, b = (
+        value_of(metric, x, np.eye(x.shape[1]) * np.var(x[:, 0], ddof=1) if metric.inputs else None)
+        for x in (one, other)
+    )
+    common = min(np.size(a), np.size(b))  # the longer curve or list goes on
+    tolerance = 2 / 800 if slug == "mean_cosine" else 1e-9  # of a symmetric cloud: −1/(n − 1) and what doubling adds
+    np.testing.assert_allclose(a.ravel()[:common], b.ravel()[:common], atol=tolerance)
+
+
+def test_isoscore_star_sees_nothing_of_the_cloud_at_zeta_one():
+    cov = np.diag([3.0, 2.0, 1.0])
+    clouds_ = (np.random.default_rng(0).normal(size=(30, 3)), np.arange(30.0).reshape(10, 3) ** 2)
+    assert len({round(metrics.isoscore_star(cloud, cov, 1.0), 12) for cloud in clouds_}) == 1
+
+
+def test_the_unbiased_score_takes_dependent_points_for_independent_ones():
+    """30 correlated tokens of each of 16 sentences of an isotropic population, and one token of each."""
+    rng = np.random.default_rng(0)
+    together, alone = [], []
+    for _ in range(20):
+        sentences = rng.normal(size=(16, 1, 64))
+        tokens = (sentences + rng.normal(size=(16, 30, 64))) / np.sqrt(2)
+        together.append(metrics.isoscore_unbiased(tokens.reshape(-1, 64)))
+        alone.append(metrics.isoscore_unbiased(tokens[:, 0]))
+    assert np.mean(alone) == pytest.approx(1.0, abs=0.1)
+    assert np.mean(together) < 0.6
+
+
+def test_twonn_counts_directions_and_not_their_width():
+    plane = np.random.default_rng(0).normal(size=(1500, 2))
+    wide = plane * [8, 1]
+    assert metrics.twonn(wide) == pytest.approx(metrics.twonn(plane), rel=0.1)
+    assert metrics.isoscore(wide) < 0.1 < 0.9 < metrics.isoscore(plane)
+
+
+def test_the_partition_function_follows_the_mean():
+    rng = np.random.default_rng(0)
+    round_rows, uneven = rng.normal(size=(200, 6)) * 0.3, rng.normal(size=(200, 6)) * [0.6, 0.3, 0.3, 0.3, 0.3, 0.1]
+    shifted = round_rows + np.full(6, 0.8)
+    assert metrics.partition(shifted)[0] < metrics.partition(uneven)[0] < metrics.partition(round_rows)[0]
+    assert metrics.partition(uneven / 100)[0] > metrics.partition(round_rows)[0]

@@ -1,0 +1,171 @@
+"""Spectrum control against autograd through a singular value decomposition, and its targets against plain loops."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from isoviz.errors import InputError
+from isoviz.metrics.spectrum_control import (
+    energy_matched_c1,
+    spectrum_now,
+    spectrum_penalty,
+    spectrum_target,
+)
+
+
+def matrix(rows, columns, seed=0):
+    return torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def value_and_gradient(function, weight):
+    leaf = weight.clone().requires_grad_()
+    value = function(leaf)
+    value.backward()
+    return value.detach(), leaf.grad
+
+
+@pytest.mark.parametrize("shape", [(2, 8), (3, 7), (1, 5), (6, 6), (40, 9)])
+@pytest.mark.parametrize("scale", [0.02, 1.0, 50.0])
+def test_value_and_gradient_are_those_of_the_decomposition(shape, scale):
+    weight = scale * matrix(*shape)
+    target = torch.linspace(2.0, 0.5, min(shape), dtype=torch.float64)
+    value, gradient = value_and_gradient(lambda w: spectrum_penalty(w, target), weight)
+    expected, oracle = value_and_gradient(lambda w: (torch.linalg.svdvals(w) - target).square().sum(), weight)
+    torch.testing.assert_close(value, expected, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(gradient, oracle, rtol=1e-8, atol=1e-8)
+
+
+def test_gradient_of_a_badly_conditioned_weight():
+    left, right = torch.linalg.qr(matrix(30, 6))[0], torch.linalg.qr(matrix(6, 6, 1))[0]
+    weight = left @ torch.diag(torch.tensor([1, 0.5, 1e-1, 1e-2, 1e-3, 1e-4], dtype=torch.float64)) @ right.T
+    target = torch.linspace(1.0, 0.1, 6, dtype=torch.float64)
+    _, gradient = value_and_gradient(lambda w: spectrum_penalty(w, target), weight)
+    _, oracle = value_and_gradient(lambda w: (torch.linalg.svdvals(w) - target).square().sum(), weight)
+    torch.testing.assert_close(gradient, oracle, rtol=0, atol=1e-6)
+
+
+def test_gradient_against_differences_in_float32():
+    weight = (0.3 * matrix(3, 20)).float()
+    target = torch.tensor([1.0, 0.7, 0.5])
+    _, gradient = value_and_gradient(lambda w: spectrum_penalty(w, target), weight)
+    wide, step = weight.double().numpy(), 1e-6
+
+    def plain(w):
+        return sum((s - t) ** 2 for s, t in zip(np.linalg.svd(w, compute_uv=False), [1.0, 0.7, 0.5], strict=True))
+
+    for i, j in [(0, 0), (1, 7), (2, 19)]:
+        shift = np.zeros_like(wide)
+        shift[i, j] = step
+        slope = (plain(wide + shift) - plain(wide - shift)) / (2 * step)
+        assert float(gradient[i, j]) == pytest.approx(slope, rel=1e-3, abs=1e-4)
+
+
+def test_repeated_singular_values_give_the_gradient_of_their_whole_space():
+    # all σ equal s: U diag(σ − t) Vᵀ with equal targets is (s − t)/s · W, whatever basis is chosen
+    weight = 3.0 * torch.linalg.qr(matrix(12, 4))[0]
+    target = torch.full((4,), 1.0, dtype=torch.float64)
+    value, gradient = value_and_gradient(lambda w: spectrum_penalty(w, target), weight)
+    assert float(value) == pytest.approx(4 * 4.0)
+    torch.testing.assert_close(gradient, 2 * (2 / 3) * weight, rtol=1e-10, atol=1e-12)
+    _, falling = value_and_gradient(lambda w: spectrum_penalty(w, torch.tensor([4.0, 3.0, 2.0, 1.0])), weight)
+    assert torch.isfinite(falling).all()
+
+
+def test_rank_deficient_and_zero_weights_are_finite():
+    thin = torch.zeros(4, 6, dtype=torch.float64)
+    thin[0] = matrix(1, 6)[0]
+    target = torch.tensor([2.0, 1.5, 1.0, 0.5])
+    value, gradient = value_and_gradient(lambda w: spectrum_penalty(w, target), thin)
+    assert float(value) == pytest.approx((float(thin[0].norm()) - 2) ** 2 + 1.5**2 + 1 + 0.25)
+    assert torch.isfinite(gradient).all()
+    assert float(gradient[1:].abs().max()) < 1e-6  # a direction that is not there is not made up
+    value, gradient = value_and_gradient(lambda w: spectrum_penalty(w, target), torch.zeros(4, 6))
+    assert float(value) == pytest.approx(7.5)
+    assert torch.equal(gradient, torch.zeros(4, 6))
+
+
+def test_a_weight_that_diverged_is_reported_as_nan():
+    weight = torch.full((2, 4), math.nan, requires_grad=True)
+    assert torch.isnan(spectrum_penalty(weight, torch.ones(2)))
+    assert torch.isnan(spectrum_penalty(torch.full((2, 4), math.inf), torch.ones(2)))
+
+
+def test_half_precision_and_autocast_lose_nothing():
+    weight = (0.02 * matrix(2, 64)).float()
+    target = torch.tensor([0.2, 0.1])
+    value, gradient = value_and_gradient(lambda w: spectrum_penalty(w, target), weight)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        same, again = value_and_gradient(lambda w: spectrum_penalty(w, target), weight)
+    assert value.dtype == torch.float32
+    assert torch.equal(value, same)
+    assert torch.equal(gradient, again)
+    half = weight.bfloat16()
+    assert spectrum_penalty(half, target).dtype == torch.float32
+    assert float(spectrum_penalty(half, target)) == pytest.approx(float(spectrum_penalty(half.double(), target)))
+
+
+def test_targets_against_the_loop():
+    polynomial = spectrum_target("polynomial", 5, 2.0, 9.0, -0.7)
+    exponential = spectrum_target("exponential", 5, 2.0, 0.3, 1.4)
+    np.testing.assert_allclose(polynomial, [2.0 * k**-0.7 for k in range(1, 6)], rtol=1e-14)
+    np.testing.assert_allclose(exponential, [2.0 * math.exp(-0.3 * k**1.4) for k in range(1, 6)], rtol=1e-14)
+    for curve in (polynomial, exponential):
+        assert (np.diff(curve) < 0).all()
+
+
+@pytest.mark.parametrize(("kind", "gamma"), [("polynomial", -0.5), ("exponential", 0.5)])
+@pytest.mark.parametrize("count", [1, 2, 768])
+def test_matched_scale_carries_the_energy(kind, gamma, count):
+    c1 = energy_matched_c1(kind, count, 0.1, gamma, 3.7)
+    assert sum(t * t for t in spectrum_target(kind, count, c1, 0.1, gamma)) == pytest.approx(3.7, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "c2", "gamma", "field"),
+    [
+        ("polynomial", 1.0, 0.0, "params.gamma"),
+        ("polynomial", 1.0, 1.0, "params.gamma"),
+        ("exponential", 1.0, 0.0, "params.gamma"),
+        ("exponential", 1.0, -1.0, "params.gamma"),
+        ("exponential", 0.0, 1.0, "params.c2"),
+        ("exponential", -1.0, 1.0, "params.c2"),
+        ("polynomial", 1.0, math.nan, "params.gamma"),
+    ],
+)
+def test_what_does_not_fall_is_refused(kind, c2, gamma, field):
+    with pytest.raises(InputError, match="only for") as caught:
+        spectrum_target(kind, 3, 1.0, c2, gamma)
+    assert caught.value.field == field
+
+
+def test_other_refusals():
+    with pytest.raises(InputError, match="count"):
+        spectrum_target("polynomial", 0, 1.0, 0.0, -1.0)
+    with pytest.raises(InputError, match="c1 must be above 0"):
+        spectrum_target("polynomial", 2, 0.0, 0.0, -1.0)
+    with pytest.raises(InputError, match="give c1 above 0"):
+        energy_matched_c1("polynomial", 2, 0.0, -1.0, 0.0)
+    with pytest.raises(InputError, match="target must hold 2"):
+        spectrum_penalty(torch.ones(2, 5), torch.ones(5))
+
+
+def test_spectrum_now_is_the_roots_of_the_gram_matrix():
+    weight = matrix(3, 9).numpy()
+    expected = np.sqrt(np.sort(np.linalg.eigvalsh(weight @ weight.T))[::-1])
+    np.testing.assert_allclose(spectrum_now(weight), expected, rtol=1e-12)
+    np.testing.assert_allclose(spectrum_now(torch.tensor(weight)), expected, rtol=1e-12)
+
+
+def test_a_page_can_draw_both_curves_without_torch():
+    code = (
+        "import sys, numpy as np; from isoviz.metrics.spectrum_control import *; "
+        "spectrum_now(np.eye(3)); spectrum_target('polynomial', 3, 1.0, 0.0, -1.0); print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

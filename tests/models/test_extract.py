@@ -1,0 +1,304 @@
+"""Layer and token views against plain loops: one row at a time, no padding, one pooling written out by hand."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from isoviz import metrics
+from isoviz.errors import InputError
+from isoviz.models import extract, sources
+from isoviz.models.adapter import load_network, load_tokenizer
+from isoviz.models.checkpoint import output_embeddings
+from isoviz.models.extract import embed, layer_views
+from isoviz.models.profile import profile
+from isoviz.models.streams import CloudStream
+from tests import tiny
+
+GENERATOR = np.random.default_rng(4)
+ONE = [" ".join(GENERATOR.choice(tiny.WORDS, size=GENERATOR.integers(1, 12))) for _ in range(23)]
+TWO = [" ".join(GENERATOR.choice(tiny.WORDS, size=GENERATOR.integers(1, 6))) for _ in range(23)]
+
+
+def head_by_hand(family, network, encoded):
+    first = encoded.hidden_states[-1][0, 0]
+    if family in ("bert", "albert"):
+        return encoded.pooler_output[0]
+    if family == "distilbert":
+        return torch.relu(network.pre_classifier(first))
+    return torch.tanh(network.classifier.dense(first))
+
+
+def by_hand(family, folder, columns):
+    """layer → list of (tokens, d) per row, and the list of head vectors; each row alone in its batch."""
+    source = sources.resolve(str(folder))
+    network, tokenizer = load_network(source, 2, seed=0).eval(), load_tokenizer(source)
+    layers = {0: [], 1: [], 2: []}
+    heads = []
+    for row in zip(*columns, strict=True):
+        tokens = tokenizer(*row, return_tensors="pt")
+        with torch.no_grad():
+            encoded = network.base_model(**tokens, output_hidden_states=True)
+            heads.append(head_by_hand(family, network, encoded).numpy())
+        for layer, states in layers.items():
+            states.append(encoded.hidden_states[layer][0].numpy())
+    return layers, np.array(heads)
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+@pytest.mark.parametrize("columns", [[ONE], [ONE, TWO]], ids=["single", "pair"])
+def test_every_layer_and_pooling_is_what_single_rows_without_padding_give(tiny_models, family, columns):
+    folder = tiny_models(family)
+    layers, heads = by_hand(family, folder, columns)
+    views = layer_views(sources.resolve(str(folder)), columns, batch_size=7, max_tokens_per_layer=None)
+    assert (views.rows, views.depth, views.truncated) == (23, 2, 0)
+    for layer, rows in layers.items():
+        close = {"rtol": 0, "atol": 1e-5}
+        np.testing.assert_allclose(views.points(layer, "cls"), [row[0] for row in rows], **close)
+        np.testing.assert_allclose(views.points(layer, "mean"), [row.mean(axis=0) for row in rows], **close)
+        np.testing.assert_allclose(views.points(layer, "tokens"), np.concatenate(rows), **close)
+        assert views.groups(layer, "tokens").tolist() == [i for i, row in enumerate(rows) for _ in row]
+        assert views.lengths.tolist() == [len(row) for row in rows]
+    np.testing.assert_allclose(views.points(2, "head"), heads, rtol=0, atol=1e-5)
+    assert all(cloud.dtype == np.float32 for cloud in views.clouds.values())
+
+
+def test_every_row_passes_the_encoder_once(tiny_models, monkeypatch):
+    source = sources.resolve(str(tiny_models("bert")))
+    seen = []
+
+    def watched(*arguments, **options):
+        network = load_network(*arguments, **options)
+        network.base_model.register_forward_pre_hook(
+            lambda module, inputs, given: seen.extend(
+                tuple(ids[keep.bool()].tolist())
+                for ids, keep in zip(given["input_ids"], given["attention_mask"], strict=True)
+            ),
+            with_kwargs=True,
+        )
+        return network
+
+    monkeypatch.setattr(extract, "load_network", watched)
+    told = []
+    layer_views(source, [ONE], batch_size=5, progress=lambda *what: told.append(what))
+    assert sorted(seen) == sorted(tuple(ids) for ids in load_tokenizer(source)(ONE)["input_ids"])
+    reading = [what[:2] for what in told if what[2] == "reading texts"]
+    assert reading == [(5, 23), (10, 23), (15, 23), (20, 23), (23, 23)]
+
+
+def test_neither_batch_size_nor_extra_padding_changes_anything(tiny_models, monkeypatch):
+    source = sources.resolve(str(tiny_models("roberta")))
+    whole = layer_views(source, [ONE], batch_size=64)
+    single = layer_views(source, [ONE], batch_size=1)
+    pad = extract._pad
+
+    def wasteful(rows, chosen, tokenizer):
+        return {
+            name: torch.nn.functional.pad(tensor, (0, 9), value=tokenizer.pad_token_id if name == "input_ids" else 0)
+            for name, tensor in pad(rows, chosen, tokenizer).items()
+        }
+
+    monkeypatch.setattr(extract, "_pad", wasteful)
+    padded = layer_views(source, [ONE], batch_size=64)
+    for other in (single, padded):
+        for key, cloud in whole.clouds.items():
+            np.testing.assert_allclose(other.clouds[key], cloud, rtol=0, atol=1e-5)
+        for layer, view in whole.tokens.items():
+            np.testing.assert_allclose(other.tokens[layer].sample, view.sample, rtol=0, atol=1e-5)
+            np.testing.assert_allclose(other.tokens[layer].one_per_row, view.one_per_row, rtol=0, atol=1e-5)
+            assert other.tokens[layer].stream.describe()["isoscore"] == pytest.approx(
+                view.stream.describe()["isoscore"], rel=1e-5
+            )
+
+
+def test_the_token_sample_is_seeded_and_its_groups_are_the_rows(tiny_models):
+    source = sources.resolve(str(tiny_models("bert")))
+    everything = layer_views(source, [ONE], max_tokens_per_layer=None).tokens[1]
+    first, again = (layer_views(source, [ONE], max_tokens_per_layer=40, seed=3) for _ in range(2))
+    other = layer_views(source, [ONE], max_tokens_per_layer=40, seed=4)
+    assert np.array_equal(first.points(1, "tokens"), again.points(1, "tokens"))
+    assert not np.array_equal(first.points(1, "tokens"), other.points(1, "tokens"))
+    assert first.points(1, "tokens").shape == (40, 16)
+    assert first.tokens[1].stream.count == len(everything.sample) > 40
+    chosen = [int(np.flatnonzero((everything.sample == point).all(axis=1))[0]) for point in first.points(1, "tokens")]
+    assert chosen == sorted(set(chosen))  # in the order of the text, none twice
+    assert everything.groups[chosen].tolist() == first.groups(1, "tokens").tolist()
+    for row, point in enumerate(first.tokens[1].one_per_row):
+        at = np.flatnonzero((everything.sample == point).all(axis=1))
+        assert row in everything.groups[at]
+
+
+def test_one_token_per_row_is_drawn_evenly(tiny_models):
+    source = sources.resolve(str(tiny_models("bert")))
+    same = ["w1 w2"] * 400  # [CLS] w1 w2 [SEP]
+    view = layer_views(source, [same], layers=[0], poolings=("tokens",), batch_size=200).tokens[0]
+    _, counts = np.unique(view.one_per_row.round(4), axis=0, return_counts=True)
+    assert len(counts) == 4
+    assert counts.min() > 60
+
+
+def test_streamed_tokens_measure_what_the_whole_cloud_does(tiny_models):
+    source = sources.resolve(str(tiny_models("bert")))
+    views = layer_views(source, [ONE], batch_size=4)
+    for layer in range(3):
+        cloud = embed(source, [ONE], pooling="tokens", layer=layer)
+        stream, whole = views.tokens[layer].stream, metrics.describe(cloud)
+        streamed = stream.describe()
+        for name in ("isoscore", "mean_cosine", "participation_ratio", "effective_rank", "ev"):
+            assert streamed[name] == pytest.approx(whole[name], rel=1e-5), name
+        assert (streamed["n"], streamed["d"]) == cloud.shape
+        np.testing.assert_allclose(stream.std(), metrics.dimension_std(cloud), rtol=1e-5)
+        np.testing.assert_allclose(stream.mean(), metrics.mean_activation(cloud), atol=1e-6)
+
+
+@pytest.mark.parametrize("shift", [0.0, 50.0])
+def test_a_stream_of_tensors_measures_what_a_stream_of_arrays_does(shift):
+    points = np.random.default_rng(1).normal(size=(90, 5)).astype(np.float32) * [3, 2, 1, 1, 1] + np.float32(shift)
+    points = points.astype(np.float32)
+    points[4] = 0
+    arrays, tensors = CloudStream(5), CloudStream(5)
+    for start in range(0, 90, 25):
+        arrays.update(points[start : start + 25])
+        tensors.update(torch.from_numpy(points[start : start + 25]))
+    expected, whole = arrays.describe(), metrics.describe(points)
+    assert arrays.zeros == tensors.zeros == 1
+    for name, value in tensors.describe().items():
+        if name != "warnings":
+            assert value == pytest.approx(expected[name], rel=1e-5), name
+            assert expected[name] == pytest.approx(whole[name], rel=1e-9), name
+    assert any("1 zero vectors" in note for note in expected["warnings"])
+
+
+def test_streams_say_why_a_value_is_undefined():
+    stream = CloudStream(3)
+    assert stream.describe()["isoscore"] is None
+    stream.update(np.full((4, 3), 2.5, dtype=np.float32))
+    values = stream.describe()
+    assert (values["isoscore"], values["ev"], values["effective_rank"]) == (None, None, None)
+    assert values["mean_cosine"] == pytest.approx(1)
+    assert "isoscore is undefined: all points are equal" in values["warnings"]
+
+
+def test_long_rows_are_cut_counted_and_reported(tiny_models):
+    source = sources.resolve(str(tiny_models("bert")))
+    texts = ["w1 w2 w3 w4", "w1", "w1 w2 w3", "w1 w2"]
+    views = layer_views(source, [texts], max_length=5)  # [CLS] w1 w2 w3 [SEP] just fits
+    assert views.lengths.tolist() == [5, 3, 5, 4]
+    assert views.truncated == 1
+    assert "1 of 4 rows are longer than 5 tokens" in views.warnings[0]
+    long = layer_views(source, [[" ".join(["w1"] * 100)]], max_length=None)
+    assert (long.max_length, long.truncated, long.lengths.tolist()) == (64, 1, [64])
+
+
+def test_half_precision_checkpoints_are_read_in_float32(tiny_models, tmp_path):
+    from transformers import BertModel
+
+    half = BertModel.from_pretrained(tiny_models("bert")).half()
+    half.save_pretrained(tmp_path / "half")
+    load_tokenizer(sources.resolve(str(tiny_models("bert")))).save_pretrained(tmp_path / "half")
+    half.float().save_pretrained(tmp_path / "single")
+    load_tokenizer(sources.resolve(str(tiny_models("bert")))).save_pretrained(tmp_path / "single")
+    clouds = [embed(sources.resolve(str(tmp_path / name)), [ONE], pooling="mean") for name in ("half", "single")]
+    assert np.array_equal(*clouds)
+
+
+def test_a_pooler_that_is_not_in_the_checkpoint_is_said(tiny_models, tmp_path):
+    from transformers import BertModel
+
+    trained = sources.resolve(str(tiny_models("bert")))
+    assert layer_views(trained, [ONE]).warnings == ()
+    BertModel.from_pretrained(trained.location, add_pooling_layer=False).save_pretrained(tmp_path)
+    load_tokenizer(trained).save_pretrained(tmp_path)
+    source = sources.resolve(str(tmp_path))
+    assert "the pooler of this checkpoint is newly initialised" in layer_views(source, [ONE]).warnings[0]
+    assert layer_views(source, [ONE], poolings=("cls", "tokens")).warnings == ()
+    for family, what in (("roberta", "dense layer"), ("distilbert", "map before the classifier")):
+        assert what in layer_views(sources.resolve(str(tiny_models(family))), [ONE]).warnings[0]
+
+
+def test_what_cannot_be_asked_for(tiny_models, monkeypatch):
+    source = sources.resolve(str(tiny_models("bert")))
+    for options, message in [
+        ({"layers": [3]}, r"layers 0 \(embeddings\) to 2 \(got 3\)"),
+        ({"layers": [-1]}, "got -1"),
+        ({"layers": [1], "poolings": ("head",)}, r"last layer \(2\) only \(got 1\)"),
+        ({"poolings": ("sum",)}, "expected some of cls, mean, tokens, head"),
+        ({"poolings": ()}, "got none"),
+        ({"batch_size": 0}, "batch_size: must be at least 1"),
+        ({"max_length": 2}, "max_length: must be at least 3"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            layer_views(source, [ONE], **options)
+    for texts, message in [([[]], "no rows"), ([], "one or two columns"), ([ONE, ONE[1:]], "23, 22")]:
+        with pytest.raises(InputError, match=message):
+            layer_views(source, texts)
+    with pytest.raises(InputError, match=r"no cloud of layer 1, cls \(there are: 2 cls\)"):
+        layer_views(source, [ONE], layers="last", poolings=("cls",)).points(1, "cls")
+    monkeypatch.setattr(extract, "MEMORY_LIMIT", 20_000)
+    with pytest.raises(InputError, match="take fewer rows, layers or poolings"):
+        layer_views(source, [ONE])
+    assert layer_views(source, [ONE], layers="last", poolings=("cls",)).rows == 23
+
+
+def test_profile_names_and_measures_every_cloud(tiny_models):
+    source = sources.resolve(str(tiny_models("bert")))
+    views = layer_views(source, [ONE])
+    told = []
+    entries = profile(views, split="validation", max_neighbours=50, progress=lambda *what: told.append(what[:2]))
+    json.dumps(entries, allow_nan=False)
+    assert [(one["cloud"], one["pooling"]) for one in entries] == [
+        *((f"layer_{layer}", pooling) for pooling in ("cls", "mean", "tokens") for layer in range(3)),
+        ("head", "head"),
+    ]
+    assert told == [(done, 10) for done in range(1, 11)]
+    for one in entries:
+        points = views.points(one["layer"], one["pooling"])
+        assert one["split"] == "validation"
+        assert one["d"] == 16
+        if one["pooling"] == "tokens":
+            assert one["n"] == int(views.lengths.sum())
+            assert one["unbiased_points"] == 23
+            unbiased = metrics.isoscore_unbiased(views.tokens[one["layer"]].one_per_row)
+            assert one["isoscore_unbiased"] == pytest.approx(unbiased)
+            assert one["twonn_points"] == 50
+            assert any("sample of 50 of" in note for note in one["warnings"])
+        elif (one["cloud"], one["pooling"]) != ("layer_0", "cls"):
+            assert one["n"] == one["twonn_points"] == 23
+            for name in ("isoscore", "isoscore_unbiased", "twonn", "mean_cosine"):
+                assert one[name] == pytest.approx(float(getattr(metrics, name)(points))), name
+            correlation = metrics.abs_correlation(points)
+            off = correlation[~np.eye(16, dtype=bool)].mean()
+            assert one["abs_correlation"] == pytest.approx(off, rel=1e-6)
+        if one["isoscore"] is not None:
+            tokens = one["pooling"] == "tokens"
+            whole = embed(source, [ONE], pooling="tokens", layer=one["layer"]) if tokens else points
+            std = whole.std(axis=0, dtype=np.float64)
+            expected = {"min": std.min(), "median": np.median(std), "max": std.max()}
+            assert one["sigma"] == pytest.approx(expected, rel=1e-4)
+            assert one["mean_norm"] == pytest.approx(np.linalg.norm(whole.mean(axis=0)), rel=1e-4)
+            assert one["outlier_dimensions"] == list(metrics.outlier_dimensions(whole))
+            assert one["n_per_d"] == len(whole) / 16
+            low, high = one["isoscore_unbiased_interval"]
+            assert low < one["isoscore_unbiased"] < high
+    first = entries[0]  # every text begins with the same token at the same place: one point, 23 times
+    assert first["isoscore"] is None
+    assert first["dropped"] == {"duplicates": 22, "zero_vectors": 0}
+    assert any("all points are equal" in note for note in first["warnings"])
+
+
+@pytest.mark.parametrize("family", ["Bert", "Albert", "Roberta", "DistilBert"])
+@pytest.mark.parametrize("tied", [True, False])
+def test_output_embeddings_are_the_librarys_own(tiny_models, tmp_path, family, tied):
+    import transformers
+
+    source = sources.resolve(str(tiny_models(family.lower())))
+    assert output_embeddings(source) is None  # an encoder alone
+    config = transformers.AutoConfig.from_pretrained(source.location, tie_word_embeddings=tied)
+    network = getattr(transformers, f"{family}ForMaskedLM")(config)
+    network.save_pretrained(tmp_path)
+    load_tokenizer(source).save_pretrained(tmp_path)
+    found = output_embeddings(sources.resolve(str(tmp_path)))
+    assert np.array_equal(found, network.get_output_embeddings().weight.detach().numpy())

@@ -1,0 +1,75 @@
+"""The page about the transforms: its code runs, its table holds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from isoviz import metrics, posthoc
+from tests.posthoc.clouds import cloud
+
+PAGE = (Path(__file__).parents[2] / "docs" / "posthoc.md").read_text()
+CENTRED = [slug for slug in posthoc.catalogue() if slug not in {"isobn"}]
+
+
+def small(slug):
+    return posthoc.get(slug)(**({"n_clusters": 3, "remove": 2} if slug == "cluster_based" else {}))
+
+
+def test_the_snippet_runs():
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
+    names = {"train": cloud(), "dev": cloud(9, seed=1)}
+    exec(code, names)
+    affine = names["transform"].affine()
+    np.testing.assert_allclose(names["image"], names["dev"] @ affine.matrix + names["offset"], atol=1e-10)
+
+
+def test_the_table_has_every_transform():
+    rows = re.findall(r"^\| `(\w+)` \|", PAGE, flags=re.MULTILINE)
+    assert sorted(rows) == list(posthoc.catalogue())
+
+
+def test_whitening_at_full_and_at_lower_rank():
+    image = posthoc.zca().fit_transform(cloud())
+    assert metrics.isoscore(image) == pytest.approx(1, abs=1e-9)
+    np.testing.assert_allclose(metrics.explained_variance(image), np.arange(1, 9) / 8, atol=1e-9)
+    low = cloud(200, 3) @ np.random.default_rng(1).normal(size=(3, 9))
+    image = posthoc.zca().fit_transform(low)
+    assert metrics.isoscore(image) == pytest.approx((3 - 1) / (9 - 1), abs=1e-9)
+    np.testing.assert_allclose(metrics.explained_variance(image)[:3], [1 / 3, 2 / 3, 1], atol=1e-9)
+    pca = posthoc.pca_whitening().fit_transform(cloud())
+    assert metrics.mean_cosine(pca) == pytest.approx(metrics.mean_cosine(posthoc.zca().fit_transform(cloud())))
+    assert metrics.isoscore(posthoc.pca_whitening(components=3).fit_transform(cloud())) == pytest.approx(1, abs=1e-9)
+
+
+def test_all_but_the_top_goes_both_ways():
+    isotropic = posthoc.zca().fit_transform(cloud())
+    assert metrics.isoscore(posthoc.all_but_the_top(remove=2).fit_transform(isotropic)) == pytest.approx((6 - 1) / 7)
+    rogue = np.random.default_rng(0).normal(size=(300, 8)) * np.array([50.0] + [1.0] * 7)
+    image = posthoc.all_but_the_top(remove=1).fit_transform(rogue)
+    assert metrics.isoscore(rogue) < 0.01 < 0.7 < metrics.isoscore(image)
+    values = np.linalg.eigvalsh(np.cov(rogue.T))[::-1]
+    assert metrics.explained_variance(image)[0] == pytest.approx(values[1] / values[1:].sum())
+
+
+def test_batch_norm_is_the_correlation_matrix():
+    train = cloud()
+    expected = metrics.isoscore_from_covariance(np.corrcoef(train.T))
+    assert metrics.isoscore(posthoc.batch_norm(eps=0).fit_transform(train)) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("slug", CENTRED)
+def test_centred_clouds_have_little_mean_cosine(slug):
+    train = cloud(mean=30)
+    assert metrics.mean_cosine(train) > 0.9
+    image = small(slug).fit_transform(train)
+    np.testing.assert_allclose(image.mean(axis=0), 0, atol=1e-9)
+    assert abs(metrics.mean_cosine(image)) < 0.05
+
+
+def test_isobn_is_not_centred():
+    train = cloud(mean=30)
+    assert metrics.mean_cosine(posthoc.isobn().fit_transform(train)) > 0.9

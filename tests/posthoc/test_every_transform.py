@@ -1,0 +1,306 @@
+"""What all transforms promise: parity of numpy and torch, defined answers, affine form, state, and a cheap catalogue."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+from isoviz import posthoc
+from isoviz.errors import InputError
+from isoviz.posthoc import chain, from_state
+from tests.posthoc.clouds import AWKWARD, cloud
+
+MAKE = {
+    "zca": lambda: posthoc.zca(),
+    "zca at half strength": lambda: posthoc.zca(strength=0.5),
+    "zca at strength zero": lambda: posthoc.zca(strength=0),
+    "zca with a ridge": lambda: posthoc.zca(eps=1e-3),
+    "pca_whitening": lambda: posthoc.pca_whitening(),
+    "pca_whitening of one component": lambda: posthoc.pca_whitening(components=1),
+    "all_but_the_top": lambda: posthoc.all_but_the_top(remove=1),
+    "all_but_the_top, literal": lambda: posthoc.all_but_the_top(remove=1, literal=True),
+    "cluster_based": lambda: posthoc.cluster_based(n_clusters=2, remove=1),
+    "isobn": lambda: posthoc.isobn(),
+    "isobn, code": lambda: posthoc.isobn(form="code", beta=1),
+    "batch_norm": lambda: posthoc.batch_norm(),
+    "batch_norm without floor": lambda: posthoc.batch_norm(eps=0),
+    "chain": lambda: chain([posthoc.all_but_the_top(remove=1), posthoc.isobn(), posthoc.pca_whitening()]),
+    "chain with clusters": lambda: chain([posthoc.batch_norm(), posthoc.cluster_based(n_clusters=2, remove=1)]),
+    "empty chain": lambda: chain([]),
+}
+everyone = pytest.mark.parametrize("name", list(MAKE))
+
+
+def test_the_catalogue_finds_the_files_and_all_are_tried_here():
+    promised = {"zca", "pca_whitening", "all_but_the_top", "cluster_based", "isobn", "batch_norm"}
+    assert promised <= set(posthoc.catalogue())
+    assert set(posthoc.catalogue()) <= {make().slug for make in MAKE.values()}
+    for slug, kind in posthoc.catalogue().items():
+        assert getattr(posthoc, slug) is kind
+        assert slug in dir(posthoc)
+        assert posthoc.get(slug).slug == slug
+
+
+@pytest.mark.parametrize("slug", list(posthoc.catalogue()))
+def test_every_transform_explains_itself(slug):
+    kind = posthoc.get(slug)
+    assert kind.title
+    assert kind.summary.endswith(".")
+    assert kind.equation
+    assert kind.traps
+    assert "@" in kind.paper.bibtex
+    assert "author=" in kind.paper.bibtex
+    assert issubclass(kind.Params, BaseModel)
+    for name, field in kind.Params.model_fields.items():
+        assert field.title, name
+        assert field.description, name
+        assert field.json_schema_extra["source"], name
+
+
+def test_names_that_do_not_exist():
+    with pytest.raises(AttributeError, match="no attribute 'zac'"):
+        posthoc.zac  # noqa: B018
+    with pytest.raises(InputError, match="did you mean 'zca'"):
+        posthoc.get("zcaa")
+    with pytest.raises(InputError, match="unknown parameter of 'zca' 'strenght'; did you mean 'strength'"):
+        posthoc.zca(strenght=1)
+
+
+def test_parameters_are_seen_by_notebooks_and_may_be_numpy_numbers():
+    import inspect
+
+    assert list(inspect.signature(posthoc.all_but_the_top).parameters) == ["remove", "literal"]
+    assert posthoc.all_but_the_top(remove=np.int64(3)).params.remove == 3
+    assert repr(posthoc.isobn(beta=np.float32(0.25))) == "isobn(beta=0.25, eps=None, form='paper')"
+    with pytest.raises(InputError, match="remove: .*integer"):
+        posthoc.all_but_the_top(remove=2.5)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import isoviz.posthoc",
+        "from isoviz import posthoc; posthoc.catalogue()",
+        "import numpy as np; from isoviz.posthoc import zca; zca().fit_transform(np.random.rand(20, 5))",
+    ],
+)
+def test_the_catalogue_loads_neither_torch_nor_scipy(code):
+    check = "import sys; print([m for m in ('torch', 'scipy', 'sklearn', 'pandas') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", f"{code}; {check}"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@everyone
+def test_fit_returns_itself_and_leaves_the_points_alone(name):
+    train, dev = cloud(), cloud(9, seed=1)
+    before, before_dev = train.copy(), dev.copy()
+    transform = MAKE[name]()
+    assert transform.fit(train) is transform
+    image = transform.transform(dev)
+    assert image.dtype == np.float64
+    assert image.shape[0] == 9
+    assert not np.shares_memory(image, dev)
+    np.testing.assert_array_equal(train, before)
+    np.testing.assert_array_equal(dev, before_dev)
+    np.testing.assert_array_equal(MAKE[name]().fit_transform(train), transform.transform(train))
+    assert transform.transform(dev[:0]).shape == (0, image.shape[1])
+    np.testing.assert_allclose(transform.transform(dev[3:4]), image[3:4], rtol=1e-12, atol=1e-12)
+
+
+@everyone
+def test_a_tensor_comes_back_as_a_tensor(name):
+    train, dev = cloud(), cloud(9, seed=1)
+    expected = MAKE[name]().fit(train).transform(dev)
+    double = MAKE[name]().fit(torch.tensor(train)).transform(torch.tensor(dev))
+    assert double.dtype == torch.float64
+    np.testing.assert_allclose(double.numpy(), expected, rtol=1e-10, atol=1e-11)
+    single, single_dev = train.astype(np.float32), dev.astype(np.float32)
+    found = MAKE[name]().fit(torch.tensor(single)).transform(torch.tensor(single_dev))
+    assert found.dtype == torch.float32
+    # computed in float64, rounded once: equal to numpy on the same float32 numbers up to that rounding
+    np.testing.assert_allclose(found.numpy(), MAKE[name]().fit(single).transform(single_dev), rtol=2e-7, atol=1e-12)
+    half = MAKE[name]().fit(train).transform(torch.tensor(dev).bfloat16())
+    assert half.dtype == torch.float32
+
+
+@everyone
+def test_gradients_reach_the_points(name):
+    transform = MAKE[name]().fit(cloud())
+    points = torch.tensor(cloud(3, seed=1), requires_grad=True)
+    assert torch.autograd.gradcheck(transform.transform, points)
+
+
+def test_autocast_does_not_lower_the_precision():
+    transform = posthoc.zca().fit(cloud())
+    dev = torch.tensor(cloud(9, seed=1), dtype=torch.float32)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        inside = transform.transform(dev)
+    assert torch.equal(inside, transform.transform(dev))
+
+
+@everyone
+@pytest.mark.parametrize("kind", list(AWKWARD))
+def test_nothing_infinite_ever_comes_out(name, kind):
+    train = AWKWARD[kind]
+    transform = MAKE[name]()
+    try:
+        transform.fit(train)
+    except InputError as error:
+        assert "cluster" in name
+        assert "number of distinct points" in str(error)
+        return
+    dev = train + np.abs(train).max() * np.random.default_rng(0).normal(size=train.shape) + 1.0
+    for points in (train, dev):
+        assert np.isfinite(transform.transform(points)).all()
+        assert torch.isfinite(transform.transform(torch.tensor(points))).all()
+
+
+@pytest.mark.parametrize("name", [name for name in MAKE if "cluster" not in name])
+def test_a_collapsed_fit_set(name):
+    train = np.full((6, 4), 2.5)
+    image = MAKE[name]().fit_transform(train)
+    if name in {"isobn", "isobn, code", "empty chain"}:
+        np.testing.assert_array_equal(image, train)
+    elif name == "all_but_the_top, literal":
+        np.testing.assert_allclose(image, 0, atol=1e-15)  # no direction to remove: only centred
+    else:
+        np.testing.assert_array_equal(image, 0)
+
+
+@everyone
+@pytest.mark.parametrize(
+    "points, reason",
+    [
+        (np.ones((1, 3)), "fit needs at least 2 points, got 1"),
+        (np.ones((0, 3)), "fit needs at least 2 points, got 0"),
+        (np.ones(3), r"shape \(points, dimensions\)"),
+        (np.array([[1.0, np.nan], [0.0, 1.0]]), "finite, got 1 of 4"),
+        (np.array([[1.0, np.inf], [0.0, 1.0]]), "finite, got 1 of 4"),
+        (np.array([[1.0, 1e200], [0.0, 1.0]]), r"within ±1e\+100, got an entry of size 1e\+200"),
+        (torch.ones(2, 3, dtype=torch.complex64), "real"),
+    ],
+)
+def test_what_cannot_be_fitted(name, points, reason):
+    with pytest.raises(InputError, match=reason):
+        MAKE[name]().fit(points)
+
+
+@everyone
+def test_what_cannot_be_transformed(name):
+    transform = MAKE[name]()
+    for use in (lambda: transform.transform(cloud()), transform.affine, transform.state):
+        with pytest.raises(InputError, match=r"not fitted yet: call fit\(points\) first"):
+            use()
+    transform.fit(cloud())
+    for wrong in (cloud(5, 7), torch.tensor(cloud(5, 7))):
+        with pytest.raises(InputError, match="must have 8 dimensions as the fit set had, got 7"):
+            transform.transform(wrong)
+    for wrong in (np.full((2, 8), np.nan), torch.full((2, 8), torch.inf)):
+        with pytest.raises(InputError, match="finite, got 16 of 16"):
+            transform.transform(wrong)
+    with pytest.raises(InputError, match="within"):
+        transform.transform(torch.full((2, 8), 1e200, dtype=torch.float64))
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(
+    name=st.sampled_from([name for name in MAKE if "cluster" not in name]),
+    n=st.integers(2, 30),
+    d=st.integers(1, 9),
+    seed=st.integers(0, 2**32),
+)
+def test_the_affine_form_is_the_transform(name, n, d, seed):
+    train, dev = cloud(n, d, seed), cloud(12, d, seed + 1)
+    transform = MAKE[name]().fit(train)
+    affine = transform.affine()
+    linear, offset = affine
+    image = transform.transform(dev)
+    unit = np.abs(image).max() + np.abs(offset).max() + 1e-12
+    np.testing.assert_allclose(dev @ affine.matrix + offset, image, atol=1e-9 * unit)
+    np.testing.assert_allclose(affine.of_points(dev), image, atol=1e-9 * unit)
+    assert affine.diagonal == (linear.ndim == 1)
+    closed = affine.of_covariance(np.cov(dev.T).reshape(d, d))
+    np.testing.assert_allclose(closed, np.cov(image.T).reshape(closed.shape), atol=1e-8 * unit**2)
+
+
+def test_a_chain_of_clusters_has_no_affine_form_and_diagonals_stay_diagonal():
+    assert MAKE["chain with clusters"]().fit(cloud()).affine() is None
+    assert chain([posthoc.isobn(), posthoc.batch_norm()]).fit(cloud()).affine().diagonal
+
+
+def test_a_chain_fits_each_step_on_what_came_before():
+    train, dev = cloud(), cloud(9, seed=1)
+    whole = chain([posthoc.all_but_the_top(remove=2), posthoc.isobn(), posthoc.pca_whitening(components=3)])
+    first = posthoc.all_but_the_top(remove=2).fit(train)
+    second = posthoc.isobn().fit(first.transform(train))
+    third = posthoc.pca_whitening(components=3).fit(second.transform(first.transform(train)))
+    expected = third.transform(second.transform(first.transform(dev)))
+    np.testing.assert_allclose(whole.fit(train).transform(dev), expected, rtol=1e-12)
+    assert whole.steps[0].removed == 2
+
+
+def test_what_is_no_chain():
+    same = posthoc.zca()
+    with pytest.raises(InputError, match="same object twice"):
+        chain([same, same])
+    with pytest.raises(InputError, match="made of transforms, got str"):
+        chain(["zca"])
+
+
+@everyone
+def test_a_fitted_transform_survives_a_safetensors_file(name, tmp_path):
+    train, dev = cloud(), cloud(9, seed=1)
+    transform = MAKE[name]().fit(train)
+    state = transform.state()
+    save_file(state["arrays"], tmp_path / "t.safetensors", metadata={"spec": json.dumps(state["spec"])})
+    with safe_open(tmp_path / "t.safetensors", framework="numpy") as file:
+        arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+        back = from_state({"spec": json.loads(file.metadata()["spec"]), "arrays": arrays})
+    np.testing.assert_array_equal(back.transform(dev), transform.transform(dev))
+    assert back.state()["spec"] == state["spec"]
+    assert repr(back) == repr(transform)
+
+
+def test_counts_survive_too():
+    back = from_state(posthoc.zca().fit(cloud(5, 12)).state())
+    assert back.dropped == 8
+
+
+@pytest.mark.parametrize(
+    "spec, arrays, reason",
+    [
+        ({"slug": "zac"}, {}, "unknown transform 'zac'; did you mean 'zca'"),
+        ({"counts": {}}, {}, "'counts' \\['dropped'\\]"),
+        ({"counts": {"dropped": "many"}}, {}, "must be integers"),
+        ({"params": {"strength": 7}}, {}, "less than or equal to 1"),
+        ({}, {"extra": np.ones(3)}, "holds \\['matrix', 'mean'\\], got"),
+        ({}, {"mean": np.ones(3)}, "'matrix' of a saved 'zca' must be finite of shape \\(d, d\\)"),
+        ({}, {"matrix": np.ones((8, 7))}, "must be finite of shape"),
+        ({}, {"mean": np.full(8, np.nan)}, "must be finite of shape"),
+        ({}, {"mean": np.ones((8, 1))}, "must be finite of shape"),
+        ({}, {"mean": np.array(["a"] * 8)}, "must be float64"),
+    ],
+)
+def test_a_damaged_state_is_refused(spec, arrays, reason):
+    state = posthoc.zca().fit(cloud()).state()
+    with pytest.raises(InputError, match=reason):
+        from_state({"spec": {**state["spec"], **spec}, "arrays": {**state["arrays"], **arrays}})
+
+
+def test_a_damaged_chain_is_refused():
+    state = MAKE["chain"]().fit(cloud()).state()
+    for spec in ({"steps": "none"}, {"width": "8"}):
+        with pytest.raises(InputError, match="a saved 'chain'"):
+            from_state({"spec": {**state["spec"], **spec}, "arrays": state["arrays"]})
+    with pytest.raises(InputError, match="must hold 'spec' and 'arrays'"):
+        from_state({"slug": "zca"})
