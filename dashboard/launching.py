@@ -91,8 +91,8 @@ def estimate(wanted: Iterable[RunConfig], history: Iterable[RunRow]) -> Estimate
         paces = like.get(_like(config)) or similar.get(_similar(config) or ())
         if paces:
             seconds += statistics.median(paces) * config.epochs
-        elif (pace := _recorded(config)) is not None:
-            seconds += pace * config.epochs
+        elif (shipped := _recorded(config)) is not None:
+            seconds += shipped * config.epochs
             recorded += 1
         else:
             unknown += 1

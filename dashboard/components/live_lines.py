@@ -10,6 +10,7 @@ from dashboard import explanations, resources, routes, theme, tokens
 from dashboard.components import bundle
 from dashboard.tables import method_title, variant
 from dashboard.wording import run_title
+from isoviz import methods
 from isoviz.runs.rows import RunRow
 
 _FIGURES = ("loss", "metric", "isotropy", "spectrum")
@@ -45,7 +46,8 @@ def live_lines(runs: Sequence[RunRow], *, key: str) -> None:
                 if part
             ),
             "colour": theme.method_colour(row.config.method),
-            "epochs": row.config.epochs,
+            "epochs": row.config.epochs
+            + bool(methods.get(row.config.method).frozen_stage),  # a second stage counts as one
         }
         for row in runs
     ]

@@ -65,8 +65,12 @@ class CosReg(Method):
     def penalties(self, reps: Representations) -> dict[str, Tensor]:
         """{"cosreg": λ/M² Σ_{i≠j} x̂_i·x̂_j}, in closed form."""
         from isoviz.metrics import penalties
+        from isoviz.metrics.processes import gathered
 
         if self.params.lam == 0:
             return {}
-        vectors = reps.output_weight if self.params.on == "output" else reps.tokens([len(reps.hidden_states)])
+        if self.params.on == "output":
+            vectors = reps.output_weight
+        else:
+            vectors = gathered(reps.tokens([len(reps.hidden_states)]))
         return {"cosreg": self.params.lam * penalties.cosine_penalty(vectors)}

@@ -147,10 +147,12 @@ class IsoBN(Method):
     def _update(self, pooled: Tensor) -> None:
         import torch
 
-        if pooled.shape[0] < 2:
-            return  # one row has no variance
+        from isoviz.metrics.processes import gathered
+
         with torch.no_grad(), torch.autocast(pooled.device.type, enabled=False):
-            points = pooled.detach().float()
+            points = gathered(pooled.detach().float())
+            if points.shape[0] < 2:
+                return  # one row has no variance
             points = points - points.mean(dim=0)
             covariance = points.T @ points / points.shape[0]  # population statistics, divisor m
             weight = self.params.momentum

@@ -123,18 +123,19 @@ class IStar(Method):
         total = CovarianceAccumulator(shrinkage.shape[0])
         for reps in sample.representations(math.ceil(self.params.shrinkage_tokens / self.layers)):
             total.update(self._points(reps))
-        shrinkage.copy_(torch.as_tensor(total.covariance))
+        shrinkage.copy_(torch.as_tensor(total.reduce(sample.gather).covariance))
 
     def penalties(self, reps: Representations) -> dict[str, Tensor]:
         """{"istar": λ(1 − IsoScore*)}; a scalar in float32 whatever the precision of the forward pass."""
         from isoviz.metrics import penalties
+        from isoviz.metrics.processes import gathered
 
         if self.params.lam == 0:
             return {}
         if self.params.estimator == "unbiased":
             hidden = reps.last_hidden if self.params.layer == 0 else reps.hidden_states[self.params.layer - 1]
-            return {"istar": self.params.lam * penalties.istar_unbiased_penalty(hidden[:, 0])}
-        term = penalties.istar_penalty(self._points(reps), self.buffer("shrinkage"), self.params.zeta)
+            return {"istar": self.params.lam * penalties.istar_unbiased_penalty(gathered(hidden[:, 0]))}
+        term = penalties.istar_penalty(gathered(self._points(reps)), self.buffer("shrinkage"), self.params.zeta)
         return {"istar": self.params.lam * term}
 
     def _points(self, reps: Representations) -> Tensor:

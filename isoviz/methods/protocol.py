@@ -11,56 +11,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel
+
+from isoviz.parameters import Paper, Params, parameter
+
+__all__ = ["Frozen", "Method", "Paper", "Params", "Representations", "Sample", "parameter"]
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor, nn
 
     from isoviz.models.adapter import HeadedModel
-
-
-@dataclass(frozen=True)
-class Paper:
-    """Where a method comes from."""
-
-    short: str
-    title: str
-    year: int
-    bibtex: str
-
-
-def parameter(
-    default: Any,
-    *,
-    label: str,
-    symbol: str,
-    help: str,
-    source: str,
-    sweep: tuple[Any, ...] = (),
-    ge: float | None = None,
-    gt: float | None = None,
-    le: float | None = None,
-    lt: float | None = None,
-) -> Any:
-    """Declare one parameter of a method, once: form, command line, validation, docs and sweeps read it from here.
-
-    Args:
-        default: the value used when nothing is said.
-        label: plain words ("Strength").
-        symbol: as in the paper ("λ").
-        help: one or two sentences on what it does.
-        source: paper, section or equation it comes from.
-        sweep: the paper's own search range, offered as a preset.
-        ge, gt, le, lt: bounds.
-    """
-    extra: dict[str, Any] = {"symbol": symbol, "source": source, "sweep": list(sweep)}
-    return Field(default, title=label, description=help, ge=ge, gt=gt, le=le, lt=lt, json_schema_extra=extra)
-
-
-class Params(BaseModel):
-    """Base of every method's parameters. Subclasses declare fields with `parameter`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 @dataclass
@@ -101,11 +62,39 @@ class Sample:
     Attributes:
         epoch: epochs done.
         representations: `representations(tokens)` iterates over batches of a random choice of training rows with about
-            that many tokens (all rows, where there are fewer), without gradient. The order is by length, so take all.
+            that many tokens (all rows, where there are fewer), without gradient. The order is by length, so take all. Of
+            several processes each gets its part.
+        gather: every process's item on all of them, for `CovarianceAccumulator.reduce`.
     """
 
     epoch: int
     representations: Callable[[int], Iterable[Representations]]
+    gather: Callable[[Any], list[Any]] = lambda item: [item]
+
+
+@dataclass
+class Frozen:
+    """What `Method.fit_frozen` works on: the fine-tuned encoder's vectors, computed once in evaluation mode.
+
+    Attributes:
+        pooled: (n, h) float32, one row per training row, before the method's transform.
+        labels: (n,) their labels.
+        output: the output layer, (h → labels), which may be trained in place.
+        task_loss: `task_loss(logits, labels)`, the scalar that fine-tuning minimised.
+        metric: `metric(logits, labels)`, the task's primary metric; −inf where it is undefined.
+        generator: the method's own random numbers.
+        report: `report(losses, rows, learning_rate)` after each step: the value of each term and of `total`, rows of the step.
+        check: called before each step; raises when the user asked to stop.
+    """
+
+    pooled: Tensor
+    labels: Tensor
+    output: nn.Linear
+    task_loss: Callable[[Tensor, Tensor], Tensor]
+    metric: Callable[[Tensor, Tensor], float]
+    generator: torch.Generator
+    report: Callable[[dict[str, float], int, float], None]
+    check: Callable[[], None]
 
 
 class Method:
@@ -120,6 +109,7 @@ class Method:
         Params: its parameters.
         direction: what it does to isotropy, measured by the conformance suite: "more", "less", "sign of λ", "none".
         traps: sentences a user should read before trusting a number.
+        frozen_stage: name of a second stage after fine-tuning, in which `fit_frozen` trains on cached vectors; "" for none.
     """
 
     slug: ClassVar[str]
@@ -130,6 +120,7 @@ class Method:
     Params: ClassVar[type[Params]] = Params
     direction: ClassVar[Literal["more", "less", "sign of λ", "none"]] = "none"
     traps: ClassVar[tuple[str, ...]] = ()
+    frozen_stage: ClassVar[str] = ""
 
     def __init__(self, params: BaseModel) -> None:
         self.params = params
@@ -158,5 +149,21 @@ class Method:
             total = total + term
         return total
 
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """Optimiser groups of those parameters of `self.state` that want settings of their own; default none.
+
+        Each is `{"params": [...]}` with any of AdamW's `lr`, `eps`, `weight_decay`, `betas`, and `clip`: the norm to which the
+        gradients of that group alone are cut before a step. The run's schedule scales `lr`. What is named here is trained
+        in no other group.
+        """
+        return []
+
     def refresh(self, sample: Sample) -> None:
         """Called before each epoch, for statistics over the training set."""
+
+    def frozen_steps(self, rows: int) -> int:
+        """At most how many steps `fit_frozen` reports on that many training rows."""
+        return 0
+
+    def fit_frozen(self, frozen: Frozen) -> None:
+        """The second stage: called once after the last epoch if `frozen_stage` names one."""

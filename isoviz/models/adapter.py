@@ -102,10 +102,15 @@ class HeadedModel(nn.Module):
         logits = self.output(self.dropout(head))
         if labels is None:
             return Outputs(logits, None, {}, reps, head)
-        task_loss = nn.functional.cross_entropy(logits.float(), labels)
+        task_loss = self.task_loss(logits, labels)
         penalties = self.method.penalties(reps) if penalise else {}
         loss = self.method.objective(task_loss, penalties)
         return Outputs(logits, loss, {"task": task_loss, **penalties}, reps, head)
+
+    @staticmethod
+    def task_loss(logits: Tensor, labels: Tensor) -> Tensor:
+        """Mean cross-entropy of (B, labels) logits against (B,) class codes, in float32."""
+        return nn.functional.cross_entropy(logits.float(), labels)
 
     def _pool(self, encoded: Any, last: Tensor) -> Tensor:
         first = last[:, 0]

@@ -110,12 +110,16 @@ class EpochBatches(Sampler[list[int]]):
 
 
 def fixed_batches(
-    encoded: Encoded, collator: Collator, batch_size: int, rows: np.ndarray | None = None
+    encoded: Encoded, collator: Collator, batch_size: int, rows: np.ndarray | None = None, part: tuple[int, int] = (0, 1)
 ) -> DataLoader[dict[str, Tensor]]:
-    """Each row (or each of `rows`) once, longest first: little padding, and an out-of-memory shows at once."""
+    """Each row (or each of `rows`) once, longest first: little padding, and an out-of-memory shows at once.
+
+    Args:
+        part: (k, of): only every `of`-th batch from the k-th on, for one of several processes.
+    """
     lengths = encoded.lengths
     rows = np.arange(len(lengths)) if rows is None else rows
     order = rows[np.argsort(-lengths[rows], kind="stable")]
-    batches = [order[at : at + batch_size].tolist() for at in range(0, len(order), batch_size)]
+    batches = [order[at : at + batch_size].tolist() for at in range(0, len(order), batch_size)][part[0] :: part[1]]
     # A generator of its own: iterating must not draw from the global one, which is dropout's.
     return DataLoader(encoded, batch_sampler=batches, collate_fn=collator, generator=torch.Generator())

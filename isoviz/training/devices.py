@@ -58,12 +58,14 @@ def resolve_precision(asked: str) -> Precision:
 
 
 def share_cores(environment: MutableMapping[str, str]) -> None:
-    """Let a training process's threads sleep while they wait for each other; call it before torch is imported.
+    """Let a training process's threads spin only briefly, then sleep, while they wait for each other; call it before torch
+    is imported.
 
-    By default they spin. Alone on the machine that gains little; beside a browser, the server or a second run it costs
-    a great deal; `benchmarks/waiting.py` measures it.
+    By default they spin for long. Beside a browser, the server or a second run that costs a great deal; sleeping at once
+    costs small encoders, whose steps are made of thousands of short waits. `benchmarks/waiting.py` measures both.
     """
     environment.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    environment.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def print_json() -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import torch
 from accelerate import Accelerator
-from accelerate.state import AcceleratorState
 from threadpoolctl import threadpool_limits
 from torch.utils.data import DataLoader
 
@@ -24,7 +23,6 @@ from isoviz.events import (
     Entered,
     Evaluated,
     Event,
-    Finished,
     Measured,
     Resumed,
     Started,
@@ -36,16 +34,21 @@ from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.tasks import baselines
 from isoviz.tasks import metrics as task_metrics
-from isoviz.training import checkpoints, measuring
+from isoviz.training import checkpoints, measuring, outcome, processes, second_stage
 from isoviz.training.batches import Collator, EpochBatches, encode, fixed_batches
 from isoviz.training.checkpoints import Progress
 from isoviz.training.optimisation import make_optimizer, make_scheduler
+from isoviz.training.processes import Processes
 
 MAX_STEP_EVENTS = 400
 """Steps reported per run, unless that would be fewer than one in 20: enough for a smooth curve on any screen."""
 
 Emit = Callable[[Event], None]
 ShouldStop = Callable[[], bool]
+
+
+def _ignore(event: Event) -> None:
+    """Of several processes only the main one reports."""
 
 
 class _StopRequestedError(Exception):
@@ -68,6 +71,7 @@ def train(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path,
     began = time.perf_counter()
     if config.threads:
         torch.set_num_threads(config.threads)
+    emit = emit if processes.begin() else _ignore
     run = _Run(config, emit, should_stop, run_dir, began)
     try:
         run.load(resume)
@@ -77,6 +81,9 @@ def train(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path,
             if run.done():
                 break
             run.train_epoch()
+        if run.method.frozen_stage and not run.progress.fitted:
+            run.fit_frozen()
+            run.measure()
         run.finish()
     except _StopRequestedError:
         run.stop()
@@ -108,14 +115,13 @@ class _Run:
         data = tasks.load(self.task, config.data)
         self.check()
         tokenizer = load_tokenizer(source)
-        AcceleratorState._reset_state(
-            reset_partial_state=True
-        )  # an earlier run of this process may have used another precision
         self.accelerator = Accelerator(
             mixed_precision="no" if config.precision == "auto" else config.precision,
             gradient_accumulation_steps=config.grad_accum,
             step_scheduler_with_optimizer=False,
         )
+        self.processes = Processes(self.accelerator)
+        part = (self.processes.rank, self.processes.count)
         network = load_network(source, len(self.task.label_names), config.seed)
         self.method = methods.get(config.method)(methods.get(config.method).Params(**config.params))
         model = HeadedModel(network, self.method)
@@ -127,15 +133,16 @@ class _Run:
         self.collator = Collator(tokenizer.pad_token_id)
         self.train_set = encode(train_rows, self.task.columns, tokenizer, config.max_length)
         self.eval_set = encode(eval_rows, self.task.columns, tokenizer, config.max_length)
-        self.eval_batches = fixed_batches(self.eval_set, self.collator, max(config.batch_size, 64))
+        self.eval_batches = fixed_batches(self.eval_set, self.collator, max(config.batch_size, 64), part=part)
         self.batches = EpochBatches(
             self.train_set.lengths, config.batch_size, config.seed, config.batching == "bucketed"
         )
         loader = DataLoader(
             self.train_set, batch_sampler=self.batches, collate_fn=self.collator, generator=torch.Generator()
         )
-        self.steps_per_epoch = math.ceil(len(self.batches) / config.grad_accum)
+        self.steps_per_epoch = math.ceil(math.ceil(len(self.batches) / self.processes.count) / config.grad_accum)
         self.total_steps = self.steps_per_epoch * config.epochs
+        self.frozen_steps = self.method.frozen_steps(len(self.train_set))
         self.report_every = max(1, min(self.total_steps // MAX_STEP_EVENTS, 20))
 
         optimizer = make_optimizer(model, config)
@@ -144,7 +151,8 @@ class _Run:
             model, optimizer, loader, scheduler
         )
         self.plain: HeadedModel = self.accelerator.unwrap_model(self.model)
-        torch.manual_seed(config.seed)  # dropout's generator; data order and new weights have their own
+        # dropout's generator, another one in each process; data order and new weights have their own
+        torch.manual_seed(config.seed + 1_000_003 * self.processes.rank)
         self.ready = True
         if resume:
             self._restore()
@@ -155,7 +163,7 @@ class _Run:
                 device=str(self.accelerator.device),
                 precision=str(self.accelerator.mixed_precision),
                 threads=torch.get_num_threads(),
-                total_steps=self.total_steps,
+                total_steps=self.total_steps + self.frozen_steps,
                 steps_per_epoch=self.steps_per_epoch,
                 train_rows=len(self.train_set),
                 eval_rows=len(self.eval_set),
@@ -173,7 +181,7 @@ class _Run:
         folder = checkpoints.newest(self.run_dir)
         if folder is not None:
             self.progress, self.pending_generators = checkpoints.load(
-                folder, self.plain, self.optimizer, self.scheduler, self.accelerator
+                folder, self.plain, self.optimizer, self.scheduler, self.processes
             )
         self.emit(Resumed(step=self.progress.step, epoch=self.progress.epoch))
 
@@ -182,11 +190,11 @@ class _Run:
     def train_epoch(self) -> None:
         config, progress = self.config, self.progress
         self.emit(Entered(phase="training", detail=f"epoch {progress.epoch + 1} of {config.epochs}"))
-        self.batches.epoch, self.batches.start = progress.epoch, progress.batch
+        self.batches.epoch, self.batches.start = progress.epoch, progress.batch * self.processes.count
         if progress.batch == 0:
             with torch.no_grad():
                 self.plain.eval()
-                self.method.refresh(Sample(progress.epoch, self._training_sample))
+                self.method.refresh(Sample(progress.epoch, self._training_sample, self.processes.gather))
         self.model.train()
         if self.pending_generators is not None:
             checkpoints.set_generators(self.pending_generators)
@@ -195,9 +203,9 @@ class _Run:
         parts = 0
         clock = time.perf_counter()
         for batch in self.loader:
-            if parts == 0 and self.should_stop():
+            if parts == 0 and self.processes.agree(self.should_stop()):
                 raise _StopRequestedError
-            rows = len(batch.pop("row"))
+            rows = len(batch.pop("row")) * self.processes.count
             with self.accelerator.accumulate(self.model):
                 outputs = self.model(**batch, penalise=True)
                 self.accelerator.backward(outputs.loss)
@@ -207,11 +215,11 @@ class _Run:
                     self.scheduler.step()
                 self.optimizer.zero_grad()
             names = list(outputs.terms)
-            values = torch.stack(
-                [outputs.terms[name].detach().float() for name in names] + [outputs.loss.detach().float()]
-            ).tolist()
-            self._check_finite(names, values)
-            for name, value in zip([*names, "total"], values, strict=True):
+            terms = [*(outputs.terms[name] for name in names), outputs.loss]
+            values = self.processes.mean(torch.stack([term.detach().float() for term in terms])).tolist()
+            losses = dict(zip([*names, "total"], values, strict=True))
+            self._check_finite(losses)
+            for name, value in losses.items():
                 sums[name] = sums.get(name, 0.0) + value
             parts += 1
             progress.batch += 1
@@ -230,8 +238,8 @@ class _Run:
         progress.batch = 0
         self._checkpoint()
 
-    def _check_finite(self, names: list[str], values: list[float]) -> None:
-        for name, value in zip([*names, "total"], values, strict=True):
+    def _check_finite(self, losses: dict[str, float]) -> None:
+        for name, value in losses.items():
             if not math.isfinite(value):
                 advice = (
                     "Try a lower learning rate or a longer warm-up."
@@ -257,6 +265,43 @@ class _Run:
             )
         )
 
+    def fit_frozen(self) -> None:
+        """The method's second stage, reported as one more epoch. A stop leaves the last epoch's checkpoint as it is."""
+        progress = self.progress
+        self.emit(Entered(phase="training", detail=self.method.frozen_stage))
+        steps, total = progress.step, max(1, self.frozen_steps)
+        every = max(1, min(total // MAX_STEP_EVENTS, 20))
+
+        def report(step: int, rows: int, seconds: float, losses: dict[str, float], learning_rate: float) -> None:
+            self._check_finite(losses)
+            if step % every == 0 or step == 1:
+                self.emit(
+                    Stepped(
+                        step=steps + step,
+                        epoch=progress.epoch + step / total,
+                        losses=losses,
+                        learning_rate=learning_rate,
+                        samples_per_second=rows / seconds,
+                        eta_seconds=(total - step) * seconds / step,
+                    )
+                )
+
+        began = time.perf_counter()
+        progress.step += second_stage.fit(
+            self.plain,
+            self._sample_batches(None),
+            self.accelerator,
+            self.processes.gather,
+            self.task,
+            self.config.seed,
+            report,
+            self.check,
+        )
+        progress.train_seconds += time.perf_counter() - began
+        progress.epoch += 1
+        progress.fitted = True
+        self._checkpoint()
+
     def _training_sample(self, tokens: int) -> Iterator[Representations]:
         """What `Sample.representations` gives."""
         self.plain.eval()
@@ -270,12 +315,16 @@ class _Run:
             with torch.no_grad(), self.accelerator.autocast():
                 yield self.plain(**batch).reps
 
-    def _sample_batches(self, tokens: int) -> DataLoader[dict[str, torch.Tensor]]:
-        """Training rows with about so many tokens: a choice by the run's seed, then like lengths together."""
-        lengths = self.train_set.lengths
-        rows = np.random.default_rng((self.config.seed, 1)).permutation(len(lengths))
-        rows = rows[: int(np.searchsorted(np.cumsum(lengths[rows]), tokens)) + 1]
-        return fixed_batches(self.train_set, self.collator, max(self.config.batch_size, 64), rows)
+    def _sample_batches(self, tokens: int | None) -> DataLoader[dict[str, torch.Tensor]]:
+        """This process's part of training rows with about so many tokens (None: all): a choice by the run's seed, then like
+        lengths together."""
+        rows = None
+        if tokens is not None:
+            lengths = self.train_set.lengths
+            rows = np.random.default_rng((self.config.seed, 1)).permutation(len(lengths))
+            rows = rows[: int(np.searchsorted(np.cumsum(lengths[rows]), tokens)) + 1]
+        part = (self.processes.rank, self.processes.count)
+        return fixed_batches(self.train_set, self.collator, max(self.config.batch_size, 64), rows, part)
 
     # ---- measuring ---------------------------------------------------------------------------------------------
 
@@ -283,7 +332,9 @@ class _Run:
         progress = self.progress
         self.emit(Entered(phase="evaluating", detail=f"epoch {progress.epoch}"))
         probe = min(self.config.probe_size, len(self.eval_set))
-        found = measuring.run_pass(self.plain, self.eval_batches, self.accelerator, probe, self.check)
+        found = measuring.run_pass(
+            self.plain, self.eval_batches, self.accelerator, self.processes.gather, probe, self.check
+        )
         values = task_metrics.compute(self.task.metrics, found.labels, found.predicted)
         evaluated = Evaluated(
             step=progress.step, epoch=progress.epoch, loss=found.loss, metrics=values, primary=self.task.primary
@@ -302,9 +353,10 @@ class _Run:
     def _measured(self, found: measuring.Pass) -> Measured:
         progress = self.progress
         sample = self._sample_batches(measuring.SHRINKAGE_POINTS // self.plain.num_layers)
-        sigma = measuring.shrinkage(self.plain, sample, self.accelerator, self.check)
+        sigma = measuring.shrinkage(self.plain, sample, self.accelerator, self.processes.gather, self.check)
         arrays = f"arrays/epoch-{progress.epoch:03d}.safetensors"
-        measuring.save_arrays(self.run_dir / arrays, found.head)
+        if self.processes.is_main:
+            measuring.save_arrays(self.run_dir / arrays, found.head)
         weight = self.plain.output.weight.detach().float().cpu().numpy().astype(np.float64)
         i1, i2 = metrics.partition(weight)
         return Measured(
@@ -320,58 +372,22 @@ class _Run:
         )
 
     def done(self) -> bool:
-        """All epochs done, or the watched metric has not risen for as long as `early_stopping` allows."""
-        if self.progress.epoch >= self.config.epochs:
+        """All epochs (and a second stage) done, or the watched metric has not risen for as long as `early_stopping` allows."""
+        if self.progress.epoch >= self.config.epochs or self.progress.fitted:
             return True
         if self.config.early_stopping is None:
             return False
         metric, patience = self.config.early_stopping.rsplit(":", 1)
-        values = [_rank(entry["evaluated"]["metrics"].get(metric)) for entry in self.progress.history[1:]]
+        values = [outcome.rank(entry["evaluated"]["metrics"].get(metric)) for entry in self.progress.history[1:]]
         return bool(values) and len(values) - 1 - int(np.argmax(values)) >= int(patience)
 
     # ---- ending ------------------------------------------------------------------------------------------------
 
     def finish(self) -> None:
-        history = self.progress.history
-        chosen = history[-1]
-        if self.config.select == "best":  # epoch 0 is the untrained head: it does not compete
-            chosen = max(history[1:], key=lambda entry: _rank(entry["evaluated"]["metrics"].get(self.task.primary)))
-        measured = chosen["measured"]
-        head = measured["clouds"]["head"]
-        seconds = self.progress.train_seconds
-        checkpoints.drop_training_state(self.run_dir)
-        self.emit(
-            Finished(
-                metrics={
-                    **chosen["evaluated"]["metrics"],
-                    "loss": chosen["evaluated"]["loss"],
-                    "epoch": chosen["measured"]["epoch"],
-                },
-                isotropy={
-                    **{
-                        name: head[name]
-                        for name in ("isoscore", "isoscore_unbiased", "mean_cosine", "twonn", "ev", "n", "d")
-                    },
-                    "cloud": "head",
-                    "split": "validation",
-                    "isoscore_star": measured["isoscore_star"],
-                    "i1": measured["i1"],
-                    "i2": measured["i2"],
-                    "weight_norm": measured["weight_norm"],
-                    "by_layer": measured["by_layer"],
-                    "pooled": {
-                        name: measured["clouds"]["pooled"][name] for name in ("isoscore", "isoscore_unbiased", "ev")
-                    },
-                },
-                timing={
-                    "train_seconds": seconds,
-                    "seconds_per_epoch": seconds / max(1, self.progress.epoch),
-                    "samples_per_second": self.progress.rows / seconds if seconds else None,
-                    "startup_seconds": self.startup_seconds,
-                    "total_seconds": time.perf_counter() - self.began,
-                },
-            )
-        )
+        if self.processes.is_main:
+            checkpoints.drop_training_state(self.run_dir)
+        seconds = time.perf_counter() - self.began
+        self.emit(outcome.finished(self.config, self.progress, self.task.primary, self.startup_seconds, seconds))
 
     def stop(self) -> None:
         if self.ready:
@@ -380,13 +396,14 @@ class _Run:
         self.emit(Stopped(step=self.progress.step if folder is not None else 0))
 
     def check(self) -> None:
-        if self.should_stop():
+        # several processes stop together, between steps: their parts of a pass differ in length
+        if (not self.ready or self.processes.count == 1) and self.should_stop():
             raise _StopRequestedError
 
     def _checkpoint(self) -> None:
         self.emit(Entered(phase="saving"))
         folder = checkpoints.save(
-            self.run_dir, self.progress, self.plain, self.optimizer, self.scheduler, self.accelerator
+            self.run_dir, self.progress, self.plain, self.optimizer, self.scheduler, self.processes
         )
         self.emit(
             Checkpointed(step=self.progress.step, epoch=self.progress.epoch, path=str(folder.relative_to(self.run_dir)))
@@ -399,7 +416,3 @@ def _subset(frame: Any, limit: int | None) -> Any:
         return frame
     chosen = np.random.default_rng(0).choice(len(frame), size=limit, replace=False)
     return frame.iloc[np.sort(chosen)]
-
-
-def _rank(value: float | None) -> float:
-    return -math.inf if value is None else float(value)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -29,6 +29,10 @@ Check = Callable[[], None]
 """Called between batches; raises to abandon the pass (a stop was asked for)."""
 
 
+Gather = Callable[[Any], list[Any]]
+"""Every process's item, on all of them (`processes.Processes.gather`)."""
+
+
 class TokenClouds:
     """Streams the unpadded token vectors of each layer: covariance per layer and over all layers, mean direction."""
 
@@ -46,6 +50,13 @@ class TokenClouds:
             nonzero = norms[:, 0] > 0
             self.directions[index] += (points[nonzero] / norms[nonzero]).sum(dim=0, dtype=torch.float64).cpu()
             self.counted[index] += int(nonzero.sum())
+
+    def reduce(self, gather: Gather) -> None:
+        """Add what the other processes have seen; the same on all of them afterwards."""
+        self.layers = [layer.reduce(gather) for layer in self.layers]
+        others = gather((self.directions, self.counted))
+        self.directions = torch.stack([directions for directions, _ in others]).sum(dim=0)
+        self.counted = [sum(counts) for counts in zip(*(counted for _, counted in others), strict=True)]
 
     def union(self) -> CovarianceAccumulator:
         """All layers' points as one cloud."""
@@ -75,12 +86,17 @@ class Pass:
 
 
 def run_pass(
-    model: HeadedModel, batches: Iterable[dict[str, Tensor]], accelerator: Accelerator, probe_rows: int, check: Check
+    model: HeadedModel,
+    batches: Iterable[dict[str, Tensor]],
+    accelerator: Accelerator,
+    gather: Gather,
+    probe_rows: int,
+    check: Check,
 ) -> Pass:
-    """Predict all rows; collect clouds for rows numbered below `probe_rows`."""
+    """Predict all rows; collect clouds for rows numbered below `probe_rows`. Each process brings its part of the batches."""
     model.eval()
     tokens = TokenClouds(model.num_layers, model.width)
-    kept: dict[str, list[Tensor]] = {"predicted": [], "labels": [], "pooled": [], "head": [], "row": []}
+    kept: list[tuple[np.ndarray, ...]] = []
     loss = 0.0
     with torch.inference_mode():
         for batch in batches:
@@ -90,27 +106,32 @@ def run_pass(
             with accelerator.autocast():
                 outputs = model(**batch)
             loss += float(outputs.terms["task"]) * len(rows)
-            kept["predicted"].append(outputs.logits.argmax(dim=1).cpu())
-            kept["labels"].append(batch["labels"].cpu())
             probe = (rows < probe_rows).to(accelerator.device)
-            kept["row"].append(rows[probe.cpu()])
-            kept["pooled"].append(outputs.reps.pooled[probe].float().cpu())
-            kept["head"].append(outputs.head[probe].float().cpu())
+            found = (outputs.logits.argmax(dim=1), batch["labels"])
+            vectors = (outputs.reps.pooled[probe].float(), outputs.head[probe].float())
+            kept.append((rows.numpy(), *(value.cpu().numpy() for value in (*found, *vectors))))
             tokens.update(outputs.reps.hidden_states, batch["attention_mask"].bool() & probe[:, None])
-    joined = {name: torch.cat(parts).numpy() for name, parts in kept.items()}
-    order = np.argsort(joined["row"], kind="stable")
+    tokens.reduce(gather)
+    told = gather((loss, kept))
+    parts = [part for _, kept_there in told for part in kept_there]
+    numbers, predicted, labels, pooled, head = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.argsort(numbers[numbers < probe_rows], kind="stable")
     return Pass(
-        loss=loss / len(joined["labels"]),
-        predicted=joined["predicted"],
-        labels=joined["labels"],
-        pooled=joined["pooled"][order],
-        head=joined["head"][order],
+        loss=sum(part for part, _ in told) / len(labels),
+        predicted=predicted,
+        labels=labels,
+        pooled=pooled[order],
+        head=head[order],
         tokens=tokens,
     )
 
 
 def shrinkage(
-    model: HeadedModel, batches: Iterable[dict[str, Tensor]], accelerator: Accelerator, check: Check
+    model: HeadedModel,
+    batches: Iterable[dict[str, Tensor]],
+    accelerator: Accelerator,
+    gather: Gather,
+    check: Check,
 ) -> Tensor:
     """(d, d) Σ_S of the reported IsoScore*: token vectors of training rows, all layers, evaluation mode, in float64."""
     model.eval()
@@ -124,6 +145,7 @@ def shrinkage(
             with accelerator.autocast():
                 outputs = model(**batch)
             tokens.update(outputs.reps.hidden_states, batch["attention_mask"].bool())
+    tokens.reduce(gather)
     return torch.from_numpy(as_float64(tokens.union()))
 
 

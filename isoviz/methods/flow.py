@@ -1,0 +1,354 @@
+"""Flow: an invertible map, trained by maximum likelihood, between pooled vectors and a Gaussian (paper 003, BERT-flow).
+
+The map is a pure function of its parameters: the task reads it through detached ones, its own loss through the real
+ones, so neither loss can reach what belongs to the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from isoviz.methods.protocol import Method, Paper, Params, Representations, parameter
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from isoviz.models.adapter import HeadedModel
+
+BIBTEX = """\
+@inproceedings{li2020sentence,
+  title={On the Sentence Embeddings from Pre-trained Language Models},
+  author={Li, Bohan and Zhou, Hao and He, Junxian and Wang, Mingxuan and Yang, Yiming and Li, Lei},
+  booktitle={Conference on Empirical Methods in Natural Language Processing},
+  year={2020}
+}
+"""
+
+NOISE = 1e-3
+"""Deviation of the noise on the vectors that the likelihood sees, as a share of the first batch's root-mean-square deviation.
+
+A dimension without variance (a saturated pooler has many) has a density without limit: unless something blurs it, the map
+goes on stretching it until it overflows. Narrower dimensions than this count as constant, also when the actnorms start."""
+
+
+class FlowParams(Params):
+    """Parameters of Flow."""
+
+    weight: float = parameter(
+        1.0,
+        label="Weight of the likelihood",
+        symbol="w",
+        help="Multiplies the flow's loss. It trains the map only, never the encoder, and Adam hardly minds its scale.",
+        source="BERT-flow trains the map alone, with weight 1",
+        gt=0,
+        le=100,
+    )
+    levels: int = parameter(
+        3,
+        label="Levels",
+        symbol="L",
+        help="After each level but the last, half of the dimensions are left as they are; all parts are put together again.",
+        source="BERT-flow's code; Glow, section 3",
+        ge=1,
+        le=8,
+    )
+    depth: int = parameter(
+        3,
+        label="Steps per level",
+        symbol="K",
+        help="Each step: actnorm, an invertible linear map, an additive coupling.",
+        source="BERT-flow's code; Glow, section 3",
+        ge=1,
+        le=32,
+    )
+    hidden: int = parameter(
+        32,
+        label="Width of the couplings",
+        symbol="",
+        help="Hidden units of the small network in each coupling.",
+        source="BERT-flow's code",
+        ge=1,
+        le=1024,
+    )
+    learning_rate: float = parameter(
+        1e-3,
+        label="Learning rate of the map",
+        symbol="η",
+        help="Adam's learning rate for the map alone; it follows the run's schedule. Gradients are clipped at norm 1.",
+        source="BERT-flow's code",
+        gt=0,
+        le=0.1,
+    )
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the map.
+
+    Attributes:
+        width: dimensions it works on (the first ones; the others have been split off).
+        flipped: the second half conditions the first, not the other way round. Steps take turns.
+        split: dimensions that leave after it, the last ones (0: none).
+    """
+
+    width: int
+    flipped: bool
+    split: int
+
+    @property
+    def first(self) -> int:
+        """Size of the first half; it has the odd dimension."""
+        return self.width - self.width // 2
+
+
+def plan(width: int, levels: int, depth: int) -> list[Step]:
+    """The steps of a map of `width` dimensions; `InputError` if so many levels leave less than two of them."""
+    from isoviz.errors import InputError
+
+    steps: list[Step] = []
+    rest = width
+    for level in range(levels):
+        if rest < 2:
+            raise InputError(
+                f"levels: {width} dimensions can be halved for at most {level} levels (got {levels})",
+                field="params.levels",
+            )
+        leaves = rest // 2 if level < levels - 1 else 0
+        for number in range(depth):
+            steps.append(Step(rest, bool(number % 2), leaves if number == depth - 1 else 0))
+        rest -= leaves
+    return steps
+
+
+def make_map(steps: list[Step], hidden: int) -> nn.Module:
+    """The map's parameters, one submodule per step; as made, the map is the identity.
+
+    Per step of width w: `shift` and `log_scale` (w,) of the actnorm; `lu` (w, w), whose strict triangles are those of L
+    and U and whose diagonal is the logarithm of U's; `weight1…3`, `bias1…3` of the coupling's network. The couplings'
+    hidden weights come from a generator of their own, the same for every run.
+    """
+    import torch
+
+    generator = torch.Generator().manual_seed(0)
+    root = torch.nn.Module()
+    for number, step in enumerate(steps):
+        given, moved = (step.first, step.width - step.first)[:: -1 if step.flipped else 1]
+        shapes = {"shift": (step.width,), "log_scale": (step.width,), "lu": (step.width, step.width)}
+        shapes |= {"weight1": (hidden, given), "bias1": (hidden,), "weight2": (hidden, hidden), "bias2": (hidden,)}
+        shapes |= {"weight3": (moved, hidden), "bias3": (moved,)}
+        part = torch.nn.Module()
+        for name, shape in shapes.items():
+            value = torch.zeros(shape)
+            if name in ("weight1", "weight2"):
+                value = torch.randn(shape, generator=generator) * math.sqrt(
+                    2 / shape[1]
+                )  # keeps the scale through ReLU
+            part.register_parameter(name, torch.nn.Parameter(value))
+        root.add_module(f"step{number}", part)
+    return root
+
+
+def gaussianise(
+    parameters: Mapping[str, Tensor], steps: list[Step], points: Tensor, start: bool = False
+) -> tuple[Tensor, Tensor]:
+    """z = f⁻¹(h) and log|det ∂z/∂h|.
+
+    Args:
+        parameters: by name, as `make_map` names them.
+        points: (B, h) in the parameters' precision.
+        start: first set each actnorm, in place, so that this batch leaves it with mean 0 and deviation 1.
+
+    Returns:
+        (B, h) and a scalar: with additive couplings the determinant is the same at every point.
+    """
+    log_det = points.new_zeros(())
+    parts: list[Tensor] = []
+    for number, step in enumerate(steps):
+        own = _of_step(parameters, number)
+        if start:  # after the first actnorm every dimension has deviation 1, or none
+            _start_actnorm(own, points, spread(points) if number == 0 else points.new_ones(()))
+        points = (points + own["shift"]) * own["log_scale"].exp()
+        lower, upper = _triangles(own["lu"])
+        points = points @ upper.T
+        points = points + points @ lower.T  # L has a unit diagonal
+        log_det = log_det + own["log_scale"].sum() + own["lu"].diagonal().sum()
+        points = _couple(own, step, points, +1)
+        if step.split:
+            parts.append(points[:, step.width - step.split :])
+            points = points[:, : step.width - step.split]
+    return _cat([points, *reversed(parts)]), log_det
+
+
+def restore(parameters: Mapping[str, Tensor], steps: list[Step], gaussian: Tensor) -> Tensor:
+    """h = f(z), (B, h): the inverse of `gaussianise`."""
+    import torch
+
+    points = gaussian[:, : steps[-1].width]
+    for number in range(len(steps) - 1, -1, -1):
+        own, step = _of_step(parameters, number), steps[number]
+        if step.split:
+            points = _cat([points, gaussian[:, step.width - step.split : step.width]])
+        points = _couple(own, step, points, -1).T
+        lower, upper = _triangles(own["lu"])
+        points = torch.linalg.solve_triangular(lower, points, upper=False, unitriangular=True)
+        points = torch.linalg.solve_triangular(upper, points, upper=True).T
+        points = points * (-own["log_scale"]).exp() - own["shift"]
+    return points
+
+
+def bits_per_dimension(gaussian: Tensor, log_det: Tensor) -> Tensor:
+    """−[log N(z; 0, I) + log|det|]/(d ln 2), the mean over rows of z (B, d): a scalar, in bits."""
+    d = gaussian.shape[1]
+    log_normal = -0.5 * (gaussian.square().sum(dim=1) + d * math.log(2 * math.pi))
+    return -(log_normal.mean() + log_det) / (d * math.log(2))
+
+
+def spread(points: Tensor) -> Tensor:
+    """Root-mean-square deviation over the dimensions of (B, h): a scalar."""
+    return points.var(dim=0, correction=0).mean().sqrt()
+
+
+def _of_step(parameters: Mapping[str, Tensor], number: int) -> dict[str, Tensor]:
+    prefix = f"step{number}."
+    return {name.removeprefix(prefix): value for name, value in parameters.items() if name.startswith(prefix)}
+
+
+def _triangles(lu: Tensor) -> tuple[Tensor, Tensor]:
+    """The strict lower triangle of L, and U; never multiplied with each other, which would cost w³."""
+    return lu.tril(-1), lu.triu(1) + lu.diagonal().exp().diag()
+
+
+def _couple(own: Mapping[str, Tensor], step: Step, points: Tensor, sign: int) -> Tensor:
+    """One half moves by a function of the other."""
+    from torch.nn.functional import linear, relu
+
+    first, second = points[:, : step.first], points[:, step.first :]
+    hidden = relu(linear(second if step.flipped else first, own["weight1"], own["bias1"]))
+    hidden = relu(linear(hidden, own["weight2"], own["bias2"]))
+    shift = sign * linear(hidden, own["weight3"], own["bias3"])
+    return _cat([first + shift, second] if step.flipped else [first, second + shift])
+
+
+def _start_actnorm(own: Mapping[str, Tensor], points: Tensor, usual: Tensor) -> None:
+    import torch
+
+    std, mean = torch.std_mean(points, dim=0, correction=0)
+    own["shift"].copy_(-mean)
+    # a constant dimension is scaled like the others: stretched by a floor, it would be once more in each step
+    own["log_scale"].copy_(-torch.where(std > NOISE * usual, std, usual).log())
+
+
+def _cat(parts: list[Tensor]) -> Tensor:
+    import torch
+
+    return torch.cat(parts, dim=1)
+
+
+class Flow(Method):
+    """The classifier reads z = f⁻¹(h), f a Glow-style flow trained beside the task."""
+
+    slug = "flow"
+    title = "Flow"
+    summary = "Sends the classifier's input through an invertible map that learns to make it look Gaussian."
+    equation = (
+        r"z = f^{-1}(h),\quad L_{\mathrm{flow}} = -\frac{1}{d \ln 2}"
+        r"\left[\log \mathcal N(z; 0, I) + \log\left|\det \frac{\partial f^{-1}}{\partial h}\right|\right]"
+    )
+    paper = Paper(
+        short="Li et al. 2020",
+        title="On the Sentence Embeddings from Pre-trained Language Models",
+        year=2020,
+        bibtex=BIBTEX,
+    )
+    Params = FlowParams
+    params: FlowParams
+    direction = "more"
+    traps = (
+        "The isotropy calibration paper gives no settings for the flow and does not say which vector the classifier reads. "
+        "Here: the pooled vector, mapped, with the map trained beside the task. Settings are those of BERT-flow.",
+        "Two losses, kept apart: the likelihood trains the map only, the task trains encoder and head through the map.",
+        "Before the first training batch the map is the identity, so that epoch 0 is the baseline's. That batch's mean and "
+        "deviation then start the map; with few rows they are rough.",
+        "Dimensions that vary less than a thousandth of the usual are blurred, not stretched to variance 1: their likelihood "
+        "would have no limit. Bits per dimension compare runs on the same model only.",
+        "In BERT-flow the encoder is fixed; here it moves, and the map follows at its own learning rate. In a run of some "
+        "hundred steps BERT-flow's rate is slow: z may then be less isotropic than the vector it is made from.",
+    )
+
+    def attach(self, model: HeadedModel) -> None:
+        """Make the map for h = `model.head_width` dimensions, in float32.
+
+        `spread` is the first batch's root-mean-square deviation, 0 until there is one; `batches` seeds the noise.
+        """
+        import torch
+
+        self.steps = plan(model.head_width, self.params.levels, self.params.depth)
+        self.state = make_map(self.steps, self.params.hidden)
+        self.state.register_buffer("spread", torch.zeros(()))
+        self.state.register_buffer("batches", torch.zeros((), dtype=torch.long))
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """The map's own optimiser settings: BERT-flow's."""
+        assert self.state is not None
+        return [
+            {
+                "params": list(self.state.parameters()),
+                "lr": self.params.learning_rate,
+                "eps": 1e-6,
+                "weight_decay": 0.01,
+                "clip": 1.0,
+            }
+        ]
+
+    def transform(self, reps: Representations, training: bool) -> Tensor:
+        """z (B, h): the task's gradient passes through the map into the encoder and leaves the map alone.
+
+        The input itself before the first training batch whose rows differ.
+        """
+        import torch
+
+        pooled = reps.pooled
+        fixed = {name: value.detach() for name, value in self._parameters().items()}
+        with torch.autocast(pooled.device.type, enabled=False):
+            if training and not bool(self.buffer("spread")):
+                self._start(fixed, self._points(pooled.detach()))
+            if not bool(self.buffer("spread")):
+                return pooled
+            gaussian, _ = gaussianise(fixed, self.steps, self._points(pooled))
+        return gaussian.to(pooled.dtype)
+
+    def penalties(self, reps: Representations) -> dict[str, Tensor]:
+        """{"flow": weight × bits per dimension} of the slightly blurred pooled vectors, as constants to the encoder."""
+        import torch
+
+        with torch.autocast(reps.pooled.device.type, enabled=False):
+            points = self._points(reps.pooled.detach())
+            # a generator of its own, set by a number that is saved: dropout's is left alone, and a resumed run goes on alike
+            generator = torch.Generator().manual_seed(int(self.buffer("batches")))
+            noise = torch.randn(points.shape, generator=generator).to(points)
+            self.buffer("batches").add_(1)
+            points = points + NOISE * self.buffer("spread") * noise
+            gaussian, log_det = gaussianise(self._parameters(), self.steps, points)
+            return {"flow": self.params.weight * bits_per_dimension(gaussian, log_det)}
+
+    def _start(self, parameters: Mapping[str, Tensor], points: Tensor) -> None:
+        """Data-dependent start of the actnorms, unless the rows are equal but for rounding."""
+        import torch
+
+        from isoviz.metrics.processes import gathered
+
+        with torch.no_grad():
+            points = gathered(points)  # several processes must start from the same numbers
+            if bool(spread(points) > 1e-6 * points.square().mean().sqrt()):
+                gaussianise(parameters, self.steps, points, start=True)
+                self.buffer("spread").copy_(spread(points))
+
+    def _parameters(self) -> dict[str, Tensor]:
+        assert self.state is not None
+        return dict(self.state.named_parameters())
+
+    def _points(self, pooled: Tensor) -> Tensor:
+        return pooled.to(next(iter(self._parameters().values())).dtype)

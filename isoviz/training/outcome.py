@@ -1,0 +1,46 @@
+"""What a finished run reports: which epoch, its numbers, its isotropy, its times."""
+
+from __future__ import annotations
+
+import math
+
+from isoviz.config import RunConfig
+from isoviz.events import Finished
+from isoviz.training.checkpoints import Progress
+
+
+def finished(
+    config: RunConfig, progress: Progress, primary: str, startup_seconds: float, total_seconds: float
+) -> Finished:
+    """The closing event, from the history of epochs: the last one, or by `select=best` the one with the highest metric.
+
+    After a second stage (`Method.fit_frozen`) it is always the last one: the stage started from the last epoch.
+    """
+    chosen = progress.history[-1]
+    if config.select == "best" and not progress.fitted:  # epoch 0 is the untrained head: it does not compete
+        chosen = max(progress.history[1:], key=lambda entry: rank(entry["evaluated"]["metrics"].get(primary)))
+    measured = chosen["measured"]
+    head, pooled = measured["clouds"]["head"], measured["clouds"]["pooled"]
+    seconds = progress.train_seconds
+    return Finished(
+        metrics={**chosen["evaluated"]["metrics"], "loss": chosen["evaluated"]["loss"], "epoch": measured["epoch"]},
+        isotropy={
+            **{name: head[name] for name in ("isoscore", "isoscore_unbiased", "mean_cosine", "twonn", "ev", "n", "d")},
+            "cloud": "head",
+            "split": "validation",
+            **{name: measured[name] for name in ("isoscore_star", "i1", "i2", "weight_norm", "by_layer")},
+            "pooled": {name: pooled[name] for name in ("isoscore", "isoscore_unbiased", "ev")},
+        },
+        timing={
+            "train_seconds": seconds,
+            "seconds_per_epoch": seconds / max(1, progress.epoch),
+            "samples_per_second": progress.rows / seconds if seconds else None,
+            "startup_seconds": startup_seconds,
+            "total_seconds": total_seconds,
+        },
+    )
+
+
+def rank(value: float | None) -> float:
+    """A metric as a number to compare by: undefined is lowest."""
+    return -math.inf if value is None else float(value)

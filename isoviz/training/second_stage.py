@@ -1,0 +1,81 @@
+"""The second stage of methods that train on a frozen encoder's vectors: the encoder runs once, the rest is cheap."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from isoviz.methods.protocol import Frozen
+from isoviz.models.adapter import HeadedModel
+from isoviz.tasks import metrics as task_metrics
+from isoviz.tasks.protocol import Task
+from isoviz.training.measuring import Gather
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+Report = Callable[[int, int, float, dict[str, float], float], None]
+"""`report(step, rows, seconds, losses, learning_rate)`: of this stage so far, then of this step."""
+
+
+def fit(
+    model: HeadedModel,
+    batches: Iterable[dict[str, Tensor]],
+    accelerator: Accelerator,
+    gather: Gather,
+    task: Task,
+    seed: int,
+    report: Report,
+    check: Callable[[], None],
+) -> int:
+    """Run the method's `fit_frozen` on the vectors of all processes' `batches`; how many steps it took.
+
+    Deterministic by `seed` alone, so that every process, and a resumed run, does the same.
+    """
+    pooled, labels = _vectors(model, batches, accelerator, gather, check)
+    began = time.perf_counter()
+    steps, rows = 0, 0
+
+    def told(losses: dict[str, float], count: int, learning_rate: float) -> None:
+        nonlocal steps, rows
+        steps, rows = steps + 1, rows + count
+        report(steps, rows, time.perf_counter() - began, losses, learning_rate)
+
+    def metric(logits: Tensor, truth: Tensor) -> float:
+        predicted = logits.argmax(dim=1).cpu().numpy()
+        value = task_metrics.compute([task.primary], truth.cpu().numpy(), predicted)[task.primary]
+        return -math.inf if value is None else value
+
+    generator = torch.Generator().manual_seed(seed)
+    with torch.random.fork_rng(devices=[]), torch.enable_grad():
+        torch.manual_seed(seed)
+        model.method.fit_frozen(Frozen(pooled, labels, model.output, model.task_loss, metric, generator, told, check))
+    return steps
+
+
+def _vectors(
+    model: HeadedModel,
+    batches: Iterable[dict[str, Tensor]],
+    accelerator: Accelerator,
+    gather: Gather,
+    check: Callable[[], None],
+) -> tuple[Tensor, Tensor]:
+    """(n, h) float32 pooled vectors in evaluation mode and (n,) labels, in row order, on this process's device."""
+    model.eval()
+    found: list[tuple[Tensor, Tensor, Tensor]] = []
+    for batch in batches:
+        check()
+        rows = batch.pop("row")
+        batch = {name: value.to(accelerator.device) for name, value in batch.items()}
+        labels = batch.pop("labels").cpu()
+        with torch.no_grad(), accelerator.autocast():
+            found.append((rows, model(**batch).reps.pooled.float().cpu(), labels))
+    parts = [part for there in gather(found) for part in there]
+    rows, pooled, labels = (torch.cat(column) for column in zip(*parts, strict=True))
+    order = rows.argsort()
+    return pooled[order].to(accelerator.device), labels[order].to(accelerator.device)

@@ -1,0 +1,159 @@
+"""Batch normalisation against plain numpy and hand-made sequences (methods.md §5)."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from isoviz.methods import get
+
+
+def attached(width=5, **params):
+    kind = get("batchnorm")
+    method = kind(kind.Params(**params))
+    method.attach(SimpleNamespace(head_width=width))
+    return method
+
+
+def reps(points):
+    return SimpleNamespace(
+        pooled=torch.as_tensor(points, dtype=torch.float32) if isinstance(points, np.ndarray) else points
+    )
+
+
+def cloud(n=50, d=5, seed=0):
+    generator = np.random.default_rng(seed)
+    return generator.normal(size=(n, d)) * np.arange(1, d + 1) + generator.normal(size=d) * 3
+
+
+def plain(points, mean, variance):
+    return (points - mean) / np.sqrt(variance + 1e-5)
+
+
+def test_training_uses_the_batchs_own_population_statistics():
+    points = cloud()
+    out = attached().transform(reps(points), training=True)
+    mean = [sum(column) / len(column) for column in points.T]
+    variance = [sum((x - m) ** 2 for x in column) / len(column) for column, m in zip(points.T, mean, strict=True)]
+    np.testing.assert_allclose(out.numpy(), plain(points, np.array(mean), np.array(variance)), rtol=1e-4, atol=1e-5)
+
+
+def test_the_gradient_passes_through_the_statistics():
+    points = torch.tensor(cloud(8, 3), dtype=torch.float32, requires_grad=True)
+    weights = torch.randn(8, 3, generator=torch.Generator().manual_seed(0))
+    (attached(3).transform(reps(points), training=True) * weights).sum().backward()
+    wide = points.detach().double().requires_grad_()
+    centred = wide - wide.mean(0)
+    ((centred / (centred.square().mean(0) + 1e-5).sqrt()) * weights.double()).sum().backward()
+    torch.testing.assert_close(points.grad.double(), wide.grad, rtol=1e-3, atol=1e-6)
+    torch.testing.assert_close(points.grad.sum(0), torch.zeros(3), rtol=0, atol=1e-5)  # a shift changes nothing
+
+
+def three_batches(method, batches):
+    for points in batches:
+        method.transform(reps(points), training=True)
+
+
+@pytest.mark.parametrize("correct", [True, False])
+def test_evaluation_after_three_batches_by_hand(correct):
+    batches = [cloud(seed=s) for s in range(3)]
+    method = attached(momentum=0.25, bias_correction=correct)
+    three_batches(method, batches)
+    mean, variance = np.zeros(5), np.zeros(5) if correct else np.ones(5)
+    for points in batches:
+        mean = 0.75 * mean + 0.25 * points.mean(axis=0)
+        variance = 0.75 * variance + 0.25 * points.var(axis=0)
+    if correct:
+        mean, variance = mean / (1 - 0.75**3), variance / (1 - 0.75**3)
+    fresh = cloud(seed=9)
+    out = method.transform(reps(fresh), training=False)
+    np.testing.assert_allclose(out.numpy(), plain(fresh, mean, variance), rtol=1e-4, atol=1e-5)
+
+
+def test_uncorrected_is_the_framework_layer_but_for_its_divisor():
+    batches = [cloud(n=4000, seed=s) for s in range(3)]  # m and m − 1 hardly differ
+    method = attached(momentum=0.1, bias_correction=False)
+    layer = torch.nn.BatchNorm1d(5, momentum=0.1, affine=False)
+    for points in batches:
+        tensor = torch.tensor(points, dtype=torch.float32)
+        torch.testing.assert_close(method.transform(reps(tensor), training=True), layer(tensor))
+    layer.eval()
+    fresh = torch.tensor(cloud(seed=9), dtype=torch.float32)
+    torch.testing.assert_close(method.transform(reps(fresh), training=False), layer(fresh), rtol=1e-3, atol=1e-3)
+
+
+def test_first_batch_is_all_that_is_known_after_one():
+    points = cloud()
+    method = attached()
+    trained = method.transform(reps(points), training=True)
+    torch.testing.assert_close(method.transform(reps(points), training=False), trained, rtol=1e-4, atol=1e-5)
+
+
+def test_moving_statistics_in_training_are_constants():
+    batches = [cloud(seed=s) for s in range(2)]
+    method = attached(statistics="moving", momentum=0.5)
+    method.transform(reps(batches[0]), training=True)
+    points = torch.tensor(batches[1], dtype=torch.float32, requires_grad=True)
+    out = method.transform(reps(points), training=True)
+    mean = (batches[0].mean(0) + 2 * batches[1].mean(0)) / 3  # weights 1/4 and 1/2 over 3/4
+    variance = (batches[0].var(0) + 2 * batches[1].var(0)) / 3
+    np.testing.assert_allclose(out.detach().numpy(), plain(batches[1], mean, variance), rtol=1e-4, atol=1e-5)
+    out.sum().backward()
+    slope = torch.tensor(1 / np.sqrt(variance + 1e-5), dtype=torch.float32)
+    torch.testing.assert_close(points.grad, slope.expand(50, 5))
+
+
+def test_evaluation_before_training_changes_nothing_and_later_moves_nothing():
+    points = torch.randn(4, 5)
+    method = attached()
+    assert torch.equal(method.transform(reps(points), training=False), points)
+    method.transform(reps(points), training=True)
+    before = {name: value.clone() for name, value in method.state.state_dict().items()}
+    method.transform(reps(torch.randn(8, 5)), training=False)
+    assert all(torch.equal(before[name], value) for name, value in method.state.state_dict().items())
+
+
+def test_one_row_uses_the_moving_statistics_and_moves_none():
+    method = attached()
+    row = torch.randn(1, 5)
+    assert torch.equal(method.transform(reps(row), training=True), row)
+    assert int(method.buffer("batches")) == 0
+    method.transform(reps(cloud()), training=True)
+    expected = method.transform(reps(row), training=False)
+    assert torch.equal(method.transform(reps(row), training=True), expected)
+    assert int(method.buffer("batches")) == 1
+
+
+def test_constant_dimension_gives_zero_and_noise_is_scaled_by_at_most_316():
+    points = cloud()
+    points[:, 1] = 0.1
+    points[:, 2] = 5e-8 * np.sign(np.arange(50) - 24.5)  # what a saturated tanh leaves
+    method = attached()
+    for out in (method.transform(reps(points), True), method.transform(reps(points), False)):
+        assert torch.isfinite(out).all()
+        assert float(out[:, 1].abs().max()) < 1e-4  # 316 times the rounding of a mean of 0.1
+        assert float(out[:, 2].abs().max()) == pytest.approx(5e-8 / 1e-5**0.5, rel=1e-2)
+    assert torch.isfinite(attached(3).transform(reps(torch.ones(4, 3)), training=True)).all()
+
+
+def test_half_precision_keeps_float32_statistics():
+    method = attached()
+    points = torch.tensor(cloud(), dtype=torch.bfloat16)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out = method.transform(reps(points), training=True)
+    assert out.dtype == torch.bfloat16
+    assert method.buffer("variance").dtype == torch.float32
+    mean, variance = method.moving()
+    np.testing.assert_allclose(variance.numpy(), points.double().numpy().var(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(mean.numpy(), points.double().numpy().mean(axis=0), rtol=1e-5)
+
+
+def test_what_was_learnt_is_saved():
+    method, resumed = attached(), attached()
+    three_batches(method, [cloud(seed=s) for s in range(3)])
+    resumed.state.load_state_dict(method.state.state_dict())
+    fresh = reps(cloud(seed=9))
+    assert torch.equal(resumed.transform(fresh, training=False), method.transform(fresh, training=False))

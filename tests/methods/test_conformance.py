@@ -1,0 +1,215 @@
+"""What every method must keep, whatever it does. A new file in `isoviz/methods/` is found and held to all of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_model, save_model
+
+from isoviz import methods
+from isoviz.config import RunConfig
+from isoviz.events import Event
+from isoviz.methods.protocol import Method, Params, Sample
+from isoviz.models import sources
+from isoviz.models.adapter import HeadedModel, load_network
+from isoviz.training import train
+from isoviz.training.optimisation import make_optimizer
+from tests.tiny import TinyModels
+
+SLUGS = list(methods.catalogue())
+every_method = pytest.mark.parametrize("slug", SLUGS)
+PARAMS: dict[str, dict[str, object]] = {"isolayer": {"layer_epochs": 4, "layer_batch": 16}}
+"""What keeps a method's tests short; all else is its default."""
+
+
+def built(tiny_models: TinyModels, method: Method, dropout: float = 0.0) -> HeadedModel:
+    network = load_network(sources.resolve(str(tiny_models("bert", dropout=dropout))), num_labels=2, seed=0)
+    model = HeadedModel(network, method)
+    batch = sentences()
+    method.refresh(Sample(0, lambda tokens: [model.eval()(**without_labels(batch)).reps]))
+    return model
+
+
+def made(slug: str, **params: object) -> Method:
+    kind = methods.get(slug)
+    return kind(kind.Params(**methods.check_params(slug, PARAMS.get(slug, {}) | params)))
+
+
+def sentences(rows: int = 12, length: int = 9, extra: int = 0, seed: int = 0) -> dict[str, torch.Tensor]:
+    """Token numbers of sentences of different lengths, padded to the longest and `extra` further."""
+    generator = torch.Generator().manual_seed(seed)
+    ids = torch.randint(5, 45, (rows, length), generator=generator)
+    ids[:, 0] = 2
+    lengths = torch.randint(4, length + 1, (rows,), generator=generator)
+    lengths[0] = length
+    ids = torch.cat([ids, torch.zeros(rows, extra, dtype=torch.long)], dim=1)
+    mask = (torch.arange(length + extra)[None] < lengths[:, None]).long()
+    return {"input_ids": ids * mask, "attention_mask": mask, "labels": torch.arange(rows) % 2}
+
+
+def without_labels(batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name: value for name, value in batch.items() if name != "labels"}
+
+
+@every_method
+@pytest.mark.parametrize("precision", [None, torch.bfloat16], ids=["float32", "bf16"])
+def test_finite_loss_and_gradients_from_defaults(tiny_models, slug, precision):
+    model = built(tiny_models, made(slug)).train()
+    with torch.autocast("cpu", dtype=precision or torch.bfloat16, enabled=precision is not None):
+        outputs = model(**sentences(), penalise=True)
+    outputs.loss.backward()
+    assert math.isfinite(outputs.loss.item())
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    assert trained
+    assert all(parameter.grad is None or parameter.grad.isfinite().all() for parameter in trained)
+    assert any(parameter.grad is not None and parameter.grad.any() for parameter in model.network.parameters())
+
+
+@every_method
+def test_every_trained_weight_takes_part(tiny_models, slug):
+    """A parameter without gradient would stop a distributed run."""
+    model = built(tiny_models, made(slug)).train()
+    model(**sentences(), penalise=True).loss.backward()
+    unused = {name for name, p in model.named_parameters() if p.requires_grad and p.grad is None}
+    assert not {name for name in unused if "position_embeddings" not in name and "token_type" not in name}
+
+
+@every_method
+def test_saved_and_loaded_it_gives_the_same_logits(tiny_models, slug, tmp_path):
+    model = built(tiny_models, made(slug)).train()
+    optimizer = make_optimizer(model, RunConfig(learning_rate=1e-2))
+    for seed in range(3):  # so that there is something to keep
+        model(**sentences(seed=seed), penalise=True).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    save_model(model, str(tmp_path / "model.safetensors"))
+    again = built(tiny_models, made(slug))
+    load_model(again, str(tmp_path / "model.safetensors"))
+    batch = without_labels(sentences(seed=9))
+    assert model.eval()(**batch).logits.isfinite().all()
+    with torch.no_grad():
+        torch.testing.assert_close(again.eval()(**batch).logits, model.eval()(**batch).logits, rtol=0, atol=0)
+
+
+@every_method
+def test_padding_changes_nothing(tiny_models, slug):
+    method = made(slug)
+    model = built(tiny_models, method).train()
+    plain, padded = model(**sentences(), penalise=True), model(**sentences(extra=7), penalise=True)
+    assert set(plain.terms) == set(padded.terms)
+    for name, term in plain.terms.items():
+        # a method with moving statistics has seen one batch more the second time: its task loss is checked below
+        if name != "task" or not list(model.method_state.buffers() if model.method_state else []):
+            torch.testing.assert_close(padded.terms[name], term, rtol=1e-4, atol=1e-6)
+    model.eval()
+    with torch.no_grad():
+        one, other = model(**without_labels(sentences())), model(**without_labels(sentences(extra=7)))
+    torch.testing.assert_close(one.logits, other.logits, rtol=1e-5, atol=1e-6)
+
+
+def test_default_hooks_are_the_baseline_exactly(tiny_models):
+    class Nothing(Method):
+        slug = "nothing"
+        title = "Nothing"
+        summary = "Does nothing."
+
+    plain = built(tiny_models, made("baseline"), dropout=0.1).train()
+    nothing = built(tiny_models, Nothing(Params()), dropout=0.1).train()
+    found = []
+    for model in (plain, nothing):
+        torch.manual_seed(3)
+        outputs = model(**sentences(), penalise=True)
+        outputs.loss.backward()
+        found.append((outputs.loss.item(), [p.grad for p in model.parameters() if p.grad is not None]))
+    assert found[0][0] == found[1][0]
+    assert all(torch.equal(a, b) for a, b in zip(found[0][1], found[1][1], strict=True))
+
+
+# ---- whole runs ----------------------------------------------------------------------------------------------------
+
+
+def config(model: Path, data: Path, slug: str, params: dict[str, object] | None = None, **more: object) -> RunConfig:
+    values: dict[str, object] = {"epochs": 2, "learning_rate": 3e-3, "batch_size": 16, "threads": 1, "precision": "no"}
+    found = methods.check_params(slug, PARAMS.get(slug, {}) | (params or {}))
+    return RunConfig.checked(
+        model=str(model), task="glue/cola", data=str(data), method=slug, params=found, **(values | more)
+    )
+
+
+def run(
+    cfg: RunConfig, folder: Path, stop: Callable[[], bool] = lambda: False, resume: bool = False, emit=None
+) -> list[Event]:
+    events: list[Event] = []
+
+    def both(event: Event) -> None:
+        events.append(event)
+        if emit is not None:
+            emit(event)
+
+    train(cfg, both, stop, folder, resume)
+    return events
+
+
+@every_method
+def test_its_declared_direction_is_seen(tmp_path, slug):
+    """A short real training of the bundled encoder. "more": what the method hands on is more isotropic than what it gets, by
+    IsoScore of the same rows. "sign of λ": IsoScore* follows λ."""
+    kind = methods.get(slug)
+
+    def isotropy(params: dict[str, object], folder: str) -> dict[str, Any]:
+        cfg = RunConfig.checked(
+            model="demo/tiny-bert", task="demo/acceptability", method=slug, params=methods.check_params(slug, params),
+            epochs=2, learning_rate=6e-4, max_train=400, max_eval=300, max_length=48, precision="no", threads=1,
+        )  # fmt: skip
+        return run(cfg, tmp_path / folder)[-1].isotropy
+
+    if kind.direction == "sign of λ":
+        assert isotropy({"lam": 1.0}, "up")["isoscore_star"] > isotropy({"lam": -1.0}, "down")["isoscore_star"] + 0.05
+        return
+    found = isotropy({}, "run")
+    change = found["isoscore"] - found["pooled"]["isoscore"]
+    if kind.direction == "none":
+        acts_on_the_vector = kind.transform is not Method.transform
+        assert acts_on_the_vector or change == 0
+    else:
+        assert change > 0.02 if kind.direction == "more" else change < -0.02
+
+
+@every_method
+@pytest.mark.parametrize("stop_at", [2, 5])
+def test_stop_and_resume_give_the_uninterrupted_run(tiny_models, cola, tmp_path, slug, stop_at):
+    cfg = config(tiny_models("bert"), cola, slug)
+    whole = run(cfg, tmp_path / "whole")
+    seen = {"step": 0}
+
+    def watch(event: Event) -> None:
+        seen["step"] = event.step if event.kind == "stepped" else seen["step"]
+
+    first = run(cfg, tmp_path / "parts", lambda: seen["step"] >= stop_at, emit=watch)
+    assert first[-1].kind == "stopped"
+    second = run(cfg, tmp_path / "parts", resume=True)
+    assert second[-1].metrics == whole[-1].metrics
+    assert second[-1].isotropy == whole[-1].isotropy
+
+
+def test_a_stop_in_the_second_stage_is_taken_up_again(tiny_models, cola, tmp_path):
+    cfg = config(tiny_models("bert"), cola, "isolayer")
+    whole = run(cfg, tmp_path / "whole")
+    fine_tuning = 8  # 64 rows, batches of 16, two epochs
+    assert max(event.step for event in whole if event.kind == "stepped") > fine_tuning
+    assert [event.epoch for event in whole if event.kind == "measured"] == [0, 1, 2, 3]
+    seen = {"step": 0}
+
+    def watch(event: Event) -> None:
+        seen["step"] = event.step if event.kind == "stepped" else seen["step"]
+
+    first = run(cfg, tmp_path / "parts", lambda: seen["step"] > fine_tuning, emit=watch)
+    assert (first[-1].kind, first[-1].step) == ("stopped", fine_tuning)
+    second = run(cfg, tmp_path / "parts", resume=True)
+    assert second[-1].metrics == whole[-1].metrics
+    assert second[-1].isotropy == whole[-1].isotropy

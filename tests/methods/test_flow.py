@@ -1,0 +1,307 @@
+"""Flow: its determinant against the Jacobian, its inverse, its likelihood, and which loss reaches which parameters."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from isoviz.errors import InputError
+from isoviz.methods import get
+from isoviz.methods.flow import bits_per_dimension, gaussianise, make_map, plan, restore
+from isoviz.metrics import isoscore
+
+
+def attached(width=6, **params):
+    kind = get("flow")
+    method = kind(kind.Params(**params))
+    method.attach(SimpleNamespace(head_width=width))
+    return method
+
+
+def reps(points):
+    return SimpleNamespace(pooled=points)
+
+
+def skewed(n=400, d=6, seed=0):
+    """Correlated, unequal variances, off the origin, and not Gaussian."""
+    generator = np.random.default_rng(seed)
+    mixing = np.random.default_rng(1).normal(size=(d, d)) * np.geomspace(3, 0.1, d)
+    points = generator.normal(size=(n, d)) @ mixing.T
+    points[:, 0] = np.exp(0.5 * generator.normal(size=n))
+    return torch.tensor(points + 2, dtype=torch.float32)
+
+
+def scrambled(width, levels, depth, seed=0):
+    """A map that is no longer the identity anywhere, in float64."""
+    steps = plan(width, levels, depth)
+    state = make_map(steps, 32).double()
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in state.parameters():
+        noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+        parameter.data += (0.5 if parameter.ndim == 1 else 1 / math.sqrt(parameter.shape[1])) * noise
+    return steps, {name: value.detach() for name, value in state.named_parameters()}
+
+
+SIZES = [(2, 1, 1), (3, 1, 2), (4, 2, 3), (5, 2, 2), (8, 3, 3), (9, 3, 2)]
+
+
+@pytest.mark.parametrize(("width", "levels", "depth"), SIZES)
+def test_determinant_is_that_of_the_jacobian(width, levels, depth):
+    steps, parameters = scrambled(width, levels, depth)
+    for seed in range(3):
+        point = torch.randn(width, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        jacobian = torch.autograd.functional.jacobian(lambda x: gaussianise(parameters, steps, x[None])[0][0], point)
+        _, log_det = gaussianise(parameters, steps, point[None])
+        expected = torch.linalg.slogdet(jacobian)
+        assert float(expected.sign) == 1
+        torch.testing.assert_close(log_det, expected.logabsdet, rtol=1e-8, atol=1e-8)
+        assert float(log_det.abs()) > 0.1
+
+
+@pytest.mark.parametrize(("width", "levels", "depth"), [*SIZES, (17, 3, 3)])
+def test_there_and_back(width, levels, depth):
+    steps, parameters = scrambled(width, levels, depth)
+    points = torch.randn(20, width, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    gaussian, _ = gaussianise(parameters, steps, points)
+    assert gaussian.shape == points.shape
+    assert float((gaussian - points).abs().max()) > 0.1
+    torch.testing.assert_close(restore(parameters, steps, gaussian), points, rtol=1e-6, atol=1e-6)
+
+
+def test_couplings_are_curved_and_every_dimension_is_reached():
+    steps, parameters = scrambled(8, 3, 3)
+    one, two = torch.randn(2, 8, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+
+    def jacobian(point):
+        return torch.autograd.functional.jacobian(lambda x: gaussianise(parameters, steps, x[None])[0][0], point)
+
+    assert float((jacobian(one) - jacobian(two)).abs().max()) > 0.01  # an affine map has one Jacobian
+    assert (jacobian(one).abs().amax(dim=1) > 0).all()
+
+
+def test_levels_let_go_of_half_the_dimensions():
+    widths = [(step.width, step.split) for step in plan(9, 3, 2)]
+    assert widths == [(9, 0), (9, 4), (5, 0), (5, 2), (3, 0), (3, 0)]
+    assert [step.flipped for step in plan(9, 1, 3)] == [False, True, False]
+    with pytest.raises(InputError, match="at most 2 levels") as caught:
+        plan(3, 4, 1)
+    assert caught.value.field == "params.levels"
+
+
+def test_a_new_map_is_the_identity():
+    steps = plan(7, 2, 3)
+    points = torch.randn(5, 7)
+    gaussian, log_det = gaussianise(dict(make_map(steps, 32).named_parameters()), steps, points)
+    assert torch.equal(gaussian, points)
+    assert float(log_det.detach()) == 0
+
+
+def test_bits_per_dimension_by_hand():
+    # two points of two dimensions, log|det| = ln 8
+    points = torch.tensor([[1.0, 0.0], [2.0, 1.0]])
+    nats = [0.5 * (1 + 2 * math.log(2 * math.pi)) - math.log(8), 0.5 * (5 + 2 * math.log(2 * math.pi)) - math.log(8)]
+    expected = sum(nats) / 2 / (2 * math.log(2))
+    assert float(bits_per_dimension(points, torch.tensor(math.log(8.0)))) == pytest.approx(expected, rel=1e-6)
+
+
+def test_likelihood_is_the_density_of_a_gaussian_that_the_map_undoes():
+    # h = 3 x + 1 with x standard normal: the map (h − 1)/3 gives the entropy of N(1, 9), ½ log2(2πe 9) bits
+    steps = plan(4, 1, 1)
+    state = make_map(steps, 32)
+    state.step0.shift.data.fill_(-1.0)
+    state.step0.log_scale.data.fill_(-math.log(3.0))
+    points = 1 + 3 * torch.randn(50_000, 4, generator=torch.Generator().manual_seed(0))
+    bits = bits_per_dimension(*gaussianise(dict(state.named_parameters()), steps, points))
+    assert float(bits.detach()) == pytest.approx(0.5 * math.log2(2 * math.pi * math.e * 9), abs=0.01)
+
+
+def test_before_training_the_classifier_reads_the_pooled_vector():
+    points = torch.randn(4, 6)
+    method = attached()
+    assert torch.equal(method.transform(reps(points), training=False), points)
+    assert float(method.buffer("spread")) == 0
+    row = torch.randn(1, 6)
+    assert torch.equal(method.transform(reps(row), training=True), row)  # one row has no variance
+    assert torch.isfinite(method.penalties(reps(row))["flow"])
+    assert float(method.buffer("spread")) == 0
+
+
+def test_the_first_training_batch_starts_the_actnorms_once():
+    points = skewed()
+    method = attached()
+    out = method.transform(reps(points), training=True)
+    torch.testing.assert_close(out.mean(0), torch.zeros(6), rtol=0, atol=1e-5)
+    torch.testing.assert_close(out.std(0, correction=0), torch.ones(6), rtol=1e-4, atol=0)
+    before = {name: value.clone() for name, value in method.state.state_dict().items()}
+    method.transform(reps(5 * skewed(seed=3) + 1), training=True)
+    method.transform(reps(skewed(seed=4)), training=False)
+    assert all(torch.equal(before[name], value) for name, value in method.state.state_dict().items())
+
+
+def train(method, points, steps=300):
+    group = {name: value for name, value in method.parameter_groups()[0].items() if name != "clip"}
+    optimizer = torch.optim.AdamW([{**group, "lr": 1e-2}])
+    losses = []
+    for number in range(steps):
+        batch = reps(points[(number % 5) :: 5])
+        method.transform(batch, training=True)
+        optimizer.zero_grad()
+        loss = method.penalties(batch)["flow"]
+        loss.backward()
+        optimizer.step()
+        losses.append(float(loss.detach()))
+    return losses
+
+
+def test_likelihood_falls_and_the_cloud_becomes_more_isotropic():
+    points, unseen = skewed(), skewed(seed=7)
+    method = attached()
+    losses = train(method, points)
+    assert losses[-1] < losses[0] - 0.3
+    gaussian = method.transform(reps(unseen), training=False).detach()
+    standardised = (unseen - points.mean(0)) / points.std(0)
+    scores = [float(isoscore(cloud.double())) for cloud in (unseen, standardised, gaussian)]
+    assert scores[2] > scores[0] + 0.3
+    assert scores[2] > scores[1] + 0.2  # more than the actnorm's standardisation alone
+
+
+def test_each_loss_reaches_only_what_is_its_own():
+    method = attached()
+    encoder = torch.nn.Linear(6, 6)
+    points = encoder(skewed(16))
+    gaussian = method.transform(reps(points), training=True)
+    train_only = list(method.state.parameters())
+    gaussian.square().sum().backward(retain_graph=True)  # a task loss
+    assert all(parameter.grad is None for parameter in train_only)
+    assert float(encoder.weight.grad.abs().max()) > 0
+    encoder.zero_grad(set_to_none=True)
+    method.penalties(reps(points))["flow"].backward()
+    assert encoder.weight.grad is None
+    assert encoder.bias.grad is None
+    # a coupling whose last layer is still zero passes no gradient to the layers before it
+    moved = {name for name, value in method.state.named_parameters() if value.grad is not None and value.grad.any()}
+    assert {"shift", "log_scale", "lu", "weight3", "bias3"} <= {name.split(".")[1] for name in moved}
+    assert all(parameter.grad is not None for parameter in train_only)  # none is unused in a distributed step
+
+
+def test_the_tasks_gradient_is_that_of_the_map():
+    method = attached()
+    train(method, skewed(), steps=20)
+    points = skewed(3, seed=2).requires_grad_()
+    method.transform(reps(points), training=True)[:, 1].sum().backward()
+    fixed = {name: value.detach().double() for name, value in method.state.named_parameters()}
+    wide, step = points.detach().double(), 1e-5
+    for row, column in [(0, 0), (1, 3), (2, 5)]:
+        shift = torch.zeros_like(wide)
+        shift[row, column] = step
+        ends = [gaussianise(fixed, method.steps, wide + sign * shift)[0][:, 1].sum() for sign in (1, -1)]
+        slope = float(ends[0] - ends[1]) / (2 * step)
+        assert float(points.grad[row, column]) == pytest.approx(slope, rel=1e-3, abs=1e-4)
+
+
+@pytest.mark.parametrize("batch", ["four rows", "two rows", "a constant dimension", "all rows equal", "saturated"])
+def test_poor_first_batches_are_finite(batch):
+    points = skewed(4)
+    if batch == "two rows":
+        points = points[:2]
+    elif batch == "a constant dimension":
+        points[:, 2] = 0.3
+    elif batch == "all rows equal":
+        points[:] = points[0].clone()
+    elif batch == "saturated":
+        points[:, 1:] = torch.tanh(10 + points[:, 1:])
+    method = attached()
+    optimizer = torch.optim.AdamW(method.state.parameters(), lr=1e-3)
+    for _ in range(5):
+        out = method.transform(reps(points), training=True)
+        loss = method.penalties(reps(points))["flow"]
+        assert torch.isfinite(out).all()
+        assert torch.isfinite(loss)
+        optimizer.zero_grad()
+        loss.backward()
+        assert all(torch.isfinite(parameter.grad).all() for parameter in method.state.parameters())
+        optimizer.step()
+
+
+def test_equal_rows_do_not_start_the_map():
+    method = attached()
+    equal = skewed(1).repeat(4, 1)
+    assert torch.equal(method.transform(reps(equal), training=True), equal)
+    assert float(method.buffer("spread")) == 0
+    method.transform(reps(skewed(8)), training=True)
+    assert float(method.buffer("spread")) == pytest.approx(
+        float(skewed(8).var(0, correction=0).mean().sqrt()), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize(("levels", "depth"), [(3, 3), (1, 9)])
+def test_constant_dimensions_do_not_wreck_the_training(levels, depth):
+    # without the blur, what is left of the two is stretched until the likelihood leaps (measured: 1e5 bits in place of −0.1)
+    points = skewed()
+    points[:, 0] = 1.0
+    points[:, 1] = 1 - 6e-8 * (torch.arange(400) % 2)
+    method = attached(levels=levels, depth=depth)
+    losses = train(method, points, steps=600)
+    assert max(losses) < losses[0] + 1
+    assert losses[-1] < losses[0] - 1
+    assert float(method.transform(reps(points), training=False).detach().abs().max()) < 20
+
+
+def test_the_blur_is_a_thousandth_and_goes_on_where_it_stopped():
+    points = skewed(64)
+    method, resumed = attached(), attached()
+    method.transform(reps(points), training=True)
+    first, second = (float(method.penalties(reps(points))["flow"].detach()) for _ in range(2))
+    exact = float(
+        bits_per_dimension(*gaussianise(dict(method.state.named_parameters()), method.steps, points)).detach()
+    )
+    assert first != second
+    assert first == pytest.approx(exact, abs=0.02)
+    resumed.state.load_state_dict(method.state.state_dict())
+    assert float(resumed.penalties(reps(points))["flow"].detach()) == float(
+        method.penalties(reps(points))["flow"].detach()
+    )
+
+
+def test_what_was_learnt_is_saved():
+    method, resumed = attached(), attached()
+    train(method, skewed(), steps=20)
+    resumed.state.load_state_dict(method.state.state_dict())
+    points = skewed(seed=4)
+    assert torch.equal(resumed.transform(reps(points), training=False), method.transform(reps(points), training=False))
+
+
+def test_half_precision_is_mapped_in_float32():
+    method = attached()
+    points = skewed(32)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out = method.transform(reps(points.bfloat16()), training=True)
+        loss = method.penalties(reps(points.bfloat16()))["flow"]
+    assert out.dtype == torch.bfloat16
+    assert loss.dtype == torch.float32
+    exact = attached()
+    exact.transform(reps(points.bfloat16().float()), training=True)
+    assert torch.equal(exact.penalties(reps(points.bfloat16().float()))["flow"], loss)
+
+
+def test_weight_and_settings():
+    points = skewed(16)
+    one, three = attached(), attached(weight=3.0, learning_rate=0.005)
+    torch.testing.assert_close(three.penalties(reps(points))["flow"], 3 * one.penalties(reps(points))["flow"])
+    (group,) = three.parameter_groups()
+    assert (group["lr"], group["eps"], group["weight_decay"], group["clip"]) == (0.005, 1e-6, 0.01, 1.0)
+    assert len(group["params"]) == len(list(three.state.parameters())) == 9 * 3 * 3
+
+
+def test_the_map_does_not_touch_the_runs_random_numbers():
+    torch.manual_seed(0)
+    expected = torch.rand(1)
+    torch.manual_seed(0)
+    first = attached()
+    assert torch.equal(torch.rand(1), expected)
+    second = attached()
+    assert all(torch.equal(a, b) for a, b in zip(first.state.parameters(), second.state.parameters(), strict=True))

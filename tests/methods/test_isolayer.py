@@ -1,0 +1,174 @@
+"""IsoLayer: the balanced loss against hand-made sequences, the layer against closed forms (methods.md §2)."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+
+from isoviz import metrics
+from isoviz.errors import InputError
+from isoviz.methods import get
+from isoviz.methods.isolayer import Balance
+from isoviz.methods.protocol import Frozen
+
+
+def scalar(value):
+    return torch.tensor(float(value), dtype=torch.float64, requires_grad=True)
+
+
+def test_balance_against_a_sequence_by_hand():
+    """s = 0.15, start 0, update first: step k moves each mean by 0.15/(1 + k)."""
+    balance = Balance(0.5, 0.15)
+    # k = 0: means 0.15·(2, 8) = (0.3, 1.2), common 0.75: 2·0.75/0.3 = 5, 8·0.75/1.2 = 5
+    assert balance(scalar(2), scalar(8)).item() == pytest.approx(5.0)
+    assert balance.means == pytest.approx([0.3, 1.2])
+    # k = 1: step 0.075: means 0.3 + 0.075·(1 − 0.3) = 0.3525, 1.2 + 0.075·(10 − 1.2) = 1.86; common 1.10625
+    expected = 0.5 * 1 * 1.10625 / 0.3525 + 0.5 * 10 * 1.10625 / 1.86
+    assert balance(scalar(1), scalar(10)).item() == pytest.approx(expected)
+    # k = 2: step 0.05
+    balance(scalar(4), scalar(2))
+    assert balance.means == pytest.approx([0.3525 + 0.05 * (4 - 0.3525), 1.86 + 0.05 * (2 - 1.86)])
+
+
+@pytest.mark.parametrize(
+    ("start", "order", "first"),
+    [
+        ("first", "update_first", 0.25 * 2 * 5 / 2 + 0.75 * 8 * 5 / 8),
+        ("first", "normalise_first", 0.25 * 2 * 5 / 2 + 0.75 * 8 * 5 / 8),
+        ("one", "normalise_first", 0.25 * 2 + 0.75 * 8),
+        # means 1 + 0.15·(2 − 1) = 1.15 and 1 + 0.15·7 = 2.05, common 1.6
+        ("one", "update_first", 0.25 * 2 * 1.6 / 1.15 + 0.75 * 8 * 1.6 / 2.05),
+    ],
+)
+def test_the_other_starts_and_orders(start, order, first):
+    assert Balance(0.25, 0.15, start, order)(scalar(2), scalar(8)).item() == pytest.approx(first)
+
+
+def test_the_means_carry_no_gradient_and_are_floored():
+    balance = Balance(0.5, 0.15)
+    task, isotropy = scalar(2), scalar(8)
+    balance(task, isotropy).backward()
+    assert task.grad.item() == pytest.approx(0.5 * 0.75 / 0.3)
+    assert isotropy.grad.item() == pytest.approx(0.5 * 0.75 / 1.2)
+    assert math.isfinite(Balance(0.5, 0.15)(scalar(0), scalar(3)).item())
+
+
+def test_zero_start_with_normalising_first_is_refused():
+    kind = get("isolayer")
+    with pytest.raises(InputError, match="divides 0 by 0"):
+        kind(kind.Params(start="zero", order="normalise_first"))
+
+
+def attached(width, **params):
+    kind = get("isolayer")
+    method = kind(kind.Params(**params))
+    method.attach(SimpleNamespace(head_width=width))
+    return method
+
+
+def task_on(rows=400, width=12, seed=0):
+    """Two classes that the third dimension tells apart, in a cloud with one large direction."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.arange(rows) % 2
+    pooled = torch.randn(rows, width, generator=generator)
+    pooled[:, 0] *= 8
+    pooled[:, 2] += 4 * (labels - 0.5)
+    output = nn.Linear(width, 2)
+    with torch.no_grad():
+        output.weight.zero_()
+        output.weight[1, 2], output.weight[0, 2] = 2.0, -2.0
+        output.bias.zero_()
+    told = []
+    frozen = Frozen(
+        pooled=pooled,
+        labels=labels,
+        output=output,
+        task_loss=nn.functional.cross_entropy,
+        metric=lambda logits, truth: float((logits.argmax(1) == truth).float().mean()),
+        generator=torch.Generator().manual_seed(seed),
+        report=lambda losses, count, rate: told.append((losses, count, rate)),
+        check=lambda: None,
+    )
+    return frozen, told
+
+
+def reps(points):
+    return SimpleNamespace(pooled=points)
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_it_starts_as_the_identity_and_is_left_alone_by_fine_tuning(depth):
+    method = attached(12, depth=depth)
+    points = task_on()[0].pooled
+    torch.testing.assert_close(method.transform(reps(points), training=True), points)
+    assert not any(parameter.requires_grad for parameter in method.state.parameters())
+
+
+@pytest.mark.parametrize("params", [{}, {"isotropy": "full"}, {"depth": 2}, {"isotropy": "full", "depth": 2}])
+def test_it_makes_the_vectors_more_isotropic_and_keeps_the_task(params):
+    method = attached(12, layer_epochs=60, layer_lr=0.02, patience=60, **params)
+    frozen, told = task_on()
+    weights = frozen.output.weight.detach().clone()
+    method.fit_frozen(frozen)
+    after = method.transform(reps(frozen.pooled), training=False)
+    assert metrics.isoscore(frozen.pooled) < 0.1
+    assert metrics.isoscore(after) > 0.2
+    assert (
+        frozen.metric(frozen.output(after), frozen.labels)
+        >= frozen.metric(frozen.output(frozen.pooled), frozen.labels) - 0.01
+    )
+    torch.testing.assert_close(frozen.output.weight, weights)  # the classifier stays as it was
+    assert all(parameter.requires_grad for parameter in frozen.output.parameters())
+    assert set(told[0][0]) == {"task", "isotropy", "total"}
+
+
+def test_the_full_data_term_is_the_score_of_the_mapped_vectors():
+    """First step at the identity: −log IsoScore of the cached vectors themselves."""
+    frozen, told = task_on()
+    attached(12, isotropy="full", layer_epochs=1).fit_frozen(frozen)
+    assert told[0][0]["isotropy"] == pytest.approx(-math.log(float(metrics.isoscore(frozen.pooled))), rel=1e-5)
+    other, batch_told = task_on()
+    attached(12, isotropy="batch", layer_epochs=1, holdout=0.0, layer_batch=400).fit_frozen(other)
+    assert batch_told[0][0]["isotropy"] == pytest.approx(told[0][0]["isotropy"], rel=1e-5)
+
+
+def test_the_held_out_rows_are_never_trained_on():
+    frozen, told = task_on(rows=100)
+    attached(12, layer_epochs=1, layer_batch=1000).fit_frozen(frozen)
+    assert [count for _, count, _ in told] == [70]
+    assert attached(12, layer_epochs=3, layer_batch=32).frozen_steps(100) == 9
+
+
+@pytest.mark.parametrize("variant", ["joint", "layer_then_classifier"])
+def test_the_variants_move_the_classifier(variant):
+    frozen, _ = task_on()
+    before = frozen.output.weight.detach().clone()
+    attached(12, variant=variant, layer_epochs=3).fit_frozen(frozen)
+    assert not torch.equal(before, frozen.output.weight)
+
+
+def test_it_stops_early_and_keeps_the_best_epoch():
+    """With a metric that never rises after the first epoch, `patience` more epochs are tried, and the first one is kept."""
+    frozen, told = task_on(rows=100)
+    values = iter([0.9] + [0.5] * 100)
+    frozen.metric = lambda logits, truth: next(values)
+    method = attached(12, patience=3, layer_epochs=50, layer_batch=1000)
+    method.fit_frozen(frozen)
+    assert len(told) == 4
+    once, _ = task_on(rows=100)
+    single = attached(12, layer_epochs=1, layer_batch=1000)
+    single.fit_frozen(once)
+    torch.testing.assert_close(method.state[0].weight, single.state[0].weight)
+
+
+def test_a_collapsed_cloud_does_not_diverge():
+    frozen, told = task_on(rows=64)
+    frozen.pooled.copy_(frozen.pooled[0].clone().expand_as(frozen.pooled))
+    method = attached(12, layer_epochs=2)
+    method.fit_frozen(frozen)
+    assert all(math.isfinite(value) for losses, _, _ in told for value in losses.values())
+    assert all(torch.isfinite(parameter).all() for parameter in method.state.parameters())

@@ -1,0 +1,200 @@
+"""Who is in which optimiser group, with which rate, decay and limit; in a run, over a stop and a resume."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import pytest
+import torch
+from accelerate import Accelerator
+
+from isoviz import methods
+from isoviz.config import RunConfig
+from isoviz.events import Event
+from isoviz.training import train
+from isoviz.training.optimisation import clip_before_step, make_optimizer, make_scheduler
+
+
+class Small(torch.nn.Module):
+    """A model with two parameters of its own and two of a method."""
+
+    def __init__(self, groups=lambda model: []):
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 2)
+        self.frozen = torch.nn.Parameter(torch.ones(2, 2), requires_grad=False)
+        self.own = torch.nn.Linear(2, 2)
+        self.method = SimpleNamespace(parameter_groups=lambda: groups(self))
+
+
+def settings(**values):
+    return RunConfig.checked(learning_rate=0.1, weight_decay=0.05, **values)
+
+
+def own_group(model):
+    parameters = list(model.own.parameters())
+    return [{"params": parameters, "lr": 0.4, "eps": 1e-6, "weight_decay": 0.01, "clip": 1.0}]
+
+
+def ids(parameters):
+    return {id(parameter) for parameter in parameters}
+
+
+def test_without_own_groups_there_are_two():
+    model = Small()
+    decayed, plain = make_optimizer(model, settings()).param_groups
+    assert ids(decayed["params"]) == ids([model.linear.weight, model.own.weight])
+    assert ids(plain["params"]) == ids([model.linear.bias, model.own.bias])
+    assert (decayed["weight_decay"], plain["weight_decay"]) == (0.05, 0.0)
+    assert decayed["lr"] == plain["lr"] == 0.1
+
+
+def test_own_group_has_its_own_settings_and_its_parameters_are_in_no_other():
+    model = Small(own_group)
+    asked = own_group(model)
+    model.method.parameter_groups = lambda: asked
+    decayed, plain, own = make_optimizer(model, settings()).param_groups
+    assert ids(decayed["params"]) == {id(model.linear.weight)}
+    assert ids(plain["params"]) == {id(model.linear.bias)}
+    assert ids(own["params"]) == ids(model.own.parameters())
+    assert (own["lr"], own["eps"], own["weight_decay"]) == (0.4, 1e-6, 0.01)
+    assert "clip" not in own  # checkpoints store groups as they are; the limit is the method's to say again
+    assert asked[0]["clip"] == 1.0
+
+
+@pytest.mark.parametrize("schedule", ["constant", "linear", "polynomial"])
+def test_the_schedule_scales_each_groups_own_rate(schedule):
+    optimizer = make_optimizer(Small(own_group), settings())
+    scheduler = make_scheduler(optimizer, settings(schedule=schedule, warmup_ratio=0.25), 8)
+    rates = []
+    for _ in range(8):
+        rates.append([group["lr"] for group in optimizer.param_groups])
+        optimizer.step()
+        scheduler.step()
+    assert scheduler.get_last_lr()[0] == optimizer.param_groups[0]["lr"]
+    for run_rate, _, own_rate in rates:
+        assert own_rate == pytest.approx(4 * run_rate, rel=1e-6, abs=1e-6)  # the polynomial one ends at 1e-7 for all
+    assert [rate[0] for rate in rates[:3]] == pytest.approx([0.0, 0.05, 0.1])
+
+
+def gradients_at_the_step(accelerator, parts, scale):
+    """What the optimiser saw, per step: norms of the own group's and of the linear layer's gradient."""
+    torch.manual_seed(0)
+    model = Small(own_group)
+    optimizer = make_optimizer(model, settings())
+    seen = []
+
+    def watch(*_):
+        norms = [
+            math.sqrt(sum(float(p.grad.square().sum()) for p in part.parameters()))
+            for part in (model.own, model.linear)
+        ]
+        seen.append(norms)
+
+    optimizer.register_step_pre_hook(watch)  # after the clipping: hooks run in their order
+    prepared, optimizer = accelerator.prepare(model, optimizer)
+    points = torch.randn(4 * parts, 3, generator=torch.Generator().manual_seed(1))
+    for part in points.chunk(parts):
+        with accelerator.accumulate(prepared):
+            loss = scale * prepared.own(prepared.linear(part)).sum()
+            accelerator.backward(loss)
+            optimizer.step()
+            optimizer.zero_grad()
+    return seen
+
+
+def test_only_the_own_groups_gradients_are_cut_and_only_when_they_are_long():
+    ((own, linear),) = gradients_at_the_step(Accelerator(cpu=True), 1, 1000.0)
+    assert own == pytest.approx(1.0, rel=1e-4)
+    assert linear > 100
+    ((own, _),) = gradients_at_the_step(Accelerator(cpu=True), 1, 1e-3)
+    assert 0 < own < 0.1  # short ones are left as they are
+
+
+def test_the_sum_of_accumulated_parts_is_cut_once():
+    ((own, _),) = gradients_at_the_step(Accelerator(cpu=True, gradient_accumulation_steps=3), 3, 1000.0)
+    assert own == pytest.approx(1.0, rel=1e-4)
+
+
+def test_scaled_gradients_are_cut_at_the_scaled_limit():
+    # in half precision a fused optimiser is handed scaled gradients and the scale, and divides in its kernel
+    parameter = torch.nn.Parameter(torch.zeros(4))
+    optimizer = torch.optim.AdamW([parameter], lr=1.0, fused=True)
+    clip_before_step(optimizer, [parameter], 2.0)
+    seen = []
+    optimizer.register_step_pre_hook(lambda *_: seen.append(float(parameter.grad.norm())))
+    optimizer.grad_scale, optimizer.found_inf = torch.tensor(1024.0), torch.tensor(0.0)
+    parameter.grad = torch.full((4,), 1e6)
+    optimizer.step()
+    assert seen == [pytest.approx(2.0 * 1024, rel=1e-5)]
+    assert float(optimizer.state[parameter]["exp_avg"].norm()) == pytest.approx(0.1 * 2.0, rel=1e-5)  # 1 − β₁ = 0.1
+
+
+# ---- in a run ------------------------------------------------------------------------------------------------------------
+
+
+def config(model, data, slug, **changes):
+    values = {"epochs": 2, "learning_rate": 5e-3, "batch_size": 8, "threads": 1, "precision": "no", **changes}
+    params = methods.check_params(slug, values.pop("params", {}))
+    return RunConfig.checked(model=str(model), task="glue/cola", data=str(data), method=slug, params=params, **values)
+
+
+def run(cfg, folder, stop_at=None, resume=False):
+    events: list[Event] = []
+    steps = [0]
+
+    def emit(event):
+        events.append(event)
+        if event.kind == "stepped":
+            steps.append(event.step)
+
+    train(cfg, emit, lambda: stop_at is not None and steps[-1] >= stop_at, folder, resume)
+    return events
+
+
+def losses(events):
+    return {event.step: event.losses for event in events if event.kind == "stepped"}
+
+
+CHOICES = ["batchnorm", "spectrum_pol", "spectrum_exp", "flow"]
+
+
+@pytest.mark.parametrize("slug", CHOICES)
+def test_a_stopped_run_goes_on_to_the_same_numbers(tiny_models, cola, tmp_path, slug):
+    cfg = config(tiny_models("bert"), cola, slug)
+    whole = run(cfg, tmp_path / "whole")
+    assert whole[-1].kind == "finished"
+    expected = {"task", "total"} | ({slug} if slug != "batchnorm" else set())
+    assert set(losses(whole)[1]) == expected
+    first = run(cfg, tmp_path / "parts", stop_at=5)
+    assert first[-1].kind == "stopped"
+    second = run(cfg, tmp_path / "parts", resume=True)
+    assert losses(first) | losses(second) == losses(whole)
+    assert second[-1].metrics == whole[-1].metrics
+    assert second[-1].isotropy == whole[-1].isotropy
+
+
+@pytest.mark.parametrize("slug", CHOICES)
+def test_before_the_first_step_every_method_is_the_baseline(tiny_models, cola, tmp_path, slug):
+    found = []
+    for name in ("baseline", slug):
+        events = run(config(tiny_models("bert"), cola, name, epochs=1, max_train=16), tmp_path / name)
+        found.append(next(event.loss for event in events if event.kind == "evaluated"))
+    assert found[0] == found[1]
+
+
+def test_the_flow_leaves_dropout_and_the_encoder_alone(tiny_models, cola, tmp_path):
+    # with one row a batch the map never starts and stays the identity to the task: its loss must then make no difference
+    found = []
+    for name in ("baseline", "flow"):
+        cfg = config(tiny_models("bert"), cola, name, epochs=1, max_train=8, batch_size=1)
+        found.append([terms["task"] for terms in losses(run(cfg, tmp_path / name)).values()])
+    assert len(found[0]) == 8
+    assert found[0] == found[1]
+
+
+def test_the_flow_runs_in_half_precision(tiny_models, cola, tmp_path):
+    cfg = config(tiny_models("bert"), cola, "flow", epochs=1, max_train=32, precision="bf16")
+    found = losses(run(cfg, tmp_path))
+    assert len(found) == 4
+    assert all(math.isfinite(value) for terms in found.values() for value in terms.values())
