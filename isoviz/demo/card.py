@@ -262,11 +262,6 @@ python -m isoviz.demo.record_baselines
 python -m isoviz.demo.card
 ```
 Deterministic on one kind of machine at one thread count; on another machine the numbers differ in their last places.
-
-One thing keeps this release's own weights from coming out again to the bit: their vocabulary (in `tokenizer.json`) was made by
-the WordPiece trainer of the tokenizers library, whose order of pieces changes from process to process. The script has since
-been given a vocabulary of its own that does not. The commands above therefore give a network of the same text and recipe,
-with other piece numbers.
 Made with {", ".join(f"{name} {version}" for name, version in record["versions"].items())}.
 
 Licence: Apache-2.0, the weights as the code; lexicon and grammar were written for this project.

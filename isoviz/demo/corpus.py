@@ -18,6 +18,11 @@ from isoviz.demo.lexicon import article
 from isoviz.demo.tasks import SLUGS, describe, generate
 
 Words = list[str]
+GRAMMATICAL = (  # some phenomena come more often than others
+    *acceptability.PHENOMENA,
+    "agreement",
+    *("agreement across a phrase", "agreement across a relative clause", "tense and time") * 2,
+)
 GOOD_OUTCOMES = (
     "we told all our friends to go",
     "everybody clapped",
@@ -50,6 +55,7 @@ BAD_OUTCOMES = (
     "i will never pay for it again",
     "nobody was impressed",
 )
+TURNS = (sentiment.concession, sentiment.contrast_but, sentiment.negation, sentiment.opinion_verb)
 RESTATEMENTS = ("in other words ,", "that is ,", "to put it differently ,", "to be clear ,", "in short ,")
 
 
@@ -110,7 +116,7 @@ def _question(s: Sampler) -> Words:
 
 
 def _acceptable(s: Sampler) -> Words:
-    return s.choose(list(acceptability.PHENOMENA.values()))(s, True)
+    return acceptability.PHENOMENA[s.choose(GRAMMATICAL)](s, True)
 
 
 def _opinion(s: Sampler) -> Words:
@@ -208,7 +214,7 @@ def _definite(np: NP) -> NP:
     return np if np.noun.kind == "name" else replace(np, det="the", adjectives=(), tail=())
 
 
-def _event(s: Sampler, cast: list[NP], tense: str = "past") -> Words:
+def _event(s: Sampler, cast: list[NP], tense: str) -> Words:
     """What some of the cast do, or how they are."""
     people = [np for np in cast if np.noun.kind in ("person", "name")]
     subject = s.choose(people)
@@ -240,18 +246,20 @@ def _story(s: Sampler) -> tuple[Words, Words]:
     """An event and the next one, with the same people and things."""
     cast = _cast(s)
     again = [_definite(np) for np in cast]
+    tense = s.choose(("past", "present"))
     opening = s.choose(("then", "later", "after that ,", "soon", "so", "", "", "")).split()
-    return _event(s, cast), [*opening, *_event(s, again)]
+    return _event(s, cast, tense), [*opening, *_event(s, again, tense)]
 
 
 def _linked_events(s: Sampler) -> Words:
     """Two events with the same people and things in one sentence."""
     cast = _cast(s)
     again = [_definite(np) for np in cast]
+    tense = s.choose(("past", "present"))
     link = s.choose(("because", "when", "while", "after", "before", "although", "until"))
     if s.chance(0.5):
-        return [*_event(s, cast), link, *_event(s, again)]
-    return [link, *_event(s, cast), ",", *_event(s, again)]
+        return [*_event(s, cast, tense), link, *_event(s, again, tense)]
+    return [link, *_event(s, cast, tense), ",", *_event(s, again, tense)]
 
 
 Maker = Callable[[Sampler], Words | tuple[Words, Words]]

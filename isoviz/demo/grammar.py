@@ -71,6 +71,7 @@ MASS_DETERMINERS = ("the", "the", "some", "this", "much", "my", "her")
 TENSES = (
     "present",
     "present",
+    "present",
     "past",
     "past",
     "past",

@@ -27,7 +27,9 @@ def _people(s: Sampler, tense: str | None = None, plain: bool = True) -> Clause:
     second = s.np("person")
     while second.noun.lemma in first.noun.group:
         second = s.np("person")
-    tense, time = s.tense_and_time(tense or s.choose(("past", "past", "present", "future", "perfect", "modal")))
+    tense, time = s.tense_and_time(
+        tense or s.choose(("past", "past", "present", "present", "future", "perfect", "modal"))
+    )
     clause = Clause(verb, first, second, tense=tense, time=time, modal=s.choose(("can", "must", "should", "may")))
     return replace(clause, time="") if plain else s.adjuncts(clause)
 
@@ -38,7 +40,7 @@ def _swapped(clause: Clause) -> Clause:
 
 
 def _thing(s: Sampler, tense: str | None = None) -> Clause:
-    return s.transitive("person", tense or s.choose(("past", "past", "present", "future", "perfect")), plain=True)
+    return s.transitive("person", tense or s.choose(("past", "present", "present", "future", "perfect")), plain=True)
 
 
 def other_noun(s: Sampler, noun: Noun) -> Noun:

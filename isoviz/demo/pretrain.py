@@ -43,7 +43,7 @@ class Recipe:
     random_deviation: float = 0.05
     length: int = 64
     rows: int = 32
-    steps: int = 15_000
+    steps: int = 18_000
     warmup: int = 400
     learning_rate: float = 2e-3
     weight_decay: float = 0.01
