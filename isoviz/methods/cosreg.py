@@ -69,8 +69,6 @@ class CosReg(Method):
 
         if self.params.lam == 0:
             return {}
-        if self.params.on == "output":
-            vectors = reps.output_weight
-        else:
-            vectors = gathered(reps.tokens([len(reps.hidden_states)]))
+        output = self.params.on == "output"
+        vectors = reps.output_weight if output else gathered(reps.tokens([len(reps.hidden_states)]))
         return {"cosreg": self.params.lam * penalties.cosine_penalty(vectors)}

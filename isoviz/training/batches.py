@@ -110,7 +110,11 @@ class EpochBatches(Sampler[list[int]]):
 
 
 def fixed_batches(
-    encoded: Encoded, collator: Collator, batch_size: int, rows: np.ndarray | None = None, part: tuple[int, int] = (0, 1)
+    encoded: Encoded,
+    collator: Collator,
+    batch_size: int,
+    rows: np.ndarray | None = None,
+    part: tuple[int, int] = (0, 1),
 ) -> DataLoader[dict[str, Tensor]]:
     """Each row (or each of `rows`) once, longest first: little padding, and an out-of-memory shows at once.
 

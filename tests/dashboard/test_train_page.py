@@ -12,7 +12,6 @@ from streamlit.testing.v1 import AppTest
 from isoviz.runs.planning import PRESETS
 from isoviz.runs.store import Store
 from isoviz.training import devices
-from isoviz.training import devices
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, finish
 

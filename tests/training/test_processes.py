@@ -65,7 +65,9 @@ def test_two_processes_give_the_one_process_result(tiny_models, cola, tmp_path, 
     shared, shared_events = run(configuration(model, cola, slug, 8), tmp_path / "two", 2)
     assert alone.keys() == shared.keys()
     for name, value in alone.items():
-        torch.testing.assert_close(shared[name], value, rtol=1e-4, atol=1e-4, msg=lambda text, name=name: f"{name}: {text}")
+        torch.testing.assert_close(
+            shared[name], value, rtol=1e-4, atol=1e-4, msg=lambda text, name=name: f"{name}: {text}"
+        )
 
     def of(events: list[dict], kind: str) -> list[dict]:
         return [event for event in events if event["kind"] == kind]
@@ -75,4 +77,6 @@ def test_two_processes_give_the_one_process_result(tiny_models, cola, tmp_path, 
         assert other["losses"] == pytest.approx(one["losses"], rel=2e-3, abs=1e-4)
     for one, other in zip(of(alone_events, "measured"), of(shared_events, "measured"), strict=True):
         assert other["isoscore_star"] == pytest.approx(one["isoscore_star"], rel=5e-3, abs=1e-4)
-        assert [other["clouds"]["head"][key] for key in ("n", "d")] == [one["clouds"]["head"][key] for key in ("n", "d")]
+        assert [other["clouds"]["head"][key] for key in ("n", "d")] == [
+            one["clouds"]["head"][key] for key in ("n", "d")
+        ]
