@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard import forms, menu
 from dashboard.launching import Plan, form_values
 from isoviz import methods
+from isoviz.recipes import RECIPES, Recipe
 from isoviz.runs.planning import PRESETS, Preset
 
 ADDRESS = "preset"
@@ -74,6 +75,26 @@ def fill(preset: Preset) -> None:
             values = list(value) if isinstance(value, (list, tuple)) else [value]
             text = ", ".join(forms.number_text(one) for one in values)
             st.session_state[forms.key(f"{slug}.{name}")] = values if forms.choices_of(field) else text
+
+
+def recipe_buttons() -> None:
+    """One button per paper's recipe: fills the training settings, and leaves models, tasks, methods and seeds alone."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("**As in a paper**", width="content")
+        for recipe in RECIPES.values():
+            st.button(
+                recipe.title,
+                key=f"recipe_{recipe.slug}",
+                on_click=_fill_recipe,
+                args=(recipe,),
+                help=" ".join((*recipe.notes, f"The paper takes {recipe.seeds} seeds.")),
+            )
+
+
+def _fill_recipe(recipe: Recipe) -> None:
+    for name in forms.SETTINGS:
+        value = recipe.settings.get(name, forms.setting_default(name))
+        st.session_state[forms.key(name)] = forms.number_text(value) if isinstance(value, float) else value
 
 
 def plan_of(preset: Preset) -> Plan:

@@ -167,6 +167,8 @@ def result_lines(result: dict[str, Any], rows: int | None) -> list[tuple[str, st
             on = "output weights" if key in ("i1", "i2", "weight_norm") else cloud
             on = "layers: all layers' tokens" if key == "isoscore_star" else on
             lines.append((name, wording.number(isotropy[key]), on))
+        if key == "isoscore_unbiased" and (ends := isotropy.get("isoscore_unbiased_interval")):
+            lines.append(("  its 95 % interval", " to ".join(wording.number(end) for end in ends), cloud))
     lines += [(f"EV_{k}", wording.number(ev), cloud) for k, ev in enumerate((isotropy.get("ev") or [])[:3], start=1)]
     for key, (name, unit) in _TIMING_NAMES.items():
         value = result.get("timing", {}).get(key)

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import forms, resources, theme, wording
+from dashboard import forms, presets, resources, theme, wording
 from dashboard.data_form import data_field
 from dashboard.launching import Plan
 from isoviz import methods, tasks
@@ -203,6 +203,7 @@ def _settings(mend: list[str]) -> dict[str, Any]:
     rest = [name for name in forms.SETTINGS if name not in COMMON]
     wrong = any(forms.stored_setting_error(name) for name in rest)
     with st.expander("All training settings", icon=":material/settings:", expanded=wrong):
+        presets.recipe_buttons()
         for name, cell in zip(rest, _cells(len(rest), 3), strict=True):
             with cell:
                 answers[name] = forms.setting_field(name)

@@ -16,6 +16,7 @@ from isoviz import __version__
 from isoviz.commands.output import quiet_libraries
 from isoviz.config import RunConfig
 from isoviz.errors import IsoVizError
+from isoviz.recipes import RECIPES
 from isoviz.runs.planning import OPTIONS
 from isoviz.training.devices import share_cores
 
@@ -74,6 +75,9 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--method", default=fields["method"].default, metavar="SLUG", help=fields["method"].description)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the method")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], metavar="N", help="one run per seed")
+    parser.add_argument(
+        "--recipe", metavar="NAME", help=f"a paper's settings for what is not given here: {', '.join(RECIPES)}"
+    )
     for name, option in OPTIONS.items():
         kind = _TYPES.get(name, str)
         default = "by model" if name == "learning_rate" else fields[name].default

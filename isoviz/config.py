@@ -60,7 +60,7 @@ class RunConfig(BaseModel):
         None,
         pattern=r"^[\w/]+:\d+$",
         title="Early stopping",
-        description="METRIC:PATIENCE, in epochs without a higher value.",
+        description="METRIC:PATIENCE, in epochs without a higher value; METRIC may be 'primary', the task's own.",
     )
     select: Literal["last", "best"] = Field(
         "last", title="Reported epoch", description="The last one, or the best by the primary metric."

@@ -81,7 +81,10 @@ class Evaluated(_Event):
 
 
 class Cloud(_Event):
-    """The isotropy of one named point cloud (design: `head`, `pooled`, `layers`, `layer_k`). Undefined values are None."""
+    """The isotropy of one named point cloud (design: `head`, `pooled`, `layers`, `layer_k`). Undefined values are None.
+
+    `isoscore_unbiased_interval` is [low, high] at 95 %, by the jackknife over rows.
+    """
 
     cloud: str
     split: str
@@ -89,6 +92,7 @@ class Cloud(_Event):
     d: int
     isoscore: float | None
     isoscore_unbiased: float | None
+    isoscore_unbiased_interval: list[float] | None = None
     mean_cosine: float | None
     participation_ratio: float | None
     effective_rank: float | None

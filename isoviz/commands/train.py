@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isoviz import recipes
 from isoviz.commands.output import print_json
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
@@ -57,7 +58,8 @@ def plan(options: argparse.Namespace) -> list[RunConfig]:
     for text in getattr(options, "grid", None) or []:
         name, values = planning.parse_grid(text)
         params[name] = values
-    common = {name: getattr(options, name) for name in planning.OPTIONS if getattr(options, name, None) is not None}
+    common = dict(recipes.get(options.recipe).settings) if options.recipe else {}
+    common |= {name: getattr(options, name) for name in planning.OPTIONS if getattr(options, name, None) is not None}
     return planning.expand(
         [options.model], [options.task], [(options.method, params)], options.seeds, data=options.data, **common
     )

@@ -23,6 +23,8 @@ from isoviz.training import devices
 MAX_RUNS = 2000
 """More than this in one launch is a slip of the keyboard."""
 
+PRIMARY = "primary"
+"""In `early_stopping`: the metric by which the task's runs are compared."""
 MethodChoice = tuple[str, Mapping[str, Any]]
 """A method's slug and its parameters, each a value or a list of values to sweep."""
 
@@ -127,7 +129,7 @@ def expand(
         RunConfig.checked(seed=seed)
     folder = str(Path(data).expanduser().resolve()) if data else None
     for task in tasks:
-        _check_task(task, common.get("early_stopping"))
+        _watched(task, common.get("early_stopping"))
     longest = {model: _longest(model, common.get("max_length")) for model in models}
     if common["precision"] == "fp16" and not devices.describe().on_gpu:
         raise InputError(
@@ -146,7 +148,7 @@ def expand(
             params=params,
             seed=seed,
             learning_rate=_rate(model, learning_rate),
-            **{**common, "max_length": longest[model]},
+            **{**common, "max_length": longest[model], "early_stopping": _watched(task, common.get("early_stopping"))},
         )
         for model, task, seed, (slug, params) in itertools.product(models, tasks, seeds, variants)
     ]
@@ -189,15 +191,20 @@ def _reads_files(task: str) -> bool:
     return not tasks.get(task).generated
 
 
-def _check_task(slug: str, early_stopping: str | None) -> None:
+def _watched(slug: str, early_stopping: str | None) -> str | None:
+    """METRIC:PATIENCE with the task's own metric in place of `primary`."""
     task = tasks.get(slug)
-    if early_stopping:
-        metric = early_stopping.rsplit(":", 1)[0]
-        if metric not in task.metrics:
-            allowed = ", ".join(task.metrics)
-            raise InputError(
-                f"early_stopping: '{slug}' has no metric '{metric}' (allowed: {allowed})", field="early_stopping"
-            )
+    if not early_stopping:
+        return None
+    metric, patience = early_stopping.rsplit(":", 1)
+    if metric == PRIMARY:
+        return f"{task.primary}:{patience}"
+    if metric not in task.metrics:
+        allowed = ", ".join((PRIMARY, *task.metrics))
+        raise InputError(
+            f"early_stopping: '{slug}' has no metric '{metric}' (allowed: {allowed})", field="early_stopping"
+        )
+    return early_stopping
 
 
 def _check_rows(slug: str, folder: str | None) -> None:

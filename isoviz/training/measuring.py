@@ -212,6 +212,7 @@ def _vectors(name: str, points: np.ndarray) -> Cloud:
         d=values["d"],
         isoscore=values["isoscore"],
         isoscore_unbiased=values["isoscore_unbiased"],
+        isoscore_unbiased_interval=values["isoscore_unbiased_interval"],
         mean_cosine=values["mean_cosine"],
         participation_ratio=values["participation_ratio"],
         effective_rank=values["effective_rank"],

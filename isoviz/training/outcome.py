@@ -9,6 +9,12 @@ from isoviz.events import Finished
 from isoviz.training.checkpoints import Progress
 
 
+_OF_THE_HEAD = (
+    *("isoscore", "isoscore_unbiased", "isoscore_unbiased_interval", "mean_cosine", "twonn"),
+    *("ev", "n", "d"),
+)
+
+
 def finished(
     config: RunConfig, progress: Progress, primary: str, startup_seconds: float, total_seconds: float
 ) -> Finished:
@@ -25,7 +31,7 @@ def finished(
     return Finished(
         metrics={**chosen["evaluated"]["metrics"], "loss": chosen["evaluated"]["loss"], "epoch": measured["epoch"]},
         isotropy={
-            **{name: head[name] for name in ("isoscore", "isoscore_unbiased", "mean_cosine", "twonn", "ev", "n", "d")},
+            **{name: head[name] for name in _OF_THE_HEAD},
             "cloud": "head",
             "split": "validation",
             **{name: measured[name] for name in ("isoscore_star", "i1", "i2", "weight_norm", "by_layer")},

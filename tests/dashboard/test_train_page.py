@@ -129,7 +129,7 @@ def test_bad_values_are_told_beside_the_field_and_nothing_starts(
 def test_metric_that_the_task_lacks_is_told_before_launch(open_page: OpenPage) -> None:
     page = open_page("train")
     page.text_input(key="train_early_stopping").set_value("bleu:2").run()
-    assert ["no metric 'bleu' (allowed: accuracy, matthews)" in error for error in errors(page)] == [True]
+    assert ["no metric 'bleu' (allowed: primary, accuracy, matthews)" in error for error in errors(page)] == [True]
     assert page.button(key="launch").disabled
 
 
@@ -231,3 +231,13 @@ def test_address_restores_the_form(open_page: OpenPage) -> None:
     page = open_page("train", **{"train_istar.lam": "3", "train_seeds": "0 1"})
     assert errors(page) == []
     assert page.text_input(key="train_istar.lam").value == "3" and numbers(page)["Runs"] == "4"
+
+
+def test_a_papers_recipe_fills_the_settings_and_leaves_the_rest(open_page: OpenPage, store: Store) -> None:
+    page = open_page("train")
+    page.button(key="recipe_isobn").click().run()
+    assert not page.exception
+    launch(page)
+    for row in store.list():
+        assert (row.config.epochs, row.config.learning_rate, row.config.early_stopping) == (10, 2e-5, "accuracy:3")
+    assert {row.config.method for row in store.list()} == {"baseline", "istar"}
