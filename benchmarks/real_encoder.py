@@ -1,93 +1,228 @@
-"""Every method on real tasks with a real encoder from a local directory: the table of a release's closing note.
+"""Every method on real tasks with a real encoder from a local directory: the tables of a release's closing note.
 
-    python benchmarks/real_encoder.py --model DIR --data DIR [--tasks glue/cola glue/mrpc] [--rows 2000] [--epochs 3] [--lr 1e-4]
+    python benchmarks/real_encoder.py --model DIR --data DIR --store DIR [--tasks glue/cola glue/mrpc] [--seeds 0 1 2]
+        [--methods SLUG ...] [--rows 2000 | --rows glue/cola=2000 glue/mrpc=1000] [--epochs 3] [--lr 1e-4]
+    python benchmarks/real_encoder.py --store DIR --tables-only
 
-`DIR` of the data holds one folder per task (`cola`, `mrpc`), each with train and validation files. Needs no network. Runs are
-kept in the store (`--store`), so an interrupted table goes on where it stopped.
+The data's `DIR` holds one folder per task (`cola`, `mrpc`), each with train and validation files. Needs no network. Runs are
+kept in the store, which should hold nothing else: a table goes on where it was interrupted. Runs that finished or diverged
+are not repeated, stopped or failed ones go on from their last checkpoint.
+
+Prints Markdown: one line per run, means over seeds, and the papers' claims checked on these runs.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from _claims import Line, claims_table, means_table, runs_table
+
+from isoviz import methods, tasks
+from isoviz.config import RunConfig
+from isoviz.errors import IsoVizError
+from isoviz.events import RESUMABLE
 from isoviz.runs import planning
 from isoviz.runs.execution import execute
 from isoviz.runs.store import RunRow, Store
 
-METHODS: list[tuple[str, dict[str, Any]]] = [
+VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("baseline", {}),
-    ("isobn", {"beta": 0.5}),
-    ("istar", {"lam": -1.0, "zeta": 0.2}),
-    ("istar", {"lam": 1.0, "zeta": 0.2}),
-    ("cosreg", {"lam": 1.0}),
+    ("isolayer", {}),
+    ("istar", {"lam": -1.0}),
+    ("istar", {"lam": 1.0}),
+    ("isobn", {}),
+    ("batchnorm", {}),
+    ("cosreg", {}),
+    ("spectrum_pol", {}),
+    ("spectrum_exp", {}),
+    ("flow", {}),
 ]
+SHOWN = frozenset({"finished", "diverged"})
 
 
-def main() -> None:
-    """Run what the store does not hold yet, then print the table."""
+def main() -> int:
+    """Run what the store does not hold yet, then print the tables; 1 if a run failed."""
+    chosen = options()
+    store = Store(chosen.store)
+    if chosen.tables_only:
+        rows = [row for row in store.list(status=SHOWN, order="oldest") if row.config.task in chosen.tasks]
+        rows = [row for row in rows if row.config.method in chosen.methods]
+        failed = 0
+    else:
+        try:
+            configs = plan(chosen)
+        except IsoVizError as error:
+            raise SystemExit(f"real_encoder: {error}") from None
+        rows = [run(store, config) for config in configs]
+        failed = sum(row.status not in SHOWN for row in rows)
+    one_setting_per_task(rows)
+    lines = [line(row, last_measured(store, row)) for row in ordered(rows)]
+    for table in (runs_table(lines), means_table(lines), claims_table(lines)):
+        print(f"\n{table.markdown()}")
+    return 1 if failed else 0
+
+
+def options() -> argparse.Namespace:
+    every = list(dict.fromkeys([*(slug for slug, _ in VARIANTS), *methods.catalogue()]))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model")
-    parser.add_argument("--data", type=Path)
+    parser.add_argument("--model", help="directory of the encoder")
+    parser.add_argument("--data", type=Path, help="folder with one folder per task")
     parser.add_argument("--tasks", nargs="+", default=["glue/cola", "glue/mrpc"])
-    parser.add_argument("--rows", type=int, default=2000, help="training rows; validation is whole")
-    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--methods", nargs="+", choices=every, default=every, metavar="SLUG")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--rows", nargs="+", default=["2000"], metavar="[TASK=]N", help="training rows")
+    parser.add_argument("--eval-rows", nargs="+", default=[], metavar="[TASK=]N", help="validation rows; default: all")
+    parser.add_argument("--epochs", nargs="+", default=["3"], metavar="[TASK=]N")
+    parser.add_argument("--layer-rows", type=int, metavar="N", help="rows per step of IsoLayer's second stage")
+    parser.add_argument("--layer-epochs", type=int, metavar="N", help="epochs of IsoLayer's second stage, at most")
     parser.add_argument("--lr", type=float, default=1e-4)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
-    parser.add_argument("--threads", type=int, default=0)
-    parser.add_argument("--store")
-    options = parser.parse_args()
-    if options.model is None or options.data is None:
-        print("real_encoder: nothing measured, it needs --model DIR and --data DIR")
-        return
-    store = Store(options.store)
-    rows = []
-    for task in options.tasks:
-        configs = planning.expand(
-            [options.model],
+    parser.add_argument("--threads", type=int, default=0, help="0: all cores")
+    parser.add_argument("--store", help="folder or URL; one of its own")
+    parser.add_argument("--tables-only", action="store_true", help="run nothing, print what the store holds")
+    chosen = parser.parse_args()
+    if chosen.tables_only and chosen.store is None:
+        parser.error("--tables-only: needs --store")
+    if not chosen.tables_only and (chosen.model is None or chosen.data is None):
+        parser.error("nothing to measure: give --model DIR and --data DIR, or --store DIR --tables-only")
+    return chosen
+
+
+def plan(chosen: argparse.Namespace) -> list[RunConfig]:
+    """All runs, seed by seed, so that an interrupted table holds whole comparisons."""
+    rows, epochs, eval_rows = (
+        per_task(given, chosen.tasks) for given in (chosen.rows, chosen.epochs, chosen.eval_rows)
+    )
+    layer = {"layer_batch": chosen.layer_rows, "layer_epochs": chosen.layer_epochs}
+    layer = {name: value for name, value in layer.items() if value is not None}
+    known = {slug for slug, _ in VARIANTS}
+    variants = VARIANTS + [(slug, {}) for slug in methods.catalogue() if slug not in known]
+    wanted = [(slug, {**params, **(layer if slug == "isolayer" else {})}) for slug, params in variants]
+    wanted = [(slug, params) for slug, params in wanted if slug in chosen.methods]
+    return [
+        config
+        for task in chosen.tasks
+        for config in planning.expand(
+            [chosen.model],
             [task],
-            METHODS,
-            options.seeds,
-            data=str(options.data / task.split("/")[1]),
-            max_train=options.rows,
-            epochs=options.epochs,
-            learning_rate=options.lr,
-            threads=options.threads,
+            wanted,
+            chosen.seeds,
+            data=str(chosen.data / task.split("/")[-1]),
+            max_train=rows.get(task),
+            max_eval=eval_rows.get(task),
+            epochs=epochs[task],
+            learning_rate=chosen.lr,
+            threads=chosen.threads,
         )
-        done = {row.config.model_dump_json(): row for row in store.list(status="finished")}
-        for config in configs:
-            row = done.get(config.model_dump_json()) or execute(store, store.create([config], claim="benchmark")[0])
-            print(f"{task} {config.method} {config.params.get('lam', '')} seed {config.seed}: {row.status}", flush=True)
-            rows.append(line(row))
-    frame = pd.DataFrame(rows)
-    print(frame.to_string(index=False, float_format="%.4f"))
+    ]
 
 
-def line(row: RunRow) -> dict[str, Any]:
-    """One run as one row of the table."""
+def per_task(given: Sequence[str], named: Sequence[str]) -> dict[str, int]:
+    """`2000` is for all tasks, `glue/cola=2000` for one and comes before it."""
+    try:
+        common = {task: int(text) for text in given if "=" not in text for task in named}
+        own = {task: int(number) for task, _, number in (text.partition("=") for text in given if "=" in text)}
+    except ValueError:
+        raise SystemExit(f"real_encoder: expected N or TASK=N (got {' '.join(given)})") from None
+    if given and (missing := [task for task in named if task not in common | own]):
+        raise SystemExit(f"real_encoder: no number for {', '.join(missing)} (got {' '.join(given)})")
+    return common | own
+
+
+def run(store: Store, config: RunConfig) -> RunRow:
+    """The run of that configuration: from the store if it has ended there, else carried on or begun."""
+    same = [row for row in store.list() if row.config == config]
+    done = [row for row in same if row.status in SHOWN]
+    begun = [row for row in same if row.status in RESUMABLE]
+    if done:
+        row = done[0]
+    elif begun:
+        store.requeue(begun[0].id, claim="benchmark")
+        row = execute(store, begun[0].id)
+    else:
+        row = execute(store, store.create([config], claim="benchmark")[0])
+    why = f": {row.error.get('message', '')}" if row.error else ""
+    print(f"{config.task} {name_of(config)} seed {config.seed}: {row.status}{why}", file=sys.stderr, flush=True)
+    return row
+
+
+def one_setting_per_task(rows: Iterable[RunRow]) -> None:
+    """Refuse to compare runs of one task that differ in more than method, parameters and seed."""
+    first: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        setting = row.config.model_dump(exclude={"method", "params", "seed"})
+        known = first.setdefault(row.config.task, setting)
+        if differing := [name for name in setting if setting[name] != known[name]]:
+            raise SystemExit(f"real_encoder: runs of {row.config.task} in this store differ in {', '.join(differing)}")
+
+
+def ordered(rows: Iterable[RunRow]) -> list[RunRow]:
+    """By task, then method in the order of the variants, then seed."""
+    names = [slug for slug, _ in VARIANTS]
+
+    def place(row: RunRow) -> tuple[Any, ...]:
+        config = row.config
+        known = names.index(config.method) if config.method in names else len(names)
+        return (config.task, known, name_of(config), config.seed)
+
+    return sorted(rows, key=place)
+
+
+def name_of(config: RunConfig) -> str:
+    """The variant: its method, I-STAR's λ, and whatever differs from the method's defaults."""
+    default = methods.get(config.method).Params().model_dump()
+    told = {name: value for name, value in config.params.items() if value != default[name]}
+    if config.method == "istar":
+        told["lam"] = config.params["lam"]
+    return " ".join([config.method, *(f"{n}={v:+g}" if n == "lam" else f"{n}={v}" for n, v in sorted(told.items()))])
+
+
+def last_measured(store: Store, row: RunRow) -> dict[str, Any]:
+    """The last `measured` event of a run, for the token clouds that its result does not hold."""
+    found: dict[str, Any] = {}
+    after = 0
+    while events := store.events(row.id, after):
+        found = next((event for _, event in reversed(events) if event["kind"] == "measured"), found)
+        after = events[-1][0]
+    return found
+
+
+def line(row: RunRow, measured: dict[str, Any]) -> Line:
+    """One run as the tables want it."""
     config, result = row.config, row.result or {}
-    isotropy, metrics = result.get("isotropy", {}), result.get("metrics", {})
-    ev = [*isotropy.get("ev", []), None, None, None]
-    strength = {"isobn": "β=0.5", "istar": f"λ={config.params.get('lam'):+g}" if "lam" in config.params else ""}
-    return {
-        "task": config.task,
-        "method": f"{config.method} {strength.get(config.method, '')}".strip(),
-        "seed": config.seed,
-        "status": row.status,
-        **{name: value for name, value in metrics.items() if name not in ("loss", "epoch")},
-        "IsoScore": isotropy.get("isoscore"),
-        "unbiased": isotropy.get("isoscore_unbiased"),
-        "IsoScore*": isotropy.get("isoscore_star"),
-        "EV_1": ev[0],
-        "EV_2": ev[1],
-        "EV_3": ev[2],
-        "EV_1 of its input": (isotropy.get("pooled", {}).get("ev") or [None])[0],
-        "seconds": result.get("timing", {}).get("train_seconds"),
-    }
+    isotropy, pooled = result.get("isotropy", {}), result.get("isotropy", {}).get("pooled", {})
+    tokens = measured.get("clouds", {}).get("layers", {})
+    primary = tasks.get(config.task).primary
+    return Line(
+        task=config.task,
+        method=name_of(config),
+        slug=config.method,
+        seed=config.seed,
+        status=row.status,
+        lam=config.params.get("lam"),  # type: ignore[arg-type]
+        metric_name=primary,
+        metric=result.get("metrics", {}).get(primary),
+        isoscore=isotropy.get("isoscore"),
+        unbiased=isotropy.get("isoscore_unbiased"),
+        isoscore_star=isotropy.get("isoscore_star"),
+        ev=tuple(isotropy.get("ev") or ()),
+        pooled=pooled.get("isoscore"),
+        pooled_ev=tuple(pooled.get("ev") or ()),
+        tokens=tokens.get("isoscore"),
+        tokens_cosine=tokens.get("mean_cosine"),
+        i1=isotropy.get("i1"),
+        i2=isotropy.get("i2"),
+        norm=isotropy.get("weight_norm"),
+        twonn=isotropy.get("twonn"),
+        cosine=isotropy.get("mean_cosine"),
+        seconds=result.get("timing", {}).get("train_seconds"),
+    )
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())
