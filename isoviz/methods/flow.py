@@ -324,11 +324,14 @@ class Flow(Method):
         """{"flow": weight × bits per dimension} of the slightly blurred pooled vectors, as constants to the encoder."""
         import torch
 
+        from isoviz.metrics.processes import own_rows, processes
+
         with torch.autocast(reps.pooled.device.type, enabled=False):
             points = self._points(reps.pooled.detach())
             # a generator of its own, set by a number that is saved: dropout's is left alone, and a resumed run goes on alike
             generator = torch.Generator().manual_seed(int(self.buffer("batches")))
-            noise = torch.randn(points.shape, generator=generator).to(points)
+            noise = own_rows(torch.randn(len(points) * processes(), points.shape[1], generator=generator), len(points))
+            noise = noise.to(points)
             self.buffer("batches").add_(1)
             points = points + NOISE * self.buffer("spread") * noise
             gaussian, log_det = gaussianise(self._parameters(), self.steps, points)

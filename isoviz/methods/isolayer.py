@@ -262,7 +262,8 @@ class IsoLayer(Method):
         waited = 0
         for _ in range(p.layer_epochs):
             shuffled = fitted[torch.randperm(len(fitted), generator=frozen.generator)]
-            for rows in shuffled.split(p.layer_batch):
+            # batches of equal size: the IsoScore of a short last one is far lower, of two rows it is 0
+            for rows in shuffled.tensor_split(-(-len(shuffled) // p.layer_batch)):
                 frozen.check()
                 y = layer(frozen.pooled[rows])
                 task = frozen.task_loss(frozen.output(y), frozen.labels[rows])

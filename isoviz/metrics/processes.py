@@ -14,6 +14,17 @@ def is_distributed() -> bool:
     return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
 
 
+def processes() -> int:
+    """How many processes train together."""
+    return dist.get_world_size() if is_distributed() else 1
+
+
+def own_rows(rows: Tensor, count: int) -> Tensor:
+    """This process's `count` rows of something drawn alike on all of them for `count` rows each."""
+    rank = dist.get_rank() if is_distributed() else 0
+    return rows[rank * count : (rank + 1) * count]
+
+
 def gathered(points: Tensor) -> Tensor:
     """The points (n_k, d) of all processes as one cloud (Σ n_k, d) in the order of ranks; the same on every process.
 

@@ -116,6 +116,7 @@ class _Run:
         self.check()
         tokenizer = load_tokenizer(source)
         self.accelerator = Accelerator(
+            cpu=processes.on_cpu(),
             mixed_precision="no" if config.precision == "auto" else config.precision,
             gradient_accumulation_steps=config.grad_accum,
             step_scheduler_with_optimizer=False,

@@ -8,7 +8,6 @@ from isoviz.config import RunConfig
 from isoviz.events import Finished
 from isoviz.training.checkpoints import Progress
 
-
 _OF_THE_HEAD = (
     *("isoscore", "isoscore_unbiased", "isoscore_unbiased_interval", "mean_cosine", "twonn"),
     *("ev", "n", "d"),

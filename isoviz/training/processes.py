@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 def begin() -> bool:
     """Forget an earlier run of this process, which may have used another precision; whether this is the main process."""
     AcceleratorState._reset_state(reset_partial_state=True)
-    return PartialState().is_main_process
+    return PartialState(cpu=on_cpu()).is_main_process
+
+
+def on_cpu() -> bool:
+    """Whether there is nothing but the CPU: accelerate joins processes on it only when told so."""
+    return not torch.cuda.is_available() and not torch.backends.mps.is_available()
 
 
 class Processes:

@@ -11,6 +11,7 @@ from transformers.utils import logging
 
 from isoviz import metrics
 from isoviz.__main__ import main
+from isoviz.demo import bundled_model_dir
 from isoviz.models import profile
 
 CLOUD = np.random.default_rng(0).normal(size=(300, 6)) * [4, 2, 1, 1, 1, 1] + 3
@@ -280,7 +281,8 @@ def test_a_layer_alone_is_its_cls_cloud(call, model):
 def test_the_bundled_models_output_embeddings_are_measured(call):
     words = ["--model", "demo/tiny-bert", "--task", "demo/acceptability", "--max-eval", "20"]
     weights = json.loads(call(*words, "--json")[1])["output_embeddings"]
-    assert (weights["n"], weights["d"]) == (5574, 128)
+    config = json.loads((bundled_model_dir("demo/tiny-bert") / "config.json").read_text())
+    assert (weights["n"], weights["d"]) == (config["vocab_size"], 128)
     assert 0 < weights["i1"] < 1
     assert weights["norm_min"] < weights["norm_mean"] < weights["norm_max"]
 

@@ -1,4 +1,4 @@
-"""One of several processes of a run: `python -m tests.training.two_processes CONFIG.json RUN_DIR EVENTS.json`."""
+"""One of several processes: `python -m tests.training.two_processes FOLDER` trains FOLDER/*/config.json, one after another."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from isoviz.config import RunConfig
 from isoviz.training import train
 
 if __name__ == "__main__":
-    config = RunConfig.model_validate_json(Path(sys.argv[1]).read_text())
-    events: list[object] = []
-    train(config, lambda event: events.append(event.model_dump(mode="json")), lambda: False, Path(sys.argv[2]))
-    if events:  # the main process
-        Path(sys.argv[3]).write_text(json.dumps(events))
+    for path in sorted(Path(sys.argv[1]).glob("*/config.json")):
+        events: list[object] = []
+        config = RunConfig.model_validate_json(path.read_text())
+        train(config, lambda event: events.append(event.model_dump(mode="json")), lambda: False, path.parent / "run")  # noqa: B023
+        if events:  # the main process
+            (path.parent / "events.json").write_text(json.dumps(events))
