@@ -129,6 +129,46 @@ _ENTRIES: dict[str, Explanation] = {
         formula_text="mean, and sample standard deviation with divisor n − 1",
         paper="IsoScore: Rudman et al. 2022. Unbiased traces: Himeno & Yamada 2014.",
     ),
+    "sigma_histogram": Explanation(
+        title="Spread of the dimensions",
+        reading=(
+            "How many dimensions have which standard deviation, on an axis whose steps are factors; a bar of its own counts those "
+            "that never vary. Dimensions far to the right of all others hold most of the variance by themselves."
+        ),
+        formula=r"\sigma_j = \sqrt{\tfrac1n \sum_i (x_{ij} - \bar x_j)^2}",
+        formula_text="σ_j = √(Σ_i (x_ij − x̄_j)² / n)",
+        paper="Zhou et al. 2021 (IsoBN), figure 1.",
+    ),
+    "mean_activation": Explanation(
+        title="Mean activation",
+        reading=(
+            "Where the cloud lies, dimension by dimension; a cross marks each dimension whose mean is more than three standard "
+            "deviations from the average of all means. A few such dimensions can decide the average cosine alone."
+        ),
+        formula=r"\bar x_j = \tfrac1n \sum_i x_{ij}, \quad |\bar x_j - m| > 3 s",
+        formula_text="x̄_j = Σ_i x_ij / n;  outlier: |x̄_j − m| > 3 s, with m and s over the dimensions",
+        paper="Rudman & Eickhoff 2024, figure 4; the rule of three: Kovaleva et al. 2021.",
+    ),
+    "cosine_histogram": Explanation(
+        title="Cosines of pairs",
+        reading=(
+            "How alike two points of the cloud are in direction, over pairs; around 0 means that directions have nothing in common. "
+            "A pile close to 1 says that the cloud lies far from the origin, not that its shape is uneven."
+        ),
+        formula=r"\cos(x_i, x_j) = \frac{x_i \cdot x_j}{\lVert x_i \rVert \, \lVert x_j \rVert}",
+        formula_text="cos(x_i, x_j) = x_i · x_j / (‖x_i‖ ‖x_j‖)",
+        paper="Ethayarajh 2019.",
+    ),
+    "mean_norm": Explanation(
+        title="Length of the mean vector",
+        reading=(
+            "How far the centre of the cloud lies from the origin, in the units of the activations. It says nothing of the cloud's "
+            "shape, and explains much of the average cosine."
+        ),
+        formula=r"\lVert \bar x \rVert = \sqrt{\textstyle\sum_j \bar x_j^2}",
+        formula_text="‖x̄‖ = √(Σ_j x̄_j²)",
+        paper="Mu & Viswanath 2018 (All-but-the-Top), who found it large for word vectors.",
+    ),
     "clouds": Explanation(
         title="Three clouds",
         reading=(

@@ -10,8 +10,8 @@ from dashboard import resources
 
 _PAGES = Path(__file__).resolve().parent.parent / "pages"
 
-HOME, TRAIN, LIVE, TRADEOFFS, RESULTS, RUN = (
-    str(_PAGES / f"{name}.py") for name in ("home", "train", "live", "tradeoffs", "results", "run")
+HOME, EXPLORE, TRAIN, LIVE, TRADEOFFS, RESULTS, RUN = (
+    str(_PAGES / f"{name}.py") for name in ("home", "explore", "train", "live", "tradeoffs", "results", "run")
 )
 """What `st.page_link` and `st.switch_page` take."""
 
@@ -25,6 +25,12 @@ def pages() -> list[st.Page]:
             icon=":material/home:",
             default=True,
             help="What isotropy is, presets to start from, running and latest runs.",
+        ),
+        st.Page(
+            EXPLORE,
+            title="Explore",
+            icon=":material/layers:",
+            help="An encoder on a task, layer by layer: every measure, its spectrum, its dimensions.",
         ),
         st.Page(
             TRAIN,

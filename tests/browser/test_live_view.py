@@ -21,7 +21,7 @@ from tests.story import Story
 Serve = Callable[..., Server]
 OpenTab = Callable[..., Page]
 
-MENU = ["Home", "Train", "Live", "Trade-offs", "Results"]
+MENU = ["Home", "Explore", "Train", "Live", "Trade-offs", "Results"]
 
 
 def plot(page: Page, name: str) -> Any:

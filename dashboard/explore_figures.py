@@ -1,0 +1,282 @@
+"""The figures of a view. No Streamlit here: arrays and entries in, Plotly figures out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from dashboard import theme
+from dashboard.explore_tables import value
+from isoviz import metrics
+
+POOLING_TITLES = {"cls": "first token [CLS]", "mean": "mean of the tokens", "tokens": "every token"}
+_STYLES = {"cls": ("circle", "solid"), "mean": ("square", "dash"), "tokens": ("diamond", "dot")}
+_COLOURS = dict(zip(POOLING_TITLES, theme.PALETTE, strict=False))
+_GREY = "rgba(127,134,145,0.9)"
+_FAINT = "rgba(127,134,145,0.35)"
+_BINS = 40
+_LOWEST = 1e-10
+"""Standard deviations below it are counted at it, as in paper 002's figure 1."""
+
+
+def pooling_colour(pooling: str) -> str:
+    """The colour of a pooling, in every figure of the page."""
+    return _COLOURS.get(pooling, theme.PALETTE[-1])
+
+
+def layer_profile(
+    entries: Sequence[Mapping[str, Any]], measure: str, label: str, chosen: tuple[int, str] | None = None
+) -> go.Figure:
+    """A measure over the layers, one line per pooling; undefined values are gaps, intervals error bars.
+
+    Args:
+        entries: of a view.
+        measure: a column of `explore_tables.frame`.
+        label: of the y axis.
+        chosen: layer and pooling that the other figures show.
+    """
+    figure = go.Figure()
+    for pooling in dict.fromkeys(entry["pooling"] for entry in entries):
+        lines = [entry for entry in entries if entry["pooling"] == pooling]
+        symbol, dash = _STYLES.get(pooling, ("circle", "solid"))
+        colour = pooling_colour(pooling)
+        figure.add_scatter(
+            x=[entry["layer"] for entry in lines],
+            y=[value(entry, measure) for entry in lines],
+            error_y=_interval(lines) if measure == "isoscore_unbiased" else None,
+            name=escape(POOLING_TITLES.get(pooling, pooling)),
+            mode="lines+markers",
+            line={"color": colour, "dash": dash, "width": 2},
+            marker={
+                "symbol": symbol,
+                "color": colour,
+                "size": [13 if (entry["layer"], pooling) == chosen else 8 for entry in lines],
+            },
+            customdata=[[entry["n"], entry["d"]] for entry in lines],
+            hovertemplate="layer %{x}: %{y:.4g}<br>n = %{customdata[0]}, d = %{customdata[1]}",
+        )
+    figure.update_layout(
+        theme.figure_layout(
+            height=380,
+            xaxis={"title": {"text": "layer (0: embedding output)"}, "dtick": 1, "tick0": 0},
+            yaxis={"title": {"text": escape(label)}},
+            showlegend=True,
+        )
+    )
+    return figure
+
+
+def _interval(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    ends = [entry["isoscore_unbiased_interval"] for entry in lines]
+    scores = [entry["isoscore_unbiased"] for entry in lines]
+    if not any(ends):
+        return None
+    known = [(end, score) if end and score is not None else None for end, score in zip(ends, scores, strict=True)]
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [pair[0][1] - pair[1] if pair else 0 for pair in known],
+        "arrayminus": [pair[1] - pair[0][0] if pair else 0 for pair in known],
+        "thickness": 1.2,
+        "width": 4,
+    }
+
+
+def spectrum(curves: Mapping[int, NDArray[np.float64]], layer: int, pooling: str, d: int) -> go.Figure:
+    """EV_k of a layer over those of all others, and of a perfectly isotropic cloud.
+
+    Args:
+        curves: layer → cumulative shares (k,).
+        d: dimensions.
+    """
+    others_x: list[float | None] = []
+    others_y: list[float | None] = []
+    for number, curve in curves.items():
+        if number != layer:
+            others_x += [*range(1, len(curve) + 1), None]
+            others_y += [*_gaps(curve), None]
+    figure = go.Figure()
+    figure.add_scatter(
+        x=others_x, y=others_y, mode="lines", line={"color": _FAINT, "width": 1}, name="other layers", hoverinfo="skip"
+    )
+    own = curves[layer]
+    count = np.arange(1, len(own) + 1)
+    figure.add_scatter(
+        x=count.tolist(),
+        y=(count / d).tolist(),
+        mode="lines",
+        line={"color": _GREY, "dash": "dot", "width": 1.5},
+        name="isotropic, k/d",
+        hoverinfo="skip",
+    )
+    figure.add_scatter(
+        x=count.tolist(),
+        y=_gaps(own),
+        mode="lines",
+        line={"color": pooling_colour(pooling), "width": 3},
+        name=f"layer {layer}",
+        hovertemplate="EV_%{x} = %{y:.4f}<extra></extra>",
+    )
+    figure.update_layout(
+        theme.figure_layout(
+            height=320,
+            xaxis={"title": {"text": "k"}},
+            yaxis={"title": {"text": "EV_k"}, "range": [0, 1.02]},
+            showlegend=True,
+        )
+    )
+    return figure
+
+
+def sigma_histogram(sigma: NDArray[Any], pooling: str) -> go.Figure:
+    """Standard deviations of the dimensions (d,) on a logarithmic axis, those that are zero in a bin of their own."""
+    spread = np.asarray(sigma, dtype=np.float64)
+    positive = spread[spread > 0]
+    lowest = 10.0 ** math.floor(math.log10(positive.min()) + 1e-6) if len(positive) else 0.1
+    floor = min(0.1, max(_LOWEST, lowest))
+    # Two points at ±σ have the population standard deviation σ in each dimension, exactly.
+    found = metrics.std_histogram(np.stack([spread, -spread]), bins=_BINS, floor=floor)
+    places = np.log10(np.asarray(found.edges, dtype=np.float64))
+    width = float(places[1] - places[0])
+    middles = ((places[1:] + places[:-1]) / 2).tolist()
+    zero = float(places[0]) - 4 * width
+    ticks, words = _log_ticks(float(places[0]), float(places[-1]))
+    figure = go.Figure()
+    figure.add_bar(
+        x=[zero, *middles],
+        y=[float(found.zero), *np.asarray(found.percent).tolist()],
+        width=width,
+        marker={"color": pooling_colour(pooling)},
+        customdata=["σ = 0", *(f"σ near {10**place:.3g}" for place in middles)],
+        hovertemplate="%{customdata}: %{y:.1f} % of the dimensions<extra></extra>",
+        name="",
+    )
+    figure.update_layout(
+        theme.figure_layout(
+            height=320,
+            xaxis={
+                "title": {"text": "σ of a dimension (log axis)"},
+                "tickvals": [zero, *ticks],
+                "ticktext": ["0", *words],
+            },
+            yaxis={"title": {"text": "% of the dimensions"}, "rangemode": "tozero"},
+            showlegend=False,
+        )
+    )
+    return figure
+
+
+def _log_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
+    """Powers of ten between two logarithms, with 2 and 5 times each where they are few; and how they are written."""
+    steps = (1, 2, 5) if high - low < 3 else (1,)
+    found = [(step, power) for power in range(math.floor(low), math.ceil(high) + 1) for step in steps]
+    places = {math.log10(step) + power: f"{step * 10.0**power:g}" for step, power in found}
+    inside = {place: word for place, word in places.items() if low - 1e-6 <= place <= high + 1e-6}
+    return list(inside), list(inside.values())
+
+
+def mean_activation(mean: NDArray[Any], outliers: Sequence[int], pooling: str) -> go.Figure:
+    """The mean of each dimension (d,), outlier dimensions marked with their number."""
+    values = np.asarray(mean, dtype=np.float64)
+    figure = go.Figure()
+    figure.add_bar(
+        x=list(range(len(values))),
+        y=values.tolist(),
+        marker={"color": pooling_colour(pooling), "line": {"width": 0}},
+        name="mean",
+        hovertemplate="dimension %{x}: %{y:.4g}<extra></extra>",
+    )
+    if outliers:
+        figure.add_scatter(
+            x=list(outliers),
+            y=[float(values[number]) for number in outliers],
+            mode="markers+text",
+            text=[str(number) for number in outliers],
+            textposition=["top center" if values[number] >= 0 else "bottom center" for number in outliers],
+            marker={"symbol": "x", "size": 9, "color": theme.METHOD_COLOURS["spectrum_pol"]},
+            cliponaxis=False,
+            name="outlier dimensions",
+            hovertemplate="dimension %{x}: %{y:.4g}, an outlier<extra></extra>",
+        )
+    figure.update_layout(
+        theme.figure_layout(
+            height=320,
+            xaxis={"title": {"text": "dimension"}},
+            yaxis={"title": {"text": "mean activation"}},
+            bargap=0,
+            showlegend=bool(outliers),
+        )
+    )
+    return figure
+
+
+def cosine_histogram(counts: NDArray[Any], average: float | None, pooling: str) -> go.Figure:
+    """Cosines of pairs, counted in bins of equal width over [−1, 1]; the mean as a line."""
+    edges = np.linspace(-1, 1, len(counts) + 1)
+    middles = (edges[1:] + edges[:-1]) / 2
+    total = max(1, int(counts.sum()))
+    share = 100.0 * np.asarray(counts, dtype=np.float64) / total
+    figure = go.Figure()
+    figure.add_bar(
+        x=middles.tolist(),
+        y=share.tolist(),
+        marker={"color": pooling_colour(pooling), "line": {"width": 0}},
+        width=float(edges[1] - edges[0]),
+        name="pairs",
+        hovertemplate="cosine near %{x:.3f}: %{y:.2f} % of the pairs<extra></extra>",
+    )
+    if average is not None:
+        line = {"color": _GREY, "dash": "dash", "width": 2}
+        figure.add_vline(x=average, line=line)
+        figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=f"mean cosine {average:.3f}")
+    filled = np.flatnonzero(counts)
+    low, high = (float(edges[filled[0]]), float(edges[filled[-1] + 1])) if len(filled) else (-1.0, 1.0)
+    room = max(0.02, 0.05 * (high - low))
+    figure.update_layout(
+        theme.figure_layout(
+            height=320,
+            xaxis={
+                "title": {"text": "cosine of two points"},
+                "range": [max(-1.02, low - room), min(1.02, high + room)],
+            },
+            yaxis={"title": {"text": "% of the pairs"}, "rangemode": "tozero"},
+            showlegend=average is not None,
+        )
+    )
+    return figure
+
+
+def correlation(cells: NDArray[np.uint8], order: NDArray[Any]) -> go.Figure:
+    """The clustered |ρ|: (d, d) in steps of 1/255, rows and columns in `order` (d,). Drawn in whole percent, one byte a cell."""
+    percent = np.rint(cells.astype(np.float32) * (100 / 255)).astype(np.uint8)
+    d = len(order)
+    ticks = list(range(0, d, max(1, d // 6)))
+    named = {"tickvals": ticks, "ticktext": [str(int(order[place])) for place in ticks], "showgrid": False}
+    figure = go.Figure()
+    figure.add_heatmap(
+        z=percent, coloraxis="coloraxis", hovertemplate="place %{x} and %{y}: |ρ| = %{z} %<extra></extra>", name=""
+    )
+    figure.update_layout(
+        theme.figure_layout(
+            height=460,
+            xaxis={"title": {"text": "dimension, like ones side by side"}, "constrain": "domain", **named},
+            yaxis={"autorange": "reversed", "scaleanchor": "x", "constrain": "domain", **named},
+            coloraxis={
+                "cmin": 0,
+                "cmax": 100,
+                "colorbar": {"title": {"text": "|ρ|, %"}, "thickness": 12, "len": 0.9, "outlinewidth": 0},
+            },
+            showlegend=False,
+        )
+    )
+    return figure
+
+
+def _gaps(values: NDArray[Any]) -> list[float | None]:
+    return [None if math.isnan(number) else float(number) for number in values]

@@ -1,0 +1,200 @@
+"""What the Explore page looks at: model, task, its data, split and rows; read, checked, and given the key of its content."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard import forms, resources, wording
+from dashboard.data_form import FROM_FOLDER, FROM_HUB, Stamp, stamp
+from isoviz import tasks
+from isoviz.errors import InputError
+from isoviz.exploring.request import FEWEST_ROWS, MOST_ROWS, SPLITS, Rows, ViewRequest, key_of, rows_of
+from isoviz.models import sources
+from isoviz.models.sources import ModelSource
+from isoviz.tasks.files import SUFFIXES
+from isoviz.tasks.protocol import Task
+
+PREFIX = "explore_"
+"""Of every widget key of this page: keys are query parameters too, and pages share those."""
+
+DEFAULT_ROWS = 500
+_PLACES = {"model": "model", "data": "data", "split": "split", "max_rows": "rows"}
+"""Field of an engine error → the field on screen below which it is told."""
+
+
+@dataclass
+class Filled:
+    """What the form holds.
+
+    Attributes:
+        request: what to look at; None while a field has to be mended.
+        key: of its content.
+        rows_in_split: rows that there are.
+        places: field on screen → where to tell what is wrong with it.
+    """
+
+    request: ViewRequest | None = None
+    key: str | None = None
+    rows_in_split: int = 0
+    places: dict[str, DeltaGenerator] = field(default_factory=dict)
+
+    def place_of(self, error_field: str | None) -> DeltaGenerator | None:
+        """Where an error about this field of the request belongs; None if that is no field of the form."""
+        return self.places.get(_PLACES.get(error_field or "", ""))
+
+
+def draw() -> Filled:
+    """Draw all fields and read them."""
+    filled = Filled()
+    model_column, task_column, split_column, rows_column = st.columns([4, 3, 2, 2])
+    with model_column:
+        model = _model_field()
+        filled.places["model"] = st.container()
+    with task_column:
+        slug = _task_field()
+    with split_column:
+        split = str(st.selectbox("Split", SPLITS, key=PREFIX + "split", bind="query-params"))
+        filled.places["split"] = st.container()
+    with rows_column:
+        rows = st.number_input(
+            "Rows",
+            min_value=FEWEST_ROWS,
+            max_value=MOST_ROWS,
+            value=DEFAULT_ROWS,
+            step=100,
+            key=PREFIX + "rows",
+            bind="query-params",
+            help="The first rows of the split. More rows take longer and tell more: IsoScore wants five points per dimension.",
+        )
+        filled.places["rows"] = st.container()
+    with filled.places["model"]:
+        source = _source(model)
+    st.caption(wording.plain(tasks.get(slug).description))
+    folder, ready = (None, True) if tasks.get(slug).generated else _data_field(tasks.get(slug), filled)
+    if source is None or not ready:
+        return filled
+    found, problem = _rows(slug, folder, stamp(folder) if folder else ())
+    if found is None:
+        with filled.place_of("data") or st.container():
+            forms.error_beside(problem)
+        return filled
+    request = ViewRequest(model, slug, folder, split, int(rows))
+    try:
+        request.check()
+    except InputError as error:
+        with filled.place_of(error.field) or st.container():
+            forms.error_beside(forms.sentence(error))
+        return filled
+    filled.request = request
+    filled.key = key_of(request, source, found)
+    filled.rows_in_split = found.counts[split]
+    return filled
+
+
+def forget_hub_models() -> None:
+    """A model of the hub may be on this machine now."""
+    _hub_source.clear()
+
+
+def _model_field() -> str:
+    bundled = list(sources.bundled())
+    used = {row.config.model for row in resources.store().list(limit=200)}
+    chosen = st.selectbox(
+        "Model",
+        [*bundled, *sorted(used - set(bundled))],
+        accept_new_options=True,
+        key=PREFIX + "model",
+        bind="query-params",
+        placeholder="Choose, or type a directory or hub id and press Enter",
+        help="A bundled model, a local directory with config.json, model.safetensors and a tokenizer, or a hub id.",
+    )
+    return (chosen or "").strip()
+
+
+def _source(name: str) -> ModelSource | None:
+    """Where the model lies; None, and why it cannot be used, if it cannot."""
+    if not name:
+        forms.error_beside("Choose a model.")
+        return None
+    words = {
+        "local": "local directory",
+        "cached": "in this machine's hub cache",
+        "hub": "on the hub, fetched at the first look",
+    }
+    near = name in sources.bundled() or Path(name).expanduser().is_dir()
+    try:
+        source = sources.resolve(name) if near else _hub_source(name)
+    except InputError as error:
+        forms.error_beside(forms.sentence(error))
+        return None
+    if source.kind in words:
+        st.caption(f":material/check_circle: {words[source.kind]}")
+    return source
+
+
+@st.cache_data(show_spinner="Looking for the model …", ttl=120, max_entries=64)
+def _hub_source(name: str) -> ModelSource:
+    return sources.resolve(name)
+
+
+def _task_field() -> str:
+    known = tasks.catalogue()
+    return str(st.selectbox("Task", list(known), key=PREFIX + "task", bind="query-params"))
+
+
+def _data_field(task: Task, filled: Filled) -> tuple[str | None, bool]:
+    """Where the rows of a task that reads files come from: (folder or None for the hub, whether that was said)."""
+    with st.container(border=True):
+        columns = ", ".join((*task.columns, task.label))
+        st.markdown(f"**Data for {wording.plain(task.title)}**")
+        st.caption(wording.plain(f"Columns: {columns}. Licence: {task.licence}"))
+        origin = st.segmented_control(
+            "Rows come from",
+            [FROM_FOLDER, *([FROM_HUB] if task.hub else [])],
+            default=FROM_FOLDER,
+            required=True,
+            key=f"{PREFIX}from.{task.slug}",
+            bind="query-params",
+        )
+        folder = None if origin == FROM_HUB else _folder(task)
+        ready = _asked_hub(task) if origin == FROM_HUB else folder is not None
+        filled.places["data"] = st.container()
+    return folder, ready
+
+
+def _folder(task: Task) -> str | None:
+    names = " or ".join(f"train{suffix}" for suffix in SUFFIXES)
+    text = st.text_input(
+        "Data folder",
+        key=f"{PREFIX}data.{task.slug}",
+        bind="query-params",
+        placeholder="/path/to/folder",
+        help=wording.plain(f"A folder that the server can read, with {names}, and validation likewise."),
+    )
+    folder = (text or "").strip()
+    if not folder:
+        st.caption(f"Needed: a folder with train and validation ({', '.join(SUFFIXES)}). Train takes uploads.")
+    return folder or None
+
+
+def _asked_hub(task: Task) -> bool:
+    name = "/".join(task.hub or ())
+    asked = f"{PREFIX}hub_asked_{task.slug}"
+    st.caption(wording.plain(f"{name}: from this machine's hub cache if it is there, else it is downloaded."))
+    if st.button("Get and check it", key=f"{PREFIX}hub_{task.slug}", icon=":material/cloud_download:"):
+        st.session_state[asked] = True
+    return bool(st.session_state.get(asked))
+
+
+@st.cache_data(show_spinner="Reading the rows …", max_entries=64, ttl=900)
+def _rows(slug: str, folder: str | None, files: Stamp) -> tuple[Rows | None, str | None]:
+    """The rows' fingerprint and counts, or why they cannot serve; remembered until a file changes (`files`)."""
+    del files
+    try:
+        return rows_of(slug, folder), None
+    except InputError as error:
+        return None, forms.sentence(error)

@@ -1,0 +1,147 @@
+"""Views on their way: one job per key, whoever asks for it, in a process that outlives the page and the server."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import psutil
+from filelock import FileLock
+
+from isoviz.exploring import progress, results
+from isoviz.exploring.progress import UNTOLD, Progress, read_json, write_json
+from isoviz.exploring.request import ViewRequest
+from isoviz.exploring.worker import ERROR, LOG, PROCESS, REQUEST
+from isoviz.runs.processes import Worker, environment, is_alive
+
+_YOUNG: Final = 20.0
+"""Seconds after which a job without a process is no job that is being started."""
+
+_children: dict[int, subprocess.Popen[bytes]] = {}  # ours, to be asked whether they have ended: else they stay zombies
+
+
+@dataclass(frozen=True)
+class State:
+    """How the view of a key stands.
+
+    Attributes:
+        kind: `none` (never asked for, or stopped), `running`, `done`, `failed` (it says why) or `lost` (its process vanished).
+        progress: while running.
+        seconds: since it was started, while running.
+        message, field, advice: of a job that failed or was lost, in the user's terms.
+        log: the file with the worker's output, where there is one.
+    """
+
+    kind: Literal["none", "running", "done", "failed", "lost"]
+    progress: Progress = UNTOLD
+    seconds: float = 0.0
+    message: str = ""
+    field: str | None = None
+    advice: str = ""
+    log: Path | None = None
+
+
+def look(key: str, *, at: Path | None = None) -> State:
+    """How the view of this key stands now. Reads a few small files."""
+    root = at or results.root()
+    folder = root / "jobs" / key
+    _reap()
+    if results.find(key, at=root) is not None:
+        return State("done")
+    try:
+        age = time.time() - (folder / REQUEST).stat().st_mtime
+    except (FileNotFoundError, NotADirectoryError):
+        return State("done") if results.find(key, at=root) is not None else State("none")
+    process = read_json(folder / PROCESS)
+    alive = age < _YOUNG if process is None else is_alive(process["pid"], process["started"])
+    error = read_json(folder / ERROR)
+    if error is not None:
+        return State(
+            "failed", message=error["message"], field=error["field"], advice=error["advice"] or "", log=folder / LOG
+        )
+    if alive:
+        return State("running", progress.read(folder), max(0.0, age), log=folder / LOG)
+    if results.find(key, at=root) is not None:  # it ended between our looks
+        return State("done")
+    if not folder.exists():
+        return State("none")
+    return State(
+        "lost",
+        message="the process that computed this view is gone",
+        advice="It was killed, perhaps because memory ran out: look again, or take fewer rows.",
+        log=folder / LOG,
+    )
+
+
+def start(request: ViewRequest, key: str, *, at: Path | None = None) -> State:
+    """Start the job of this key unless it runs or is done; a failed or lost one is started anew.
+
+    Args:
+        request: what to compute.
+        key: of its content (`isoviz.exploring.request.key_of`).
+
+    Raises:
+        InputError: a setting that is not allowed.
+    """
+    request.check()
+    root = at or results.root()
+    with _alone(root, key):
+        state = look(key, at=root)
+        if state.kind in ("running", "done"):
+            return state
+        folder = root / "jobs" / key
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        write_json(folder / REQUEST, request.as_json())
+        child = _spawn(folder)
+        _children[child.pid] = child
+        # The worker writes the same of itself. If it is done with everything already, its folder is gone.
+        with contextlib.suppress(psutil.NoSuchProcess, FileNotFoundError):
+            write_json(folder / PROCESS, {"pid": child.pid, "started": psutil.Process(child.pid).create_time()})
+    return look(key, at=root)
+
+
+def stop(key: str, *, at: Path | None = None) -> None:
+    """End the job of this key with everything it started, and forget it; nothing if there is none."""
+    root = at or results.root()
+    folder = root / "jobs" / key
+    with _alone(root, key):
+        process = read_json(folder / PROCESS)
+        if process is not None and is_alive(process["pid"], process["started"]):
+            Worker(process["pid"], process["started"]).kill()
+        _reap()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _spawn(folder: Path) -> subprocess.Popen[bytes]:
+    # -P: the folder that someone happens to be in must not shadow modules.
+    command = [sys.executable, "-P", "-m", "isoviz.exploring.worker", str(folder)]
+    groups: dict[str, Any] = {"start_new_session": True}
+    if sys.platform == "win32":
+        groups = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
+    with (folder / LOG).open("wb") as log:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment("any"), **groups
+        )
+
+
+@contextlib.contextmanager
+def _alone(root: Path, key: str) -> Iterator[None]:
+    """Of all sessions and servers that ask for a key, one at a time."""
+    locks = root / "locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    with FileLock(locks / f"{key}.lock"):
+        yield
+
+
+def _reap() -> None:
+    for pid, child in list(_children.items()):
+        if child.poll() is not None:
+            _children.pop(pid, None)

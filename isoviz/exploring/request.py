@@ -1,0 +1,129 @@
+"""What a view is of, and the key under which its content is kept."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import isoviz
+from isoviz import tasks
+from isoviz.errors import InputError
+from isoviz.models.sources import ModelSource
+
+FORMAT: Final = 1
+"""Of what a worker writes; raise it whenever the files of an old result would be read wrongly."""
+
+SPLITS: Final = ("validation", "train")
+FEWEST_ROWS: Final = 2
+MOST_ROWS: Final = 100_000
+_LONGEST: Final = 100_000
+_TOKENIZER_FILES: Final = (
+    "added_tokens.json",
+    "merges.txt",
+    "sentencepiece.bpe.model",
+    "special_tokens_map.json",
+    "spiece.model",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.json",
+    "vocab.txt",
+)
+
+
+@dataclass(frozen=True)
+class ViewRequest:
+    """An encoder on the first rows of a task's split.
+
+    Attributes:
+        model: a bundled name, a directory, or a hub id.
+        task: slug.
+        data: the folder of the task's files; None for a generated task or the hub.
+        split: of `SPLITS`.
+        max_rows: the first so many rows of the split.
+        max_length: tokens read of a row at most.
+        seed: of the token samples and of the pairs whose cosine is taken.
+    """
+
+    model: str
+    task: str
+    data: str | None = None
+    split: str = "validation"
+    max_rows: int = 500
+    max_length: int = 128
+    seed: int = 0
+
+    def check(self) -> None:
+        """Raise `InputError`, with its field, unless every setting is allowed. Model and data are not looked at."""
+        tasks.get(self.task)
+        if self.split not in SPLITS:
+            raise InputError(f"split: no split '{self.split}' (allowed: {', '.join(SPLITS)})", field="split")
+        limits = {"max_rows": (FEWEST_ROWS, MOST_ROWS), "max_length": (1, _LONGEST), "seed": (0, 2**32 - 1)}
+        for field, (low, high) in limits.items():
+            number = getattr(self, field)
+            if not low <= number <= high:
+                raise InputError(f"{field}: must be at least {low}, at most {high} (got {number})", field=field)
+
+    def as_json(self) -> dict[str, Any]:
+        """For a file; `from_json` reads it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> ViewRequest:
+        """What `as_json` gave."""
+        return cls(**found)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a key needs to know of a task's data: the fingerprint of its content, and rows per split."""
+
+    fingerprint: str
+    counts: Mapping[str, int]
+
+
+def rows_of(task: str, data: str | None) -> Rows:
+    """Read and check a task's rows; raises like `isoviz.tasks.load`."""
+    found = tasks.load(tasks.get(task), data)
+    return Rows(found.fingerprint, {"train": len(found.train), "validation": len(found.validation)})
+
+
+def key_of(request: ViewRequest, source: ModelSource, rows: Rows) -> str:
+    """Thirty-two hex digits: equal for equal content and settings, whatever the model and the folder are called.
+
+    A hub model that is not on this machine yet has no fingerprint; its name stands in, and a worker keeps its result under
+    the key that the model has once it is here.
+    """
+    count = rows.counts[request.split]
+    content = {
+        "format": FORMAT,
+        "isoviz": isoviz.__version__,
+        "model": f"hub:{source.name}" if source.kind == "hub" else source.fingerprint,
+        "tokenizer": "" if source.kind == "hub" else _tokenizer(Path(source.location)),
+        "task": request.task,
+        "data": rows.fingerprint,
+        "split": request.split,
+        "rows": min(request.max_rows, count),
+        "max_length": request.max_length,
+        "seed": request.seed,
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _tokenizer(folder: Path) -> str:
+    """A model's fingerprint is of its weights and configuration; the same weights may come with other word pieces."""
+    files = [path for path in (folder / name for name in _TOKENIZER_FILES) if path.is_file()]
+    return _digest(tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files))
+
+
+@functools.lru_cache(maxsize=64)
+def _digest(files: tuple[tuple[str, int, int], ...]) -> str:
+    total = hashlib.sha256()
+    for name, _, _ in files:
+        path = Path(name)
+        total.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()[:16]

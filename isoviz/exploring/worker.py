@@ -1,0 +1,115 @@
+"""The process of one job: `python -m isoviz.exploring.worker JOB_FOLDER`, which holds `request.json`.
+
+What it has to say goes to files of that folder; its output goes to `log.txt`, where whoever starts it sends it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shutil
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import psutil
+from filelock import FileLock, Timeout
+
+from isoviz.errors import IsoVizError
+from isoviz.exploring import measuring, results
+from isoviz.exploring.progress import ProgressFile, read_json, write_json
+from isoviz.exploring.request import ViewRequest, key_of, rows_of
+from isoviz.models import sources
+
+REQUEST: Final = "request.json"
+PROCESS: Final = "worker.json"
+ERROR: Final = "error.json"
+LOG: Final = "log.txt"
+_PARTIAL: Final = "result"
+_WAIT: Final = 0.3
+_OUT_OF_MEMORY: Final = "Take fewer rows, or close what else needs memory."
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Compute one view. Returns 0 when its result has its place, 1 when `error.json` says why not."""
+    parser = argparse.ArgumentParser(prog="python -m isoviz.exploring.worker", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    folder: Path = parser.parse_args(arguments).folder.resolve()
+    me = psutil.Process()
+    write_json(folder / PROCESS, {"pid": me.pid, "started": me.create_time()})
+    found = read_json(folder / REQUEST)
+    assert found is not None, "whoever starts a worker writes the request first"
+    request = ViewRequest.from_json(found)
+    try:
+        _work(folder, request)
+    except IsoVizError as error:
+        _fail(folder, str(error), error.field, error.advice)
+    except MemoryError:
+        traceback.print_exc()
+        _fail(folder, "the machine's memory is not enough for this view", "max_rows", _OUT_OF_MEMORY)
+    except Exception as error:  # a bug, or a machine's trouble: the log has the traceback, the page its name
+        traceback.print_exc()
+        reason = next(iter(str(error).strip().splitlines()), "")
+        if type(error).__name__ == "OutOfMemoryError":
+            _fail(folder, "the device's memory is not enough for this view", "max_rows", _OUT_OF_MEMORY)
+        else:
+            words = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
+            _fail(folder, f"the computation failed with {words}", None, "The log below tells more.")
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+        return 0
+    return 1
+
+
+def _work(folder: Path, request: ViewRequest) -> None:
+    root = folder.parent.parent
+    limit = results.limit()
+    tell = ProgressFile(folder)
+    with _turn(root / "turns", tell):
+        facts, arrays = measuring.compute(request, tell)
+    # Once more, for a model that came from the hub has another key now than when it was asked for.
+    key = key_of(request, sources.resolve(request.model), rows_of(request.task, request.data))
+    results.publish(folder / _PARTIAL, key, facts, arrays, at=root)
+    results.shrink(limit, at=root, keep=key)
+
+
+@contextlib.contextmanager
+def _turn(folder: Path, tell: ProgressFile) -> Iterator[None]:
+    """Wait until fewer than `turns()` others compute: a class that presses at once must not bring the machine down.
+
+    The locks are the operating system's, so that of a worker that was killed is free at once.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    locks = [FileLock(folder / f"{number}.lock") for number in range(turns())]
+    while True:
+        for lock in locks:
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                continue
+            try:
+                yield
+            finally:
+                lock.release()
+            return
+        tell(0, 1, "waiting until another view is done")
+        time.sleep(_WAIT)
+
+
+def turns() -> int:
+    """How many views are computed at a time: one for every four cores."""
+    return max(1, (os.cpu_count() or 1) // 4)
+
+
+def _fail(folder: Path, message: str, field: str | None, advice: str | None) -> None:
+    shutil.rmtree(folder / _PARTIAL, ignore_errors=True)
+    print(message, file=sys.stderr, flush=True)
+    write_json(folder / ERROR, {"message": message, "field": field, "advice": advice})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,300 @@
+"""Explore: empty, running (told by files), finished (a real small view), failed; errors beside their fields."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from dashboard import downloads, explore_figures, explore_tables
+from isoviz.exploring import jobs, measuring, results, worker
+from isoviz.exploring.progress import ProgressFile, write_json
+from isoviz.exploring.request import ViewRequest, key_of, rows_of
+from isoviz.exploring.results import ViewResult
+from isoviz.models import sources
+from isoviz.runs.processes import is_alive
+from tests.dashboard.conftest import OpenPage
+from tests.tiny import TinyModels, write_cola
+
+ROWS = 24
+
+
+@pytest.fixture(autouse=True)
+def _fresh_cache() -> None:
+    st.cache_data.clear()
+
+
+@pytest.fixture(scope="module")
+def made(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> tuple[ViewRequest, dict, dict]:  # type: ignore[type-arg]
+    """A small view, really computed: its request, facts and arrays."""
+    folder = write_cola(tmp_path_factory.mktemp("data") / "cola")
+    request = ViewRequest(str(tiny_models("bert")), "glue/cola", str(folder), max_rows=ROWS)
+    return request, *measuring.compute(request, lambda done, total, text: None)
+
+
+@pytest.fixture
+def finished(made: tuple[ViewRequest, dict, dict]) -> ViewResult:  # type: ignore[type-arg]
+    """That view, where the pages of this test find it."""
+    request, facts, arrays = made
+    key = key_for(request)
+    results.publish(results.root() / "jobs" / key / "result", key, facts, arrays, at=results.root())
+    found = results.find(key)
+    assert found is not None
+    return found
+
+
+def key_for(request: ViewRequest) -> str:
+    return key_of(request, sources.resolve(request.model), rows_of(request.task, request.data))
+
+
+def address(request: ViewRequest, **more: str) -> dict[str, str]:
+    data = {f"explore_data.{request.task}": request.data} if request.data else {}
+    asked = {"explore_model": request.model, "explore_task": request.task, "explore_rows": str(request.max_rows)}
+    return {**asked, **data, **more}
+
+
+def errors(page: AppTest) -> list[str]:
+    assert not page.exception
+    return [error.value.replace("\\", "") for error in page.error]
+
+
+def texts(page: AppTest) -> str:
+    shown = [*page.markdown, *page.caption, *page.subheader]
+    return "\n".join(element.value for element in shown).replace("\\", "")
+
+
+def charts(page: AppTest) -> list[dict]:  # type: ignore[type-arg]
+    """Figures in the order of the page, the layer profile first."""
+    return [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
+
+
+def test_first_visit_says_what_will_be_here(open_page: OpenPage) -> None:
+    page = open_page("explore")
+    assert errors(page) == []
+    assert "Nothing to see yet" in texts(page)
+    assert "the first 500 of 500 rows of validation" in texts(page)
+    assert not page.button(key="explore_look").disabled
+
+
+def test_look_starts_the_job_of_what_the_form_says(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[tuple[ViewRequest, str]] = []
+
+    def start(request: ViewRequest, key: str) -> jobs.State:
+        started.append((request, key))
+        return jobs.State("running")
+
+    monkeypatch.setattr(jobs, "start", start)
+    page = open_page("explore", explore_rows="40", explore_split="train")
+    page.button(key="explore_look").click().run()
+    assert errors(page) == []
+    expected = ViewRequest("demo/tiny-bert", "demo/acceptability", split="train", max_rows=40)
+    assert started == [(expected, key_for(expected))]
+
+
+def test_running_job_is_told_and_can_be_stopped(open_page: OpenPage) -> None:
+    request = ViewRequest("demo/tiny-bert", "demo/acceptability")
+    folder = results.root() / "jobs" / key_for(request)
+    folder.mkdir(parents=True)
+    write_json(folder / worker.REQUEST, request.as_json())
+    # A process of the test's own stands in for the worker.
+    stand_in = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    born = psutil.Process(stand_in.pid).create_time()
+    try:
+        write_json(folder / worker.PROCESS, {"pid": stand_in.pid, "started": born})
+        ProgressFile(folder)(300, 1000, "reading texts, 300 of 500 rows")
+        page = open_page("explore")
+        assert errors(page) == []
+        (bar,) = page.get("progress")
+        assert bar.proto.value == 30
+        assert "30 %" in bar.proto.text and "reading texts, 300 of 500 rows" in bar.proto.text.replace("\\", "")
+        assert page.button(key="explore_look").disabled and "Nothing to see yet" not in texts(page)
+        page.button(key="explore_stop").click().run()
+        assert errors(page) == [] and not page.get("progress")
+        assert not is_alive(stand_in.pid, born) and not folder.exists()
+        assert not page.button(key="explore_look").disabled
+    finally:
+        stand_in.kill()
+
+
+def test_vanished_worker_is_told_with_the_way_on(open_page: OpenPage) -> None:
+    request = ViewRequest("demo/tiny-bert", "demo/acceptability")
+    folder = results.root() / "jobs" / key_for(request)
+    folder.mkdir(parents=True)
+    write_json(folder / worker.REQUEST, request.as_json())
+    write_json(folder / worker.PROCESS, {"pid": 2**22 + 1, "started": 1.0})
+    (folder / worker.LOG).write_text("<b>the last words</b>")
+    page = open_page("explore")
+    assert "is gone" in errors(page)[0] and "take fewer rows" in errors(page)[0]
+    assert page.button(key="explore_look").label == "Look again"
+    assert page.code[0].value == "<b>the last words</b>"
+
+
+def test_failed_job_is_told_beside_its_field(open_page: OpenPage) -> None:
+    request = ViewRequest("demo/tiny-bert", "demo/acceptability")
+    folder = results.root() / "jobs" / key_for(request)
+    folder.mkdir(parents=True)
+    write_json(folder / worker.REQUEST, request.as_json())
+    error = {"message": "max_rows: these clouds need 9 GiB (allowed: 4)", "field": "max_rows", "advice": "Take fewer."}
+    write_json(folder / worker.ERROR, error)
+    page = open_page("explore")
+    assert errors(page) == ["These clouds need 9 GiB (allowed: 4). Take fewer."]
+    assert not page.button(key="explore_look").disabled
+
+
+def test_finished_view_is_shown_at_once_with_its_numbers(
+    open_page: OpenPage,
+    finished: ViewResult,
+    made: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    page = open_page("explore", **address(made[0]))
+    assert errors(page) == [] and "Nothing to see yet" not in texts(page)
+    assert len(charts(page)) == 6
+    shown = page.dataframe[0].value
+    assert len(shown) == 9 and list(shown.columns) == list(explore_tables.COLUMNS.values())
+    entry = finished.entry(2, "cls")
+    line = shown[(shown["Layer"] == 2) & (shown["Pooling"] == "cls")].iloc[0]
+    assert (line["n"], line["d"]) == (ROWS, 16)
+    assert line["IsoScore"] == entry["isoscore"] and line["EV₁"] == entry["ev"][0]
+    assert "n = 24, d = 16" in texts(page)
+    assert f"The first {ROWS} of 32 rows of validation" in texts(page)
+
+
+def test_measure_layer_and_pooling_live_in_the_address(
+    open_page: OpenPage,
+    finished: ViewResult,
+    made: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    chosen = {"explore_measure": "Average cosine", "explore_layer": "1", "explore_pooling": "mean"}
+    page = open_page("explore", **address(made[0], **chosen))
+    assert errors(page) == []
+    assert page.slider(key="explore_layer").value == 1
+    profile = charts(page)[0]
+    assert profile["layout"]["yaxis"]["title"]["text"] == "Average cosine"
+    lines = {trace["name"]: trace["y"] for trace in profile["data"]}
+    assert lines["first token [CLS]"] == [finished.entry(layer, "cls")["mean_cosine"] for layer in range(3)]
+    assert "Layer 1, mean of the tokens" in texts(page)
+
+
+def test_what_a_measure_cannot_see_is_said(
+    open_page: OpenPage,
+    finished: ViewResult,
+    made: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    page = open_page("explore", **address(made[0]))
+    assert "How evenly the variance is spread over all d directions." in texts(page)
+    assert "Cannot see the mean" in texts(page)
+    page = open_page("explore", **address(made[0], explore_measure="Length of the mean vector"))
+    assert errors(page) == [] and "How far the centre of the cloud lies from the origin" in texts(page)
+
+
+def test_layer_of_a_deeper_model_falls_back_to_the_last(
+    open_page: OpenPage,
+    finished: ViewResult,
+    made: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    page = open_page("explore", **address(made[0], explore_layer="11"))
+    assert errors(page) == [] and page.slider(key="explore_layer").value == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ("/no/such/dir", "o such model or directory"),
+        ("some/encoder", "cannot be reached; use a bundled model"),
+        ("not a model!", "neither a directory nor a hub id"),
+    ],
+)
+def test_unknown_model_is_told_with_what_to_do(model: str, told: str, open_page: OpenPage) -> None:
+    page = open_page("explore", explore_model=model)
+    (error,) = errors(page)
+    assert told in error and page.button(key="explore_look").disabled
+
+
+def test_directory_that_is_no_model(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page("explore", explore_model=str(tmp_path))
+    assert "holds no model (no config.json)" in errors(page)[0]
+
+
+def test_paper_task_wants_a_folder(open_page: OpenPage, cola: Path, tmp_path: Path) -> None:
+    page = open_page("explore")
+    page.selectbox(key="explore_task").set_value("glue/cola").run()
+    assert errors(page) == [] and page.button(key="explore_look").disabled
+    page.text_input(key="explore_data.glue/cola").set_value(str(tmp_path / "nowhere")).run()
+    assert "is not a folder that this machine can read" in errors(page)[0]
+    page.text_input(key="explore_data.glue/cola").set_value(str(cola)).run()
+    assert errors(page) == [] and not page.button(key="explore_look").disabled
+    assert "the first 32 of 32 rows" in texts(page)
+
+
+def test_downloads_hold_every_number(finished: ViewResult) -> None:
+    table = explore_tables.frame(finished.entries)
+    lines = downloads.csv(table).decode("utf-8-sig").splitlines()
+    assert len(lines) == 10 and lines[0].startswith("layer,pooling,n,d,isoscore,")
+    assert float(lines[2].split(",")[4]) == finished.entries[1]["isoscore"]
+    assert (
+        finished.entries[0]["isoscore"] is None and lines[1].split(",")[4] == ""
+    )  # [CLS] before any layer is one point
+    text = explore_tables.latex(table, "a_model on 100 % of it")
+    assert r"a\_model on 100 \% of it" in text and text.count(r"\\") == 10 and "$EV_1$" in text
+
+
+# ------------------------------------------------------------------------------------------------- figures by themselves
+
+
+def test_undefined_values_are_gaps_and_intervals_bars() -> None:
+    base = {"pooling": "cls", "n": 5, "d": 4, "ev": None}
+    entries = [
+        {**base, "layer": 0, "isoscore_unbiased": None, "isoscore_unbiased_interval": None},
+        {**base, "layer": 1, "isoscore_unbiased": 0.5, "isoscore_unbiased_interval": [0.25, 1.0]},
+    ]
+    (line,) = explore_figures.layer_profile(entries, "isoscore_unbiased", "unbiased").data
+    assert line.y == (None, 0.5)
+    assert (line.error_y.array, line.error_y.arrayminus) == ((0, 0.5), (0, 0.25))
+    (line,) = explore_figures.layer_profile(entries, "ev_1", "EV").data
+    assert line.y == (None, None) and line.error_y.array is None
+
+
+def test_dimensions_without_spread_have_a_bin_of_their_own() -> None:
+    sigma = np.array([0.0, 0.01, 1.0, 1.0], dtype=np.float32)
+    figure = explore_figures.sigma_histogram(sigma, "cls")
+    (bars,) = figure.data
+    assert bars.customdata[0] == "σ = 0" and bars.y[0] == 25 and sum(bars.y) == pytest.approx(100)
+    assert bars.y[-1] == 50 and bars.y[1] == 25  # the largest and the smallest positive one
+    assert figure.layout.xaxis.ticktext == ("0", "0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1")
+    assert explore_figures.sigma_histogram(np.zeros(3), "cls").data[0].y[0] == 100
+
+
+def test_outlier_dimensions_are_named() -> None:
+    mean = np.zeros(50)
+    mean[7] = -9
+    _, marks = explore_figures.mean_activation(mean, [7], "mean").data
+    assert (marks.x, marks.y, marks.text) == ((7,), (-9.0,), ("7",))
+    assert len(explore_figures.mean_activation(mean, [], "mean").data) == 1
+
+
+def test_all_layers_stand_behind_the_chosen_one() -> None:
+    curves = {0: np.array([0.5, 1.0]), 1: np.array([0.9, 1.0]), 2: np.array([np.nan, np.nan])}
+    faint, even, own = explore_figures.spectrum(curves, 1, "cls", d=4).data
+    assert own.y == (0.9, 1.0) and even.y == (0.25, 0.5)
+    assert faint.y == (0.5, 1.0, None, None, None, None)
+
+
+def test_cosine_axis_is_cut_to_what_there_is() -> None:
+    counts = np.zeros(200, dtype=np.int64)
+    counts[[190, 195]] = 1, 3
+    figure = explore_figures.cosine_histogram(counts, 0.93, "cls")
+    low, high = figure.layout.xaxis.range
+    assert 0.85 < low < 0.9 and 0.96 < high < 1.02
+    assert max(figure.data[0].y) == 75
+
+
+def test_correlations_are_drawn_one_byte_a_cell_in_percent() -> None:
+    cells = np.array([[255, 128], [128, 255]], dtype=np.uint8)
+    (heat,) = explore_figures.correlation(cells, np.array([1, 0])).data
+    assert heat.z.dtype == np.uint8 and heat.z.tolist() == [[100, 50], [50, 100]]

@@ -1,0 +1,137 @@
+"""What a view holds equals what its parts give when they are called here, and each array its definition."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from isoviz import metrics, tasks
+from isoviz.exploring import measuring
+from isoviz.exploring.request import ViewRequest
+from isoviz.models import sources
+from isoviz.models.extract import layer_views
+from isoviz.models.profile import profile
+from isoviz.models.views import Views
+from tests.tiny import TinyModels
+
+ROWS = 20
+
+
+@pytest.fixture(scope="module")
+def computed(
+    tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]], Views, list[tuple[int, int, str]]]:
+    """The facts and arrays of a view, the same clouds taken directly, and what was told on the way."""
+    from tests.tiny import write_cola
+
+    folder = write_cola(tmp_path_factory.mktemp("data") / "cola")
+    told: list[tuple[int, int, str]] = []
+    request = ViewRequest(str(tiny_models("bert")), "glue/cola", str(folder), max_rows=ROWS, seed=3)
+    facts, arrays = measuring.compute(request, lambda *words: told.append(words))
+    frame = tasks.load(tasks.get("glue/cola"), folder).validation.iloc[:ROWS]
+    views = layer_views(
+        sources.resolve(request.model), [frame["sentence"].tolist()], poolings=("cls", "mean", "tokens"), seed=3
+    )
+    return facts, arrays, views, told
+
+
+def test_numbers_are_those_of_the_profile(computed: Any) -> None:
+    facts, _, views, _ = computed
+    assert facts["entries"] == json.loads(json.dumps(profile(views, split="validation", seed=3)))
+    assert (facts["rows"], facts["rows_in_split"], facts["depth"]) == (ROWS, 32, 2)
+    assert [(entry["pooling"], entry["layer"]) for entry in facts["entries"]] == [
+        (pooling, layer) for pooling in ("cls", "mean", "tokens") for layer in range(3)
+    ]
+
+
+def test_progress_rises_to_the_end(computed: Any) -> None:
+    told = computed[3]
+    done = [step for step, _, _ in told]
+    assert done == sorted(done) and done[0] == 0
+    assert told[-1][0] == told[-1][1]
+    assert {"loading the model", f"reading texts, {ROWS} of {ROWS} rows", "measuring, 9 of 9 clouds"} <= {
+        text for _, _, text in told
+    }
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_arrays_of_a_cloud(pooling: str, computed: Any) -> None:
+    _, arrays, views, _ = computed
+    points = views.clouds[1, pooling].astype(np.float64)
+    singular = np.linalg.svd(points - points.mean(axis=0), compute_uv=False) ** 2
+    np.testing.assert_allclose(arrays[f"1.{pooling}.ev"], np.cumsum(singular)[:16] / singular.sum(), rtol=1e-6)
+    np.testing.assert_allclose(arrays[f"1.{pooling}.sigma"], points.std(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(arrays[f"1.{pooling}.mean"], points.mean(axis=0), rtol=1e-5, atol=1e-7)
+    assert f"1.{pooling}.correlation" not in arrays
+
+
+def test_arrays_of_the_tokens_are_of_all_tokens(computed: Any) -> None:
+    _, arrays, views, _ = computed
+    points = views.tokens[2].sample.astype(np.float64)  # so few tokens that the sample holds all
+    assert len(points) == views.tokens[2].stream.count
+    np.testing.assert_allclose(arrays["2.tokens.sigma"], points.std(axis=0), rtol=1e-5)
+    np.testing.assert_allclose(arrays["2.tokens.ev"], metrics.explained_variance(points), rtol=1e-9)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean", "tokens"])
+def test_correlations_of_the_last_layer_stand_in_their_order(pooling: str, computed: Any) -> None:
+    _, arrays, views, _ = computed
+    cells, order = arrays[f"2.{pooling}.correlation"], arrays[f"2.{pooling}.order"]
+    assert sorted(order) == list(range(16)) and cells.dtype == np.uint8
+    plain = np.empty((16, 16))
+    plain[np.ix_(order, order)] = cells / 255
+    expected = np.abs(np.corrcoef(views.points(2, pooling).T.astype(np.float64)))
+    np.testing.assert_allclose(plain, expected, atol=0.5 / 255 + 1e-9)
+
+
+def test_clouds_of_the_last_layer_are_kept_small(computed: Any) -> None:
+    _, arrays, views, _ = computed
+    assert arrays["2.cls.cloud"].dtype == np.float16 and "2.tokens.cloud" not in arrays and "1.cls.cloud" not in arrays
+    np.testing.assert_allclose(arrays["2.cls.cloud"], views.clouds[2, "cls"], rtol=1e-3, atol=1e-3)
+
+
+def test_numbers_too_large_for_half_precision_keep_theirs() -> None:
+    views = _views_with_outlier()
+    arrays = measuring.arrays_of(views)
+    assert arrays["0.cls.cloud"].dtype == np.float32 and arrays["0.cls.cloud"].max() == pytest.approx(1e6)
+
+
+def _views_with_outlier() -> Views:
+    points = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)
+    points[2, 3] = 1e6
+    return Views("made up", 6, 0, np.full(6, 3), 8, 0, "cpu", {(0, "cls"): points}, {}, ())
+
+
+def test_cosines_are_counted_over_distinct_pairs() -> None:
+    points = np.random.default_rng(1).standard_normal((30, 3)) + 1
+    points[4] = 0  # no direction, no pair
+    counts = measuring.cosine_counts(points)
+    expected = np.zeros(measuring.COSINE_BINS, dtype=int)
+    for i in range(30):
+        for j in range(i + 1, 30):
+            if 4 not in (i, j):
+                cosine = points[i] @ points[j] / np.linalg.norm(points[i]) / np.linalg.norm(points[j])
+                expected[min(int((cosine + 1) / 2 * len(expected)), len(expected) - 1)] += 1
+    assert counts.sum() == 29 * 28 // 2
+    assert np.abs(counts - expected).sum() <= 2  # a cosine on an edge may fall to either side
+
+
+def test_cosines_of_many_points_are_of_a_seeded_sample() -> None:
+    points = np.random.default_rng(2).standard_normal((measuring.COSINE_POINTS + 50, 3))
+    first, again, other = (measuring.cosine_counts(points, seed=seed) for seed in (0, 0, 1))
+    assert first.sum() == measuring.COSINE_POINTS * (measuring.COSINE_POINTS - 1) // 2
+    assert (first == again).all() and (first != other).any()
+
+
+def test_copies_of_one_point_are_drawn_as_undefined(tmp_path: Path) -> None:
+    points = np.ones((5, 4), dtype=np.float32)
+    views = Views("made up", 5, 0, np.full(5, 3), 8, 0, "cpu", {(0, "cls"): points}, {}, ())
+    with pytest.warns(metrics.UndefinedWarning):
+        arrays = measuring.arrays_of(views)
+    assert np.isnan(arrays["0.cls.ev"]).all() and (arrays["0.cls.sigma"] == 0).all()
+    assert arrays["0.cls.cosine"][-1] == 10

@@ -1,0 +1,86 @@
+"""The key of a view: it changes with content and settings, and with nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from isoviz.errors import DataError, InputError
+from isoviz.exploring.request import ViewRequest, key_of, rows_of
+from isoviz.models import sources
+from tests.tiny import TinyModels, write_cola
+
+
+def key(request: ViewRequest) -> str:
+    return key_of(request, sources.resolve(request.model), rows_of(request.task, request.data))
+
+
+@pytest.fixture
+def model(tiny_models: TinyModels, tmp_path: Path) -> Path:
+    """A copy that a test may change."""
+    return Path(shutil.copytree(tiny_models("bert"), tmp_path / "model"))
+
+
+@pytest.fixture
+def request_(model: Path, cola: Path) -> ViewRequest:
+    return ViewRequest(str(model), "glue/cola", str(cola), max_rows=8)
+
+
+def test_every_setting_is_in_the_key(request_: ViewRequest) -> None:
+    changed = [
+        replace(request_, split="train"),
+        replace(request_, max_rows=9),
+        replace(request_, max_length=64),
+        replace(request_, seed=1),
+    ]
+    assert len({key(request_), *map(key, changed)}) == 5
+
+
+def test_names_of_folders_are_not_in_the_key(request_: ViewRequest, model: Path, cola: Path, tmp_path: Path) -> None:
+    elsewhere = shutil.copytree(model, tmp_path / "other")
+    data = shutil.copytree(cola, tmp_path / "data")
+    assert key(replace(request_, model=str(elsewhere), data=str(data))) == key(request_)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
+def test_content_of_the_model_is_in_the_key(name: str, request_: ViewRequest, model: Path) -> None:
+    before = key(request_)
+    with (model / name).open("ab") as file:
+        file.write(b" ")
+    assert key(request_) != before
+
+
+def test_content_of_the_data_is_in_the_key(request_: ViewRequest, tmp_path: Path) -> None:
+    other = write_cola(tmp_path / "more", validation=34)
+    assert key(replace(request_, data=str(other))) != key(request_)
+
+
+def test_rows_beyond_the_split_are_the_whole_split(request_: ViewRequest) -> None:
+    assert key(replace(request_, max_rows=32)) == key(replace(request_, max_rows=5_000)) != key(request_)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"split": "test"}, "split"),
+        ({"max_rows": 1}, "max_rows"),
+        ({"max_length": 0}, "max_length"),
+        ({"task": "x"}, "task"),
+    ],
+)
+def test_what_is_not_allowed_names_its_field(change: dict[str, object], field: str, request_: ViewRequest) -> None:
+    with pytest.raises(InputError, match="allowed|at least") as told:
+        replace(request_, **change).check()  # type: ignore[arg-type]
+    assert told.value.field == field
+
+
+def test_unreadable_data(request_: ViewRequest, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="not a folder"):
+        rows_of("glue/cola", str(tmp_path / "nowhere"))
+
+
+def test_json_and_back(request_: ViewRequest) -> None:
+    assert ViewRequest.from_json(request_.as_json()) == request_
