@@ -49,7 +49,7 @@ PRESETS: tuple[Preset, ...] = (
             "tasks": ["demo/acceptability"],
             "methods": [("baseline", {}), ("isobn", {"beta": 0.5}), ("istar", {"lam": 1.0})],
             "seeds": [0],
-            "epochs": 6,
+            "epochs": 5,
             "max_train": 1000,
             "max_length": 48,
         },
