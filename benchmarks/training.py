@@ -58,6 +58,7 @@ from isoviz.training import processes, second_stage, train
 from isoviz.training.batches import Collator, Encoded, EpochBatches, encode, fixed_batches
 from isoviz.training.optimisation import make_optimizer, make_scheduler
 from isoviz.training.processes import Processes
+from isoviz.training.second_stage import Stage
 
 BATCH = 32
 WARM_UP = 3
@@ -359,9 +360,11 @@ def second_stage_seconds(encoder: Encoder, encoded: Encoded, collator: Collator)
     model = accelerator.prepare(HeadedModel(load_network(sources.resolve(encoder.model), 2, 0), method))
     begun: list[float] = []
 
-    def report(_step: int, _rows: int, seconds: float, _losses: dict[str, float], _rate: float) -> None:
-        if not begun:
-            begun.append(time.perf_counter() - seconds)  # when the vectors were ready
+    planned = method.frozen_steps(len(encoded))
+
+    def report(event: Stepped) -> None:
+        if not begun:  # after the first step: the time left is that step's, once for each of the others
+            begun.append(time.perf_counter() - event.eta_seconds / (planned - 1))  # when the vectors were ready
 
     begin = moment()
     steps = second_stage.fit(
@@ -371,11 +374,12 @@ def second_stage_seconds(encoder: Encoder, encoded: Encoded, collator: Collator)
         Processes(accelerator).gather,
         tasks.get(TASK),
         0,
+        Stage(0, 0, planned),
         report,
         lambda: None,
     )
     end = moment()
-    assert steps == method.frozen_steps(len(encoded)), "the layer stopped early"
+    assert steps == planned, "the layer stopped early"
     return begun[0] - begin, (end - begun[0]) / LAYER_EPOCHS
 
 

@@ -13,11 +13,11 @@ from torch import Tensor
 from isoviz.errors import InputError
 from isoviz.methods.baseline import Baseline
 from isoviz.methods.protocol import Params
+from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.models.checkpoint import untrained_pooling
 from isoviz.models.families import RESERVED_POSITIONS
 from isoviz.models.sources import ModelSource
-from isoviz.models.streams import CloudStream
 from isoviz.models.views import POOLINGS, Pooling, TokenView, Views
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from isoviz import metrics
 from isoviz.metrics.cloud import check_shape, resolution
+from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.metrics.neighbours import twonn_estimate
-from isoviz.models.streams import CloudStream
 from isoviz.models.views import POOLINGS, Pooling, TokenView, Views
 
 MAX_NEIGHBOURS = 5_000

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.models.streams import CloudStream
+from isoviz.metrics.cloud_stream import CloudStream
 
 Pooling = Literal["cls", "mean", "tokens", "head"]
 

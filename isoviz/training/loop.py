@@ -15,7 +15,7 @@ from accelerate import Accelerator
 from threadpoolctl import threadpool_limits
 from torch.utils.data import DataLoader
 
-from isoviz import methods, metrics, tasks
+from isoviz import methods, tasks
 from isoviz.config import RunConfig
 from isoviz.errors import DivergedError
 from isoviz.events import (
@@ -39,6 +39,7 @@ from isoviz.training.batches import Collator, EpochBatches, encode, fixed_batche
 from isoviz.training.checkpoints import Progress
 from isoviz.training.optimisation import make_optimizer, make_scheduler
 from isoviz.training.processes import Processes
+from isoviz.training.second_stage import Stage
 
 MAX_STEP_EVENTS = 400
 """Steps reported per run, unless that would be fewer than one in 20: enough for a smooth curve on any screen."""
@@ -270,22 +271,12 @@ class _Run:
         """The method's second stage, reported as one more epoch. A stop leaves the last epoch's checkpoint as it is."""
         progress = self.progress
         self.emit(Entered(phase="training", detail=self.method.frozen_stage))
-        steps, total = progress.step, max(1, self.frozen_steps)
-        every = max(1, min(total // MAX_STEP_EVENTS, 20))
+        first, every = progress.step, max(1, min(self.frozen_steps // MAX_STEP_EVENTS, 20))
 
-        def report(step: int, rows: int, seconds: float, losses: dict[str, float], learning_rate: float) -> None:
-            self._check_finite(losses)
-            if step % every == 0 or step == 1:
-                self.emit(
-                    Stepped(
-                        step=steps + step,
-                        epoch=progress.epoch + step / total,
-                        losses=losses,
-                        learning_rate=learning_rate,
-                        samples_per_second=rows / seconds,
-                        eta_seconds=(total - step) * seconds / step,
-                    )
-                )
+        def told(event: Stepped) -> None:
+            self._check_finite(event.losses)
+            if (event.step - first) % every == 0 or event.step == first + 1:
+                self.emit(event)
 
         began = time.perf_counter()
         progress.step += second_stage.fit(
@@ -295,7 +286,8 @@ class _Run:
             self.processes.gather,
             self.task,
             self.config.seed,
-            report,
+            Stage(first, progress.epoch, max(1, self.frozen_steps)),
+            told,
             self.check,
         )
         progress.train_seconds += time.perf_counter() - began
@@ -358,19 +350,8 @@ class _Run:
         arrays = f"arrays/epoch-{progress.epoch:03d}.safetensors"
         if self.processes.is_main:
             measuring.save_arrays(self.run_dir / arrays, found.head)
-        weight = self.plain.output.weight.detach().float().cpu().numpy().astype(np.float64)
-        i1, i2 = metrics.partition(weight)
-        return Measured(
-            step=progress.step,
-            epoch=progress.epoch,
-            isoscore_star=measuring.star_score(found, sigma),
-            clouds=measuring.describe_clouds(found),
-            by_layer=measuring.layer_scores(found),
-            i1=float(i1) if math.isfinite(i1) else None,
-            i2=float(i2) if math.isfinite(i2) else None,
-            weight_norm=float(np.linalg.norm(weight)),
-            arrays=arrays,
-        )
+        weight = self.plain.output.weight
+        return measuring.measured(found, sigma, weight, step=progress.step, epoch=progress.epoch, arrays=arrays)
 
     def done(self) -> bool:
         """All epochs (and a second stage) done, or the watched metric has not risen for as long as `early_stopping` allows."""

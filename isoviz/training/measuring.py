@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from isoviz import metrics
-from isoviz.events import Cloud
-from isoviz.metrics.streaming import CovarianceAccumulator
+from isoviz.events import Cloud, Measured
+from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.models.adapter import HeadedModel
 
 if TYPE_CHECKING:
@@ -34,33 +34,23 @@ Gather = Callable[[Any], list[Any]]
 
 
 class TokenClouds:
-    """Streams the unpadded token vectors of each layer: covariance per layer and over all layers, mean direction."""
+    """Streams the unpadded token vectors of each layer."""
 
     def __init__(self, layers: int, width: int) -> None:
-        self.layers = [CovarianceAccumulator(width) for _ in range(layers)]
-        self.directions = torch.zeros(layers, width, dtype=torch.float64)
-        self.counted = [0] * layers
+        self.layers = [CloudStream(width) for _ in range(layers)]
 
     def update(self, hidden_states: Iterable[Tensor], keep: Tensor) -> None:
         """Add one batch: (B, L, d) per layer; `keep` (B, L) marks the tokens that count."""
-        for index, hidden in enumerate(hidden_states):
-            points = hidden[keep].float()
-            self.layers[index].update(points)
-            norms = points.norm(dim=1, keepdim=True)
-            nonzero = norms[:, 0] > 0
-            self.directions[index] += (points[nonzero] / norms[nonzero]).sum(dim=0, dtype=torch.float64).cpu()
-            self.counted[index] += int(nonzero.sum())
+        for layer, hidden in zip(self.layers, hidden_states, strict=True):
+            layer.update(hidden[keep].float())
 
     def reduce(self, gather: Gather) -> None:
         """Add what the other processes have seen; the same on all of them afterwards."""
         self.layers = [layer.reduce(gather) for layer in self.layers]
-        others = gather((self.directions, self.counted))
-        self.directions = torch.stack([directions for directions, _ in others]).sum(dim=0)
-        self.counted = [sum(counts) for counts in zip(*(counted for _, counted in others), strict=True)]
 
-    def union(self) -> CovarianceAccumulator:
+    def union(self) -> CloudStream:
         """All layers' points as one cloud."""
-        total = CovarianceAccumulator(self.directions.shape[1])
+        total = CloudStream(self.layers[0].sums.d)
         for layer in self.layers:
             total.merge(layer)
         return total
@@ -146,38 +136,48 @@ def shrinkage(
                 outputs = model(**batch)
             tokens.update(outputs.reps.hidden_states, batch["attention_mask"].bool())
     tokens.reduce(gather)
-    return torch.from_numpy(as_float64(tokens.union()))
+    return torch.from_numpy(tokens.union().covariance())
 
 
-def as_float64(cloud: CovarianceAccumulator) -> np.ndarray:
-    """(d, d) covariance on the CPU."""
-    covariance = cloud.covariance
-    return (
-        covariance.double().cpu().numpy()
-        if isinstance(covariance, Tensor)
-        else np.asarray(covariance, dtype=np.float64)
+def measured(found: Pass, shrinkage_cov: Tensor, weight: Tensor, *, step: int, epoch: int, arrays: str) -> Measured:
+    """The event of one measurement.
+
+    Args:
+        shrinkage_cov: (d, d) Σ_S of the reported IsoScore*.
+        weight: (labels, h) of the output layer, for I1, I2 and their norm.
+        arrays: where `save_arrays` wrote, relative to the run's folder.
+    """
+    rows = weight.detach().double().cpu().numpy()
+    i1, i2 = metrics.partition(rows)
+    return Measured(
+        step=step,
+        epoch=epoch,
+        isoscore_star=star_score(found, shrinkage_cov),
+        clouds=describe_clouds(found),
+        by_layer=layer_scores(found),
+        i1=_finite(i1),
+        i2=_finite(i2),
+        weight_norm=float(np.linalg.norm(rows)),
+        arrays=arrays,
     )
 
 
 def describe_clouds(found: Pass) -> dict[str, Cloud]:
     """`head`, `pooled` and `layers`, each with its n and d; every undefined value is None with its reason."""
     clouds = {name: _vectors(name, points) for name, points in (("head", found.head), ("pooled", found.pooled))}
-    clouds["layers"] = _tokens(
-        "layers", found.tokens.union(), found.tokens.directions.sum(dim=0), sum(found.tokens.counted)
-    )
+    clouds["layers"] = _tokens("layers", found.tokens.union())
     return clouds
 
 
 def layer_scores(found: Pass) -> list[float | None]:
     """IsoScore of each layer's tokens."""
-    return [_finite(metrics.isoscore_from_covariance(as_float64(layer))) for layer in found.tokens.layers]
+    return [_finite(metrics.isoscore_from_covariance(layer.covariance())) for layer in found.tokens.layers]
 
 
 def star_score(found: Pass, shrinkage_cov: Tensor) -> float | None:
     """IsoScore* of all layers' tokens with ζ = 0.2 (design §3)."""
-    covariance = torch.from_numpy(as_float64(found.tokens.union()))
-    mixed = (1 - ZETA) * covariance + ZETA * shrinkage_cov
-    return _finite(metrics.isoscore_from_covariance(mixed.numpy()))
+    mixed = (1 - ZETA) * found.tokens.union().covariance() + ZETA * shrinkage_cov.numpy()
+    return _finite(metrics.isoscore_from_covariance(mixed))
 
 
 def save_arrays(path: Path, head: np.ndarray) -> None:
@@ -227,32 +227,20 @@ def _reasons(values: Mapping[str, object]) -> dict[str, str]:
     return {name: why for name, value in values.items() if value is None}
 
 
-def _tokens(name: str, cloud: CovarianceAccumulator, direction: Tensor, directed: int) -> Cloud:
-    covariance = as_float64(cloud)
-    eigenvalues = np.clip(np.linalg.eigvalsh(covariance)[::-1], 0, None)
-    total = float(eigenvalues.sum())
-    undefined = {
-        "isoscore_unbiased": "tokens of one sentence are not independent points",
-        "twonn": "taken on the head and pooled clouds only",
-    }
-    if total <= 0:
-        undefined |= dict.fromkeys(("isoscore", "participation_ratio", "effective_rank"), "all points are equal")
-    shares = eigenvalues / total if total > 0 else eigenvalues
-    positive = shares[shares > 0]
-    cosine = (float(direction @ direction) - directed) / (directed * (directed - 1)) if directed > 1 else None
+def _tokens(name: str, cloud: CloudStream) -> Cloud:
+    values = cloud.describe()
     return Cloud(
         cloud=name,
         split="validation",
-        n=cloud.count,
-        d=covariance.shape[0],
-        isoscore=_finite(metrics.isoscore_from_covariance(covariance)) if total > 0 else None,
         isoscore_unbiased=None,
-        mean_cosine=cosine,
-        participation_ratio=float(1 / (shares**2).sum()) if total > 0 else None,
-        effective_rank=float(np.exp(-(positive * np.log(positive)).sum())) if total > 0 else None,
         twonn=None,
-        ev=np.cumsum(shares)[:50].tolist() if total > 0 else [],
-        undefined=undefined,
+        ev=values["ev"] or [],
+        **{key: values[key] for key in ("n", "d", "isoscore", "mean_cosine", "participation_ratio", "effective_rank")},
+        undefined={
+            **_reasons(values),
+            "isoscore_unbiased": "tokens of one sentence are not independent points",
+            "twonn": "taken on the head and pooled clouds only",
+        },
     )
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from isoviz.events import Stepped
 from isoviz.methods.protocol import Frozen
 from isoviz.models.adapter import HeadedModel
 from isoviz.tasks import metrics as task_metrics
@@ -19,8 +21,14 @@ from isoviz.training.measuring import Gather
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-Report = Callable[[int, int, float, dict[str, float], float], None]
-"""`report(step, rows, seconds, losses, learning_rate)`: of this stage so far, then of this step."""
+
+@dataclass(frozen=True)
+class Stage:
+    """Where the stage lies in its run: steps and epochs before it, and at most how many steps it takes."""
+
+    first_step: int
+    epoch: int
+    steps: int
 
 
 def fit(
@@ -30,10 +38,13 @@ def fit(
     gather: Gather,
     task: Task,
     seed: int,
-    report: Report,
+    stage: Stage,
+    report: Callable[[Stepped], None],
     check: Callable[[], None],
 ) -> int:
-    """Run the method's `fit_frozen` on the vectors of all processes' `batches`; how many steps it took.
+    """Run the method's `fit_frozen` on the vectors of all processes' `batches`; `report` hears of every step.
+
+    Returns how many steps it took.
 
     Deterministic by `seed` alone, so that every process, and a resumed run, does the same.
     """
@@ -44,7 +55,17 @@ def fit(
     def told(losses: dict[str, float], count: int, learning_rate: float) -> None:
         nonlocal steps, rows
         steps, rows = steps + 1, rows + count
-        report(steps, rows, time.perf_counter() - began, losses, learning_rate)
+        seconds = time.perf_counter() - began
+        report(
+            Stepped(
+                step=stage.first_step + steps,
+                epoch=stage.epoch + steps / stage.steps,
+                losses=losses,
+                learning_rate=learning_rate,
+                samples_per_second=rows / seconds,
+                eta_seconds=max(0, stage.steps - steps) * seconds / steps,
+            )
+        )
 
     def metric(logits: Tensor, truth: Tensor) -> float:
         predicted = logits.argmax(dim=1).cpu().numpy()

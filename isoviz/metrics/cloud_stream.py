@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,6 +60,21 @@ class CloudStream:
             total = (1.0 / np.sqrt(np.einsum("ij,ij->i", unit, unit))) @ unit
         self._direction = self._direction + total
         self.zeros += len(kept) - int(kept.sum())
+
+    def merge(self, other: CloudStream) -> None:
+        """Add what another stream has seen; `other` is left as it is."""
+        self.sums.merge(other.sums)
+        self._direction = self._direction + other._direction
+        self.zeros += other.zeros
+
+    def reduce(self, gather: Callable[[Any], list[Any]]) -> CloudStream:
+        """What all processes have seen together, the same on each of them; `gather` as in `CovarianceAccumulator.reduce`."""
+        total = CloudStream(self.sums.d, self.eps)
+        total.sums = self.sums.reduce(gather)
+        for direction, zeros in gather((self._direction, self.zeros)):
+            total._direction = total._direction + direction
+            total.zeros += zeros
+        return total
 
     def mean(self) -> NDArray[np.float64]:
         """(d,) mean activation."""
