@@ -10,12 +10,12 @@ import torch
 
 from isoviz import metrics
 from isoviz.errors import InputError
+from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.models import extract, sources
 from isoviz.models.adapter import load_network, load_tokenizer
 from isoviz.models.checkpoint import output_embeddings
 from isoviz.models.extract import embed, layer_views
 from isoviz.models.profile import profile
-from isoviz.metrics.cloud_stream import CloudStream
 from tests import tiny
 
 GENERATOR = np.random.default_rng(4)
