@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,8 +24,6 @@ from isoviz.runs.processes import Worker, environment, is_alive
 
 _YOUNG: Final = 20.0
 """Seconds after which a job without a process is no job that is being started."""
-
-_children: dict[int, subprocess.Popen[bytes]] = {}  # ours, to be asked whether they have ended: else they stay zombies
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,6 @@ def look(key: str, *, at: Path | None = None) -> State:
     """How the view of this key stands now. Reads a few small files."""
     root = at or results.root()
     folder = root / "jobs" / key
-    _reap()
     if results.find(key, at=root) is not None:
         return State("done")
     try:
@@ -101,7 +99,8 @@ def start(request: ViewRequest, key: str, *, at: Path | None = None) -> State:
         folder.mkdir(parents=True)
         write_json(folder / REQUEST, request.as_json())
         child = _spawn(folder)
-        _children[child.pid] = child
+        # asked for its exit code when it ends, whoever looks then: else it stays a zombie
+        threading.Thread(target=child.wait, name=f"view {key[:8]}", daemon=True).start()
         # The worker writes the same of itself. If it is done with everything already, its folder is gone.
         with contextlib.suppress(psutil.NoSuchProcess, FileNotFoundError):
             write_json(folder / PROCESS, {"pid": child.pid, "started": psutil.Process(child.pid).create_time()})
@@ -116,7 +115,6 @@ def stop(key: str, *, at: Path | None = None) -> None:
         process = read_json(folder / PROCESS)
         if process is not None and is_alive(process["pid"], process["started"]):
             Worker(process["pid"], process["started"]).kill()
-        _reap()
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -139,9 +137,3 @@ def _alone(root: Path, key: str) -> Iterator[None]:
     locks.mkdir(parents=True, exist_ok=True)
     with FileLock(locks / f"{key}.lock"):
         yield
-
-
-def _reap() -> None:
-    for pid, child in list(_children.items()):
-        if child.poll() is not None:
-            _children.pop(pid, None)

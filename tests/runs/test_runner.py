@@ -61,7 +61,8 @@ def gone(pid: int) -> bool:
 
 
 def spares() -> list[psutil.Process]:
-    return [child for child in psutil.Process().children() if "isoviz.runs.worker" in " ".join(child.cmdline())]
+    children = [child for child in psutil.Process().children() if not gone(child.pid)]
+    return [child for child in children if "isoviz.runs.worker" in " ".join(child.cmdline())]
 
 
 @pytest.fixture
