@@ -121,6 +121,7 @@ def _methods(mend: list[str]) -> list[tuple[str, dict[str, tuple[Any, ...]]]]:
         format_func=lambda slug: known[slug].title,
         key=forms.key("methods"),
         bind="query-params",
+        wrap=True,  # one row would hide the last methods
         help="Keep the baseline in: without it nobody can say what a method changed.",
     )
     if not chosen:
