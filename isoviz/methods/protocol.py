@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import BaseModel
 
+from isoviz.models.families import HEAD_KINDS, HeadKind
 from isoviz.parameters import Paper, Params, parameter
 
 __all__ = ["Frozen", "Method", "Paper", "Params", "Representations", "Sample", "parameter"]
@@ -109,6 +110,7 @@ class Method:
         Params: its parameters.
         direction: what it does to isotropy, measured by the conformance suite: "more", "less", "sign of λ", "none".
         traps: sentences a user should read before trusting a number.
+        kinds: head kinds that it can be trained on.
         frozen_stage: name of a second stage after fine-tuning, in which `fit_frozen` trains on cached vectors; "" for none.
     """
 
@@ -120,6 +122,7 @@ class Method:
     Params: ClassVar[type[Params]] = Params
     direction: ClassVar[Literal["more", "less", "sign of λ", "none"]] = "none"
     traps: ClassVar[tuple[str, ...]] = ()
+    kinds: ClassVar[tuple[HeadKind, ...]] = HEAD_KINDS
     frozen_stage: ClassVar[str] = ""
 
     def __init__(self, params: BaseModel) -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
+
+HeadKind = Literal["classification", "regression", "span", "seq2seq"]
+"""What sits on the encoder: one of several classes, one number, a stretch of the second text, or a text of its own."""
+
+HEAD_KINDS: tuple[HeadKind, ...] = get_args(HeadKind)
 
 Head = Literal["pooler", "dense", "relu"]
 

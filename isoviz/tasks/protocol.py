@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from isoviz.models.families import HeadKind
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -16,8 +18,10 @@ class Task:
     Attributes:
         slug: name in configurations and URLs.
         title, description: for people.
-        columns: the text columns, one or two.
-        label_names: names of the classes, in the order of their codes.
+        kind: what sits on the encoder.
+        columns: the columns that are read as text: one or two (classification, regression), question and context (span), or
+            source and target (seq2seq), in this order.
+        label_names: names of the classes, in the order of their codes; empty for the other kinds.
         metrics: names of the metrics reported, from `isoviz.tasks.metrics`.
         primary: the metric by which runs are compared.
         source, licence: where the data come from and on whose terms.
@@ -37,11 +41,17 @@ class Task:
     hub: tuple[str, str] | None = None
     generated: bool = False
     label: str = "label"
+    kind: HeadKind = "classification"
 
 
 @dataclass(frozen=True)
 class TaskData:
-    """Checked rows of a task: text columns as str, `label` as int64; fingerprint of their content."""
+    """Checked rows of a task, and a fingerprint of their content.
+
+    The text columns are str. `label` is int64 (classification) or float64 (regression). Span tasks have `answer_texts` and
+    `answer_starts` instead, a list of str and a list of int (characters into the context) per row, and `id`. Of seq2seq tasks
+    the second text column is the target.
+    """
 
     train: pd.DataFrame
     validation: pd.DataFrame
