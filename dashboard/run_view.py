@@ -187,7 +187,7 @@ def config_lines(config: RunConfig) -> list[tuple[str, str, str]]:
     """Title, value and field name of every setting; the method's parameters under its name."""
     from isoviz import methods
 
-    known = methods.catalogue().get(config.method)
+    known = methods.find(config.method)
     lines = [("Method", method_title(config.method), "method")]
     for name, value in config.params.items():
         field = known.Params.model_fields.get(name) if known else None

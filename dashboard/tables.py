@@ -106,21 +106,28 @@ def primary_metric(task: str, metrics: Mapping[str, Any]) -> str:
 
 def method_title(slug: str) -> str:
     """The method's name on screen; its slug if it is not in the catalogue (any more)."""
-    known = methods.catalogue().get(slug)
+    known = methods.find(slug)
     return known.title if known else slug
 
 
 def variant(slug: str, params: Mapping[str, Any]) -> str:
     """`λ = 1, ζ = 0.8`: the method's first parameter always, the others where they differ from their default."""
-    known = methods.catalogue().get(slug)
+    known = methods.find(slug)
     if known is None:
         return ", ".join(f"{name} = {_short(value)}" for name, value in params.items())
     parts = []
     for place, (name, field) in enumerate(known.Params.model_fields.items()):
-        if name in params and (place == 0 or params[name] != field.default):
-            extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-            parts.append(f"{extra.get('symbol') or (field.title or name).lower()} = {_short(params[name])}")
+        extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+        leads = extra.get("leading", place == 0)  # of a combination, each part's first
+        if name in params and (leads or params[name] != field.default):
+            parts.append(f"{extra.get('symbol') or _lowered(field.title or name)} = {_short(params[name])}")
     return ", ".join(parts)
+
+
+def _lowered(title: str) -> str:
+    """In lower case, but for the name of a method that stands before a colon."""
+    method, colon, words = title.rpartition(": ")
+    return f"{method}{colon}{words.lower()}"
 
 
 def setup_key(config: RunConfig) -> str:
@@ -163,8 +170,7 @@ def ordered(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _setups(frame: pd.DataFrame) -> Iterable[tuple[Any, pd.DataFrame]]:
-    order = list(methods.catalogue())
-    place = frame["method"].map(lambda slug: order.index(slug) if slug in order else len(order))
+    place = frame["method"].map(methods.place)
     ordered = frame.assign(_place=place).sort_values(["model", "task", "_place"], kind="stable")
     groups = list(ordered.groupby("setup", sort=False))
     groups.sort(
@@ -226,7 +232,8 @@ def number_parameters(frame: pd.DataFrame) -> dict[str, str]:
     seen: dict[str, set[float]] = {}
     labels: dict[str, str] = {}
     for method, params in zip(frame["method"], frame["params"], strict=True):
-        fields = methods.catalogue()[method].Params.model_fields if method in methods.catalogue() else {}
+        known = methods.find(method)
+        fields = known.Params.model_fields if known else {}
         for name, value in params.items():
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 seen.setdefault(name, set()).add(float(value))

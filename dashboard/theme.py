@@ -82,8 +82,8 @@ def method_symbol(slug: str) -> str:
 
 
 def method_dash(slug: str) -> str:
-    """Plotly's name of the method's line style."""
-    return METHOD_DASHES.get(slug, "solid")
+    """Plotly's name of the method's line style; combinations have one of their own, because they borrow a colour."""
+    return METHOD_DASHES.get(slug, "longdashdot" if "+" in slug else "solid")
 
 
 def status_badge(status: str) -> str:

@@ -124,15 +124,27 @@ def _methods(mend: list[str]) -> list[tuple[str, dict[str, tuple[Any, ...]]]]:
         wrap=True,  # one row would hide the last methods
         help="Keep the baseline in: without it nobody can say what a method changed.",
     )
+    pairs = methods.combinations()
+    combined = st.multiselect(
+        "Combinations",
+        list(pairs),
+        format_func=lambda slug: pairs[slug].title,
+        key=forms.key("combinations"),
+        bind="query-params",
+        placeholder="Two methods in one run, for example IsoBN + I-STAR",
+        help="Pairs that go together: at most one of them changes what the classifier reads, and no two pull the same "
+        "quantity to different targets.",
+    )
+    chosen = [*chosen, *combined]
     if not chosen:
         forms.error_beside("Choose at least one method.")
         mend.append("methods")
     picked: list[tuple[str, dict[str, tuple[Any, ...]]]] = [
-        (slug, {}) for slug in chosen if not known[slug].Params.model_fields
+        (slug, {}) for slug in chosen if not methods.get(slug).Params.model_fields
     ]
-    with_fields = [slug for slug in chosen if known[slug].Params.model_fields]
+    with_fields = [slug for slug in chosen if methods.get(slug).Params.model_fields]
     picked += [(slug, _method_card(slug, mend)) for slug in with_fields]
-    return sorted(picked, key=lambda choice: list(known).index(choice[0]))
+    return sorted(picked, key=lambda choice: methods.place(choice[0]))
 
 
 def _method_card(slug: str, mend: list[str]) -> dict[str, tuple[Any, ...]]:
@@ -147,7 +159,11 @@ def _method_card(slug: str, mend: list[str]) -> dict[str, tuple[Any, ...]]:
         st.caption(wording.plain(method.summary))
         names = list(method.Params.model_fields)
         first = [
-            name for name in names if name == names[0] or forms.extra(method.Params.model_fields[name]).get("sweep")
+            name
+            for name in names
+            if name == names[0]
+            or forms.extra(method.Params.model_fields[name]).get("leading")
+            or forms.extra(method.Params.model_fields[name]).get("sweep")
         ]
         for column, name in zip(st.columns(len(first)), first, strict=True):
             with column:
@@ -169,9 +185,10 @@ def _title(method: type[Method], name: str) -> str:
 def _about(slug: str) -> None:
     method = methods.get(slug)
     with st.popover("About", type="tertiary", icon=":material/menu_book:"):
-        st.latex(method.equation)
-        if method.paper:
-            st.markdown(f"{method.paper.title} ({method.paper.short})")
+        for part in getattr(method, "of", (method,)):
+            st.latex(part.equation)
+            if part.paper:
+                st.markdown(f"{part.paper.title} ({part.paper.short})")
         for trap in method.traps:
             st.markdown(f":material/warning: {wording.plain(trap)}")
 

@@ -26,7 +26,9 @@ class RunConfig(BaseModel):
     data: str | None = Field(
         None, title="Data folder", description="Folder with train and validation as parquet, csv or jsonl."
     )
-    method: str = Field("baseline", title="Method", description="Isotropy method; baseline is plain fine-tuning.")
+    method: str = Field(
+        "baseline", title="Method", description="Isotropy method; baseline is plain fine-tuning; isobn+istar is both."
+    )
     params: dict[str, ParamValue] = Field(default_factory=dict, title="Method parameters")
     seed: int = Field(0, ge=0, le=2**31 - 1, title="Seed", description="Fixes data order, new weights and dropout.")
     epochs: int = Field(3, ge=1, le=1000, title="Epochs", description="Passes over the training rows.")

@@ -1,10 +1,11 @@
-"""The catalogue of methods: every module of this folder that defines a `Method` is in it."""
+"""The catalogue of methods: every module of this folder that defines a `Method` is in it; and combinations of them."""
 
 from __future__ import annotations
 
 import functools
 import importlib
 import inspect
+import itertools
 import pkgutil
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -13,9 +14,10 @@ from pydantic import ValidationError
 
 from isoviz.config import ParamValue, input_error
 from isoviz.errors import InputError, unknown_name
+from isoviz.methods import composition
 from isoviz.methods.protocol import Method, Params
 
-__all__ = ["catalogue", "check_params", "get"]
+__all__ = ["catalogue", "check_params", "combinations", "find", "get", "place"]
 
 
 @functools.cache
@@ -25,17 +27,56 @@ def catalogue() -> Mapping[str, type[Method]]:
     for info in pkgutil.iter_modules(__path__):
         module = importlib.import_module(f"{__name__}.{info.name}")
         for _, item in inspect.getmembers(module, inspect.isclass):
-            if issubclass(item, Method) and item is not Method and item.__module__ == module.__name__:
+            if issubclass(item, Method) and "slug" in vars(item) and item.__module__ == module.__name__:
                 found[item.slug] = item
     return MappingProxyType(dict(sorted(found.items(), key=lambda pair: (pair[0] != "baseline", pair[0]))))
 
 
 def get(slug: str) -> type[Method]:
-    """The method of that name; `InputError` with the allowed names otherwise."""
+    """The method of that name, or the combination: `isobn+istar`, in whatever order.
+
+    Raises:
+        InputError: with the allowed names, or with the reason why these methods do not go together.
+    """
+    if composition.JOIN in slug:
+        parts = [_single(part.strip()) for part in slug.split(composition.JOIN)]
+        return _composed(tuple(sorted((part.slug for part in parts), key=list(catalogue()).index)))
+    return _single(slug)
+
+
+def find(slug: str) -> type[Method] | None:
+    """As `get`; None where there is no such method (any more)."""
+    try:
+        return get(slug)
+    except InputError:
+        return None
+
+
+@functools.cache
+def combinations() -> Mapping[str, type[Method]]:
+    """All pairs that go together, by slug. More than two may be combined as well."""
+    pairs = itertools.combinations(catalogue().values(), 2)
+    joined = (composition.JOIN.join(part.slug for part in pair) for pair in pairs if not composition.why_not(pair))
+    return MappingProxyType({slug: get(slug) for slug in joined})
+
+
+def place(slug: str) -> tuple[int, ...]:
+    """What to sort methods by: the catalogue's order, then combinations, then what is not known (any more)."""
+    order = list(catalogue())
+    parts = slug.split(composition.JOIN)
+    return (len(parts), *(order.index(part) if part in order else len(order) for part in parts))
+
+
+def _single(slug: str) -> type[Method]:
     try:
         return catalogue()[slug]
     except KeyError:
         raise unknown_name("method", slug, catalogue(), field="method") from None
+
+
+@functools.cache
+def _composed(slugs: tuple[str, ...]) -> type[Method]:
+    return composition.compose([catalogue()[slug] for slug in slugs])
 
 
 def check_params(slug: str, values: Mapping[str, object]) -> dict[str, ParamValue]:
@@ -47,8 +88,18 @@ def check_params(slug: str, values: Mapping[str, object]) -> dict[str, ParamValu
             if not allowed:
                 raise InputError(f"method '{slug}' has no parameters, got '{name}'", field=f"params.{name}")
             raise unknown_name(f"parameter of '{slug}'", name, allowed, field=f"params.{name}")
+    if issubclass(method, composition.Composed):  # part by part: what a part's own checks say stays said
+        return {
+            f"{part.slug}.{name}": value
+            for part in method.of
+            for name, value in _validated(part, composition.own_params(part.slug, values), f"{part.slug}.").items()
+        }
+    return _validated(method, values)
+
+
+def _validated(method: type[Method], values: Mapping[str, object], prefix: str = "") -> dict[str, ParamValue]:
     try:
         params: Params = method.Params.model_validate(dict(values))
     except ValidationError as error:
-        raise input_error(error, prefix="params.") from None
+        raise input_error(error, prefix=f"params.{prefix}") from None
     return params.model_dump()

@@ -111,6 +111,7 @@ class Method:
         direction: what it does to isotropy, measured by the conformance suite: "more", "less", "sign of λ", "none".
         traps: sentences a user should read before trusting a number.
         kinds: head kinds that it can be trained on.
+        pulls: what its penalty pulls to a target, in words; methods that pull the same do not combine.
         frozen_stage: name of a second stage after fine-tuning, in which `fit_frozen` trains on cached vectors; "" for none.
     """
 
@@ -123,6 +124,7 @@ class Method:
     direction: ClassVar[Literal["more", "less", "sign of λ", "none"]] = "none"
     traps: ClassVar[tuple[str, ...]] = ()
     kinds: ClassVar[tuple[HeadKind, ...]] = HEAD_KINDS
+    pulls: ClassVar[str] = ""
     frozen_stage: ClassVar[str] = ""
 
     def __init__(self, params: BaseModel) -> None:

@@ -94,6 +94,7 @@ class SpectrumExp(Method):
     )
     Params = SpectrumExpParams
     params: SpectrumExpParams
+    pulls = "the singular values of the output matrix"
     direction = "none"
     traps = (
         "For two labels there are two singular values: hardly a spectrum. Pulling both to a small target empties the "

@@ -81,6 +81,7 @@ class SpectrumPol(Method):
     )
     Params = SpectrumPolParams
     params: SpectrumPolParams
+    pulls = "the singular values of the output matrix"
     direction = "none"
     traps = (
         "For two labels there are two singular values: hardly a spectrum. Pulling both to a small target empties the "

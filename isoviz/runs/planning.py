@@ -121,7 +121,7 @@ def expand(
     total = len(models) * len(tasks) * combinations * len(seeds)
     if total > MAX_RUNS:  # counted before it is built
         raise InputError(f"method: this would start {total} runs (at most {MAX_RUNS} at once)", field="method")
-    variants = [(slug, params) for slug, choices in methods for params in _grid(slug, choices)]
+    variants = [(_slug(slug), params) for slug, choices in methods for params in _grid(slug, choices)]
     common = {**common, "precision": common.get("precision", "auto"), "threads": common.get("threads", 0)}
     for model in models:  # cheap checks of every field come before the slow ones that read files
         RunConfig.checked(model=model, learning_rate=_rate(model, learning_rate), **common)
@@ -221,6 +221,11 @@ def _check_rows(slug: str, folder: str | None) -> None:
 def _load_once(slug: str, folder: str, stamps: tuple[tuple[str, int, int], ...]) -> None:
     """Read and check a folder's rows; not again while its files are the same (a form asks at every keystroke)."""
     tasks.load(tasks.get(slug), folder)
+
+
+def _slug(method: str) -> str:
+    """The method's own name: a combination has one order."""
+    return methods.get(method).slug
 
 
 def _axes(choices: Mapping[str, Any]) -> list[tuple[str, Sequence[Any]]]:

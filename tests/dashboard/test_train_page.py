@@ -95,6 +95,20 @@ def test_lists_make_a_sweep_and_the_command_says_so(open_page: OpenPage) -> None
     assert "--grid lam=-1.0,0.5 --seeds 0 1 2" in page.code[0].value
 
 
+def test_two_methods_in_one_run(open_page: OpenPage, store: Store) -> None:
+    page = open_page("train")
+    page.multiselect(key="train_combinations").select("isobn+istar").run()
+    page.text_input(key="train_isobn+istar.istar.lam").set_value("1, -1").run()
+    assert errors(page) == [] and numbers(page)["Runs"] == "4"
+    assert "--method isobn+istar --grid istar.lam=1.0,-1.0" in page.code[0].value
+    page.text_input(key="train_isobn+istar.isobn.beta").set_value("9").run()
+    assert any("at most 4" in error for error in errors(page))
+    page.text_input(key="train_isobn+istar.isobn.beta").set_value("1").run()
+    launch(page)
+    combined = [row.config.params for row in store.list() if row.config.method == "isobn+istar"]
+    assert {(params["isobn.beta"], params["istar.lam"]) for params in combined} == {(1.0, 1.0), (1.0, -1.0)}
+
+
 def test_papers_range_is_one_click(open_page: OpenPage) -> None:
     page = open_page("train")
     page.button(key="sweep_istar.zeta").click().run()

@@ -1,0 +1,189 @@
+"""Two or more methods at once, written `isobn+istar`: which go together, and how their hooks are joined.
+
+A method changes the vector that the classifier reads (`transform`), adds terms to the loss (`penalties`), or trains a second
+stage on a frozen encoder. Terms add up, so penalties on different things combine freely, with each other and with one
+change of the vector. Refused are
+
+- two methods that change the classifier's input: the second would read, and rescale, what the first one made, a third method
+  that no paper describes;
+- two methods that pull the same quantity to different targets: the sum of their penalties has a minimum that is neither's.
+
+Parameters are named by their method, `istar.lam`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from pydantic import create_model
+
+from isoviz.errors import InputError
+from isoviz.methods.protocol import Frozen, Method, Params, Representations, Sample
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from isoviz.models.adapter import HeadedModel
+
+JOIN = "+"
+"""Between the slugs of a combination."""
+
+
+class Composed(Method):
+    """Several methods in one run. Subclasses are made by `compose`.
+
+    Attributes:
+        of: their classes, in the catalogue's order.
+        parts: one object of each.
+    """
+
+    of: tuple[type[Method], ...] = ()
+
+    def __init__(self, params: Params) -> None:
+        super().__init__(params)
+        values = params.model_dump()
+        self.parts = [_made(part, own_params(part.slug, values)) for part in self.of]
+
+    def attach(self, model: HeadedModel) -> None:
+        """Attach each; their states are kept side by side."""
+        from torch import nn
+
+        state = nn.ModuleDict()
+        for part in self.parts:
+            try:
+                part.attach(model)
+            except InputError as error:
+                raise _renamed(error, part.slug) from None
+            if part.state is not None:
+                state[part.slug] = part.state
+        self.state = state if len(state) else None
+
+    def transform(self, reps: Representations, training: bool) -> Tensor:
+        """That of the one part which changes the classifier's input."""
+        for part in self.parts:
+            if changes_input(type(part)):
+                return part.transform(reps, training)
+        return reps.pooled
+
+    def penalties(self, reps: Representations) -> dict[str, Tensor]:
+        """All parts' terms."""
+        return {name: term for part in self.parts for name, term in part.penalties(reps).items()}
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """All parts' groups."""
+        return [group for part in self.parts for group in part.parameter_groups()]
+
+    def refresh(self, sample: Sample) -> None:
+        """Refresh each."""
+        for part in self.parts:
+            part.refresh(sample)
+
+    def frozen_steps(self, rows: int) -> int:
+        """Those of the one part that has a second stage."""
+        return sum(part.frozen_steps(rows) for part in self.parts)
+
+    def fit_frozen(self, frozen: Frozen) -> None:
+        """The one second stage there is. The other parts' terms are of the encoder or its output layer, and end with fine-tuning."""
+        for part in self.parts:
+            if part.frozen_stage:
+                part.fit_frozen(frozen)
+
+
+def compose(parts: Sequence[type[Method]]) -> type[Composed]:
+    """The method that does all of these, in their given order.
+
+    Raises:
+        InputError: they do not go together; the message says why.
+    """
+    if reason := why_not(parts):
+        raise InputError(f"method: {reason}", field="method")
+    directions = {part.direction for part in parts}
+    fields = {
+        f"{part.slug}.{name}": (field.annotation, _told(field, part, parts))
+        for part in parts
+        for name, field in part.Params.model_fields.items()
+    }
+    slug = JOIN.join(part.slug for part in parts)
+    return type(
+        f"Composed[{slug}]",
+        (Composed,),
+        {
+            "__doc__": f"{' and '.join(part.title for part in parts)} in one run.",
+            "slug": slug,
+            "title": " + ".join(part.title for part in parts),
+            "summary": " ".join(part.summary for part in parts),
+            "equation": r"\\".join(part.equation for part in parts if part.equation),
+            "Params": create_model(f"Params[{slug}]", __base__=Params, **fields),  # type: ignore[call-overload]
+            "direction": directions.pop() if len(directions) == 1 else "none",
+            "traps": tuple(f"{part.title}: {trap}" for part in parts for trap in part.traps),
+            "kinds": tuple(kind for kind in parts[0].kinds if all(kind in part.kinds for part in parts)),
+            "frozen_stage": "".join(part.frozen_stage for part in parts),
+            "of": tuple(parts),
+        },
+    )
+
+
+def why_not(parts: Sequence[type[Method]]) -> str:
+    """Why these do not go together; empty where they do."""
+    for part in parts:
+        if part.slug == "baseline":
+            return "the baseline is no part of a combination: it changes nothing"
+    if len(parts) < 2 or len({part.slug for part in parts}) < len(parts):
+        return f"a combination is of different methods (got {JOIN.join(part.slug for part in parts)})"
+    inputs = [part.title for part in parts if changes_input(part)]
+    if len(inputs) > 1:
+        return f"{' and '.join(inputs)} each change the vector that the classifier reads; combine one of them with penalties"
+    for one, other in itertools.combinations(parts, 2):
+        if one.pulls and one.pulls == other.pulls:
+            return f"{one.title} and {other.title} pull {one.pulls} to different targets; take one of them"
+    if not any(all(kind in part.kinds for part in parts) for kind in parts[0].kinds):
+        return f"{' and '.join(part.title for part in parts)} have no kind of task in common"
+    return ""
+
+
+def changes_input(method: type[Method]) -> bool:
+    """Whether it changes the vector that the classifier reads."""
+    return method.transform is not Method.transform
+
+
+def own_params(slug: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of one part, under their own names."""
+    prefix = f"{slug}."
+    return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
+
+
+def _made(part: type[Method], values: Mapping[str, Any]) -> Method:
+    try:
+        return part(part.Params(**values))
+    except InputError as error:
+        raise _renamed(error, part.slug) from None
+
+
+def _renamed(error: InputError, slug: str) -> InputError:
+    """The same error, its field under the name that the combination has for it."""
+    field = error.field
+    if field and field.startswith("params."):
+        field = f"params.{slug}.{field.removeprefix('params.')}"
+    return type(error)(str(error), field=field, advice=error.advice)
+
+
+def _told(field: Any, part: type[Method], parts: Sequence[type[Method]]) -> Any:
+    """The field as the combination shows it: under its method's title; its symbol too where another part has the same."""
+    own = copy(field)
+    extra = _extra(field)
+    symbol = extra.get("symbol")
+    shared = sum(
+        symbol in [_extra(other).get("symbol") for other in method.Params.model_fields.values()] for method in parts
+    )
+    extra["symbol"] = f"{symbol} of {part.title}" if symbol and shared > 1 else symbol
+    extra["leading"] = field is next(iter(part.Params.model_fields.values()))
+    own.json_schema_extra = extra
+    own.title = f"{part.title}: {str(field.title)[:1].lower()}{str(field.title)[1:]}"
+    return own
+
+
+def _extra(field: Any) -> dict[str, Any]:
+    return dict(field.json_schema_extra or {})

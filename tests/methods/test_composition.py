@@ -1,0 +1,146 @@
+"""Several methods in one run: which go together, and that each does there what it does alone."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from safetensors.torch import load_model, save_model
+
+from isoviz import methods
+from isoviz.errors import InputError
+from isoviz.methods import composition
+from isoviz.runs import planning
+from tests.methods.test_conformance import built, config, run, sentences, without_labels
+
+SHORT = {"isolayer.layer_epochs": 4, "isolayer.layer_batch": 16}
+every_pair = pytest.mark.parametrize("slug", list(methods.combinations()))
+
+
+def made(slug: str, **params: object) -> methods.composition.Method:
+    kind = methods.get(slug)
+    short = {name: value for name, value in SHORT.items() if name in kind.Params.model_fields}
+    return kind(kind.Params(**methods.check_params(slug, short | params)))
+
+
+def test_each_pair_goes_together_or_says_why_not():
+    singles = [kind for slug, kind in methods.catalogue().items() if slug != "baseline"]
+    refused = 0
+    for one, other in itertools.combinations(singles, 2):
+        both_change = all(composition.changes_input(kind) for kind in (one, other))
+        same_target = {one.slug, other.slug} == {"spectrum_pol", "spectrum_exp"}
+        slug = f"{one.slug}+{other.slug}"
+        if both_change or same_target:
+            refused += 1
+            with pytest.raises(InputError, match="classifier reads" if both_change else "different targets"):
+                methods.get(slug)
+        else:
+            assert slug in methods.combinations()
+    assert refused == 7  # four that change the input make six pairs, and the two spectra
+
+
+@pytest.mark.parametrize(
+    ("slug", "message"),
+    [
+        ("baseline+istar", "changes nothing"),
+        ("istar+istar", "different methods"),
+        ("isobn+", "unknown method ''"),
+        ("isobn+istr", "did you mean 'istar'"),
+        ("isobn+istar+flow", "IsoBN"),
+    ],
+)
+def test_what_does_not_go_together(slug, message):
+    with pytest.raises(InputError, match=message) as caught:
+        methods.get(slug)
+    assert caught.value.field == "method"
+
+
+def test_order_does_not_matter_and_more_than_two_are_allowed():
+    assert methods.get("istar+isobn") is methods.get("isobn+istar")
+    assert methods.get("istar+isobn").title == "IsoBN + I-STAR"
+    assert methods.get("istar + cosreg + isobn").slug == "cosreg+isobn+istar"
+
+
+@pytest.mark.parametrize(
+    ("slug", "params", "field"),
+    [
+        ("isobn+istar", {"istar.zeta": 3}, "params.istar.zeta"),
+        ("isobn+istar", {"lam": 3}, "params.lam"),
+        ("isobn+spectrum_exp", {"spectrum_exp.c2": 0}, "params.spectrum_exp.c2"),
+    ],
+)
+def test_a_wrong_parameter_is_named_as_the_combination_has_it(slug, params, field):
+    with pytest.raises(InputError) as caught:
+        methods.check_params(slug, params)
+    assert caught.value.field == field
+    assert field.removeprefix("params.") in str(caught.value)
+
+
+def test_a_pair_of_parameters_that_cannot_work_is_named_too():
+    values = {"isolayer.start": "zero", "isolayer.order": "normalise_first"}
+    with pytest.raises(InputError) as caught:
+        made("isolayer+istar", **values)
+    assert caught.value.field == "params.isolayer.start"
+
+
+@every_pair
+def test_each_part_does_what_it_does_alone(tiny_models, slug):
+    """On the same weights and batch: the terms of the loss are the parts' own, the logits those of the part that changes them."""
+    parts = methods.get(slug).of
+    batch = sentences()
+    together = built(tiny_models, made(slug)).train()
+    found = together(**batch, penalise=True)
+    alone = {part.slug: built(tiny_models, made_single(part.slug)).train()(**batch, penalise=True) for part in parts}
+    expected = {name: term for outputs in alone.values() for name, term in outputs.terms.items() if name != "task"}
+    assert {name for name in found.terms if name != "task"} == set(expected)
+    for name, term in expected.items():
+        torch.testing.assert_close(found.terms[name], term, rtol=1e-5, atol=1e-6)
+    changing = [part.slug for part in parts if composition.changes_input(part)] or ["baseline"]
+    lone = alone.get(changing[0]) or built(tiny_models, made_single("baseline")).train()(**batch, penalise=True)
+    torch.testing.assert_close(found.logits, lone.logits, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(found.loss, found.terms["task"] + sum(expected.values()), rtol=1e-5, atol=1e-6)
+    found.loss.backward()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in together.parameters())
+
+
+def made_single(slug: str) -> methods.composition.Method:
+    kind = methods.get(slug)
+    return kind(kind.Params())
+
+
+@every_pair
+def test_saved_and_loaded_it_gives_the_same_logits(tiny_models, slug, tmp_path):
+    model = built(tiny_models, made(slug)).train()
+    model(**sentences(), penalise=True).loss.backward()
+    save_model(model, str(tmp_path / "model.safetensors"))
+    again = built(tiny_models, made(slug))
+    load_model(again, str(tmp_path / "model.safetensors"))
+    batch = without_labels(sentences(seed=9))
+    with torch.no_grad():
+        torch.testing.assert_close(again.eval()(**batch).logits, model.eval()(**batch).logits, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("slug", ["isobn+istar", "isolayer+istar", "flow+spectrum_exp"])
+def test_stop_and_resume_give_the_uninterrupted_run(tiny_models, cola, tmp_path, slug):
+    short = {name: value for name, value in SHORT.items() if name in methods.get(slug).Params.model_fields}
+    cfg = config(tiny_models("bert"), cola, slug, short)
+    whole = run(cfg, tmp_path / "whole")
+    assert {event.kind for event in whole} >= {"stepped", "finished"}
+    seen = {"step": 0}
+
+    def watch(event: object) -> None:
+        seen["step"] = event.step if event.kind == "stepped" else seen["step"]
+
+    assert run(cfg, tmp_path / "parts", lambda: seen["step"] >= 5, emit=watch)[-1].kind == "stopped"
+    second = run(cfg, tmp_path / "parts", resume=True)
+    assert second[-1].metrics == whole[-1].metrics
+    assert second[-1].isotropy == whole[-1].isotropy
+
+
+def test_a_plan_keeps_one_name_and_its_command_starts_the_same_run():
+    choices = [("istar+isobn", {"istar.lam": [1.0, -1.0], "isobn.beta": 1.0})]
+    configs = planning.expand(["demo/tiny-bert"], ["demo/acceptability"], choices, [0], epochs=1)
+    assert [config.method for config in configs] == ["isobn+istar"] * 2
+    line = planning.command(configs)
+    assert "--method isobn+istar --set isobn.beta=1.0 --grid istar.lam=1.0,-1.0" in line
