@@ -256,7 +256,7 @@ class IsoLayer(Method):
         fitted = order[: self._fitted_rows(len(order))]
         held_out = order[len(fitted) :]
         covariance = torch.cov(frozen.pooled.double().T).to(frozen.pooled) if p.isotropy == "full" else None
-        optimizer = torch.optim.AdamW(weights, lr=p.layer_lr)
+        optimizer = torch.optim.AdamW(weights, lr=p.layer_lr, fused=True)  # few small weights: the calls are what costs
         balance = Balance(p.alpha, p.smoothing, p.start, p.order)
         best: tuple[tuple[float, float], list[Tensor]] | None = None
         waited = 0
@@ -283,8 +283,10 @@ class IsoLayer(Method):
             with torch.no_grad():
                 y = layer(frozen.pooled[held_out])
                 metric = frozen.metric(frozen.output(y), frozen.labels[held_out])
-                score = self._score(layer(frozen.pooled), None, frozen)
-                rank = (metric, -math.inf if score is None else float(score))
+                rank = (metric, -math.inf)
+                if best is None or metric >= best[0][0]:  # of all others the score decides nothing
+                    score = self._score(layer(frozen.pooled), None, frozen)
+                    rank = (metric, -math.inf if score is None else float(score))
             if best is None or rank > best[0]:
                 waited = 0 if best is None or rank[0] > best[0][0] else waited + 1
                 best = (rank, [weight.detach().clone() for weight in weights])
