@@ -12,7 +12,7 @@ def of(task: Task, majority: Mapping[str, float | None]) -> dict[str, float | No
 
     The recorded ones hold for the task's full training set; `isoviz.demo.baselines` says how each was recorded.
     """
-    found = {"majority": majority[task.primary]}
+    found = {"majority": majority[task.primary]} if task.primary in majority else {}
     if task.generated:
         from isoviz.demo import baselines as recorded
 
