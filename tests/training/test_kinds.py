@@ -15,6 +15,7 @@ from isoviz.config import RunConfig
 from isoviz.events import Event
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
+from isoviz.tasks import metrics
 from isoviz.training import checkpoints, heads, train
 from isoviz.training.rows import Rows
 from tests import tiny
@@ -121,8 +122,9 @@ def test_stop_and_resume_give_the_uninterrupted_run(tiny_models, data, tmp_path,
     assert again[-1].isotropy == whole[-1].isotropy
 
 
-def test_regression_learns_and_knows_the_mean(tiny_models, data, tmp_path):
-    cfg = config(tiny_models("bert", dropout=0.0), data["regression"], "regression", epochs=12, select="best")
+def test_regression_learns_and_knows_the_mean(tiny_models, tmp_path):
+    folder = tiny.write("regression", tmp_path / "more", train=96, validation=32)
+    cfg = config(tiny_models("bert", dropout=0.0), folder, "regression", epochs=6, batch_size=4, select="best")
     events = run(cfg, tmp_path)
     assert of(events, "started")[0].baselines == {"majority": None}  # no correlation with a constant
     assert events[-1].metrics["pearson"] > 0.5
@@ -160,7 +162,9 @@ def test_answers_come_from_the_logits(tiny_models, data):
         start, end = torch.zeros(length).numpy(), torch.zeros(length).numpy()
         start[labels[0]] = end[labels[1]] = 5.0 if labels.any() else 0.0
         told.append((start, end))
-    assert head.evaluate(rows.frame, rows.validation, told) == {"f1": 100.0, "exact_match": 100.0}
+    full = metrics.compute(["f1"], [["w1"]], ["w1"], kind="span")["f1"]
+    assert head.evaluate(rows.frame, rows.validation, told) == {"f1": full, "exact_match": full}
+    assert head.evaluate(rows.frame, rows.validation, [(-a, -b) for a, b in told])["exact_match"] < full
 
 
 def test_the_reference_as_text_has_full_marks(tiny_models, data):
@@ -168,6 +172,26 @@ def test_the_reference_as_text_has_full_marks(tiny_models, data):
     _, head, rows = reloaded(cfg, None, 0)
     found = head.evaluate(rows.frame, rows.validation, rows.frame["target"].tolist())
     assert found["bleu"] == pytest.approx(100.0)
+
+
+def test_beams_and_length_reach_the_generation(tiny_models, data):
+    greedy = reloaded(config(tiny_models("bart"), data["seq2seq"], "seq2seq"), None, 0)
+    beams = reloaded(config(tiny_models("bart"), data["seq2seq"], "seq2seq", num_beams=4), None, 0)
+    longest = max(map(len, greedy[2].train.labels))
+    written = []
+    for model, head, rows in (greedy, beams):
+        batch = next(iter(rows.evaluation))
+        batch.pop("item")
+        with torch.no_grad():
+            outputs = model(**batch)
+            tokens = model.generate(batch["input_ids"], batch["attention_mask"], **head.options)
+            assert head.predict(model, outputs, batch) == [
+                text.strip() for text in head.tokenizer.batch_decode(tokens, skip_special_tokens=True)
+            ]
+        assert tokens.shape[1] <= longest + 1
+        assert (tokens[:, 1] == head.tokenizer.cls_token_id).all()  # what every target begins with
+        written.append(tokens.tolist())
+    assert written[0] != written[1]
 
 
 def test_direction_turns_source_and_target(tiny_models, data):
