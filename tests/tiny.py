@@ -106,6 +106,22 @@ def _make(family: str, folder: Path, dropout: float) -> None:
     model.save_pretrained(folder)
 
 
+def make_mbart(folder: Path, fifty: bool) -> Path:
+    """An mBART with its own tokenizer, which marks languages: after the text, or (the one for fifty languages) before it."""
+    import transformers as t
+
+    pieces = [(piece, 0.0) for piece in ("<s>", "<pad>", "</s>", "<unk>")] + [(f"▁{word}", -1.0) for word in WORDS]
+    tokenizer = (t.MBart50Tokenizer if fifty else t.MBartTokenizer)(vocab=pieces)
+    tokenizer.save_pretrained(folder)
+    model = t.MBartForConditionalGeneration(
+        t.MBartConfig(vocab_size=len(tokenizer), d_model=16, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+                      decoder_attention_heads=2, encoder_ffn_dim=16, decoder_ffn_dim=16, max_position_embeddings=64,
+                      bos_token_id=0, pad_token_id=1, eos_token_id=2, decoder_start_token_id=2)
+    )  # fmt: skip
+    model.save_pretrained(folder)
+    return folder
+
+
 def _network(family: str, words: int, dropout: float) -> Any:
     """Two layers of width 16 (t5, marian and the like: two on each side)."""
     import transformers as t

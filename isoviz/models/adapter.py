@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from isoviz.errors import InputError, ModelError
 from isoviz.methods.protocol import Method, Representations
+from isoviz.metrics.processes import own_share
 from isoviz.models import wiring
 from isoviz.models.families import HeadKind, families_of
 from isoviz.models.sources import ModelSource
@@ -148,6 +149,8 @@ class HeadedModel(nn.Module):
         if self.kind == "seq2seq":
             labels = labels[labels != IGNORED]
         task_loss = self.task_loss(logits, labels)
+        if self.kind == "seq2seq" and self.training:  # processes that train together write texts of different lengths
+            task_loss = task_loss * own_share(len(labels), logits.device)
         penalties = self.method.penalties(reps) if penalise else {}
         loss = self.method.objective(task_loss, penalties)
         return Outputs(logits, loss, {"task": task_loss, **penalties}, reps, head, len(labels))
@@ -180,7 +183,7 @@ class HeadedModel(nn.Module):
         from transformers import GenerationConfig
 
         with self._transforming():
-            return self.network.generate(  # type: ignore[operator, no-any-return]
+            return self.network.generate(  # type: ignore[operator]
                 input_ids=input_ids, attention_mask=attention_mask, generation_config=GenerationConfig(**options)
             )
 
@@ -233,9 +236,7 @@ def load_tokenizer(source: ModelSource, direction: str | None = None) -> PreTrai
     return tokenizer
 
 
-def load_network(
-    source: ModelSource, num_labels: int, seed: int, kind: HeadKind = "classification"
-) -> PreTrainedModel:
+def load_network(source: ModelSource, num_labels: int, seed: int, kind: HeadKind = "classification") -> PreTrainedModel:
     """The network with a head of that kind, in float32.
 
     New weights (the head's, a missing pooler's) are drawn from a generator of their own, seeded by `seed`, so that they are
@@ -250,11 +251,12 @@ def load_network(
     """
     import transformers
 
-    options: dict[str, Any] = {
+    needed: dict[str, dict[str, Any]] = {
         "classification": {"num_labels": num_labels},
         "regression": {"num_labels": 1, "problem_type": "regression"},
         "span": {"num_labels": 2},
-    }.get(kind, {})
+    }
+    options = needed.get(kind, {})
     classes = {"span": transformers.AutoModelForQuestionAnswering, "seq2seq": transformers.AutoModelForSeq2SeqLM}
     try:
         family = transformers.AutoConfig.from_pretrained(source.location, trust_remote_code=False).model_type

@@ -48,7 +48,9 @@ def load(task: Task, data: str | Path | None = None, direction: str | None = Non
     """
     frames = _frames(task, data)
     if task.kind in ("span", "seq2seq"):
-        checked = {split: _opened(frame, task, direction or task.slug.split("/")[-1]) for split, frame in frames.items()}
+        checked = {
+            split: _opened(frame, task, direction or task.slug.split("/")[-1]) for split, frame in frames.items()
+        }
         return TaskData(checked["train"], checked["validation"], _fingerprint(checked))
     checked = {split: files.check(frame, task, f"{split} split") for split, frame in frames.items()}
     return TaskData(checked["train"], checked["validation"], _fingerprint(checked))
@@ -97,10 +99,11 @@ def _opened(frame: pd.DataFrame, task: Task, direction: str) -> pd.DataFrame:
 
     values = frame[task.label]
     if task.kind == "span":
-        return frame[["id", *task.columns]].assign(
-            answer_texts=[list(value["text"]) for value in values],
-            answer_starts=[[int(start) for start in value["answer_start"]] for value in values],
-        )
+        answers = {
+            "answer_texts": pd.Series([list(value["text"]) for value in values], dtype=object),
+            "answer_starts": pd.Series([[int(at) for at in value["answer_start"]] for value in values], dtype=object),
+        }
+        return pd.DataFrame({**frame[["id", *task.columns]], **answers})
     first, second = direction.split("-")
     return pd.DataFrame({"source": [value[first] for value in values], "target": [value[second] for value in values]})
 

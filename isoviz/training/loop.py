@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -163,7 +162,7 @@ class _Run:
                 data_fingerprint=data.fingerprint,
                 model_fingerprint=source.fingerprint,
                 versions={name: version(name) for name in ("torch", "transformers", "accelerate")},
-                baselines=baselines.of(self.task, self.head.guess(rows.train, rows.validation)),
+                baselines=baselines.of(self.task, rows.guess),
             )
         )
 

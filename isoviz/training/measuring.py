@@ -100,7 +100,7 @@ def run_pass(
     model.eval()
     tokens = TokenClouds(model.num_layers, model.width)
     probed = encoded.firsts(probe_rows)
-    places = np.random.default_rng((seed, 2)).random(len(encoded))
+    shares = np.random.default_rng((seed, 2)).random(len(encoded))
     predictions: list[tuple[int, Any]] = []
     vectors: list[tuple[np.ndarray, ...]] = []
     loss, labels = 0.0, 0
@@ -115,11 +115,11 @@ def run_pass(
             loss += float(outputs.terms["task"]) * outputs.count
             labels += outputs.count
             probe, mask = probed[items], outputs.reps.attention_mask
-            chosen = np.arange(len(items))
+            places = np.arange(len(items))
             if model.per_token:
                 counts = mask.sum(dim=1).cpu().numpy()
-                chosen = np.cumsum(counts) - counts + (places[items] * counts).astype(np.int64)
-            chosen = torch.from_numpy(chosen[probe]).to(mask.device)
+                places = np.cumsum(counts) - counts + (shares[items] * counts).astype(np.int64)
+            chosen = torch.from_numpy(places[probe]).to(mask.device)
             found = (outputs.reps.pooled[chosen].float(), outputs.head[chosen].float())
             vectors.append((items[probe], *(value.cpu().numpy() for value in found)))
             tokens.update(outputs.reps.hidden_states, mask.bool() & torch.from_numpy(probe).to(mask.device)[:, None])

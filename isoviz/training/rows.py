@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
+from isoviz.tasks import baselines
 from isoviz.training.batches import Collator, EpochBatches, fixed_batches
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Rows:
         train_count: training rows that are used; with windows over long rows there are more items in `train`.
         train, validation: the encoded items.
         frame: the validation rows themselves.
+        guess: the metrics of the task's simple guess.
         order: decides the batches of an epoch.
         loader: the training batches.
         evaluation: this process's part of the validation items, each once.
@@ -35,13 +37,12 @@ class Rows:
         train = _subset(data.train, config.max_train)
         self.frame = data.validation.iloc[: config.max_eval]
         self.train_count = len(train)
+        self.guess = baselines.guess(head.task, train, self.frame)
         self.train, self.validation = head.encode(train), head.encode(self.frame)
         self.seed, self.part = config.seed, part
         self.collator = Collator(head.tokenizer.pad_token_id)
         self.large = config.batch_size if head.per_token else max(config.batch_size, 64)
-        self.order = EpochBatches(
-            self.train.lengths, config.batch_size, config.seed, config.batching == "bucketed"
-        )
+        self.order = EpochBatches(self.train.lengths, config.batch_size, config.seed, config.batching == "bucketed")
         self.loader: DataLoader[dict[str, Tensor]] = DataLoader(
             self.train, batch_sampler=self.order, collate_fn=self.collator, generator=torch.Generator()
         )

@@ -13,7 +13,6 @@ from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.models.families import CLASSIFIERS, SEQ2SEQ
 from tests import tiny
 
-
 ENCODERS = (*tiny.FAMILIES, *tiny.LATER)
 EVERY_WRITER = (*tiny.WRITERS, *tiny.LATER_WRITERS)
 

@@ -59,7 +59,9 @@ def reloaded(cfg: RunConfig, folder: Path | None, seed: int) -> tuple[HeadedMode
     source = sources.resolve(cfg.model)
     head = heads.of(task, load_tokenizer(source, cfg.direction), cfg)
     kind = methods.get(cfg.method)
-    model = HeadedModel(load_network(source, head.num_labels, seed, task.kind), kind(kind.Params(**cfg.params)), task.kind)
+    model = HeadedModel(
+        load_network(source, head.num_labels, seed, task.kind), kind(kind.Params(**cfg.params)), task.kind
+    )
     if folder is not None:
         newest = checkpoints.newest(folder)
         assert newest is not None
@@ -84,7 +86,7 @@ def check(events: list[Event], cfg: RunConfig, folder: Path, kind: str) -> None:
         assert len(measured.by_layer) == 2
         assert all(value is not None for value in measured.by_layer)
     # what was saved is what was evaluated last: other new weights, then the checkpoint over them
-    model, head, rows = reloaded(cfg, folder, seed=cfg.seed + 1)
+    model, _, rows = reloaded(cfg, folder, seed=cfg.seed + 1)
     loss = count = 0.0
     with torch.no_grad():
         for batch in rows.evaluation:
@@ -126,7 +128,7 @@ def test_regression_learns_and_knows_the_mean(tiny_models, tmp_path):
     folder = tiny.write("regression", tmp_path / "more", train=96, validation=32)
     cfg = config(tiny_models("bert", dropout=0.0), folder, "regression", epochs=6, batch_size=4, select="best")
     events = run(cfg, tmp_path)
-    assert of(events, "started")[0].baselines == {"majority": None}  # no correlation with a constant
+    assert list(of(events, "started")[0].baselines.values()) == [None]  # no correlation with a constant
     assert events[-1].metrics["pearson"] > 0.5
 
 
@@ -192,6 +194,24 @@ def test_beams_and_length_reach_the_generation(tiny_models, data):
         assert (tokens[:, 1] == head.tokenizer.cls_token_id).all()  # what every target begins with
         written.append(tokens.tolist())
     assert written[0] != written[1]
+
+
+@pytest.mark.parametrize("fifty", [False, True], ids=["mbart", "mbart-50"])
+def test_mbart_writes_in_the_language_of_the_direction(data, tmp_path, fifty):
+    folder = tiny.make_mbart(tmp_path / "model", fifty)
+    for direction, codes in (("en-ro", ("en_XX", "ro_RO")), ("ro-en", ("ro_RO", "en_XX"))):
+        cfg = config(folder, data["seq2seq"], "seq2seq", direction=direction)
+        model, head, rows = reloaded(cfg, None, 0)
+        read, written = (head.tokenizer.lang_code_to_id[code] for code in codes)
+        place = 0 if fifty else -1
+        assert {ids[place] for ids in rows.train.inputs["input_ids"]} == {read}
+        assert {ids[place] for ids in rows.train.labels} == {written}
+        batch = next(iter(rows.evaluation))
+        tokens = model.generate(batch["input_ids"], batch["attention_mask"], **head.options)
+        assert set(tokens[:, 1 if fifty else 0].tolist()) == {written}
+    assert run(cfg, tmp_path / "run")[-1].kind == "finished"
+    with pytest.raises(ValueError, match="direction: .* has no language 'xq' \\(it has a"):
+        load_tokenizer(sources.resolve(str(folder)), "en-xq")
 
 
 def test_direction_turns_source_and_target(tiny_models, data):

@@ -33,10 +33,6 @@ class Classification(Head):
     def evaluate(self, frame: pd.DataFrame, encoded: Encoded, predictions: list[Any]) -> dict[str, float | None]:
         return metrics.compute(self.task.metrics, np.asarray(encoded.labels), np.asarray(predictions, dtype=np.int64))
 
-    def guess(self, train: Encoded, validation: Encoded) -> dict[str, float | None]:
-        """The training set's most frequent class."""
-        return metrics.majority(self.task.metrics, np.asarray(train.labels), np.asarray(validation.labels))
-
     def quick_metric(self, logits: Tensor, labels: Tensor) -> float | None:
         predicted = logits.argmax(dim=1).cpu().numpy()
         return metrics.compute([self.task.primary], labels.cpu().numpy(), predicted)[self.task.primary]

@@ -50,10 +50,6 @@ class Head:
         """The task's metrics, from the predictions in the order of the items."""
         raise NotImplementedError
 
-    def guess(self, train: Encoded, validation: Encoded) -> dict[str, float | None]:
-        """The metrics of the best guess that reads no text; {} where there is none worth the name."""
-        return {}
-
     def quick_metric(self, logits: Tensor, labels: Tensor) -> float | None:
         """The primary metric of logits against labels: of kinds with one vector per row, for methods with a second stage."""
         raise NotImplementedError

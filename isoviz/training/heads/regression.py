@@ -29,11 +29,6 @@ class Regression(Head):
     def evaluate(self, frame: pd.DataFrame, encoded: Encoded, predictions: list[Any]) -> dict[str, float | None]:
         return self._metrics(self.task.metrics, np.asarray(encoded.labels), np.asarray(predictions, dtype=np.float64))
 
-    def guess(self, train: Encoded, validation: Encoded) -> dict[str, float | None]:
-        """The training set's mean: no correlation is defined for it, a squared error is."""
-        labels = np.asarray(validation.labels)
-        return self._metrics(self.task.metrics, labels, np.full(len(labels), np.mean(np.asarray(train.labels))))
-
     def quick_metric(self, logits: Tensor, labels: Tensor) -> float | None:
         truth, predicted = labels.double().cpu().numpy(), logits.squeeze(-1).double().cpu().numpy()
         return self._metrics([self.task.primary], truth, predicted)[self.task.primary]

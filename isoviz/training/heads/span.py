@@ -36,9 +36,7 @@ class Span(Head):
 
     def encode(self, frame: pd.DataFrame) -> EncodedSpans:
         questions, contexts = (frame[column].tolist() for column in self.task.columns)
-        features = spans.features(
-            questions, contexts, self.tokenizer, self.config.max_length, self.config.doc_stride
-        )
+        features = spans.features(questions, contexts, self.tokenizer, self.config.max_length, self.config.doc_stride)
         labels = spans.gold(features, frame["answer_starts"].tolist(), frame["answer_texts"].tolist())
         return EncodedSpans(features.inputs, labels, np.asarray(features.row), features)
 
