@@ -258,14 +258,8 @@ def load_network(source: ModelSource, num_labels: int, seed: int, kind: HeadKind
     }
     options = needed.get(kind, {})
     classes = {"span": transformers.AutoModelForQuestionAnswering, "seq2seq": transformers.AutoModelForSeq2SeqLM}
+    _check_family(source, kind)
     try:
-        family = transformers.AutoConfig.from_pretrained(source.location, trust_remote_code=False).model_type
-        if family not in families_of(kind):
-            raise ModelError(
-                f"model: '{source.name}' is of the family '{family}', which has no {kind} head "
-                f"(supported: {', '.join(sorted(families_of(kind)))})",
-                field="model",
-            )
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network: PreTrainedModel = classes.get(
@@ -280,6 +274,21 @@ def load_network(source: ModelSource, num_labels: int, seed: int, kind: HeadKind
             **{name: getattr(habits, name, None) for name in kept}
         )
     return network
+
+
+def _check_family(source: ModelSource, kind: HeadKind) -> None:
+    from transformers import AutoConfig
+
+    try:
+        family = AutoConfig.from_pretrained(source.location, trust_remote_code=False).model_type
+    except (OSError, ValueError) as error:
+        raise ModelError(f"model: '{source.name}' cannot be loaded: {_first_line(error)}", field="model") from error
+    if family not in families_of(kind):
+        allowed = ", ".join(sorted(families_of(kind)))
+        raise ModelError(
+            f"model: '{source.name}' is of the family '{family}', which has no {kind} head (supported: {allowed})",
+            field="model",
+        )
 
 
 def _first_line(error: Exception) -> str:

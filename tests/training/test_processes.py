@@ -26,8 +26,9 @@ SLOWER: dict[str, dict[str, object]] = {"isolayer": {"layer_lr": 1e-4}, "flow": 
 normalisation): small rates keep that noise below the tolerance."""
 
 
-KINDS = {"istar-regression": "bert", "isobn-span": "bert", "batchnorm-seq2seq": "bart"}
-"""A method on each other head kind, and the family: a loss over numbers, windows and words of unequal number."""
+KINDS = {"istar-regression": "bert", "isobn-span": "bert", "isobn-seq2seq": "bart"}
+"""A method on each other head kind, and the family: a loss over numbers, over windows, and over as many words as a
+process happens to have."""
 
 
 def run_all(folder: Path, models: tiny.TinyModels, data: Path, processes: int) -> Path:
