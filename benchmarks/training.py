@@ -54,7 +54,7 @@ from isoviz.methods.istar import IStar
 from isoviz.methods.protocol import Method, Representations, Sample
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
-from isoviz.training import processes, second_stage, train
+from isoviz.training import heads, processes, second_stage, train
 from isoviz.training.batches import Collator, Encoded, EpochBatches, encode, fixed_batches
 from isoviz.training.optimisation import make_optimizer, make_scheduler
 from isoviz.training.processes import Processes
@@ -177,7 +177,7 @@ def padded(encoder: Encoder, lengths: Lengths, rows: int) -> Iterator[dict[str, 
     encoded, collator = tokenised(encoder, lengths, rows, seed=1)
     order = EpochBatches(encoded.lengths, BATCH, 0, bucketed=False)
     for batch in DataLoader(encoded, batch_sampler=order, collate_fn=collator):
-        batch.pop("row")
+        batch.pop("item")
         yield batch
 
 
@@ -233,7 +233,7 @@ class SameBatches(Trainer):
 
     def _collate(self, rows: list[Any]) -> dict[str, torch.Tensor]:
         batch = self.collator(rows)
-        batch.pop("row")
+        batch.pop("item")
         return batch
 
 
@@ -268,7 +268,7 @@ def trainer_pace(config: RunConfig, same: bool) -> float:
             )
         else:
             rows = [
-                {name: value for name, value in encoded[row].items() if name != "row"} for row in range(len(encoded))
+                {name: value for name, value in encoded[row].items() if name != "item"} for row in range(len(encoded))
             ]
             trainer = Trainer(**common, train_dataset=rows, processing_class=tokenizer)  # type: ignore[arg-type]
         trainer.remove_callback(PrinterCallback)
@@ -372,7 +372,7 @@ def second_stage_seconds(encoder: Encoder, encoded: Encoded, collator: Collator)
         fixed_batches(encoded, collator, 2 * BATCH),
         accelerator,
         Processes(accelerator).gather,
-        tasks.get(TASK),
+        heads.of(tasks.get(TASK), load_tokenizer(sources.resolve(encoder.model)), RunConfig()),
         0,
         Stage(0, 0, planned),
         report,

@@ -58,6 +58,8 @@ class RunConfig(BaseModel):
     weight_decay: float = Field(0.01, ge=0, le=1, title="Weight decay", description="AdamW's, not on biases and norms.")
     grad_accum: int = Field(1, ge=1, le=1024, title="Accumulation", description="Batches per optimiser step.")
     max_length: int = Field(128, ge=4, le=8192, title="Longest input", description="Tokens; longer texts are cut.")
+    direction: str | None = Field(None, title="Direction", description="Of translation tasks: en-ro, ro-en, ...")
+    doc_stride: int = Field(64, ge=0, title="Stride", description="Tokens that windows over a long text share.")
     early_stopping: str | None = Field(
         None,
         pattern=r"^[\w/]+:\d+$",

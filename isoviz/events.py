@@ -83,11 +83,13 @@ class Evaluated(_Event):
 class Cloud(_Event):
     """The isotropy of one named point cloud (design: `head`, `pooled`, `layers`, `layer_k`). Undefined values are None.
 
-    `isoscore_unbiased_interval` is [low, high] at 95 %, by the jackknife over rows.
+    `isoscore_unbiased_interval` is [low, high] at 95 %, by the jackknife over rows. `drawn` says how `head` and `pooled` came to
+    one point per row where the output layer reads every token; it is empty where there is nothing to choose.
     """
 
     cloud: str
     split: str
+    drawn: str = ""
     n: int
     d: int
     isoscore: float | None

@@ -75,6 +75,8 @@ class BatchNorm(Method):
         "316 times its size. IsoBN's ε limits that.",
         "It evens out variances and leaves correlations: EV_k hardly falls where dimensions move together.",
         "In training each row depends on the other rows of its batch. The isotropy shown is measured with the moving statistics.",
+        "On spans and texts the statistics are those of all tokens of the batch: in training a position sees a little of those "
+        "that follow it, in their mean and variance.",
         "The IsoBN paper applies it to pre-trained embeddings only, without training (its table 2).",
     )
 

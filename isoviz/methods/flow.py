@@ -274,6 +274,8 @@ class Flow(Method):
         "deviation then start the map; with few rows they are rough.",
         "Dimensions that vary less than a thousandth of the usual are blurred, not stretched to variance 1: their likelihood "
         "would have no limit. Bits per dimension compare runs on the same model only.",
+        "On spans and texts the map is fitted to token vectors, as if they were independent. An output layer that was trained "
+        "before reads z as well as it can: a pretrained network starts anew when the map starts.",
         "In BERT-flow the encoder is fixed; here it moves, and the map follows at its own learning rate. In a run of some "
         "hundred steps BERT-flow's rate is slow: z may then be less isotropic than the vector it is made from.",
     )

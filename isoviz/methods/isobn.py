@@ -110,6 +110,8 @@ class IsoBN(Method):
     traps = (
         "The scaling is diagonal: it cannot remove correlation, only shrink dimensions that have it.",
         "Equation 7 of the paper lacks a square root; without it the total variance is not kept. We use the root, as the code does.",
+        "On spans and texts its points are all tokens of the batch, neighbours that resemble each other among them; the paper "
+        "has one vector per text.",
     )
 
     def attach(self, model: HeadedModel) -> None:

@@ -203,7 +203,10 @@ class IsoLayer(Method):
         "Early stopping looks at training rows that the encoder has already fitted: their metric says little.",
         "With the classifier frozen, A can only use what the classifier can still read.",
         "IsoScore ignores scale and mean: the isotropy loss gives b no gradient, and A none along its own scale.",
+        "It learns from one cached vector per row. Spans and texts have one per token: too many to keep, and no independent "
+        "points.",
     )
+    kinds = ("classification", "regression")
     frozen_stage = "isotropy layer"
 
     def __init__(self, params: IsoLayerParams) -> None:

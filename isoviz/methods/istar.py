@@ -92,6 +92,7 @@ class IStar(Method):
     direction = "sign of λ"
     traps = (
         "The gradient scales with 1 − ζ: comparing λ across ζ compares different forces.",
+        "On texts the tokens are the decoder's, and the unbiased estimator takes its first position, the start token's.",
         "One sentence of the paper's section 3 has ζ the other way round; algorithm 1 and the code weigh the shrinkage matrix with ζ.",
     )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import BaseModel
 
+from isoviz.errors import InputError
 from isoviz.models.families import HEAD_KINDS, HeadKind
 from isoviz.parameters import Paper, Params, parameter
 
@@ -31,11 +32,17 @@ class Representations:
 
     Attributes:
         cls: (B, d) last-layer vector of the first token.
-        pooled: (B, h) the vector that feeds dropout and the output layer.
+        pooled: (B, h) the vector that feeds dropout and the output layer. Where that layer reads every token (spans, texts):
+            (P, h), the vectors of the P unpadded tokens, row by row.
         last_hidden: (B, L, d) last layer.
         hidden_states: one (B, L, d) per layer, the embedding output excluded.
         attention_mask: (B, L), 1 for tokens, 0 for padding.
-        output_weight: (labels, h) weight of the output layer, a parameter.
+        output_weight: (labels, h) weight of the output layer, a parameter: (2, h) for spans, (vocabulary, h) for texts, there
+            often the input embeddings as well.
+
+    Of a network that writes texts, `cls` is the encoder's; L, `last_hidden`, `hidden_states` and `attention_mask` are the
+    decoder's (L target positions), because paper 003 regularises the side of the output. While it writes, there is one
+    position per row, and only `pooled` and `output_weight` are what they are in training.
     """
 
     cls: Tensor
@@ -79,7 +86,7 @@ class Frozen:
 
     Attributes:
         pooled: (n, h) float32, one row per training row, before the method's transform.
-        labels: (n,) their labels.
+        labels: (n,) their labels, codes or numbers.
         output: the output layer, (h → labels), which may be trained in place.
         task_loss: `task_loss(logits, labels)`, the scalar that fine-tuning minimised.
         metric: `metric(logits, labels)`, the task's primary metric; −inf where it is undefined.
@@ -131,6 +138,14 @@ class Method:
         self.params = params
         self.state: nn.Module | None = None
 
+    @classmethod
+    def check_kind(cls, kind: HeadKind) -> None:
+        """`InputError` if the method cannot be trained on this head kind. Needs no torch."""
+        if kind not in cls.kinds:
+            raise InputError(
+                f"method: '{cls.slug}' does not work on {kind} tasks (allowed: {', '.join(cls.kinds)})", field="method"
+            )
+
     def buffer(self, name: str) -> Tensor:
         """A tensor of `self.state` by name."""
         assert self.state is not None, f"{self.slug} is not attached to a model"
@@ -140,7 +155,8 @@ class Method:
         """Called once, before the model is prepared for its device: make `self.state` here if there is one."""
 
     def transform(self, reps: Representations, training: bool) -> Tensor:
-        """The (B, h) vector that dropout and the output layer read instead of `reps.pooled`."""
+        """What dropout and the output layer read instead of `reps.pooled`, of the same shape, each point for itself in
+        evaluation; look at `reps.pooled` alone, because a network that writes texts has no more at hand."""
         return reps.pooled
 
     def penalties(self, reps: Representations) -> dict[str, Tensor]:

@@ -19,6 +19,15 @@ def processes() -> int:
     return dist.get_world_size() if is_distributed() else 1
 
 
+def own_share(count: int, device: torch.device) -> float | Tensor:
+    """This process's number of points over the mean number: with it, the mean over processes of their means is that of all."""
+    if not is_distributed():
+        return 1.0
+    total = torch.tensor(float(count), device=device)
+    dist.all_reduce(total)
+    return count * dist.get_world_size() / total
+
+
 def own_rows(rows: Tensor, count: int) -> Tensor:
     """This process's `count` rows of something drawn alike on all of them for `count` rows each."""
     rank = dist.get_rank() if is_distributed() else 0

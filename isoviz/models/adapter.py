@@ -1,32 +1,41 @@
-"""One encoder with a classification head and a method between them. The only place that knows families apart."""
+"""One model for every head kind: a network with a method between its tokens and its output layer."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from isoviz.errors import ModelError
+from isoviz.errors import InputError, ModelError
 from isoviz.methods.protocol import Method, Representations
-from isoviz.models.families import CLASSIFIERS
+from isoviz.metrics.processes import own_share
+from isoviz.models import wiring
+from isoviz.models.families import HeadKind, families_of
 from isoviz.models.sources import ModelSource
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+IGNORED = -100
+"""Label of a target position that is padding."""
+
 
 @dataclass
 class Outputs:
-    """What one forward pass gives.
+    """What one forward pass gives; P counts the unpadded tokens (span) or target positions (seq2seq).
 
     Attributes:
-        logits: (B, labels).
+        logits: (B, labels) for classes, (B, 1) for numbers, (B, L, 2) for spans (start and end; padding has the lowest
+            number there is), (P, vocabulary) for texts.
         loss: the objective, if labels were given.
         terms: the task loss and each weighted penalty, detached from nothing.
         reps: what the hooks saw.
-        head: (B, h) what the output layer read (after the method, before dropout).
+        head: (B, h), or (P, h) for spans and texts: what the output layer read (after the method, before dropout).
+        count: how many labels the task loss is the mean of: B, or P for texts.
     """
 
     logits: Tensor
@@ -34,26 +43,31 @@ class Outputs:
     terms: dict[str, Tensor]
     reps: Representations
     head: Tensor
+    count: int
 
 
 class HeadedModel(nn.Module):
-    """Encoder → pooled vector → method's transform → dropout → output layer, for every supported family alike.
+    """Network → vectors that feed the output layer → method's transform → dropout → output layer, for every kind and family.
 
     Penalties are computed inside `forward`, because a wrapped (distributed) model synchronises only what its forward saw.
 
     Attributes:
-        width: d, the encoder's hidden size.
-        head_width: h, the size of the vector that feeds the output layer.
-        num_layers: transformer layers.
+        kind: what the network was loaded for.
+        width: d, the size of the token vectors.
+        head_width: h, the size of the vectors that feed the output layer.
+        num_layers: layers whose token vectors are reported: the encoder's, for texts the decoder's.
+        per_token: the output layer reads every token, not one vector per row.
     """
 
-    def __init__(self, network: PreTrainedModel, method: Method) -> None:
+    def __init__(self, network: PreTrainedModel, method: Method, kind: HeadKind = "classification") -> None:
         super().__init__()
         self.network = network
-        self.kind = CLASSIFIERS[network.config.model_type]
+        self.kind = kind
+        self.parts = wiring.of(network, kind)
+        self.per_token = self.parts.per_token
         self.width: int = network.config.hidden_size
         self.head_width: int = self.output.in_features
-        self.num_layers: int = network.config.num_hidden_layers
+        self.num_layers: int = self.parts.depth
         self.method = method
         method.attach(self)
         self.method_state = method.state
@@ -61,14 +75,48 @@ class HeadedModel(nn.Module):
     @property
     def output(self) -> nn.Linear:
         """The output layer. A property, so that its weights have one name only in the state."""
-        head: Any = self.network.classifier
-        return head.out_proj if self.kind == "dense" else head
+        return self.parts.output
 
     @property
     def dropout(self) -> nn.Module:
         """What lies between the method and the output layer."""
-        network: Any = self.network
-        return network.classifier.dropout if self.kind == "dense" else network.dropout
+        return self.parts.dropout
+
+    def represent(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        token_type_ids: Tensor | None = None,
+        labels: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
+    ) -> Representations:
+        """What the hooks see of a batch. Only texts need one of the last two: without either there is nothing to decode.
+
+        Args:
+            input_ids, attention_mask, token_type_ids: (B, L).
+            labels: as for `forward`.
+            decoder_input_ids: (B, T), all of them counting; otherwise they are the labels, one place to the right.
+        """
+        inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
+        if token_type_ids is not None:
+            inputs["token_type_ids"] = token_type_ids
+        if self.kind == "seq2seq":
+            if decoder_input_ids is not None:
+                mask = torch.ones_like(decoder_input_ids)
+            elif labels is not None:
+                decoder_input_ids, mask = self.shifted(labels), (labels != IGNORED).long()
+            else:
+                raise ValueError("seq2seq: expected labels or decoder_input_ids, got neither")
+            inputs |= {"decoder_input_ids": decoder_input_ids, "decoder_attention_mask": mask}
+        found = self.parts.encode(inputs)
+        return Representations(
+            cls=found.cls,
+            pooled=found.pooled,
+            last_hidden=found.hidden_states[-1],
+            hidden_states=found.hidden_states,
+            attention_mask=found.attention_mask,
+            output_weight=self.output.weight,
+        )
 
     def forward(
         self,
@@ -76,80 +124,171 @@ class HeadedModel(nn.Module):
         attention_mask: Tensor,
         token_type_ids: Tensor | None = None,
         labels: Tensor | None = None,
+        decoder_input_ids: Tensor | None = None,
         penalise: bool = False,
     ) -> Outputs:
         """Logits, and with labels the loss.
 
         Args:
-            input_ids, attention_mask, token_type_ids: (B, L).
-            labels: (B,) class codes.
+            input_ids, attention_mask, token_type_ids, decoder_input_ids: see `represent`.
+            labels: (B,) class codes; (B,) numbers; (B, 2) first and last token of the answer, (0, 0) where there is none;
+                (B, T) target tokens, padded with `IGNORED`.
             penalise: compute the method's penalties as well (training).
         """
-        inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
-        if token_type_ids is not None:
-            inputs["token_type_ids"] = token_type_ids
-        encoded = self.network.base_model(**inputs, output_hidden_states=True, return_dict=True)
-        last = encoded.last_hidden_state
-        reps = Representations(
-            cls=last[:, 0],
-            pooled=self._pool(encoded, last),
-            last_hidden=last,
-            hidden_states=tuple(encoded.hidden_states[1:]),
-            attention_mask=attention_mask,
-            output_weight=self.output.weight,
-        )
+        reps = self.represent(input_ids, attention_mask, token_type_ids, labels, decoder_input_ids)
         head = self.method.transform(reps, self.training)
         logits = self.output(self.dropout(head))
+        if self.parts.bias is not None:
+            logits = logits + self.parts.bias
+        if self.kind == "span":
+            keep = attention_mask.bool()
+            lowest = torch.finfo(logits.dtype).min
+            logits = logits.new_full((*keep.shape, 2), lowest).masked_scatter(keep.unsqueeze(-1), logits)
         if labels is None:
-            return Outputs(logits, None, {}, reps, head)
+            return Outputs(logits, None, {}, reps, head, 0)
+        if self.kind == "seq2seq":
+            labels = labels[labels != IGNORED]
         task_loss = self.task_loss(logits, labels)
+        if self.kind == "seq2seq" and self.training:  # processes that train together write texts of different lengths
+            task_loss = task_loss * own_share(len(labels), logits.device)
         penalties = self.method.penalties(reps) if penalise else {}
         loss = self.method.objective(task_loss, penalties)
-        return Outputs(logits, loss, {"task": task_loss, **penalties}, reps, head)
+        return Outputs(logits, loss, {"task": task_loss, **penalties}, reps, head, len(labels))
 
-    @staticmethod
-    def task_loss(logits: Tensor, labels: Tensor) -> Tensor:
-        """Mean cross-entropy of (B, labels) logits against (B,) class codes, in float32."""
-        return nn.functional.cross_entropy(logits.float(), labels)
+    def task_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """The mean loss in float32: squared error for numbers, else cross-entropy (for spans, the mean of start's and end's).
 
-    def _pool(self, encoded: Any, last: Tensor) -> Tensor:
-        first = last[:, 0]
-        if self.kind == "pooler":
-            return encoded.pooler_output
-        if self.kind == "relu":
-            return torch.relu(self.network.pre_classifier(first))  # type: ignore[operator]
-        head: Any = self.network.classifier
-        return torch.tanh(head.dense(head.dropout(first)))
+        Args:
+            logits: see `Outputs`.
+            labels: see `forward`; for texts (P,), without padding.
+        """
+        logits = logits.float()
+        if self.kind == "regression":
+            return nn.functional.mse_loss(logits.squeeze(-1), labels.float())
+        if self.kind == "span":
+            ends = (nn.functional.cross_entropy(logits[..., end], labels[:, end]) for end in (0, 1))
+            return sum(ends, start=logits.new_zeros(())) / 2
+        return nn.functional.cross_entropy(logits, labels)
+
+    def shifted(self, labels: Tensor) -> Tensor:
+        """(B, T) what the decoder reads to predict (B, T) labels: the family's own start token, then the labels."""
+        return self.network.prepare_decoder_input_ids_from_labels(labels=labels)  # type: ignore[operator]
+
+    def generate(self, input_ids: Tensor, attention_mask: Tensor, **options: Any) -> Tensor:
+        """(B, T) tokens that the network writes with the method's transform before its output layer, start token first.
+
+        Args:
+            options: of `transformers.GenerationConfig`. What it leaves open is the network's `generation_config`.
+        """
+        from transformers import GenerationConfig
+
+        with self._transforming():
+            return self.network.generate(  # type: ignore[operator]
+                input_ids=input_ids, attention_mask=attention_mask, generation_config=GenerationConfig(**options)
+            )
+
+    @contextmanager
+    def _transforming(self) -> Iterator[None]:
+        """While it lasts, the network's own forward pass goes through the method as well."""
+
+        def before(module: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
+            (hidden,) = inputs  # (B, T, h), T = 1 with a cache
+            reps = Representations(
+                cls=hidden[:, 0],
+                pooled=hidden.flatten(0, 1),
+                last_hidden=hidden,
+                hidden_states=(hidden,),
+                attention_mask=hidden.new_ones(hidden.shape[:2], dtype=torch.long),
+                output_weight=self.output.weight,
+            )
+            return (self.method.transform(reps, training=False).unflatten(0, hidden.shape[:2]),)
+
+        handle = self.output.register_forward_pre_hook(before)
+        try:
+            yield
+        finally:
+            handle.remove()
 
 
-def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
-    """The model's own tokenizer."""
+def load_tokenizer(source: ModelSource, direction: str | None = None) -> PreTrainedTokenizerBase:
+    """The model's own tokenizer, set to the two languages of `direction` ("en-ro") if it marks languages.
+
+    InputError for a direction whose languages it does not know.
+    """
     from transformers import AutoTokenizer
 
     try:
-        return AutoTokenizer.from_pretrained(source.location)
+        tokenizer = AutoTokenizer.from_pretrained(source.location)
     except (OSError, ValueError) as error:
         raise ModelError(
             f"model: the tokenizer of '{source.name}' cannot be loaded: {_first_line(error)}", field="model"
         ) from error
+    codes = getattr(tokenizer, "lang_code_to_id", None)
+    if direction and codes:
+        by_language = {code.split("_")[0]: code for code in codes}
+        unknown = [name for name in direction.split("-") if name not in by_language]
+        if unknown:
+            known = ", ".join(sorted(by_language))
+            raise InputError(
+                f"direction: '{source.name}' has no language '{unknown[0]}' (it has {known})", field="direction"
+            )
+        tokenizer.src_lang, tokenizer.tgt_lang = (by_language[name] for name in direction.split("-"))
+    return tokenizer
 
 
-def load_network(source: ModelSource, num_labels: int, seed: int) -> PreTrainedModel:
-    """The encoder with a classification head of `num_labels` outputs, in float32.
+def load_network(source: ModelSource, num_labels: int, seed: int, kind: HeadKind = "classification") -> PreTrainedModel:
+    """The network with a head of that kind, in float32.
 
     New weights (the head's, a missing pooler's) are drawn from a generator of their own, seeded by `seed`, so that they are
-    the same for every method.
-    """
-    from transformers import AutoModelForSequenceClassification
+    the same for every method. A network that writes forgets its habits of generation (least length, penalties of repetition,
+    ...) and keeps the special tokens, so that models compare.
 
+    Args:
+        num_labels: outputs of a classification head; the other kinds know theirs.
+
+    Raises:
+        ModelError: the family has no such head, or the files cannot be loaded.
+    """
+    import transformers
+
+    needed: dict[str, dict[str, Any]] = {
+        "classification": {"num_labels": num_labels},
+        "regression": {"num_labels": 1, "problem_type": "regression"},
+        "span": {"num_labels": 2},
+    }
+    options = needed.get(kind, {})
+    classes = {"span": transformers.AutoModelForQuestionAnswering, "seq2seq": transformers.AutoModelForSeq2SeqLM}
+    _check_family(source, kind)
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            return AutoModelForSequenceClassification.from_pretrained(
-                source.location, num_labels=num_labels, dtype=torch.float32, trust_remote_code=False
-            )
+            network: PreTrainedModel = classes.get(
+                kind, transformers.AutoModelForSequenceClassification
+            ).from_pretrained(source.location, dtype=torch.float32, trust_remote_code=False, **options)
     except (OSError, ValueError, RuntimeError) as error:
         raise ModelError(f"model: '{source.name}' cannot be loaded: {_first_line(error)}", field="model") from error
+    if kind == "seq2seq":
+        habits = network.generation_config
+        kept = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id", "bad_words_ids")
+        network.generation_config = transformers.GenerationConfig(
+            **{name: getattr(habits, name, None) for name in kept}
+        )
+    return network
+
+
+def _check_family(source: ModelSource, kind: HeadKind) -> None:
+    from transformers import AutoConfig
+
+    try:
+        family = AutoConfig.from_pretrained(source.location, trust_remote_code=False).model_type
+    except (OSError, ValueError) as error:
+        raise ModelError(f"model: '{source.name}' cannot be loaded: {_first_line(error)}", field="model") from error
+    if family not in families_of(kind):
+        allowed = ", ".join(sorted(families_of(kind)))
+        raise ModelError(
+            f"model: '{source.name}' is of the family '{family}', which has no {kind} head (supported: {allowed})",
+            field="model",
+        )
 
 
 def _first_line(error: Exception) -> str:

@@ -9,7 +9,7 @@ HeadKind = Literal["classification", "regression", "span", "seq2seq"]
 
 HEAD_KINDS: tuple[HeadKind, ...] = get_args(HeadKind)
 
-Head = Literal["pooler", "dense", "relu"]
+Head = Literal["pooler", "dense", "gelu", "relu", "context", "norm"]
 
 CLASSIFIERS: dict[str, Head] = {
     "bert": "pooler",
@@ -18,12 +18,30 @@ CLASSIFIERS: dict[str, Head] = {
     "xlm-roberta": "dense",
     "camembert": "dense",
     "distilbert": "relu",
+    "electra": "gelu",
+    "deberta-v2": "context",
+    "modernbert": "norm",
 }
 """How a family gets from the last layer to the vector that feeds the classifier's output layer.
 
 pooler: the encoder's own pooler (dense + tanh on the first token). dense: dropout, dense and tanh inside the classification
-head. relu: a linear map and ReLU on the first token.
+head; gelu: the same with GELU. relu: a linear map and ReLU on the first token. context: a pooler beside the encoder. norm:
+dense, activation and layer norm on the first token or the mean.
 """
+
+SPANS: frozenset[str] = frozenset(CLASSIFIERS)
+"""Families that find a stretch of the second text."""
+
+SEQ2SEQ: frozenset[str] = frozenset({"bart", "mbart", "t5", "marian"})
+"""Families that write a text of their own."""
+
+FAMILIES: frozenset[str] = frozenset(CLASSIFIERS) | SEQ2SEQ
+"""All that can be fine-tuned in some way; deberta-v2 counts DeBERTa-v3 in."""
 
 RESERVED_POSITIONS: dict[str, int] = {"roberta": 2, "xlm-roberta": 2, "camembert": 2}
 """Position embeddings that a family keeps for padding: its longest input is that much shorter than their number."""
+
+
+def families_of(kind: HeadKind) -> frozenset[str]:
+    """The families that can carry a head of that kind."""
+    return {"span": SPANS, "seq2seq": SEQ2SEQ}.get(kind, frozenset(CLASSIFIERS))

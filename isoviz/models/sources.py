@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from isoviz import demo
 from isoviz.errors import ModelError
-from isoviz.models.families import CLASSIFIERS, RESERVED_POSITIONS
+from isoviz.models.families import FAMILIES, RESERVED_POSITIONS
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ def check_directory(folder: Path) -> None:
         family = json.loads(config_file.read_text(encoding="utf-8")).get("model_type")
     except (ValueError, AttributeError):
         raise ModelError(f"model: {config_file} is not valid JSON", field="model") from None
-    if family not in CLASSIFIERS:
+    if family not in FAMILIES:
         raise ModelError(
-            f"model: '{folder}' is of the family '{family}' (supported: {', '.join(sorted(CLASSIFIERS))})",
+            f"model: '{folder}' is of the family '{family}' (supported: {', '.join(sorted(FAMILIES))})",
             field="model",
         )
     if not any(folder.glob("model*.safetensors")):
@@ -164,8 +164,8 @@ def _from_hub(model: str) -> ModelSource:
             f"model: the hub did not give '{model}': {str(error).splitlines()[0]}", field="model"
         ) from None
     family = json.loads(Path(config_file).read_text(encoding="utf-8")).get("model_type")
-    if family not in CLASSIFIERS:
+    if family not in FAMILIES:
         raise ModelError(
-            f"model: '{model}' is of the family '{family}' (supported: {', '.join(sorted(CLASSIFIERS))})", field="model"
+            f"model: '{model}' is of the family '{family}' (supported: {', '.join(sorted(FAMILIES))})", field="model"
         )
     return ModelSource(model, "hub", model, "unfetched")

@@ -40,13 +40,18 @@ def get(slug: str) -> Task:
         raise unknown_name("task", slug, catalogue(), field="task") from None
 
 
-def load(task: Task, data: str | Path | None = None) -> TaskData:
+def load(task: Task, data: str | Path | None = None, direction: str | None = None) -> TaskData:
     """All rows of a task, checked: generated, from the folder `data`, or from the hub's cache or the hub.
 
     Raises:
         DataError: with what is wrong, and where, if the rows cannot serve this task.
     """
     frames = _frames(task, data)
+    if task.kind in ("span", "seq2seq"):
+        checked = {
+            split: _opened(frame, task, direction or task.slug.split("/")[-1]) for split, frame in frames.items()
+        }
+        return TaskData(checked["train"], checked["validation"], _fingerprint(checked))
     checked = {split: files.check(frame, task, f"{split} split") for split, frame in frames.items()}
     return TaskData(checked["train"], checked["validation"], _fingerprint(checked))
 
@@ -83,8 +88,24 @@ def _frames(task: Task, data: str | Path | None) -> dict[str, pd.DataFrame]:
         return _generated(generated, task.slug)
     if data is not None:
         found = files.find(data)
-        return {split: files.read(path, [*task.columns, task.label]) for split, path in found.items()}
+        columns = {"span": ["id", *task.columns, task.label], "seq2seq": [task.label]}
+        names = columns.get(task.kind, [*task.columns, task.label])
+        return {split: files.read(path, names) for split, path in found.items()}
     return _from_hub(task)
+
+
+def _opened(frame: pd.DataFrame, task: Task, direction: str) -> pd.DataFrame:
+    import pandas as pd
+
+    values = frame[task.label]
+    if task.kind == "span":
+        answers = {
+            "answer_texts": pd.Series([list(value["text"]) for value in values], dtype=object),
+            "answer_starts": pd.Series([[int(at) for at in value["answer_start"]] for value in values], dtype=object),
+        }
+        return pd.DataFrame({**frame[["id", *task.columns]], **answers})
+    first, second = direction.split("-")
+    return pd.DataFrame({"source": [value[first] for value in values], "target": [value[second] for value in values]})
 
 
 def _generated(generator: object, slug: str) -> dict[str, pd.DataFrame]:
@@ -119,5 +140,5 @@ def _fingerprint(frames: Mapping[str, pd.DataFrame]) -> str:
     digest = hashlib.sha256()
     for split in sorted(frames):
         digest.update(split.encode())
-        digest.update(pd.util.hash_pandas_object(frames[split], index=False).to_numpy().tobytes())
+        digest.update(pd.util.hash_pandas_object(frames[split].astype(str), index=False).to_numpy().tobytes())
     return digest.hexdigest()[:16]

@@ -101,6 +101,9 @@ def check(frame: pd.DataFrame, task: Task, name: str) -> pd.DataFrame:
         checked[column] = frame[column].astype(str)
     labels = frame[task.label]
     _refuse(labels.isna(), f"{name}: empty '{task.label}'")
+    if task.kind == "regression":
+        checked["label"] = labels.astype("float64")
+        return pd.DataFrame(checked).reset_index(drop=True)
     if pd.api.types.is_numeric_dtype(labels) and not pd.api.types.is_bool_dtype(labels):
         codes = labels
     else:

@@ -22,49 +22,73 @@ BUCKET = 50
 
 @dataclass
 class Encoded(Dataset[Any]):
-    """Tokenised rows: `inputs[name][row]` is a list of token numbers; `labels` (n,) int64."""
+    """Tokenised items: rows of a task, or windows of long rows.
+
+    Attributes:
+        inputs: `inputs[name][item]` is a list of token numbers.
+        labels: (n,) codes or numbers, (n, 2) first and last token of an answer, or a list of n token lists.
+        rows: (n,) int64, the row that each item is of, in ascending order.
+    """
 
     inputs: dict[str, list[list[int]]]
-    labels: np.ndarray
+    labels: np.ndarray | list[list[int]]
+    rows: np.ndarray
 
     @property
     def lengths(self) -> np.ndarray:
-        """(n,) tokens per row."""
-        return np.fromiter((len(ids) for ids in self.inputs["input_ids"]), dtype=np.int64, count=len(self.labels))
+        """(n,) tokens that are read per item."""
+        return _lengths(self.inputs["input_ids"])
+
+    @property
+    def points(self) -> np.ndarray:
+        """(n,) tokens per item whose vectors are measured and regularised: of texts to be written, the target's."""
+        return _lengths(self.labels) if isinstance(self.labels, list) else self.lengths
+
+    def firsts(self, count: int) -> np.ndarray:
+        """(n,) bool: the first items of the first `count` rows."""
+        chosen = np.zeros(len(self), dtype=bool)
+        chosen[np.unique(self.rows, return_index=True)[1][:count]] = True
+        return chosen
 
     def __len__(self) -> int:
         return len(self.labels)
 
-    def __getitem__(self, row: int) -> dict[str, object]:
+    def __getitem__(self, item: int) -> dict[str, object]:
+        label = self.labels[item]
         return {
-            **{name: values[row] for name, values in self.inputs.items()},
-            "labels": int(self.labels[row]),
-            "row": row,
+            **{name: values[item] for name, values in self.inputs.items()},
+            "labels": label if isinstance(label, list) else label.tolist(),
+            "item": item,
         }
+
+
+def _lengths(lists: list[list[int]]) -> np.ndarray:
+    return np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
 
 
 def encode(frame: pd.DataFrame, columns: Sequence[str], tokenizer: PreTrainedTokenizerBase, max_length: int) -> Encoded:
     """Tokenise one or two text columns; longer inputs are cut (of a pair, the longer text first)."""
     texts = [frame[column].tolist() for column in columns]
     tokens = tokenizer(*texts, truncation=True, max_length=max_length)
-    return Encoded({name: list(values) for name, values in tokens.items()}, frame["label"].to_numpy(np.int64))
+    inputs = {name: list(values) for name, values in tokens.items()}
+    return Encoded(inputs, frame["label"].to_numpy(), np.arange(len(frame)))
 
 
 class Collator:
-    """Pads a list of rows to the longest of them."""
+    """Pads a list of items to the longest of them; labels that are lists, with -100, which the loss leaves out."""
 
     def __init__(self, pad_token_id: int) -> None:
-        self.pad = {"input_ids": pad_token_id}
+        self.pad = {"input_ids": pad_token_id, "labels": -100}
 
-    def __call__(self, rows: list[dict[str, list[int]]]) -> dict[str, Tensor]:
-        longest = max(len(row["input_ids"]) for row in rows)
+    def __call__(self, items: list[dict[str, Any]]) -> dict[str, Tensor]:
         batch: dict[str, Tensor] = {}
-        for name in rows[0]:
-            if name in ("labels", "row"):
-                batch[name] = torch.tensor([row[name] for row in rows])
-                continue
-            fill = self.pad.get(name, 0)
-            batch[name] = torch.tensor([row[name] + [fill] * (longest - len(row[name])) for row in rows])
+        for name in items[0]:
+            values = [item[name] for item in items]
+            if isinstance(values[0], list):
+                longest = max(map(len, values))
+                fill = self.pad.get(name, 0)
+                values = [value + [fill] * (longest - len(value)) for value in values]
+            batch[name] = torch.tensor(values)
         return batch
 
 
@@ -72,8 +96,8 @@ class EpochBatches(Sampler[list[int]]):
     """Training batches of one epoch: seeded by (seed, epoch) alone, so that any process can rebuild them and rejoin midway.
 
     Args:
-        lengths: (n,) tokens per row.
-        batch_size: rows per batch; the last batch may be smaller.
+        lengths: (n,) tokens per item.
+        batch_size: items per batch; the last batch may be smaller.
         seed: the run's seed.
         bucketed: sort rows by length inside buckets of `BUCKET` batches, then shuffle the batches.
     """
@@ -113,17 +137,17 @@ def fixed_batches(
     encoded: Encoded,
     collator: Collator,
     batch_size: int,
-    rows: np.ndarray | None = None,
+    items: np.ndarray | None = None,
     part: tuple[int, int] = (0, 1),
 ) -> DataLoader[dict[str, Tensor]]:
-    """Each row (or each of `rows`) once, longest first: little padding, and an out-of-memory shows at once.
+    """Each item (or each of `items`) once, longest first: little padding, and an out-of-memory shows at once.
 
     Args:
         part: (k, of): only every `of`-th batch from the k-th on, for one of several processes.
     """
     lengths = encoded.lengths
-    rows = np.arange(len(lengths)) if rows is None else rows
-    order = rows[np.argsort(-lengths[rows], kind="stable")]
+    items = np.arange(len(lengths)) if items is None else items
+    order = items[np.argsort(-lengths[items], kind="stable")]
     batches = [order[at : at + batch_size].tolist() for at in range(0, len(order), batch_size)][part[0] :: part[1]]
     # A generator of its own: iterating must not draw from the global one, which is dropout's.
     return DataLoader(encoded, batch_sampler=batches, collate_fn=collator, generator=torch.Generator())

@@ -7,13 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from accelerate import Accelerator
 from threadpoolctl import threadpool_limits
-from torch.utils.data import DataLoader
 
 from isoviz import methods, tasks
 from isoviz.config import RunConfig
@@ -33,12 +31,11 @@ from isoviz.methods.protocol import Representations, Sample
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.tasks import baselines
-from isoviz.tasks import metrics as task_metrics
-from isoviz.training import checkpoints, measuring, outcome, processes, second_stage
-from isoviz.training.batches import Collator, EpochBatches, encode, fixed_batches
+from isoviz.training import checkpoints, heads, measuring, outcome, processes, second_stage
 from isoviz.training.checkpoints import Progress
 from isoviz.training.optimisation import make_optimizer, make_scheduler
 from isoviz.training.processes import Processes
+from isoviz.training.rows import Rows
 from isoviz.training.second_stage import Stage
 
 MAX_STEP_EVENTS = 400
@@ -113,9 +110,11 @@ class _Run:
         self.emit(Entered(phase="loading", detail=config.model))
         self.task = tasks.get(config.task)
         source = sources.resolve(config.model)
-        data = tasks.load(self.task, config.data)
+        self.method = methods.get(config.method)(methods.get(config.method).Params(**config.params))
+        self.method.check_kind(self.task.kind)
+        data = tasks.load(self.task, config.data, config.direction)
         self.check()
-        tokenizer = load_tokenizer(source)
+        self.head = heads.of(self.task, load_tokenizer(source, config.direction), config)
         self.accelerator = Accelerator(
             cpu=processes.on_cpu(),
             mixed_precision="no" if config.precision == "auto" else config.precision,
@@ -124,33 +123,22 @@ class _Run:
         )
         self.processes = Processes(self.accelerator)
         part = (self.processes.rank, self.processes.count)
-        network = load_network(source, len(self.task.label_names), config.seed)
-        self.method = methods.get(config.method)(methods.get(config.method).Params(**config.params))
-        model = HeadedModel(network, self.method)
+        network = load_network(source, self.head.num_labels, config.seed, self.task.kind)
+        model = HeadedModel(network, self.method, self.task.kind)
         self.check()
 
         self.emit(Entered(phase="tokenising", detail=f"{len(data.train)} + {len(data.validation)} rows"))
-        train_rows = _subset(data.train, config.max_train)
-        eval_rows = data.validation.iloc[: config.max_eval]
-        self.collator = Collator(tokenizer.pad_token_id)
-        self.train_set = encode(train_rows, self.task.columns, tokenizer, config.max_length)
-        self.eval_set = encode(eval_rows, self.task.columns, tokenizer, config.max_length)
-        self.eval_batches = fixed_batches(self.eval_set, self.collator, max(config.batch_size, 64), part=part)
-        self.batches = EpochBatches(
-            self.train_set.lengths, config.batch_size, config.seed, config.batching == "bucketed"
-        )
-        loader = DataLoader(
-            self.train_set, batch_sampler=self.batches, collate_fn=self.collator, generator=torch.Generator()
-        )
-        self.steps_per_epoch = math.ceil(math.ceil(len(self.batches) / self.processes.count) / config.grad_accum)
+        self.rows = rows = Rows(data, self.head, config, part)
+        self.head.prepare(model, rows.train)
+        self.steps_per_epoch = math.ceil(math.ceil(len(rows.order) / self.processes.count) / config.grad_accum)
         self.total_steps = self.steps_per_epoch * config.epochs
-        self.frozen_steps = self.method.frozen_steps(len(self.train_set))
+        self.frozen_steps = self.method.frozen_steps(len(rows.train))
         self.report_every = max(1, min(self.total_steps // MAX_STEP_EVENTS, 20))
 
         optimizer = make_optimizer(model, config)
         scheduler = make_scheduler(optimizer, config, self.total_steps)
         self.model, self.optimizer, self.loader, self.scheduler = self.accelerator.prepare(
-            model, optimizer, loader, scheduler
+            model, optimizer, rows.loader, scheduler
         )
         self.plain: HeadedModel = self.accelerator.unwrap_model(self.model)
         # dropout's generator, another one in each process; data order and new weights have their own
@@ -159,7 +147,6 @@ class _Run:
         if resume:
             self._restore()
         self.startup_seconds = time.perf_counter() - self.began
-        majority = task_metrics.majority(self.task.metrics, self.train_set.labels, self.eval_set.labels)
         self.emit(
             Started(
                 device=str(self.accelerator.device),
@@ -167,15 +154,15 @@ class _Run:
                 threads=torch.get_num_threads(),
                 total_steps=self.total_steps + self.frozen_steps,
                 steps_per_epoch=self.steps_per_epoch,
-                train_rows=len(self.train_set),
-                eval_rows=len(self.eval_set),
+                train_rows=rows.train_count,
+                eval_rows=len(rows.frame),
                 parameters=sum(p.numel() for p in self.plain.parameters()),
                 first_step=self.progress.step,
                 startup_seconds=self.startup_seconds,
                 data_fingerprint=data.fingerprint,
                 model_fingerprint=source.fingerprint,
                 versions={name: version(name) for name in ("torch", "transformers", "accelerate")},
-                baselines=baselines.of(self.task, majority),
+                baselines=baselines.of(self.task, rows.guess),
             )
         )
 
@@ -192,7 +179,7 @@ class _Run:
     def train_epoch(self) -> None:
         config, progress = self.config, self.progress
         self.emit(Entered(phase="training", detail=f"epoch {progress.epoch + 1} of {config.epochs}"))
-        self.batches.epoch, self.batches.start = progress.epoch, progress.batch * self.processes.count
+        self.rows.order.epoch, self.rows.order.start = progress.epoch, progress.batch * self.processes.count
         if progress.batch == 0:
             with torch.no_grad():
                 self.plain.eval()
@@ -207,7 +194,7 @@ class _Run:
         for batch in self.loader:
             if parts == 0 and self.processes.agree(self.should_stop()):
                 raise _StopRequestedError
-            rows = len(batch.pop("row")) * self.processes.count
+            rows = len(batch.pop("item")) * self.processes.count
             with self.accelerator.accumulate(self.model):
                 outputs = self.model(**batch, penalise=True)
                 self.accelerator.backward(outputs.loss)
@@ -255,7 +242,7 @@ class _Run:
         if progress.step % self.report_every and progress.step % self.steps_per_epoch and progress.step != 1:
             return
         pace = self.session_seconds / max(1, self.session_rows)
-        rows_left = len(self.train_set) * self.config.epochs - progress.rows
+        rows_left = len(self.rows.train) * self.config.epochs - progress.rows
         self.emit(
             Stepped(
                 step=progress.step,
@@ -281,10 +268,10 @@ class _Run:
         began = time.perf_counter()
         progress.step += second_stage.fit(
             self.plain,
-            self._sample_batches(None),
+            self.rows.sample(None),
             self.accelerator,
             self.processes.gather,
-            self.task,
+            self.head,
             self.config.seed,
             Stage(first, progress.epoch, max(1, self.frozen_steps)),
             told,
@@ -298,37 +285,29 @@ class _Run:
     def _training_sample(self, tokens: int) -> Iterator[Representations]:
         """What `Sample.representations` gives."""
         self.plain.eval()
-        for batch in self._sample_batches(tokens):
+        for batch in self.rows.sample(tokens):
             self.check()
-            batch = {
-                name: value.to(self.accelerator.device)
-                for name, value in batch.items()
-                if name not in ("row", "labels")
-            }
+            batch = {name: value.to(self.accelerator.device) for name, value in batch.items() if name != "item"}
             with torch.no_grad(), self.accelerator.autocast():
-                yield self.plain(**batch).reps
-
-    def _sample_batches(self, tokens: int | None) -> DataLoader[dict[str, torch.Tensor]]:
-        """This process's part of training rows with about so many tokens (None: all): a choice by the run's seed, then like
-        lengths together."""
-        rows = None
-        if tokens is not None:
-            lengths = self.train_set.lengths
-            rows = np.random.default_rng((self.config.seed, 1)).permutation(len(lengths))
-            rows = rows[: int(np.searchsorted(np.cumsum(lengths[rows]), tokens)) + 1]
-        part = (self.processes.rank, self.processes.count)
-        return fixed_batches(self.train_set, self.collator, max(self.config.batch_size, 64), rows, part)
+                yield self.plain.represent(**batch)
 
     # ---- measuring ---------------------------------------------------------------------------------------------
 
     def measure(self) -> None:
         progress = self.progress
         self.emit(Entered(phase="evaluating", detail=f"epoch {progress.epoch}"))
-        probe = min(self.config.probe_size, len(self.eval_set))
         found = measuring.run_pass(
-            self.plain, self.eval_batches, self.accelerator, self.processes.gather, probe, self.check
+            self.plain,
+            self.head,
+            self.rows.validation,
+            self.rows.evaluation,
+            self.accelerator,
+            self.processes.gather,
+            self.config.probe_size,
+            self.config.seed,
+            self.check,
         )
-        values = task_metrics.compute(self.task.metrics, found.labels, found.predicted)
+        values = self.head.evaluate(self.rows.frame, self.rows.validation, found.predictions)
         evaluated = Evaluated(
             step=progress.step, epoch=progress.epoch, loss=found.loss, metrics=values, primary=self.task.primary
         )
@@ -345,7 +324,7 @@ class _Run:
 
     def _measured(self, found: measuring.Pass) -> Measured:
         progress = self.progress
-        sample = self._sample_batches(measuring.SHRINKAGE_POINTS // self.plain.num_layers)
+        sample = self.rows.sample(measuring.SHRINKAGE_POINTS // self.plain.num_layers)
         sigma = measuring.shrinkage(self.plain, sample, self.accelerator, self.processes.gather, self.check)
         arrays = f"arrays/epoch-{progress.epoch:03d}.safetensors"
         if self.processes.is_main:
@@ -390,11 +369,3 @@ class _Run:
         self.emit(
             Checkpointed(step=self.progress.step, epoch=self.progress.epoch, path=str(folder.relative_to(self.run_dir)))
         )
-
-
-def _subset(frame: Any, limit: int | None) -> Any:
-    """At most `limit` rows, a random choice that is the same for every run, in the original order."""
-    if limit is None or limit >= len(frame):
-        return frame
-    chosen = np.random.default_rng(0).choice(len(frame), size=limit, replace=False)
-    return frame.iloc[np.sort(chosen)]

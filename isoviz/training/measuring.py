@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,12 +17,16 @@ from isoviz import metrics
 from isoviz.events import Cloud, Measured
 from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.models.adapter import HeadedModel
+from isoviz.training.batches import Encoded
+from isoviz.training.heads import Head
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
 SHRINKAGE_POINTS = 250_000
 """Points (layers counted in) of the training set for Σ_S in the reported IsoScore*, as in paper 001."""
+ONE_TOKEN = "one random token of each row"
+"""How the `head` and `pooled` clouds are drawn where the output layer reads every token."""
 ZETA = 0.2
 """ζ of the reported IsoScore*, the same for every method so that methods compare (paper 001's figures)."""
 
@@ -62,56 +67,73 @@ class Pass:
 
     Attributes:
         loss: mean task loss over the rows.
-        predicted, labels: (n,) class codes in the order of the pass.
-        pooled, head: (p, h) vectors of the probe rows before and after the method, in row order.
+        predictions: what the head predicts of each item, in the order of the items.
+        pooled, head: (p, h) one vector of each probe row before and after the method, in row order.
+        drawn: how those were chosen, where a row has many; "" where it has one.
         tokens: the probe rows' token clouds.
     """
 
     loss: float
-    predicted: np.ndarray
-    labels: np.ndarray
+    predictions: list[Any]
     pooled: np.ndarray
     head: np.ndarray
+    drawn: str
     tokens: TokenClouds
 
 
 def run_pass(
     model: HeadedModel,
+    predictor: Head,
+    encoded: Encoded,
     batches: Iterable[dict[str, Tensor]],
     accelerator: Accelerator,
     gather: Gather,
     probe_rows: int,
+    seed: int,
     check: Check,
 ) -> Pass:
-    """Predict all rows; collect clouds for rows numbered below `probe_rows`. Each process brings its part of the batches."""
+    """Predict all items; collect clouds of the first items of the first `probe_rows` rows. Each process brings its part.
+
+    Where the output layer reads every token, the `pooled` and `head` clouds take one of each row, drawn by the seed and the
+    row alone: neighbouring tokens are no independent points.
+    """
     model.eval()
     tokens = TokenClouds(model.num_layers, model.width)
-    kept: list[tuple[np.ndarray, ...]] = []
-    loss = 0.0
+    probed = encoded.firsts(probe_rows)
+    shares = np.random.default_rng((seed, 2)).random(len(encoded))
+    predictions: list[tuple[int, Any]] = []
+    vectors: list[tuple[np.ndarray, ...]] = []
+    loss, labels = 0.0, 0
     with torch.inference_mode():
         for batch in batches:
             check()
-            rows = batch.pop("row")
+            items = batch.pop("item").numpy()
             batch = {name: value.to(accelerator.device) for name, value in batch.items()}
             with accelerator.autocast():
                 outputs = model(**batch)
-            loss += float(outputs.terms["task"]) * len(rows)
-            probe = (rows < probe_rows).to(accelerator.device)
-            found = (outputs.logits.argmax(dim=1), batch["labels"])
-            vectors = (outputs.reps.pooled[probe].float(), outputs.head[probe].float())
-            kept.append((rows.numpy(), *(value.cpu().numpy() for value in (*found, *vectors))))
-            tokens.update(outputs.reps.hidden_states, batch["attention_mask"].bool() & probe[:, None])
+                predictions += zip(items.tolist(), predictor.predict(model, outputs, batch), strict=True)
+            loss += float(outputs.terms["task"]) * outputs.count
+            labels += outputs.count
+            probe, mask = probed[items], outputs.reps.attention_mask
+            places = np.arange(len(items))
+            if model.per_token:
+                counts = mask.sum(dim=1).cpu().numpy()
+                places = np.cumsum(counts) - counts + (shares[items] * counts).astype(np.int64)
+            chosen = torch.from_numpy(places[probe]).to(mask.device)
+            found = (outputs.reps.pooled[chosen].float(), outputs.head[chosen].float())
+            vectors.append((items[probe], *(value.cpu().numpy() for value in found)))
+            tokens.update(outputs.reps.hidden_states, mask.bool() & torch.from_numpy(probe).to(mask.device)[:, None])
     tokens.reduce(gather)
-    told = gather((loss, kept))
-    parts = [part for _, kept_there in told for part in kept_there]
-    numbers, predicted, labels, pooled, head = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.argsort(numbers[numbers < probe_rows], kind="stable")
+    told = gather((loss, labels, predictions, vectors))
+    parts = [part for there in told for part in there[3]]
+    numbers, pooled, head = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.argsort(numbers, kind="stable")
     return Pass(
-        loss=sum(part for part, _ in told) / len(labels),
-        predicted=predicted,
-        labels=labels,
+        loss=sum(there[0] for there in told) / sum(there[1] for there in told),
+        predictions=[value for _, value in sorted((pair for there in told for pair in there[2]), key=itemgetter(0))],
         pooled=pooled[order],
         head=head[order],
+        drawn=ONE_TOKEN if model.per_token else "",
         tokens=tokens,
     )
 
@@ -129,12 +151,10 @@ def shrinkage(
     with torch.inference_mode():
         for batch in batches:
             check()
-            batch = {
-                name: value.to(accelerator.device) for name, value in batch.items() if name not in ("row", "labels")
-            }
+            batch = {name: value.to(accelerator.device) for name, value in batch.items() if name != "item"}
             with accelerator.autocast():
-                outputs = model(**batch)
-            tokens.update(outputs.reps.hidden_states, batch["attention_mask"].bool())
+                reps = model.represent(**batch)
+            tokens.update(reps.hidden_states, reps.attention_mask.bool())
     tokens.reduce(gather)
     return torch.from_numpy(tokens.union().covariance())
 
@@ -164,7 +184,9 @@ def measured(found: Pass, shrinkage_cov: Tensor, weight: Tensor, *, step: int, e
 
 def describe_clouds(found: Pass) -> dict[str, Cloud]:
     """`head`, `pooled` and `layers`, each with its n and d; every undefined value is None with its reason."""
-    clouds = {name: _vectors(name, points) for name, points in (("head", found.head), ("pooled", found.pooled))}
+    clouds = {
+        name: _vectors(name, points, found.drawn) for name, points in (("head", found.head), ("pooled", found.pooled))
+    }
     clouds["layers"] = _tokens("layers", found.tokens.union())
     return clouds
 
@@ -203,11 +225,12 @@ def _arrays(head: np.ndarray) -> dict[str, np.ndarray]:
     }
 
 
-def _vectors(name: str, points: np.ndarray) -> Cloud:
+def _vectors(name: str, points: np.ndarray, drawn: str) -> Cloud:
     values = metrics.describe(points)
     return Cloud(
         cloud=name,
         split="validation",
+        drawn=drawn,
         n=values["n"],
         d=values["d"],
         isoscore=values["isoscore"],

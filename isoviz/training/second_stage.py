@@ -14,8 +14,7 @@ from torch import Tensor
 from isoviz.events import Stepped
 from isoviz.methods.protocol import Frozen
 from isoviz.models.adapter import HeadedModel
-from isoviz.tasks import metrics as task_metrics
-from isoviz.tasks.protocol import Task
+from isoviz.training.heads import Head
 from isoviz.training.measuring import Gather
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def fit(
     batches: Iterable[dict[str, Tensor]],
     accelerator: Accelerator,
     gather: Gather,
-    task: Task,
+    predictor: Head,
     seed: int,
     stage: Stage,
     report: Callable[[Stepped], None],
@@ -68,8 +67,7 @@ def fit(
         )
 
     def metric(logits: Tensor, truth: Tensor) -> float:
-        predicted = logits.argmax(dim=1).cpu().numpy()
-        value = task_metrics.compute([task.primary], truth.cpu().numpy(), predicted)[task.primary]
+        value = predictor.quick_metric(logits, truth)
         return -math.inf if value is None else value
 
     generator = torch.Generator().manual_seed(seed)
@@ -91,11 +89,11 @@ def _vectors(
     found: list[tuple[Tensor, Tensor, Tensor]] = []
     for batch in batches:
         check()
-        rows = batch.pop("row")
+        rows = batch.pop("item")
         batch = {name: value.to(accelerator.device) for name, value in batch.items()}
         labels = batch.pop("labels").cpu()
         with torch.no_grad(), accelerator.autocast():
-            found.append((rows, model(**batch).reps.pooled.float().cpu(), labels))
+            found.append((rows, model.represent(**batch).pooled.float().cpu(), labels))
     parts = [part for there in gather(found) for part in there]
     rows, pooled, labels = (torch.cat(column) for column in zip(*parts, strict=True))
     order = rows.argsort()

@@ -17,6 +17,7 @@ from isoviz.events import Event
 from isoviz.methods.protocol import Method, Params, Sample
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network
+from isoviz.models.families import HeadKind
 from isoviz.training import train
 from isoviz.training.optimisation import make_optimizer
 from tests.tiny import TinyModels
@@ -27,11 +28,18 @@ PARAMS: dict[str, dict[str, object]] = {"isolayer": {"layer_epochs": 4, "layer_b
 """What keeps a method's tests short; all else is its default."""
 
 
-def built(tiny_models: TinyModels, method: Method, dropout: float = 0.0) -> HeadedModel:
-    network = load_network(sources.resolve(str(tiny_models("bert", dropout=dropout))), num_labels=2, seed=0)
-    model = HeadedModel(network, method)
-    batch = sentences()
-    method.refresh(Sample(0, lambda tokens: [model.eval()(**without_labels(batch)).reps]))
+KINDS = [(slug, kind) for slug in SLUGS for kind in methods.get(slug).kinds]
+every_kind = pytest.mark.parametrize(("slug", "kind"), KINDS)
+
+
+def built(
+    tiny_models: TinyModels, method: Method, dropout: float = 0.0, kind: HeadKind = "classification"
+) -> HeadedModel:
+    family = "bart" if kind == "seq2seq" else "bert"
+    network = load_network(sources.resolve(str(tiny_models(family, dropout=dropout))), 2, 0, kind)
+    model = HeadedModel(network, method, kind)
+    batch = sentences(kind=kind)
+    method.refresh(Sample(0, lambda tokens: [model.eval().represent(**batch)]))
     return model
 
 
@@ -40,8 +48,10 @@ def made(slug: str, **params: object) -> Method:
     return kind(kind.Params(**methods.check_params(slug, PARAMS.get(slug, {}) | params)))
 
 
-def sentences(rows: int = 12, length: int = 9, extra: int = 0, seed: int = 0) -> dict[str, torch.Tensor]:
-    """Token numbers of sentences of different lengths, padded to the longest and `extra` further."""
+def sentences(
+    rows: int = 12, length: int = 9, extra: int = 0, seed: int = 0, kind: HeadKind = "classification"
+) -> dict[str, torch.Tensor]:
+    """Token numbers of sentences of different lengths, padded to the longest and `extra` further; labels of that kind."""
     generator = torch.Generator().manual_seed(seed)
     ids = torch.randint(5, 45, (rows, length), generator=generator)
     ids[:, 0] = 2
@@ -49,19 +59,22 @@ def sentences(rows: int = 12, length: int = 9, extra: int = 0, seed: int = 0) ->
     lengths[0] = length
     ids = torch.cat([ids, torch.zeros(rows, extra, dtype=torch.long)], dim=1)
     mask = (torch.arange(length + extra)[None] < lengths[:, None]).long()
-    return {"input_ids": ids * mask, "attention_mask": mask, "labels": torch.arange(rows) % 2}
+    ids = ids * mask
+    labels = {
+        "classification": torch.arange(rows) % 2,
+        "regression": torch.arange(rows) / 3,
+        "span": torch.stack([lengths - 3, lengths - 2], dim=1),
+        "seq2seq": ids.flip(0).masked_fill(ids.flip(0) == 0, -100),
+    }[kind]
+    return {"input_ids": ids, "attention_mask": mask, "labels": labels}
 
 
-def without_labels(batch: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    return {name: value for name, value in batch.items() if name != "labels"}
-
-
-@every_method
+@every_kind
 @pytest.mark.parametrize("precision", [None, torch.bfloat16], ids=["float32", "bf16"])
-def test_finite_loss_and_gradients_from_defaults(tiny_models, slug, precision):
-    model = built(tiny_models, made(slug)).train()
+def test_finite_loss_and_gradients_from_defaults(tiny_models, slug, kind, precision):
+    model = built(tiny_models, made(slug), kind=kind).train()
     with torch.autocast("cpu", dtype=precision or torch.bfloat16, enabled=precision is not None):
-        outputs = model(**sentences(), penalise=True)
+        outputs = model(**sentences(kind=kind), penalise=True)
     outputs.loss.backward()
     assert math.isfinite(outputs.loss.item())
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
@@ -70,37 +83,38 @@ def test_finite_loss_and_gradients_from_defaults(tiny_models, slug, precision):
     assert any(parameter.grad is not None and parameter.grad.any() for parameter in model.network.parameters())
 
 
-@every_method
-def test_every_trained_weight_takes_part(tiny_models, slug):
+@every_kind
+def test_every_trained_weight_takes_part(tiny_models, slug, kind):
     """A parameter without gradient would stop a distributed run."""
-    model = built(tiny_models, made(slug)).train()
-    model(**sentences(), penalise=True).loss.backward()
+    model = built(tiny_models, made(slug), kind=kind).train()
+    model(**sentences(kind=kind), penalise=True).loss.backward()
     unused = {name for name, p in model.named_parameters() if p.requires_grad and p.grad is None}
     assert not {name for name in unused if "position_embeddings" not in name and "token_type" not in name}
 
 
-@every_method
-def test_saved_and_loaded_it_gives_the_same_logits(tiny_models, slug, tmp_path):
-    model = built(tiny_models, made(slug)).train()
+@every_kind
+def test_saved_and_loaded_it_gives_the_same_logits(tiny_models, slug, kind, tmp_path):
+    model = built(tiny_models, made(slug), kind=kind).train()
     optimizer = make_optimizer(model, RunConfig(learning_rate=1e-2))
     for seed in range(3):  # so that there is something to keep
-        model(**sentences(seed=seed), penalise=True).loss.backward()
+        model(**sentences(seed=seed, kind=kind), penalise=True).loss.backward()
         optimizer.step()
         optimizer.zero_grad()
     save_model(model, str(tmp_path / "model.safetensors"))
-    again = built(tiny_models, made(slug))
+    again = built(tiny_models, made(slug), kind=kind)
     load_model(again, str(tmp_path / "model.safetensors"))
-    batch = without_labels(sentences(seed=9))
+    batch = sentences(seed=9, kind=kind)
     assert model.eval()(**batch).logits.isfinite().all()
     with torch.no_grad():
         torch.testing.assert_close(again.eval()(**batch).logits, model.eval()(**batch).logits, rtol=0, atol=0)
 
 
-@every_method
-def test_padding_changes_nothing(tiny_models, slug):
+@every_kind
+def test_padding_changes_nothing(tiny_models, slug, kind):
     method = made(slug)
-    model = built(tiny_models, method).train()
-    plain, padded = model(**sentences(), penalise=True), model(**sentences(extra=7), penalise=True)
+    model = built(tiny_models, method, kind=kind).train()
+    batch, wide = sentences(kind=kind), sentences(extra=7, kind=kind)
+    plain, padded = model(**batch, penalise=True), model(**wide, penalise=True)
     assert set(plain.terms) == set(padded.terms)
     for name, term in plain.terms.items():
         # a method with moving statistics has seen one batch more the second time: its task loss is checked below
@@ -108,8 +122,11 @@ def test_padding_changes_nothing(tiny_models, slug):
             torch.testing.assert_close(padded.terms[name], term, rtol=1e-4, atol=1e-6)
     model.eval()
     with torch.no_grad():
-        one, other = model(**without_labels(sentences())), model(**without_labels(sentences(extra=7)))
-    torch.testing.assert_close(one.logits, other.logits, rtol=1e-5, atol=1e-6)
+        one, other = model(**batch), model(**wide)
+    seen = other.logits[:, : batch["input_ids"].shape[1]] if kind == "span" else other.logits
+    torch.testing.assert_close(one.logits, seen, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(one.loss, other.loss, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(one.head, other.head, rtol=1e-5, atol=1e-5)
 
 
 def test_default_hooks_are_the_baseline_exactly(tiny_models):

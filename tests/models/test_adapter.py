@@ -10,14 +10,17 @@ from isoviz.methods.baseline import Baseline
 from isoviz.methods.protocol import Params
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
-from isoviz.models.families import CLASSIFIERS
+from isoviz.models.families import CLASSIFIERS, SEQ2SEQ
 from tests import tiny
 
+ENCODERS = (*tiny.FAMILIES, *tiny.LATER)
+EVERY_WRITER = (*tiny.WRITERS, *tiny.LATER_WRITERS)
 
-def headed(folder, method="baseline", **params):
+
+def headed(folder, method="baseline", kind="classification", **params):
     source = sources.resolve(str(folder))
-    kind = get(method)
-    return HeadedModel(load_network(source, num_labels=2, seed=3), kind(kind.Params(**params)))
+    made = get(method)
+    return HeadedModel(load_network(source, num_labels=2, seed=3, kind=kind), made(made.Params(**params)), kind)
 
 
 def batch_of(folder, texts=("w1 w2 w3", "w0 w4", "w5 w6 w7 w8 w9")):
@@ -25,7 +28,12 @@ def batch_of(folder, texts=("w1 w2 w3", "w0 w4", "w5 w6 w7 w8 w9")):
     return dict(tokens)
 
 
-@pytest.mark.parametrize("family", tiny.FAMILIES)
+def targets_of(folder, texts=("w3 w2 w1 w8", "w4", "w9 w8")):
+    tokens = load_tokenizer(sources.resolve(str(folder)))(list(texts), padding=True, return_tensors="pt")
+    return tokens["input_ids"].masked_fill(tokens["attention_mask"] == 0, -100)
+
+
+@pytest.mark.parametrize("family", ENCODERS)
 def test_logits_are_the_librarys_own(tiny_models, family):
     folder = tiny_models(family)
     model = headed(folder).eval()
@@ -39,7 +47,104 @@ def test_logits_are_the_librarys_own(tiny_models, family):
     assert outputs.reps.pooled.shape == (3, model.head_width)
 
 
-@pytest.mark.parametrize("family", tiny.FAMILIES)
+@pytest.mark.parametrize("family", ENCODERS)
+def test_numbers_and_their_loss_are_the_librarys_own(tiny_models, family):
+    folder = tiny_models(family)
+    model = headed(folder, kind="regression").eval()
+    batch = batch_of(folder) | {"labels": torch.tensor([0.5, 3.0, 5.0])}
+    with torch.no_grad():
+        outputs, expected = model(**batch), model.network(**batch)
+    assert outputs.logits.shape == (3, 1)
+    torch.testing.assert_close(outputs.logits, expected.logits)
+    torch.testing.assert_close(outputs.loss, expected.loss)
+    assert outputs.count == 3
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+def test_span_logits_are_the_librarys_own_and_padding_cannot_win(tiny_models, family):
+    folder = tiny_models(family)
+    model = headed(folder, kind="span").eval()
+    batch = batch_of(folder)
+    keep = batch["attention_mask"].bool()
+    labels = torch.tensor([[1, 2], [0, 0], [3, 4]])
+    with torch.no_grad():
+        outputs, expected = model(**batch, labels=labels), model.network(**batch)
+    library = torch.stack([expected.start_logits, expected.end_logits], dim=-1)
+    torch.testing.assert_close(outputs.logits[keep], library[keep])
+    assert (outputs.logits[~keep] == torch.finfo(torch.float32).min).all()
+    assert outputs.reps.pooled.shape == (int(keep.sum()), 16)
+    by_hand = 0.0
+    for row, (start, end) in enumerate(labels.tolist()):
+        for column, place in ((0, start), (1, end)):
+            by_hand -= float(library[row, keep[row], column].log_softmax(dim=0)[place]) / 6
+    assert float(outputs.loss) == pytest.approx(by_hand, rel=1e-5)
+    assert len(outputs.reps.hidden_states) == model.num_layers == 2
+
+
+@pytest.mark.parametrize("family", EVERY_WRITER)
+def test_next_words_and_their_loss_are_the_librarys_own(tiny_models, family):
+    folder = tiny_models(family)
+    model = headed(folder, kind="seq2seq").eval()
+    if family != "t5":  # which has no such bias
+        model.network.final_logits_bias.normal_()
+    batch = batch_of(folder) | {"labels": targets_of(folder)}
+    keep = batch["labels"] != -100
+    with torch.no_grad():
+        outputs, expected = model(**batch), model.network(**batch)
+    torch.testing.assert_close(outputs.logits, expected.logits[keep])
+    torch.testing.assert_close(outputs.loss, expected.loss)
+    assert outputs.count == int(keep.sum()) == len(outputs.reps.pooled) == len(outputs.head)
+    assert torch.equal(outputs.reps.attention_mask.bool(), keep)
+    assert len(outputs.reps.hidden_states) == model.num_layers == 2
+    assert outputs.reps.output_weight.shape == (45, 16)
+    assert outputs.reps.output_weight is model.network.get_input_embeddings().weight  # tied
+    torch.testing.assert_close(
+        outputs.reps.cls, model.network.get_encoder()(**batch_of(folder)).last_hidden_state[:, 0]
+    )
+    # what is named as feeding the output layer does so: T5 scales it first
+    bias = 0 if family == "t5" else model.network.final_logits_bias
+    torch.testing.assert_close(outputs.reps.pooled @ outputs.reps.output_weight.T + bias, outputs.logits)
+
+
+@pytest.mark.parametrize("family", EVERY_WRITER)
+@pytest.mark.parametrize("method", ["isobn", "flow"])
+def test_what_is_written_is_the_argmax_of_the_models_own_logits(tiny_models, family, method):
+    folder = tiny_models(family, dropout=0.0)
+    model = headed(folder, method, kind="seq2seq").train()
+    batch, labels = batch_of(folder), targets_of(folder)
+    start = int(model.shifted(labels)[0, 0])
+    with torch.no_grad():
+        plain = model.eval().generate(**batch, decoder_start_token_id=start, max_new_tokens=8, do_sample=False)
+        model.train()(**batch, labels=labels, penalise=True)  # so that there are statistics
+        model.eval()
+        found = model.generate(**batch, decoder_start_token_id=start, max_new_tokens=8, do_sample=False)
+        for row in range(3):
+            alone = {name: values[row : row + 1] for name, values in batch.items()}
+            written = [start]
+            while len(written) == 1 or (len(written) < 9 and written[-1] != 3):  # some start with the end token
+                logits = model(**alone, decoder_input_ids=torch.tensor([written])).logits[-1]
+                written.append(int(logits.argmax()))
+            assert found[row, : len(written)].tolist() == written
+            assert (found[row, len(written) :] == 0).all()
+    assert plain.tolist() != found.tolist()
+    assert not model.output._forward_pre_hooks
+
+
+def test_habits_of_generation_are_left_behind(tiny_models, tmp_path):
+    from transformers import BartForConditionalGeneration
+
+    network = BartForConditionalGeneration.from_pretrained(tiny_models("bart"))
+    network.generation_config.min_length = 9
+    network.generation_config.no_repeat_ngram_size = 3
+    network.save_pretrained(tmp_path)
+    load_tokenizer(sources.resolve(str(tiny_models("bart")))).save_pretrained(tmp_path)
+    found = load_network(sources.resolve(str(tmp_path)), 0, 0, "seq2seq").generation_config
+    assert not found.min_length
+    assert not found.no_repeat_ngram_size
+    assert (found.eos_token_id, found.pad_token_id) == (3, 0)
+
+
+@pytest.mark.parametrize("family", ENCODERS)
 def test_dropout_acts_between_method_and_output(tiny_models, family):
     model = headed(tiny_models(family, dropout=0.5))
     assert isinstance(model.dropout, torch.nn.Dropout)
@@ -47,8 +152,9 @@ def test_dropout_acts_between_method_and_output(tiny_models, family):
 
 
 def test_every_family_is_tested():
-    assert set(tiny.FAMILIES) <= set(CLASSIFIERS)
-    assert set(CLASSIFIERS) - set(tiny.FAMILIES) == {"xlm-roberta", "camembert"}  # RoBERTa's classes under other names
+    assert set(CLASSIFIERS) - set(ENCODERS) == {"xlm-roberta", "camembert"}  # RoBERTa's classes under other names
+    assert set(ENCODERS) <= set(CLASSIFIERS)
+    assert set(EVERY_WRITER) == SEQ2SEQ
 
 
 def test_new_weights_follow_the_seed_and_leave_the_global_generator_alone(tiny_models):

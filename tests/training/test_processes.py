@@ -26,11 +26,26 @@ SLOWER: dict[str, dict[str, object]] = {"isolayer": {"layer_lr": 1e-4}, "flow": 
 normalisation): small rates keep that noise below the tolerance."""
 
 
-def run_all(folder: Path, model: Path, data: Path, processes: int) -> Path:
+KINDS = {"istar-regression": "bert", "isobn-span": "bert", "isobn-seq2seq": "bart"}
+"""A method on each other head kind, and the family: a loss over numbers, over windows, and over as many words as a
+process happens to have."""
+
+
+def run_all(folder: Path, models: tiny.TinyModels, data: Path, processes: int) -> Path:
     """Every method's three steps of 16 rows, dealt out to that many processes on the loopback."""
+    model = models("bert", dropout=0.0)
+    for name, family in KINDS.items():
+        slug, kind = name.split("-")
+        config = RunConfig.checked(
+            model=str(models(family, dropout=0.0)), task=tiny.TASKS[kind], data=str(data / kind), method=slug,
+            params=methods.check_params(slug, {}), epochs=1, learning_rate=3e-4, batch_size=16 // processes,
+            batching="shuffled", max_train=48, max_eval=15, precision="no", threads=1, max_length=64, doc_stride=16,
+        )  # fmt: skip
+        (folder / name).mkdir(parents=True)
+        (folder / name / "config.json").write_text(config.model_dump_json())
     for slug in SLUGS:
         config = RunConfig.checked(
-            model=str(model), task="glue/cola", data=str(data), method=slug,
+            model=str(model), task="glue/cola", data=str(data / "classification"), method=slug,
             params=methods.check_params(slug, PARAMS.get(slug, {}) | SLOWER.get(slug, {})), epochs=1, learning_rate=3e-4,
             batch_size=16 // processes, batching="shuffled", max_train=48, max_eval=30, precision="no", threads=1,
         )  # fmt: skip
@@ -61,8 +76,11 @@ def run_all(folder: Path, model: Path, data: Path, processes: int) -> Path:
 def results(tmp_path_factory: pytest.TempPathFactory, tiny_models: tiny.TinyModels) -> tuple[Path, Path]:
     """Folders with every method's run by one process and by two."""
     folder = tmp_path_factory.mktemp("processes")
-    data, model = tiny.write_cola(folder / "cola"), tiny_models("bert", dropout=0.0)
-    return run_all(folder / "one", model, data, 1), run_all(folder / "two", model, data, 2)
+    for kind in tiny.TASKS:
+        tiny.write(kind, folder / "data" / kind, train=64, validation=32)
+    return run_all(folder / "one", tiny_models, folder / "data", 1), run_all(
+        folder / "two", tiny_models, folder / "data", 2
+    )
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -75,12 +93,14 @@ def events(folder: Path, kind: str) -> list[dict]:
     return [event for event in json.loads((folder / "events.json").read_text()) if event["kind"] == kind]
 
 
-@pytest.mark.parametrize("slug", SLUGS)
+@pytest.mark.parametrize("slug", [*SLUGS, *KINDS])
 def test_two_processes_give_the_one_process_result(results, slug):
     alone, shared = (folder / slug for folder in results)
     expected, found = weights(alone), weights(shared)
     assert expected.keys() == found.keys()
     for name, value in expected.items():
+        if name.endswith("k_proj.bias"):  # softmax does not see it: its gradient is rounding, its Adam steps are noise
+            continue
         torch.testing.assert_close(
             found[name], value, rtol=1e-4, atol=1e-4, msg=lambda text, name=name: f"{name}: {text}"
         )

@@ -1,0 +1,38 @@
+"""One of several classes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isoviz.tasks import metrics
+from isoviz.training.batches import Encoded, encode
+from isoviz.training.heads.protocol import Head
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from torch import Tensor
+
+    from isoviz.models.adapter import HeadedModel, Outputs
+
+
+class Classification(Head):
+    """Labels are codes (n,) int64, and so are predictions."""
+
+    @property
+    def num_labels(self) -> int:
+        return len(self.task.label_names)
+
+    def encode(self, frame: pd.DataFrame) -> Encoded:
+        return encode(frame, self.task.columns, self.tokenizer, self.config.max_length)
+
+    def predict(self, model: HeadedModel, outputs: Outputs, batch: dict[str, Tensor]) -> list[Any]:
+        return outputs.logits.argmax(dim=1).tolist()
+
+    def evaluate(self, frame: pd.DataFrame, encoded: Encoded, predictions: list[Any]) -> dict[str, float | None]:
+        return metrics.compute(self.task.metrics, np.asarray(encoded.labels), np.asarray(predictions, dtype=np.int64))
+
+    def quick_metric(self, logits: Tensor, labels: Tensor) -> float | None:
+        predicted = logits.argmax(dim=1).cpu().numpy()
+        return metrics.compute([self.task.primary], labels.cpu().numpy(), predicted)[self.task.primary]

@@ -1,0 +1,37 @@
+"""One number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isoviz.tasks import metrics
+from isoviz.training.batches import Encoded, encode
+from isoviz.training.heads.protocol import Head
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from torch import Tensor
+
+    from isoviz.models.adapter import HeadedModel, Outputs
+
+
+class Regression(Head):
+    """Labels are numbers (n,) float64, and so are predictions."""
+
+    def encode(self, frame: pd.DataFrame) -> Encoded:
+        return encode(frame, self.task.columns, self.tokenizer, self.config.max_length)
+
+    def predict(self, model: HeadedModel, outputs: Outputs, batch: dict[str, Tensor]) -> list[Any]:
+        return outputs.logits.squeeze(-1).float().tolist()
+
+    def evaluate(self, frame: pd.DataFrame, encoded: Encoded, predictions: list[Any]) -> dict[str, float | None]:
+        return self._metrics(self.task.metrics, np.asarray(encoded.labels), np.asarray(predictions, dtype=np.float64))
+
+    def quick_metric(self, logits: Tensor, labels: Tensor) -> float | None:
+        truth, predicted = labels.double().cpu().numpy(), logits.squeeze(-1).double().cpu().numpy()
+        return self._metrics([self.task.primary], truth, predicted)[self.task.primary]
+
+    def _metrics(self, names: Any, labels: np.ndarray, predicted: np.ndarray) -> dict[str, float | None]:
+        return metrics.compute(names, labels, predicted, kind="regression")

@@ -1,0 +1,241 @@
+"""Each head kind on each family, end to end: it trains, evaluates, measures, saves, and reloads to the same logits."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_model
+
+from isoviz import methods, tasks
+from isoviz.config import RunConfig
+from isoviz.events import Event
+from isoviz.models import sources
+from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
+from isoviz.tasks import metrics
+from isoviz.training import checkpoints, heads, train
+from isoviz.training.rows import Rows
+from tests import tiny
+
+ENCODER_KINDS = ("classification", "regression", "span")
+PAPERS = [(family, kind) for family in tiny.FAMILIES for kind in ENCODER_KINDS]
+PAPERS += [(family, "seq2seq") for family in tiny.WRITERS]
+SMOKE = [("electra", "classification"), ("deberta-v2", "regression"), ("modernbert", "span")]
+SMOKE += [(family, "seq2seq") for family in tiny.LATER_WRITERS]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("kinds")
+    return {kind: tiny.write(kind, root / kind) for kind in tiny.TASKS}
+
+
+def config(model: Path, folder: Path, kind: str, method: str = "baseline", **changes: Any) -> RunConfig:
+    values = {"epochs": 1, "learning_rate": 5e-3, "batch_size": 8, "threads": 1, "precision": "no"} | changes
+    params = methods.check_params(method, values.pop("params", {}))
+    if kind == "span":
+        values |= {"max_length": 24, "doc_stride": 8}
+    return RunConfig.checked(
+        model=str(model), task=tiny.TASKS[kind], data=str(folder), method=method, params=params, **values
+    )
+
+
+def run(cfg: RunConfig, folder: Path, **more: Any) -> list[Event]:
+    events: list[Event] = []
+    train(cfg, events.append, more.pop("stop", lambda: False), folder, **more)
+    return events
+
+
+def of(events: list[Event], kind: str) -> list[Any]:
+    return [event for event in events if event.kind == kind]
+
+
+def reloaded(cfg: RunConfig, folder: Path | None, seed: int) -> tuple[HeadedModel, heads.Head, Rows]:
+    """The run's model from its checkpoint (None: untrained), and its head and rows."""
+    task = tasks.get(cfg.task)
+    source = sources.resolve(cfg.model)
+    head = heads.of(task, load_tokenizer(source, cfg.direction), cfg)
+    kind = methods.get(cfg.method)
+    model = HeadedModel(
+        load_network(source, head.num_labels, seed, task.kind), kind(kind.Params(**cfg.params)), task.kind
+    )
+    if folder is not None:
+        newest = checkpoints.newest(folder)
+        assert newest is not None
+        load_model(model, str(newest / "model.safetensors"))
+    rows = Rows(tasks.load(task, cfg.data, cfg.direction), head, cfg, (0, 1))
+    head.prepare(model, rows.train)
+    return model.eval(), head, rows
+
+
+def check(events: list[Event], cfg: RunConfig, folder: Path, kind: str) -> None:
+    assert events[-1].kind == "finished"
+    task = tasks.get(cfg.task)
+    assert set(task.metrics) < set(events[-1].metrics)
+    first, last = (event.loss for event in of(events, "evaluated"))
+    assert math.isfinite(first)
+    assert last != first if kind == "classification" else last < first  # three steps teach it no words
+    for measured in of(events, "measured"):
+        assert {name: (cloud.n, cloud.drawn != "") for name, cloud in measured.clouds.items()} | {"layers": 0} == {
+            "head": (12, kind in ("span", "seq2seq")), "pooled": (12, kind in ("span", "seq2seq")), "layers": 0,
+        }  # fmt: skip
+        assert measured.isoscore_star is not None
+        assert len(measured.by_layer) == 2
+        assert all(value is not None for value in measured.by_layer)
+    # what was saved is what was evaluated last: other new weights, then the checkpoint over them
+    model, _, rows = reloaded(cfg, folder, seed=cfg.seed + 1)
+    loss = count = 0.0
+    with torch.no_grad():
+        for batch in rows.evaluation:
+            batch.pop("item")
+            outputs = model(**batch)
+            loss, count = loss + float(outputs.terms["task"]) * outputs.count, count + outputs.count
+    assert loss / count == pytest.approx(last, rel=1e-6)
+
+
+@pytest.mark.parametrize(("family", "kind"), [*PAPERS, *SMOKE])
+def test_baseline_end_to_end(tiny_models, data, tmp_path, family, kind):
+    cfg = config(tiny_models(family), data[kind], kind)
+    check(run(cfg, tmp_path), cfg, tmp_path, kind)
+
+
+@pytest.mark.parametrize(("family", "kind"), PAPERS)
+def test_isobn_end_to_end(tiny_models, data, tmp_path, family, kind):
+    cfg = config(tiny_models(family), data[kind], kind, "isobn")
+    events = run(cfg, tmp_path)
+    check(events, cfg, tmp_path, kind)
+    clouds = of(events, "measured")[-1].clouds
+    assert clouds["head"].isoscore != clouds["pooled"].isoscore
+
+
+@pytest.mark.parametrize("kind", ["regression", "span", "seq2seq"])
+def test_stop_and_resume_give_the_uninterrupted_run(tiny_models, data, tmp_path, kind):
+    cfg = config(tiny_models("bart" if kind == "seq2seq" else "bert"), data[kind], kind, "flow", epochs=2)
+    whole = run(cfg, tmp_path / "whole")
+    seen: list[Event] = []
+    stop = lambda: any(event.kind == "stepped" and event.step >= 4 for event in seen)  # noqa: E731
+    train(cfg, seen.append, stop, tmp_path / "parts")
+    assert seen[-1].kind == "stopped"
+    again = run(cfg, tmp_path / "parts", resume=True)
+    assert again[-1].metrics == whole[-1].metrics
+    assert again[-1].isotropy == whole[-1].isotropy
+
+
+def test_regression_learns_and_knows_the_mean(tiny_models, tmp_path):
+    folder = tiny.write("regression", tmp_path / "more", train=96, validation=32)
+    cfg = config(tiny_models("bert", dropout=0.0), folder, "regression", epochs=6, batch_size=4, select="best")
+    events = run(cfg, tmp_path)
+    assert list(of(events, "started")[0].baselines.values()) == [None]  # no correlation with a constant
+    assert events[-1].metrics["pearson"] > 0.5
+
+
+def test_the_second_stage_works_on_numbers(tiny_models, data, tmp_path):
+    cfg = config(
+        tiny_models("bert"), data["regression"], "regression", "isolayer", params={"layer_epochs": 3, "layer_batch": 8}
+    )
+    events = run(cfg, tmp_path)
+    assert [event.epoch for event in of(events, "measured")] == [0, 1, 2]
+    assert any("isotropy" in event.losses for event in of(events, "stepped"))
+
+
+def test_spans_count_questions_not_windows(tiny_models, data, tmp_path):
+    cfg = config(tiny_models("bert"), data["span"], "span", max_train=10, max_eval=7)
+    events = run(cfg, tmp_path)
+    started = of(events, "started")[0]
+    assert (started.train_rows, started.eval_rows) == (10, 7)
+    _, _, rows = reloaded(cfg, None, 0)
+    assert len(rows.validation) > 7
+    assert of(events, "measured")[0].clouds["head"].n == 7
+    assert rows.validation.firsts(3).sum() == 3
+    # the windows' first tokens only: of each question its first window is measured
+    expected = rows.validation.lengths[rows.validation.firsts(7)].sum()
+    assert of(events, "measured")[0].clouds["layers"].n == 2 * expected
+
+
+def test_answers_come_from_the_logits(tiny_models, data):
+    """With logits that point at the gold positions, every answer that survived the windows is found."""
+    cfg = config(tiny_models("bert"), data["span"], "span")
+    _, head, rows = reloaded(cfg, None, 0)
+    told = []
+    for labels, length in zip(rows.validation.labels, rows.validation.lengths, strict=True):
+        start, end = torch.zeros(length).numpy(), torch.zeros(length).numpy()
+        start[labels[0]] = end[labels[1]] = 5.0 if labels.any() else 0.0
+        told.append((start, end))
+    full = metrics.compute(["f1"], [["w1"]], ["w1"], kind="span")["f1"]
+    assert head.evaluate(rows.frame, rows.validation, told) == {"f1": full, "exact_match": full}
+    assert head.evaluate(rows.frame, rows.validation, [(-a, -b) for a, b in told])["exact_match"] < full
+
+
+def test_the_reference_as_text_has_full_marks(tiny_models, data):
+    cfg = config(tiny_models("bart"), data["seq2seq"], "seq2seq")
+    _, head, rows = reloaded(cfg, None, 0)
+    found = head.evaluate(rows.frame, rows.validation, rows.frame["target"].tolist())
+    assert found["bleu"] == pytest.approx(100.0)
+
+
+def test_beams_and_length_reach_the_generation(tiny_models, data):
+    greedy = reloaded(config(tiny_models("bart"), data["seq2seq"], "seq2seq"), None, 0)
+    beams = reloaded(config(tiny_models("bart"), data["seq2seq"], "seq2seq", num_beams=4), None, 0)
+    longest = max(map(len, greedy[2].train.labels))
+    written = []
+    for model, head, rows in (greedy, beams):
+        batch = next(iter(rows.evaluation))
+        batch.pop("item")
+        with torch.no_grad():
+            outputs = model(**batch)
+            tokens = model.generate(batch["input_ids"], batch["attention_mask"], **head.options)
+            assert head.predict(model, outputs, batch) == [
+                text.strip() for text in head.tokenizer.batch_decode(tokens, skip_special_tokens=True)
+            ]
+        assert tokens.shape[1] <= longest + 1
+        assert (tokens[:, 1] == head.tokenizer.cls_token_id).all()  # what every target begins with
+        written.append(tokens.tolist())
+    assert written[0] != written[1]
+
+
+@pytest.mark.parametrize("fifty", [False, True], ids=["mbart", "mbart-50"])
+def test_mbart_writes_in_the_language_of_the_direction(data, tmp_path, fifty):
+    folder = tiny.make_mbart(tmp_path / "model", fifty)
+    for direction, codes in (("en-ro", ("en_XX", "ro_RO")), ("ro-en", ("ro_RO", "en_XX"))):
+        cfg = config(folder, data["seq2seq"], "seq2seq", direction=direction)
+        model, head, rows = reloaded(cfg, None, 0)
+        read, written = (head.tokenizer.lang_code_to_id[code] for code in codes)
+        place = 0 if fifty else -1
+        assert {ids[place] for ids in rows.train.inputs["input_ids"]} == {read}
+        assert {ids[place] for ids in rows.train.labels} == {written}
+        batch = next(iter(rows.evaluation))
+        tokens = model.generate(batch["input_ids"], batch["attention_mask"], **head.options)
+        assert set(tokens[:, 1 if fifty else 0].tolist()) == {written}
+    assert run(cfg, tmp_path / "run")[-1].kind == "finished"
+    with pytest.raises(ValueError, match="direction: .* has no language 'xq' \\(it has a"):
+        load_tokenizer(sources.resolve(str(folder)), "en-xq")
+
+
+def test_direction_turns_source_and_target(tiny_models, data):
+    there = reloaded(config(tiny_models("bart"), data["seq2seq"], "seq2seq"), None, 0)[2]
+    back = reloaded(config(tiny_models("bart"), data["seq2seq"], "seq2seq", direction="en-ro"), None, 0)[2]
+    assert there.validation.inputs["input_ids"] == back.validation.labels
+    assert there.validation.labels == back.validation.inputs["input_ids"]
+
+
+@pytest.mark.parametrize("slug", list(methods.catalogue()))
+def test_a_method_refuses_kinds_it_is_not_for(tiny_models, data, tmp_path, slug):
+    method = methods.get(slug)
+    for kind in tiny.TASKS:
+        if kind in method.kinds:
+            method.check_kind(kind)
+            continue
+        with pytest.raises(ValueError, match=rf"method: '{slug}' does not work on {kind} tasks \(allowed: ") as caught:
+            train(config(tiny_models("bert"), data[kind], kind, slug), lambda event: None, lambda: False, tmp_path)
+        assert caught.value.field == "method"
+
+
+def test_a_family_without_that_head_is_refused(tiny_models, data, tmp_path):
+    for family, kind in (("bert", "seq2seq"), ("t5", "classification"), ("bart", "span")):
+        with pytest.raises(
+            ValueError, match=f"^model: .* is of the family .{family}., which has no {kind} head \\(supported: "
+        ):
+            run(config(tiny_models(family), data[kind], kind), tmp_path)
