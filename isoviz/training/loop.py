@@ -111,7 +111,7 @@ class _Run:
     def load(self, resume: bool) -> None:
         config = self.config
         self.emit(Entered(phase="loading", detail=config.model))
-        self.task = tasks.get(config.task)
+        self.task = tasks.get(config.task, config.own)
         source = sources.resolve(config.model)
         data = tasks.load(self.task, config.data)
         self.check()
