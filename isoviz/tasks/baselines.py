@@ -21,9 +21,9 @@ def of(task: Task, simple: Mapping[str, float | None]) -> dict[str, float | None
     The recorded ones hold for the task's full training set; `isoviz.demo.baselines` says how each was recorded.
 
     Args:
-        simple: the metrics of the task's simple guess (`guess`).
+        simple: the metrics of the task's simple guess (`guess`), or nothing.
     """
-    found = {task.simple_guess: simple[task.primary]}
+    found = {task.simple_guess: simple[task.primary]} if task.primary in simple else {}
     if task.generated:
         from isoviz.demo import baselines as recorded
 
