@@ -115,7 +115,9 @@ def examine(frame: pd.DataFrame, task: Task, direction: str | None = None) -> tu
     elif task.kind == "regression":
         checked["label"] = _numbers(frame["label"], task, refuse)
     elif task.kind == "span":
-        contexts = checked[task.columns[1]].tolist()
+        contexts = [
+            text if isinstance(text, str) else "" for text in checked[task.columns[1]]
+        ]  # missing: refused above
         found = [answers(value, context) for value, context in zip(frame["answers"], contexts, strict=True)]
         refuse([problem == "" for _, _, problem in found], task.label, f"no answer in '{task.label}'")
         refuse(

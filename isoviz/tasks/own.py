@@ -265,8 +265,10 @@ def frames(
 def _held_out(frame: pd.DataFrame, task: Task) -> np.ndarray:
     """(rows,) bool: a seeded share of the distinct texts, so that no text is on both sides."""
     assert task.own is not None
-    texts = frame[list(task.columns)].astype(str).agg("\x1f".join, axis=1)
-    group = texts.factorize()[0]
+    import pandas as pd
+
+    texts = ["\x1f".join(map(str, row)) for row in frame[list(task.columns)].itertuples(index=False)]
+    group = pd.factorize(np.asarray(texts, dtype=object))[0]
     groups = int(group.max()) + 1 if len(group) else 0
     if groups < 2:
         raise DataError(f"data: {groups} distinct rows cannot be split; at least two are needed", field="data")

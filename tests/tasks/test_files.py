@@ -239,7 +239,12 @@ def test_every_fault_of_every_row_is_listed(tmp_path):
     found = tasks.problems(COLA, tmp_path)
     assert found.count == 93  # row 5 has two faults and counts once
     assert len(found.shown) == 50
-    assert [(p.row, p.column) for p in found.shown[:4]] == [(2, "sentence"), (3, "label"), (5, "sentence"), (101, "label")]
+    assert [(p.row, p.column) for p in found.shown[:4]] == [
+        (2, "sentence"),
+        (3, "label"),
+        (5, "sentence"),
+        (101, "label"),
+    ]
     assert found.shown[1].value == "9"
     assert tasks.problems(COLA, write(tmp_path / "good", ".csv", train=frame(), validation=frame())).count == 0
 

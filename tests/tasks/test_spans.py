@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -26,7 +28,12 @@ def fast(lower: bool, template: str, side: str = "right") -> PreTrainedTokenizer
         single="[CLS] $A [SEP]", pair=template, special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     return PreTrainedTokenizerFast(
-        tokenizer_object=backend, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]", padding_side=side
+        tokenizer_object=backend,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        padding_side=side,
     )
 
 
@@ -66,7 +73,9 @@ def test_answers_come_back_or_are_longer_than_any_window(rows, tokenizer, longes
     recovery = spans.recovery(found, contexts, starts, texts)
     positions = spans.gold(found, starts, texts)
     for row, (fate, got) in enumerate(zip(recovery.fates, recovery.got, strict=True)):
-        inside = [tuple(place) for number in np.flatnonzero(found.row == row) for place in found.offsets[number] if place]
+        inside = [
+            tuple(place) for number in np.flatnonzero(found.row == row) for place in found.offsets[number] if place
+        ]
         begin, end = starts[row][0], starts[row][0] + len(texts[row][0])
         size = len({place for place in inside if place[0] < end and place[1] > begin})
         widest = max(sum(p is not None for p in found.offsets[n]) for n in np.flatnonzero(found.row == row))
@@ -94,7 +103,7 @@ def test_windows_share_the_overlap_and_cover_the_context():
     found = spans.features(["why ?"], [context], TOKENIZERS[0], 13, 3)
     starts = [[place[0] for place in places if place] for places in found.offsets]
     assert [len(one) for one in starts] == [8, 8, 8, 5]
-    for before, after in zip(starts, starts[1:], strict=False):
+    for before, after in pairwise(starts):
         assert before[-3:] == after[:3]
     assert spans.gold(found, [[context.index("w7")]], [["w7"]]).tolist() == [[11, 11], [6, 6], [0, 0], [0, 0]]
 
