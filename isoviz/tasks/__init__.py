@@ -30,13 +30,12 @@ OWN = own.SLUG
 
 @functools.cache
 def catalogue() -> Mapping[str, Task]:
-    """All tasks by slug."""
-    found: dict[str, Task] = {}
+    """All tasks by slug; those that need no files come first, and so are what a form offers first."""
+    found: list[Task] = []
     for info in pkgutil.iter_modules(__path__):
         module = importlib.import_module(f"{__name__}.{info.name}")
-        for task in getattr(module, "TASKS", ()):
-            found[task.slug] = task
-    return MappingProxyType(found)
+        found += getattr(module, "TASKS", ())
+    return MappingProxyType({task.slug: task for task in sorted(found, key=lambda task: not task.generated)})
 
 
 def get(slug: str, columns: OwnTask | None = None) -> Task:
