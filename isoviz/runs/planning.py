@@ -18,6 +18,7 @@ from isoviz.config import OwnTask, ParamValue, RunConfig
 from isoviz.errors import InputError
 from isoviz.models import sources
 from isoviz.tasks import own as own_data
+from isoviz.tasks.metrics import METRICS
 from isoviz.tasks.protocol import Task
 from isoviz.training import devices
 
@@ -225,10 +226,12 @@ def _watched(task: Task, early_stopping: str | None) -> str | None:
     metric, patience = early_stopping.rsplit(":", 1)
     if metric == PRIMARY:
         return f"{task.primary}:{patience}"
-    if metric not in task.metrics:
-        allowed = ", ".join((PRIMARY, *task.metrics))
+    rising = [name for name in task.metrics if METRICS[name].higher_is_better]  # training waits for a higher value
+    if metric not in rising:
+        allowed = ", ".join((PRIMARY, *rising))
         raise InputError(
-            f"early_stopping: '{task.slug}' has no metric '{metric}' (allowed: {allowed})", field="early_stopping"
+            f"early_stopping: '{task.slug}' has no metric '{metric}' to watch (allowed: {allowed})",
+            field="early_stopping",
         )
     return early_stopping
 

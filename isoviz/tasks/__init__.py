@@ -87,9 +87,15 @@ def load(
     return TaskData(checked[TRAIN], checked[VALIDATION], _fingerprint(checked), extra)
 
 
-def check_data(task: Task, data: str | Path | None = None, direction: str | None = None) -> DataReport:
-    """What a person should know of the rows before launching; raises like `load`."""
-    return report.of(task, load(task, data, direction))
+def check_data(
+    task: Task,
+    data: str | Path | None = None,
+    direction: str | None = None,
+    max_train: int | None = None,
+    max_eval: int | None = None,
+) -> DataReport:
+    """What a person should know of the rows before launching; takes and raises the same as `load`."""
+    return report.of(task, load(task, data, direction, max_train, max_eval))
 
 
 def problems(task: Task, data: str | Path | None = None, direction: str | None = None, limit: int = 50) -> Problems:

@@ -151,7 +151,10 @@ def guess(data: str | Path, columns: OwnTask) -> Guess:
         DataError: a file or column that is not there, no labels, or labels that cannot be of the given kind.
     """
     wanted = {"text": columns.text, "label": columns.label} | ({"second": columns.second} if columns.second else {})
-    frames = [files.read(paths, wanted) for paths in find(data).values()]
+    found = find(data)
+    for paths in found.values():
+        files.read(paths, wanted, files.first(1))  # all columns are there; of parquet the texts are not read for that
+    frames = [files.read(paths, {"label": columns.label}) for paths in found.values()]
     labels = frames[0]["label"].dropna()
     if not len(labels):
         raise DataError(f"data: the column {columns.label} is empty", field="data")

@@ -211,6 +211,10 @@ def test_a_run_from_the_command_line(tmp_path, capsys):
             ["--direction", "en-ro"],
             "--direction: 'demo/acceptability' has no direction 'en-ro' (it does not translate)",
         ),
+        (
+            ["--task", "glue/stsb", "--early-stopping", "mse:1"],
+            "--early-stopping: 'glue/stsb' has no metric 'mse' to watch (allowed: primary, pearson, spearman)",
+        ),
         (["--task", "squad", "--doc-stride", "500"], "--doc-stride: must be less than max_length, 128 (got 500)"),
     ],
 )
