@@ -154,7 +154,11 @@ def _generated(
 
     found = {}
     for split, rows in generated.generate(task.slug).items():
-        frame = files.columns_of(pd.DataFrame(rows), wanted)
+        raw = pd.DataFrame(rows)
+        if "answer_texts" in raw:  # generators give answers as `TaskData` has them
+            pairs = zip(raw["answer_texts"], raw["answer_starts"], strict=True)
+            raw[wanted["answers"]] = [{"text": texts, "answer_start": starts} for texts, starts in pairs]
+        frame = files.columns_of(raw, wanted)
         pick = picks[split]
         found[split] = frame if pick is None else frame.iloc[pick(len(frame))]
     return found

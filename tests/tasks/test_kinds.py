@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -240,6 +241,27 @@ def test_rows_of_the_hub_are_chosen_before_they_are_read(tmp_path, monkeypatch):
     assert data.train["id"].tolist() == [f"q{i}" for i in chosen]
     assert data.validation["id"].tolist() == [f"q{i}" for i in range(7)]
     assert asked == [("rajpurkar/squad", "plain_text")]
+
+
+def test_generated_answers_are_checked_like_those_of_files(monkeypatch):
+    from isoviz.demo import tasks as generated
+
+    row = {
+        "question": "q",
+        "context": CONTEXT,
+        "answer_texts": ["nine"],
+        "answer_starts": [19],
+        "id": "a",
+        "phenomenon": "p",
+    }
+    monkeypatch.setattr(generated, "generate", lambda slug: {"train": [row] * 3, "validation": [row]})
+    task = replace(tasks.get("squad"), slug="demo/qa", generated=True, label="label", hub=None)
+    data = tasks.load(task, max_train=2)
+    assert data.train["answer_starts"].tolist() == [[19], [19]]
+    assert list(data.validation.columns) == ["question", "context", "answer_texts", "answer_starts", "id"]
+    row["answer_starts"] = [20]
+    with pytest.raises(DataError, match="does not stand in the context where it should; got 'nine'"):
+        tasks.load(task)
 
 
 # ---- after a run ---------------------------------------------------------------------------------------------
