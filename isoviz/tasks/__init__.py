@@ -157,7 +157,8 @@ def _generated(
         raw = pd.DataFrame(rows)
         if "answer_texts" in raw:  # generators give answers as `TaskData` has them
             pairs = zip(raw["answer_texts"], raw["answer_starts"], strict=True)
-            raw[wanted["answers"]] = [{"text": texts, "answer_start": starts} for texts, starts in pairs]
+            answers = [{"text": texts, "answer_start": starts} for texts, starts in pairs]
+            raw[wanted["answers"]] = pd.Series(answers, dtype="object")
         frame = files.columns_of(raw, wanted)
         pick = picks[split]
         found[split] = frame if pick is None else frame.iloc[pick(len(frame))]
