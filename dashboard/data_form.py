@@ -22,7 +22,7 @@ def data_field(slug: str) -> tuple[str | None, bool]:
     task = tasks.get(slug)
     with st.container(border=True):
         st.markdown(f"**Data for {task.title}**")
-        columns = ", ".join((*task.columns, task.label))
+        columns = ", ".join(task.file_columns)
         st.caption(wording.plain(f"{task.description} Columns: {columns}. Licence: {task.licence}"))
         choices = [FROM_FOLDER, FROM_UPLOAD, *([FROM_HUB] if task.hub else [])]
         source = st.segmented_control(

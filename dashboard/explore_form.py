@@ -149,7 +149,7 @@ def _task_field() -> str:
 def _data_field(task: Task, filled: Filled) -> tuple[str | None, bool]:
     """Where the rows of a task that reads files come from: (folder or None for the hub, whether that was said)."""
     with st.container(border=True):
-        columns = ", ".join((*task.columns, task.label))
+        columns = ", ".join(task.file_columns)
         st.markdown(f"**Data for {wording.plain(task.title)}**")
         st.caption(wording.plain(f"Columns: {columns}. Licence: {task.licence}"))
         origin = st.segmented_control(

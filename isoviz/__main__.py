@@ -10,14 +10,15 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from isoviz import __version__
 from isoviz.commands.output import quiet_libraries
-from isoviz.config import RunConfig
+from isoviz.config import OwnTask, RunConfig
 from isoviz.errors import IsoVizError
+from isoviz.models.families import HEAD_KINDS
 from isoviz.recipes import RECIPES
-from isoviz.runs.planning import OPTIONS
+from isoviz.runs.planning import OPTIONS, OWN_OPTIONS
 from isoviz.training.devices import share_cores
 
 _TYPES = {
@@ -31,6 +32,7 @@ _TYPES = {
     "grad_accum": int,
     "max_length": int,
     "num_beams": int,
+    "doc_stride": int,
     "probe_size": int,
     "threads": int,
 }
@@ -71,7 +73,17 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     fields = RunConfig.model_fields
     parser.add_argument("--model", default=fields["model"].default, help=fields["model"].description)
     parser.add_argument("--task", default=fields["task"].default, help=fields["task"].description)
-    parser.add_argument("--data", metavar="DIR", help=fields["data"].description)
+    parser.add_argument("--data", metavar="DIR", help=f"{fields['data'].description} For --task own also one file.")
+    own = parser.add_argument_group("own data", "for --task own: the columns of the files, and what they are")
+    for name, option in OWN_OPTIONS.items():
+        rest: dict[str, Any] = {"type": {"share": float, "split_seed": int}.get(name, str), "metavar": "COLUMN"}
+        if name == "kind":
+            rest |= {"choices": HEAD_KINDS, "metavar": "KIND"}
+        elif name == "label_names":
+            rest |= {"nargs": "+", "metavar": "NAME"}
+        elif name in ("share", "split_seed"):
+            rest["metavar"] = "N"
+        own.add_argument(option, dest=f"own.{name}", help=OwnTask.model_fields[name].description, **rest)
     parser.add_argument("--method", default=fields["method"].default, metavar="SLUG", help=fields["method"].description)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the method")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], metavar="N", help="one run per seed")
@@ -170,6 +182,7 @@ def _with_option(error: IsoVizError) -> str:
     """The message with the option in place of the field it begins with."""
     message, field = str(error), error.field or ""
     option = "--set " + field.removeprefix("params.") if field.startswith("params.") else OPTIONS.get(field)
+    option = option or OWN_OPTIONS.get(field.removeprefix("own."))
     option = option or {"seed": "--seeds", "grid": "--grid"}.get(field, f"--{field}")
     return option + message.removeprefix(field) if field and message.startswith(field + ":") else message
 

@@ -7,8 +7,45 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from isoviz.errors import InputError
+from isoviz.models.families import HeadKind
 
 ParamValue = bool | int | float | str
+
+
+class OwnTask(BaseModel):
+    """How a person's own files become a task: which column is what. `isoviz.tasks.own.guess` fills it in from the files.
+
+    A file with no validation beside it is split: `share` of its rows, at least one, are held out, rows with the same texts
+    together.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str = Field(min_length=1, title="Text", description="Column of the text (of the question, for answers).")
+    second: str | None = Field(
+        None, min_length=1, title="Second text", description="Column of a second text; of the context, for answers."
+    )
+    label: str = Field(
+        min_length=1,
+        title="Label",
+        description="Column of what is predicted: class, number, answer or text.",
+    )
+    kind: HeadKind | None = Field(
+        None, title="Kind", description="What is predicted; inferred from the labels if empty."
+    )
+    label_names: tuple[str, ...] = Field(
+        (), title="Classes", description="The classes as they stand in the files, in the order of their codes."
+    )
+    share: float = Field(0.2, gt=0, lt=1, title="Held out", description="Share of rows kept for validation.")
+    split_seed: int = Field(0, ge=0, le=2**31 - 1, title="Seed of the split", description="Which rows are held out.")
+
+    @classmethod
+    def checked(cls, **values: Any) -> Self:
+        """Build it, turning the first violation into an `InputError` with the field `own.NAME`."""
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            raise input_error(error, "own.") from None
 
 
 class RunConfig(BaseModel):
@@ -24,7 +61,11 @@ class RunConfig(BaseModel):
     model: str = Field("demo/tiny-bert", title="Model", description="Bundled model, local directory or hub id.")
     task: str = Field("demo/acceptability", title="Task", description="What the model is fine-tuned for.")
     data: str | None = Field(
-        None, title="Data folder", description="Folder with train and validation as parquet, csv or jsonl."
+        None, title="Data folder", description="Folder with train and validation as parquet, csv, tsv or jsonl."
+    )
+    own: OwnTask | None = Field(None, title="Own data", description="Columns of the task 'own'.")
+    direction: str | None = Field(
+        None, pattern=r"^[a-z]{2,3}-[a-z]{2,3}$", title="Direction", description="Of a translation: FROM-TO, as en-ro."
     )
     method: str = Field(
         "baseline", title="Method", description="Isotropy method; baseline is plain fine-tuning; isobn+istar is both."
@@ -58,8 +99,13 @@ class RunConfig(BaseModel):
     weight_decay: float = Field(0.01, ge=0, le=1, title="Weight decay", description="AdamW's, not on biases and norms.")
     grad_accum: int = Field(1, ge=1, le=1024, title="Accumulation", description="Batches per optimiser step.")
     max_length: int = Field(128, ge=4, le=8192, title="Longest input", description="Tokens; longer texts are cut.")
-    direction: str | None = Field(None, title="Direction", description="Of translation tasks: en-ro, ro-en, ...")
-    doc_stride: int = Field(64, ge=0, title="Stride", description="Tokens that windows over a long text share.")
+    doc_stride: int = Field(
+        64,
+        ge=0,
+        le=8192,
+        title="Window overlap",
+        description="Tokens that neighbouring windows of a long context share; question answering only.",
+    )
     early_stopping: str | None = Field(
         None,
         pattern=r"^[\w/]+:\d+$",

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoviz import recipes
+from isoviz import recipes, tasks
 from isoviz.commands.output import print_json
-from isoviz.config import RunConfig
+from isoviz.config import OwnTask, RunConfig
 from isoviz.errors import InputError
 from isoviz.events import Event
 from isoviz.runs import planning
@@ -61,8 +61,28 @@ def plan(options: argparse.Namespace) -> list[RunConfig]:
     common = dict(recipes.get(options.recipe).settings) if options.recipe else {}
     common |= {name: getattr(options, name) for name in planning.OPTIONS if getattr(options, name, None) is not None}
     return planning.expand(
-        [options.model], [options.task], [(options.method, params)], options.seeds, data=options.data, **common
+        [options.model],
+        [options.task],
+        [(options.method, params)],
+        options.seeds,
+        data=options.data,
+        own=own_columns(options),
+        **common,
     )
+
+
+def own_columns(options: argparse.Namespace) -> OwnTask | None:
+    """The columns of `--task own`; `InputError` for options of it with another task, or without those it needs."""
+    given = {name: getattr(options, f"own.{name}", None) for name in planning.OWN_OPTIONS}
+    given = {name: value for name, value in given.items() if value is not None}
+    if options.task != tasks.OWN:
+        for name in given:
+            raise InputError(f"own.{name}: is for --task {tasks.OWN} (got --task {options.task})", field=f"own.{name}")
+        return None
+    for name in ("text", "label"):
+        if name not in given:
+            raise InputError(f"own.{name}: --task {tasks.OWN} needs the column's name", field=f"own.{name}")
+    return OwnTask.checked(**given)
 
 
 def carry_out(store: Store, run_id: str, owner: str, quiet: bool) -> RunRow:

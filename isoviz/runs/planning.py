@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from isoviz import methods, tasks
-from isoviz.config import ParamValue, RunConfig
+from isoviz.config import OwnTask, ParamValue, RunConfig
 from isoviz.errors import InputError
 from isoviz.models import sources
-from isoviz.tasks import files
+from isoviz.tasks import own as own_data
+from isoviz.tasks.metrics import METRICS
+from isoviz.tasks.protocol import Task
 from isoviz.training import devices
 
 MAX_RUNS = 2000
@@ -98,15 +100,17 @@ def expand(
     *,
     data: str | None = None,
     learning_rate: float | None = None,
+    own: OwnTask | None = None,
     **common: Any,
 ) -> list[RunConfig]:
     """All runs of a plan, validated and resolved (precision, threads), in an order that pairs methods seed by seed.
 
     Args:
-        models, tasks: names; `data` is the folder for tasks that read files.
+        models, tasks: names; `data` is the folder for tasks that read files (for own data also one file).
         methods: (slug, parameters); a parameter may be a list of values.
         seeds: one run per seed.
         learning_rate: None for the model's own default.
+        own: the columns of the task `own`; what they leave open (kind, classes) is filled in from the files.
         common: any other `RunConfig` field.
 
     Raises:
@@ -128,29 +132,38 @@ def expand(
     for seed in seeds:
         RunConfig.checked(seed=seed)
     folder = str(Path(data).expanduser().resolve()) if data else None
-    for task in tasks:
+    known = {slug: _task(slug, folder, own) for slug in tasks}
+    for task in known.values():
         _watched(task, common.get("early_stopping"))
+        task.checked_direction(common.get("direction"))
     longest = {model: _longest(model, common.get("max_length")) for model in models}
     if common["precision"] == "fp16" and not devices.describe().on_gpu:
         raise InputError(
             "precision: fp16 needs a GPU, and this machine has none (allowed here: auto, no, bf16)", field="precision"
         )
-    for task in tasks:
-        _check_rows(task, folder)
+    for task in known.values():
+        _check_rows(task, folder, common)
     common["precision"] = devices.resolve_precision(common["precision"])
     common["threads"] = common["threads"] or devices.describe().cores
     return [
         RunConfig.checked(
             model=model,
-            task=task,
-            data=folder if _reads_files(task) else None,
+            task=task.slug,
+            data=None if task.generated else folder,
+            own=task.own,
             method=slug,
             params=params,
             seed=seed,
             learning_rate=_rate(model, learning_rate),
-            **{**common, "max_length": longest[model], "early_stopping": _watched(task, common.get("early_stopping"))},
+            **{
+                **common,
+                "max_length": longest[model],
+                "early_stopping": _watched(task, common.get("early_stopping")),
+                "doc_stride": _stride(task, longest[model], common.get("doc_stride")),
+                "direction": task.checked_direction(common.get("direction")) or None,
+            },
         )
-        for model, task, seed, (slug, params) in itertools.product(models, tasks, seeds, variants)
+        for model, task, seed, (slug, params) in itertools.product(models, known.values(), seeds, variants)
     ]
 
 
@@ -187,40 +200,70 @@ def _longest(model: str, asked: int | None) -> int:
     return asked
 
 
-def _reads_files(task: str) -> bool:
-    return not tasks.get(task).generated
+def _stride(task: Task, longest: int, asked: int | None) -> int:
+    """The overlap of a long context's windows: as asked, if windows stay longer; else the default, or half of short ones."""
+    default: int = RunConfig.model_fields["doc_stride"].default
+    if task.kind != "span":
+        return default if asked is None else asked
+    if asked is None:
+        return min(default, longest // 2)
+    if asked >= longest:
+        raise InputError(f"doc_stride: must be less than max_length, {longest} (got {asked})", field="doc_stride")
+    return asked
 
 
-def _watched(slug: str, early_stopping: str | None) -> str | None:
+def _task(slug: str, folder: str | None, own: OwnTask | None) -> Task:
+    if slug != tasks.OWN or own is None:
+        return tasks.get(slug, own if slug == tasks.OWN else None)
+    stamps = _stamps([path for paths in own_data.find(folder).values() for path in paths])
+    return tasks.get(slug, _complete_once(folder, own, stamps))
+
+
+def _watched(task: Task, early_stopping: str | None) -> str | None:
     """METRIC:PATIENCE with the task's own metric in place of `primary`."""
-    task = tasks.get(slug)
     if not early_stopping:
         return None
     metric, patience = early_stopping.rsplit(":", 1)
     if metric == PRIMARY:
         return f"{task.primary}:{patience}"
-    if metric not in task.metrics:
-        allowed = ", ".join((PRIMARY, *task.metrics))
+    rising = [name for name in task.metrics if METRICS[name].higher_is_better]  # training waits for a higher value
+    if metric not in rising:
+        allowed = ", ".join((PRIMARY, *rising))
         raise InputError(
-            f"early_stopping: '{slug}' has no metric '{metric}' (allowed: {allowed})", field="early_stopping"
+            f"early_stopping: '{task.slug}' has no metric '{metric}' to watch (allowed: {allowed})",
+            field="early_stopping",
         )
     return early_stopping
 
 
-def _check_rows(slug: str, folder: str | None) -> None:
-    if tasks.get(slug).generated:
+Stamps = tuple[tuple[str, int, int], ...]
+
+
+def _stamps(paths: Iterable[Path]) -> Stamps:
+    """Equal stamps, equal content for all purposes here."""
+    return tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths)
+
+
+def _check_rows(task: Task, folder: str | None, common: Mapping[str, Any]) -> None:
+    """Read what the runs would read."""
+    if task.generated:
         return  # nothing to get wrong, and generating takes a moment
+    read = (common.get("direction"), common.get("max_train"), common.get("max_eval"))
     if folder is None:
-        tasks.load(tasks.get(slug))
-        return
-    stamps = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files.find(folder).values()]
-    _load_once(slug, folder, tuple(stamps))
+        tasks.load(task, None, *read)
+    else:
+        _load_once(task, folder, read, _stamps(tasks.files_of(task, folder)))
 
 
 @functools.lru_cache(maxsize=32)
-def _load_once(slug: str, folder: str, stamps: tuple[tuple[str, int, int], ...]) -> None:
+def _load_once(task: Task, folder: str, read: tuple[str | None, int | None, int | None], stamps: Stamps) -> None:
     """Read and check a folder's rows; not again while its files are the same (a form asks at every keystroke)."""
-    tasks.load(tasks.get(slug), folder)
+    tasks.load(task, folder, *read)
+
+
+@functools.lru_cache(maxsize=32)
+def _complete_once(folder: str | None, own: OwnTask, stamps: Stamps) -> OwnTask:
+    return own_data.completed(folder, own)
 
 
 def _slug(method: str) -> str:
@@ -275,6 +318,7 @@ def _line(
     words += ["--model", config.model, "--task", config.task]
     if config.data:
         words += ["--data", config.data]
+    words += _own_words(config.own)
     words += ["--method", config.method]
     for name, value in fixed.items():
         words += ["--set", f"{name}={value}"]
@@ -291,6 +335,27 @@ def _line(
     return shlex.join(words)
 
 
+def _own_words(own: OwnTask | None) -> list[str]:
+    if own is None:
+        return []
+    words: list[str] = []
+    for name, option in OWN_OPTIONS.items():
+        value = getattr(own, name)
+        if value and value != OwnTask.model_fields[name].default:
+            words += [option, *value] if name == "label_names" else [option, str(value)]
+    return words
+
+
+OWN_OPTIONS: Mapping[str, str] = {
+    "text": "--text",
+    "second": "--second",
+    "label": "--label",
+    "kind": "--kind",
+    "label_names": "--label-names",
+    "share": "--share",
+    "split_seed": "--split-seed",
+}
+"""Field of `RunConfig.own` → its option on the command line."""
 OPTIONS: Mapping[str, str] = {
     "epochs": "--epochs",
     "learning_rate": "--lr",
@@ -303,6 +368,8 @@ OPTIONS: Mapping[str, str] = {
     "weight_decay": "--weight-decay",
     "grad_accum": "--grad-accum",
     "max_length": "--max-length",
+    "direction": "--direction",
+    "doc_stride": "--doc-stride",
     "early_stopping": "--early-stopping",
     "select": "--select",
     "num_beams": "--num-beams",

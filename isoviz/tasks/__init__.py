@@ -5,133 +5,164 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
+import json
 import pkgutil
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from isoviz.errors import DataError, unknown_name
-from isoviz.tasks import files
-from isoviz.tasks.protocol import DataReport, Task, TaskData
+from isoviz.errors import DataError, InputError, unknown_name
+from isoviz.tasks import checking, files, hub, own, report
+from isoviz.tasks.protocol import SPLITS, TRAIN, VALIDATION, DataReport, Problems, Task, TaskData
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
-__all__ = ["Task", "TaskData", "catalogue", "check_data", "get", "load"]
+    from isoviz.config import OwnTask
+
+__all__ = ["OWN", "Task", "TaskData", "catalogue", "check_data", "files_of", "get", "load", "problems"]
+
+OWN = own.SLUG
+"""The task of a person's own files. It is not in the catalogue: without its columns it is no task."""
 
 
 @functools.cache
 def catalogue() -> Mapping[str, Task]:
-    """All tasks by slug."""
-    found: dict[str, Task] = {}
+    """All tasks by slug; those that need no files come first, and so are what a form offers first."""
+    found: list[Task] = []
     for info in pkgutil.iter_modules(__path__):
         module = importlib.import_module(f"{__name__}.{info.name}")
-        for task in getattr(module, "TASKS", ()):
-            found[task.slug] = task
-    return MappingProxyType(found)
+        found += getattr(module, "TASKS", ())
+    return MappingProxyType({task.slug: task for task in sorted(found, key=lambda task: not task.generated)})
 
 
-def get(slug: str) -> Task:
-    """The task of that name; `InputError` with the allowed names otherwise."""
+def get(slug: str, columns: OwnTask | None = None) -> Task:
+    """The task of that name; `InputError` with the allowed names otherwise.
+
+    Args:
+        columns: for the task `own`, which column is what (`RunConfig.own`), with kind and classes filled in
+            (`isoviz.tasks.own.completed`); other tasks take none.
+    """
+    if slug == OWN:
+        if columns is None:
+            raise InputError("task: 'own' needs to know its columns (text and label)", field="task")
+        return own.task(columns)
+    if columns is not None:
+        raise InputError(f"own: '{slug}' has its own columns (columns are for --task {OWN})", field="own")
     try:
         return catalogue()[slug]
     except KeyError:
-        raise unknown_name("task", slug, catalogue(), field="task") from None
+        raise unknown_name("task", slug, [*catalogue(), OWN], field="task") from None
 
 
-def load(task: Task, data: str | Path | None = None, direction: str | None = None) -> TaskData:
-    """All rows of a task, checked: generated, from the folder `data`, or from the hub's cache or the hub.
+def load(
+    task: Task,
+    data: str | Path | None = None,
+    direction: str | None = None,
+    max_train: int | None = None,
+    max_eval: int | None = None,
+) -> TaskData:
+    """The rows of a task, checked: generated, from `data`, or from the hub's cache or the hub.
+
+    Args:
+        data: folder with a file per split; for own data also one file.
+        direction: of a translation task, None for its first.
+        max_train: a random choice of at most this many training rows, the same for every run. Only they are read (parquet:
+            only the row groups that hold them), checked and fingerprinted.
+        max_eval: at most this many validation rows, the first ones; of extra splits too.
 
     Raises:
+        InputError: a direction that the task does not have.
         DataError: with what is wrong, and where, if the rows cannot serve this task.
     """
-    frames = _frames(task, data)
-    if task.kind in ("span", "seq2seq"):
-        checked = {
-            split: _opened(frame, task, direction or task.slug.split("/")[-1]) for split, frame in frames.items()
-        }
-        return TaskData(checked["train"], checked["validation"], _fingerprint(checked))
-    checked = {split: files.check(frame, task, f"{split} split") for split, frame in frames.items()}
-    return TaskData(checked["train"], checked["validation"], _fingerprint(checked))
+    direction = task.checked_direction(direction) or None
+    checked: dict[str, pd.DataFrame] = {}
+    for split, frame in _raw(task, data, direction, max_train, max_eval).items():
+        limit = max_train if split == TRAIN else max_eval
+        whole = limit is None and not (task.own is not None and split != TRAIN)
+        checked[split] = checking.check(frame, task, f"{split} split", direction, whole)
+    extra = {split: frame for split, frame in checked.items() if split not in SPLITS}
+    return TaskData(checked[TRAIN], checked[VALIDATION], _fingerprint(checked), extra)
 
 
-def check_data(task: Task, data: str | Path | None = None) -> DataReport:
-    """What a person should know of the rows before launching; raises like `load`."""
-    rows = load(task, data)
-    splits = {"train": rows.train, "validation": rows.validation}
-    notes = []
-    texts = {split: frame[list(task.columns)].agg("\t".join, axis=1) for split, frame in splits.items()}
-    shared = int(texts["validation"].isin(set(texts["train"])).sum())
-    if shared:
-        notes.append(f"{shared} validation rows also stand in train.")
-    for split, text in texts.items():
-        if repeated := int(text.duplicated().sum()):
-            notes.append(f"{repeated} rows are repeated inside {split}.")
-    return DataReport(
-        rows={split: len(frame) for split, frame in splits.items()},
-        labels={
-            split: {name: int((frame["label"] == code).sum()) for code, name in enumerate(task.label_names)}
-            for split, frame in splits.items()
-        },
-        preview={split: [dict(row) for _, row in frame.head(5).iterrows()] for split, frame in splits.items()},
-        notes=tuple(notes),
-    )
+def check_data(
+    task: Task,
+    data: str | Path | None = None,
+    direction: str | None = None,
+    max_train: int | None = None,
+    max_eval: int | None = None,
+) -> DataReport:
+    """What a person should know of the rows before launching; takes and raises the same as `load`."""
+    return report.of(task, load(task, data, direction, max_train, max_eval))
 
 
-def _frames(task: Task, data: str | Path | None) -> dict[str, pd.DataFrame]:
+def problems(task: Task, data: str | Path | None = None, direction: str | None = None, limit: int = 50) -> Problems:
+    """What is wrong with single rows, where `load` tells only the first kind of fault.
+
+    Raises:
+        DataError: for what is no matter of single rows: a file that cannot be read, a column that is not there.
+    """
+    found = []
+    for split, frame in _raw(task, data, task.checked_direction(direction) or None, None, None).items():
+        _, faults = checking.examine(frame, task, direction)
+        rows = [problem for fault in faults for problem in fault.problems(split)]
+        found += sorted(rows, key=lambda problem: problem.row)
+    return Problems(tuple(found[:limit]), len(found))
+
+
+def _raw(
+    task: Task, data: str | Path | None, direction: str | None, max_train: int | None, max_eval: int | None
+) -> dict[str, pd.DataFrame]:
+    """Raw frames by split, indexed by row number in their file."""
+    picks = {split: _pick(split, max_train if split == TRAIN else max_eval) for split in _splits(task)}
+    wanted = task.wanted(direction)
     if task.generated:
         if data is not None:
             raise DataError(f"data: '{task.slug}' generates its own rows and takes no data folder", field="data")
-        from isoviz.demo import tasks as generated
-
-        return _generated(generated, task.slug)
+        return _generated(task, wanted, picks)
+    if task.own is not None:
+        return own.frames(task, data, wanted, picks)
     if data is not None:
-        found = files.find(data)
-        columns = {"span": ["id", *task.columns, task.label], "seq2seq": [task.label]}
-        names = columns.get(task.kind, [*task.columns, task.label])
-        return {split: files.read(path, names) for split, path in found.items()}
-    return _from_hub(task)
+        return {split: files.read(paths, wanted, picks[split]) for split, paths in files.find(data, task).items()}
+    return hub.frames(task, wanted, picks)
 
 
-def _opened(frame: pd.DataFrame, task: Task, direction: str) -> pd.DataFrame:
+def files_of(task: Task, data: str | Path) -> list[Path]:
+    """The files that `load` would read; raises like it for files that are not there."""
+    found = own.find(data) if task.own is not None else files.find(data, task)
+    return [path for paths in found.values() for path in paths]
+
+
+def _splits(task: Task) -> list[str]:
+    return [*SPLITS, *(name for name, _ in task.extra)]
+
+
+def _pick(split: str, limit: int | None) -> files.Pick | None:
+    if limit is None:
+        return None
+    return files.chosen(limit) if split == TRAIN else files.first(limit)
+
+
+def _generated(
+    task: Task, wanted: Mapping[str, str], picks: Mapping[str, files.Pick | None]
+) -> dict[str, pd.DataFrame]:
     import pandas as pd
 
-    values = frame[task.label]
-    if task.kind == "span":
-        answers = {
-            "answer_texts": pd.Series([list(value["text"]) for value in values], dtype=object),
-            "answer_starts": pd.Series([[int(at) for at in value["answer_start"]] for value in values], dtype=object),
-        }
-        return pd.DataFrame({**frame[["id", *task.columns]], **answers})
-    first, second = direction.split("-")
-    return pd.DataFrame({"source": [value[first] for value in values], "target": [value[second] for value in values]})
+    from isoviz.demo import tasks as generated
 
-
-def _generated(generator: object, slug: str) -> dict[str, pd.DataFrame]:
-    import pandas as pd
-
-    return {split: pd.DataFrame(rows) for split, rows in generator.generate(slug).items()}  # type: ignore[attr-defined]
-
-
-def _from_hub(task: Task) -> dict[str, pd.DataFrame]:
-    assert task.hub is not None
-    name, configuration = task.hub
-    import datasets
-
-    try:
-        loaded = datasets.load_dataset(name, configuration)
-    except (
-        OSError,
-        ValueError,
-    ) as error:  # ConnectionError and datasets' offline errors are OSErrors, a missing cache a ValueError
-        reason = str(error).strip().splitlines()[0]
-        raise DataError(
-            f"data: '{task.slug}' is not on this machine and the hub cannot be reached ({reason}); "
-            "give a folder with train and validation files",
-            field="data",
-        ) from None
-    return {split: loaded[split].to_pandas()[[*task.columns, task.label]] for split in files.SPLITS}
+    found = {}
+    for split, rows in generated.generate(task.slug).items():
+        raw = pd.DataFrame(rows)
+        if "answer_texts" in raw:  # generators give answers as `TaskData` has them
+            pairs = zip(raw["answer_texts"], raw["answer_starts"], strict=True)
+            answers = [{"text": texts, "answer_start": starts} for texts, starts in pairs]
+            raw[wanted["answers"]] = pd.Series(answers, dtype="object")
+        frame = files.columns_of(raw, wanted)
+        pick = picks[split]
+        found[split] = frame if pick is None else frame.iloc[pick(len(frame))]
+    return found
 
 
 def _fingerprint(frames: Mapping[str, pd.DataFrame]) -> str:
@@ -140,5 +171,10 @@ def _fingerprint(frames: Mapping[str, pd.DataFrame]) -> str:
     digest = hashlib.sha256()
     for split in sorted(frames):
         digest.update(split.encode())
-        digest.update(pd.util.hash_pandas_object(frames[split].astype(str), index=False).to_numpy().tobytes())
+        frame = frames[split].copy(deep=False)
+        for column in ("answer_texts", "answer_starts"):  # lists have no hash of their own
+            if column in frame:
+                frame[column] = [json.dumps(value) for value in frame[column]]
+        hashes: np.ndarray = pd.util.hash_pandas_object(frame, index=False).to_numpy()
+        digest.update(hashes.tobytes())
     return digest.hexdigest()[:16]

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from isoviz.tasks import metrics
 from isoviz.tasks.protocol import Task
+from isoviz.tasks.text_metrics import on_lines
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def of(task: Task, majority: Mapping[str, float | None]) -> dict[str, float | None]:
-    """Name → value of the primary metric: `majority`; for generated tasks also `bag_of_words` and `random_weights`.
+def of(task: Task, simple: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Name → value of the primary metric: the task's simple guess; for generated tasks also `bag_of_words`, `random_weights`.
 
     The recorded ones hold for the task's full training set; `isoviz.demo.baselines` says how each was recorded.
+
+    Args:
+        simple: the metrics of the task's simple guess (`guess`), or nothing.
     """
-    found = {"majority": majority[task.primary]} if task.primary in majority else {}
+    found = {task.simple_guess: simple[task.primary]} if task.primary in simple else {}
     if task.generated:
         from isoviz.demo import baselines as recorded
 
@@ -29,10 +33,30 @@ def of(task: Task, majority: Mapping[str, float | None]) -> dict[str, float | No
 
 
 def guess(task: Task, train: pd.DataFrame, validation: pd.DataFrame) -> dict[str, float | None]:
-    """The metrics of the best guess that reads no text; {} where there is none worth the name."""
-    if task.kind == "classification":
-        return metrics.majority(task.metrics, train["label"].to_numpy(), validation["label"].to_numpy())
-    if task.kind == "regression":
-        mean = np.full(len(validation), train["label"].mean())
-        return metrics.compute(task.metrics, validation["label"].to_numpy(), mean, kind="regression")
-    return {}
+    """The task's metrics of its simple guess on validation rows: what a model must beat to have learned anything.
+
+    `majority`: the most frequent class of train. `mean`: the mean label of train (its correlations are undefined). `whole
+    context`: the context as the answer. `source`: the source text unchanged. `first three sentences`: of the source.
+
+    Raises:
+        ValueError: a guess that is none of these.
+    """
+    references: Any
+    guesses: Any
+    if task.kind in ("classification", "regression"):
+        references = validation["label"].to_numpy()
+        if task.simple_guess == "majority":
+            return metrics.majority(task.metrics, train["label"].to_numpy(), references)
+        guesses = np.full(len(references), train["label"].mean())
+    elif task.kind == "span":
+        references, guesses = validation["answer_texts"].tolist(), validation[task.columns[1]].tolist()
+    else:
+        sources = validation[task.columns[0]]
+        references = validation[task.columns[1]].tolist()
+        if task.simple_guess == "first three sentences":
+            guesses = ["\n".join(on_lines(text).split("\n")[:3]) for text in sources]
+        elif task.simple_guess == "source":
+            guesses = sources.tolist()
+        else:
+            raise ValueError(f"'{task.simple_guess}' is no simple guess")
+    return metrics.compute(task.metrics, references, guesses, task.kind)

@@ -1,128 +1,287 @@
-"""Reading task data from files: parquet, csv or jsonl in a folder, checked before anything is started."""
+"""Reading task data from files: parquet, csv, tsv or jsonl in a folder, only the columns and rows that are asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import DataError
-from isoviz.tasks.protocol import Task
+from isoviz.tasks.protocol import SPLITS, TRAIN, VALIDATION, Task
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    import pyarrow
 
-SUFFIXES = (".parquet", ".csv", ".jsonl")
-SPLITS = ("train", "validation")
+__all__ = ["MAX_TEXT_MB", "OPTIONAL", "SPLITS", "SUFFIXES", "chosen", "find", "first", "read", "tabular"]
+
+SUFFIXES = (".parquet", ".csv", ".jsonl", ".tsv")
 MAX_TEXT_MB = 100
-"""Largest csv or jsonl that is read whole; parquet is read by column and has no limit."""
+"""Largest csv, tsv or jsonl, read whole. Parquet is read by column and, where rows are capped, by the groups that hold them."""
+OPTIONAL = ("id",)
+"""Read beside the wanted columns where a file has them."""
+_SHARD = re.compile(r"-(\d{5})-of-(\d{5})$")
+
+Pick = Callable[[int], "np.ndarray"]
+"""From the number of rows to the (ascending) numbers of those to read."""
 
 
-def find(folder: str | Path) -> dict[str, Path]:
-    """The file of each split in a folder: `train.csv`, `validation.parquet`, also `train-00000-of-00001.parquet`."""
+def chosen(limit: int) -> Pick:
+    """A random choice of `limit` rows, the same for every run; all where there are no more."""
+    import numpy as np
+
+    def pick(total: int) -> np.ndarray:
+        if limit >= total:
+            return np.arange(total)
+        return np.sort(np.random.default_rng(0).choice(total, size=limit, replace=False))
+
+    return pick
+
+
+def first(limit: int) -> Pick:
+    """The first `limit` rows."""
+    import numpy as np
+
+    return lambda total: np.arange(min(limit, total))
+
+
+def find(folder: str | Path, task: Task | None = None) -> dict[str, tuple[Path, ...]]:
+    """The files of each split in a folder: `train.csv`, `validation.parquet`, or all shards `train-00000-of-00003.parquet`.
+
+    Args:
+        task: whose name of the validation split counts beside `validation`, and whose extra splits are taken if there.
+    """
     root = Path(folder).expanduser()
     if not root.is_dir():
         raise DataError(f"data: '{folder}' is not a folder that this machine can read", field="data")
-    found: dict[str, Path] = {}
-    for split in SPLITS:
-        matches = sorted(
-            path
-            for path in root.iterdir()
-            if path.suffix in SUFFIXES and path.name.split(".")[0].split("-")[0] == split
-        )
-        if not matches:
-            names = ", ".join(split + suffix for suffix in SUFFIXES)
-            raise DataError(f"data: no {split} split in '{folder}' (looked for {names})", field="data")
-        if len(matches) > 1:
-            names = ", ".join(path.name for path in matches)
-            raise DataError(
-                f"data: several files for the {split} split in '{folder}' ({names}); keep one", field="data"
-            )
-        found[split] = matches[0]
+    found: dict[str, tuple[Path, ...]] = {}
+    second = (task.validation,) if task is not None and task.validation != VALIDATION else ()
+    for split, names in {TRAIN: (TRAIN,), VALIDATION: (*second, VALIDATION)}.items():
+        paths = next((paths for name in names if (paths := of_split(root, name))), ())
+        if not paths:
+            looked = ", ".join(name + suffix for name in names for suffix in SUFFIXES)
+            raise DataError(f"data: no {split} split in '{folder}' (looked for {looked})", field="data")
+        found[split] = paths
+    for split, name in task.extra if task is not None else ():
+        if paths := of_split(root, name):
+            found[split] = paths
     return found
 
 
-def read(path: Path, columns: Sequence[str]) -> pd.DataFrame:
-    """The named columns of one file, unchecked values; `DataError` for what cannot be read as a table with these columns."""
+def of_split(root: Path, split: str) -> tuple[Path, ...]:
+    """The one file of a split, or its complete shards."""
+    matches = sorted(
+        path for path in root.iterdir() if path.suffix in SUFFIXES and path.name.split(".")[0].split("-")[0] == split
+    )
+    shards = [match for path in matches if (match := _SHARD.search(path.stem))]
+    if (
+        len(shards) == len(matches) > 1
+        and len({(m[2], path.suffix) for m, path in zip(shards, matches, strict=True)}) == 1
+    ):
+        lacking = sorted(set(range(int(shards[0][2]))) - {int(match[1]) for match in shards})
+        if lacking:
+            raise DataError(
+                f"data: the {split} split in '{root}' lacks part {lacking[0]} of {int(shards[0][2])} (counted from 0)",
+                field="data",
+            )
+    elif len(matches) > 1:
+        names = ", ".join(path.name for path in matches)
+        raise DataError(f"data: several files for the {split} split in '{root}' ({names}); keep one", field="data")
+    return tuple(matches)
+
+
+def read(paths: Sequence[Path], wanted: Mapping[str, str], pick: Pick | None = None) -> pd.DataFrame:
+    """Raw values from one file or several that belong together; nothing is checked but that the columns are there.
+
+    Args:
+        wanted: column of the result → column in the files; `a.b` is field b of the nested column a, or the column b.
+        pick: which rows; all if None. Of parquet only the row groups that hold them are read.
+
+    Returns:
+        The wanted columns (and those of `OPTIONAL` that are there), indexed by row number from 0 in the files.
+
+    Raises:
+        DataError: for what cannot be read as a table with these columns.
+    """
+    import pandas as pd
+
+    if all(path.suffix == ".parquet" for path in paths):
+        return _read_parquet(paths, wanted, pick)
+    frames = []
+    for path in paths:
+        frame = tabular(path)
+        _require(path, [str(name) for name in frame.columns], list(wanted.values()))
+        frames.append(columns_of(frame, wanted))
+    frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
+    return frame if pick is None else frame.iloc[pick(len(frame))]
+
+
+def columns_of(frame: pd.DataFrame, wanted: Mapping[str, str]) -> pd.DataFrame:
+    """The wanted columns of a raw frame, taken out of nested ones where needed."""
+    import pandas as pd
+
+    found = {name: _values(frame, place) for name, place in wanted.items()}
+    found |= {name: frame[name] for name in OPTIONAL if name in frame.columns and name not in found}
+    return pd.DataFrame(found, index=frame.index)
+
+
+def tabular(path: Path, rows: int | None = None) -> pd.DataFrame:
+    """A whole csv, tsv, jsonl or parquet file (or its first rows) as a table of raw values; `DataError` if it is none."""
     import pandas as pd
     import pyarrow.lib
     import pyarrow.parquet
 
-    size = path.stat().st_size / 1e6
-    if path.suffix != ".parquet" and size > MAX_TEXT_MB:
+    size = _size(path)
+    if path.suffix != ".parquet" and size > MAX_TEXT_MB and rows is None:
         raise DataError(
             f"data: {path.name} has {size:.0f} MB; csv and jsonl are read up to {MAX_TEXT_MB} MB, save it as parquet",
             field="data",
         )
-    if size == 0:
-        raise DataError(f"data: {path.name} is empty", field="data")
     try:
         if path.suffix == ".parquet":
-            present = pyarrow.parquet.read_schema(path).names
-            _require(path, present, columns)
-            return pd.read_parquet(path, columns=list(columns))
-        if path.suffix == ".csv":
-            # keep_default_na=False: "None" and "NA" are words of a sentence before they are missing values
-            frame = pd.read_csv(path, encoding="utf-8-sig", keep_default_na=False, na_values=[""], engine="c")
-        else:
-            frame = pd.read_json(path, lines=True, encoding="utf-8", dtype=False, convert_dates=False)
+            if rows is None:
+                return pd.read_parquet(path)
+            batches = pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=max(1, rows))
+            return next((batch.to_pandas().head(rows) for batch in batches), pd.DataFrame())
+        if path.suffix == ".jsonl":
+            return pd.read_json(path, lines=True, encoding="utf-8", dtype=False, convert_dates=False, nrows=rows)
+        return _separated(path, "\t" if path.suffix == ".tsv" else ",", rows)
     except UnicodeDecodeError as error:
         raise DataError(
             f"data: {path.name} is not UTF-8 (byte 0x{error.object[error.start]:02x} at position {error.start}); save it as UTF-8",
             field="data",
         ) from None
     except (pyarrow.lib.ArrowException, pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise DataError(f"data: {path.name} cannot be read as {path.suffix[1:]}: {reason}", field="data") from None
-    _require(path, [str(name) for name in frame.columns], columns)
-    return frame[list(columns)]
+        raise _unreadable(path, error) from None
 
 
-def _require(path: Path, present: Sequence[str], columns: Sequence[str]) -> None:
-    missing = [name for name in columns if name not in present]
+def _separated(path: Path, separator: str, rows: int | None) -> pd.DataFrame:
+    """A csv, or a tsv; of a tsv quotes are plain characters if reading them as quotes runs cells over lines."""
+    import csv
+
+    import pandas as pd
+
+    def attempt(quoting: Any) -> pd.DataFrame:
+        # keep_default_na=False: "None" and "NA" are words of a sentence before they are missing values
+        return pd.read_csv(
+            path,
+            sep=separator,
+            encoding="utf-8-sig",
+            keep_default_na=False,
+            na_values=[""],
+            engine="c",
+            quoting=quoting,
+            nrows=rows,
+            index_col=False,
+        )
+
+    if separator == ",":
+        return attempt(csv.QUOTE_MINIMAL)
+    try:
+        frame = attempt(csv.QUOTE_MINIMAL)
+    except pd.errors.ParserError:
+        return attempt(csv.QUOTE_NONE)
+    texts = frame.select_dtypes(include=["object", "string"])
+    if any(texts[column].astype(str).str.contains("\n", regex=False).any() for column in texts):
+        return attempt(csv.QUOTE_NONE)
+    return frame
+
+
+def _read_parquet(paths: Sequence[Path], wanted: Mapping[str, str], pick: Pick | None) -> pd.DataFrame:
+    import numpy as np
+    import pyarrow
+    import pyarrow.parquet
+
+    for path in paths:
+        _size(path)
+    try:
+        files = [pyarrow.parquet.ParquetFile(path) for path in paths]
+        sizes = [file.metadata.num_rows for file in files]
+        rows = np.arange(sum(sizes)) if pick is None else pick(sum(sizes))
+        tables = []
+        begin = 0
+        for path, file, size in zip(paths, files, sizes, strict=True):
+            present = file.schema_arrow.names
+            _require(path, present, list(wanted.values()))
+            heads = [head for place in wanted.values() if (head := _found(present, place))]
+            heads += [name for name in OPTIONAL if name in present]
+            mine = rows[(rows >= begin) & (rows < begin + size)] - begin
+            tables += _groups(file, list(dict.fromkeys(heads)), mine)
+            begin += size
+        if not tables:
+            tables = [file.schema_arrow.empty_table() for file in files[:1]]
+        frame = pyarrow.concat_tables(tables).to_pandas()
+    except (pyarrow.lib.ArrowException, OSError) as error:
+        raise _unreadable(paths[0], error) from None
+    frame.index = rows
+    return columns_of(frame, wanted)
+
+
+def _groups(file: pyarrow.parquet.ParquetFile, columns: list[str], rows: np.ndarray) -> list[pyarrow.Table]:
+    """The given rows of one file, from the row groups that hold any of them, one group in memory at a time."""
+    tables = []
+    begin = 0
+    for group in range(file.metadata.num_row_groups):
+        size = file.metadata.row_group(group).num_rows
+        inside = rows[(rows >= begin) & (rows < begin + size)] - begin
+        if len(inside):
+            table = file.read_row_group(group, columns=columns)
+            tables.append(table if len(inside) == size else table.take(inside))
+        begin += size
+    return tables
+
+
+def _found(present: Sequence[str], place: str) -> str | None:
+    """The column that a place is read from: itself, the nested one, or the plain one that stands for the field."""
+    head, _, field = place.partition(".")
+    return next((name for name in (place, head, field) if name and name in present), None)
+
+
+def _values(frame: pd.DataFrame, place: str) -> pd.Series:
+    import pandas as pd
+
+    name = _found([str(column) for column in frame.columns], place)
+    assert name is not None
+    field = place.partition(".")[2]
+    if name in (place, field):
+        return frame[name]
+    return pd.Series([_field(value, field) for value in frame[name]], index=frame.index, dtype="object")
+
+
+def _field(value: object, field: str) -> object:
+    """One field of a nested value; csv holds those as JSON. None if there is no such field."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    return value.get(field) if isinstance(value, dict) else None
+
+
+def _require(path: Path, present: Sequence[str], places: Sequence[str]) -> None:
+    missing = list(dict.fromkeys(place for place in places if _found(present, place) is None))
     if missing:
         raise DataError(
             f"data: {path.name} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)} "
-            f"(it has {', '.join(present) or 'none'}; needed: {', '.join(columns)})",
+            f"(it has {', '.join(present) or 'none'}; needed: {', '.join(places)})",
             field="data",
         )
 
 
-def check(frame: pd.DataFrame, task: Task, name: str) -> pd.DataFrame:
-    """Rows with texts as str and labels as int64 codes; `DataError` names the first rows (counted from 1) at fault."""
-    import pandas as pd
-
-    if len(frame) == 0:
-        raise DataError(f"data: {name} has no rows", field="data")
-    checked: dict[str, pd.Series] = {}
-    for column in task.columns:
-        empty = frame[column].isna() | (frame[column].astype(str).str.strip() == "")
-        _refuse(empty, f"{name}: empty '{column}'")
-        checked[column] = frame[column].astype(str)
-    labels = frame[task.label]
-    _refuse(labels.isna(), f"{name}: empty '{task.label}'")
-    if task.kind == "regression":
-        checked["label"] = labels.astype("float64")
-        return pd.DataFrame(checked).reset_index(drop=True)
-    if pd.api.types.is_numeric_dtype(labels) and not pd.api.types.is_bool_dtype(labels):
-        codes = labels
-    else:
-        by_name = {label: code for code, label in enumerate(task.label_names)}
-        by_name |= {str(code): code for code in range(len(task.label_names))}
-        codes = labels.astype(str).map(by_name)
-    allowed = ", ".join(f"{code} = {label}" for code, label in enumerate(task.label_names))
-    _refuse(~codes.isin(range(len(task.label_names))), f"{name}: '{task.label}' must be one of {allowed};", labels)
-    checked["label"] = codes.astype("int64")
-    if checked["label"].nunique() < 2:
-        only = task.label_names[int(checked["label"].iloc[0])]
-        raise DataError(f"data: {name} has one class only ('{only}'); at least two are needed", field="data")
-    return pd.DataFrame(checked).reset_index(drop=True)
+def _size(path: Path) -> float:
+    """Megabytes of a file that is there and not empty."""
+    try:
+        size = path.stat().st_size / 1e6
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if size == 0:
+        raise DataError(f"data: {path.name} is empty", field="data")
+    return size
 
 
-def _refuse(bad: pd.Series, what: str, values: pd.Series | None = None) -> None:
-    if not bad.any():
-        return
-    rows = [int(i) for i in bad.to_numpy().nonzero()[0]]
-    shown = ", ".join(str(i + 1) for i in rows[:5]) + (", …" if len(rows) > 5 else "")
-    got = f" got {values.iloc[rows[0]]!r}" if values is not None else ""
-    raise DataError(f"data: {what}{got} in {len(rows)} row{'s' if len(rows) > 1 else ''} ({shown})", field="data")
+def _unreadable(path: Path, error: Exception) -> DataError:
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return DataError(f"data: {path.name} cannot be read as {path.suffix[1:]}: {reason}", field="data")

@@ -1,13 +1,22 @@
-"""GLUE tasks of the papers, by the column names of the Hugging Face data set nyu-mll/glue."""
+"""GLUE, by the column names, label codes and splits of the Hugging Face data set nyu-mll/glue."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from isoviz.tasks.protocol import Task
 
+_PAIR = ("sentence1", "sentence2")
+
+
+def _glue(name: str, title: str, **rest: Any) -> Task:
+    return Task(slug=f"glue/{name}", title=title, hub=("nyu-mll/glue", name), **rest)
+
+
 TASKS = (
-    Task(
-        slug="glue/cola",
-        title="CoLA",
+    _glue(
+        "cola",
+        "CoLA",
         description="Is this English sentence acceptable? From published linguistics works.",
         columns=("sentence",),
         label_names=("unacceptable", "acceptable"),
@@ -15,20 +24,99 @@ TASKS = (
         primary="matthews",
         source="Warstadt et al. 2019, GLUE",
         licence="No licence; excerpts of published works, research use expected to be fair use.",
-        hub=("nyu-mll/glue", "cola"),
     ),
-    Task(
-        slug="glue/mrpc",
-        title="MRPC",
+    _glue(
+        "sst2",
+        "SST-2",
+        description="Is this phrase of a film review positive?",
+        columns=("sentence",),
+        label_names=("negative", "positive"),
+        metrics=("accuracy", "matthews"),
+        primary="accuracy",
+        source="Socher et al. 2013, GLUE",
+        licence="No licence given, a citation asked for.",
+    ),
+    _glue(
+        "mrpc",
+        "MRPC",
         description="Do these two news sentences say the same?",
-        columns=("sentence1", "sentence2"),
+        columns=_PAIR,
         label_names=("not_equivalent", "equivalent"),
         # accuracy in papers 000-002, F1 in 003: both are kept
         metrics=("accuracy", "f1"),
         primary="accuracy",
         source="Dolan & Brockett 2005, GLUE",
         licence="Microsoft Research Paraphrase Corpus agreement.",
-        hub=("nyu-mll/glue", "mrpc"),
+    ),
+    _glue(
+        "qqp",
+        "QQP",
+        description="Do these two questions ask the same?",
+        columns=("question1", "question2"),
+        label_names=("not_duplicate", "duplicate"),
+        metrics=("accuracy", "f1"),
+        primary="accuracy",
+        source="Iyer et al. 2017 (Quora), GLUE",
+        licence="Quora's terms of service; non-commercial use.",
+    ),
+    _glue(
+        "stsb",
+        "STS-B",
+        description="How alike in meaning are these two sentences, from 0 to 5?",
+        columns=_PAIR,
+        label_names=(),
+        # Pearson in 001 and 003; 002 does not say which
+        metrics=("pearson", "spearman", "mse"),
+        primary="pearson",
+        kind="regression",
+        source="Cer et al. 2017, GLUE",
+        licence="Scores CC BY-SA 4.0; each part of the text has a licence of its own.",
+    ),
+    _glue(
+        "mnli",
+        "MNLI",
+        description="Does the second sentence follow from the first, contradict it, or neither? Matched and mismatched genres.",
+        columns=("premise", "hypothesis"),
+        label_names=("entailment", "neutral", "contradiction"),
+        metrics=("accuracy", "macro-f1"),
+        primary="accuracy",
+        validation="validation_matched",
+        extra=(("mismatched", "validation_mismatched"),),
+        source="Williams et al. 2018, GLUE",
+        licence="OANC's licence, CC BY-SA 3.0 and CC BY 3.0, by genre.",
+    ),
+    _glue(
+        "qnli",
+        "QNLI",
+        description="Does the sentence answer the question? Made from SQuAD.",
+        columns=("question", "sentence"),
+        label_names=("entailment", "not_entailment"),
+        metrics=("accuracy", "matthews"),
+        primary="accuracy",
+        source="Rajpurkar et al. 2016, GLUE",
+        licence="CC BY-SA 4.0.",
+    ),
+    _glue(
+        "rte",
+        "RTE",
+        description="Does the second text follow from the first?",
+        columns=_PAIR,
+        label_names=("entailment", "not_entailment"),
+        metrics=("accuracy", "matthews"),
+        primary="accuracy",
+        source="Dagan et al. 2005 to Bentivogli et al. 2009, GLUE",
+        licence="No licence given; research use.",
+    ),
+    _glue(
+        "wnli",
+        "WNLI",
+        description="Does the sentence with the pronoun replaced follow? Rows that share a sentence mostly have opposite labels.",
+        columns=_PAIR,
+        label_names=("not_entailment", "entailment"),
+        metrics=("accuracy", "matthews"),
+        primary="accuracy",
+        source="Levesque et al. 2012, GLUE",
+        licence="CC BY 4.0.",
     ),
     Task(
         slug="glue/stsb",

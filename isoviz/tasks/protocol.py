@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from isoviz.errors import InputError
 from isoviz.models.families import HeadKind
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from isoviz.config import OwnTask
+
+TRAIN, VALIDATION = "train", "validation"
+SPLITS = (TRAIN, VALIDATION)
+
 
 @dataclass(frozen=True)
 class Task:
-    """One task of the catalogue.
+    """One task of the catalogue, or one made of a person's own files.
 
     Attributes:
         slug: name in configurations and URLs.
         title, description: for people.
         kind: what sits on the encoder.
-        columns: the columns that are read as text: one or two (classification, regression), question and context (span), or
+        columns: the text columns of `TaskData`: one or two (classification, regression), question and context (span), or
             source and target (seq2seq), in this order.
         label_names: names of the classes, in the order of their codes; empty for the other kinds.
-        metrics: names of the metrics reported, from `isoviz.tasks.metrics`.
+        metrics: names of the metrics reported, from `isoviz.tasks.metrics` (which knows their scale).
         primary: the metric by which runs are compared.
         source, licence: where the data come from and on whose terms.
         hub: (dataset id, configuration) on the Hugging Face hub, if it has one.
         generated: True for tasks that the project generates itself (no file, no network).
+        label: the files' column of labels or numbers; of answers in span tasks; not used in seq2seq tasks.
+        places: (column of `TaskData`, column in the files) where the two differ; `a.b` is field b of the nested column a.
+        directions: "from-to" language codes that a translation task allows; the first is the default.
+        extra: (name, split in the files) of validation splits beside the first, as MNLI's mismatched one.
+        validation: the validation split's name in the files and on the hub.
+        by_name: labels are looked up by their text only, so a number in a file is a name, not a code.
+        guess: the simple guess that a result is held against (`isoviz.tasks.baselines`), if it is not its kind's.
+        own: how a person's own files are read, for the task `own`.
     """
 
     slug: str
@@ -42,6 +57,52 @@ class Task:
     generated: bool = False
     label: str = "label"
     kind: HeadKind = "classification"
+    places: tuple[tuple[str, str], ...] = ()
+    directions: tuple[str, ...] = ()
+    extra: tuple[tuple[str, str], ...] = ()
+    validation: str = VALIDATION
+    by_name: bool = False
+    guess: str | None = None
+    own: OwnTask | None = None
+
+    @property
+    def simple_guess(self) -> str:
+        """The name of the guess that a model must beat to have learned anything."""
+        kinds = {"classification": "majority", "regression": "mean", "span": "whole context", "seq2seq": "source"}
+        return self.guess or kinds[self.kind]
+
+    @property
+    def answers(self) -> str | None:
+        """The raw column beside the texts that a checked frame is made from: `label`, `answers`, or none (seq2seq)."""
+        return {"classification": "label", "regression": "label", "span": "answers", "seq2seq": None}[self.kind]
+
+    def wanted(self, direction: str | None = None) -> dict[str, str]:
+        """Column of a raw frame → where it stands in the files, for texts and answers."""
+        places = {column: column for column in self.columns} | dict(self.places)
+        if self.directions:
+            first, second = self.checked_direction(direction).split("-")
+            places = {"source": f"translation.{first}", "target": f"translation.{second}"}
+        return places | ({self.answers: self.label} if self.answers else {})
+
+    def checked_direction(self, direction: str | None) -> str:
+        """The direction of translation, the task's own if none is given; "" for tasks that have none.
+
+        Raises:
+            InputError: a direction that this task does not have.
+        """
+        if direction is None:
+            return self.directions[0] if self.directions else ""
+        if direction not in self.directions:
+            allowed = f"allowed: {', '.join(self.directions)}" if self.directions else "it does not translate"
+            raise InputError(f"direction: '{self.slug}' has no direction '{direction}' ({allowed})", field="direction")
+        return direction
+
+    @property
+    def file_columns(self) -> tuple[str, ...]:
+        """The columns that a file of this task must have, as people call them."""
+        return tuple(
+            dict.fromkeys(place.split(".")[0] if self.own is None else place for place in self.wanted().values())
+        )
 
 
 @dataclass(frozen=True)
@@ -51,11 +112,59 @@ class TaskData:
     The text columns are str. `label` is int64 (classification) or float64 (regression). Span tasks have `answer_texts` and
     `answer_starts` instead, a list of str and a list of int (characters into the context) per row, and `id`. Of seq2seq tasks
     the second text column is the target.
+
+    Attributes:
+        extra: further validation splits by name (MNLI's `mismatched`), in the same form.
     """
 
     train: pd.DataFrame
     validation: pd.DataFrame
     fingerprint: str
+    extra: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One fault of one row.
+
+    Attributes:
+        split: train, validation or the name of an extra split.
+        row: number of the row in its file, from 1 (the line after a header, the object of a jsonl).
+        column: the file's column.
+        what: the fault in words.
+        value: what stands there, shortened; "" if nothing does.
+    """
+
+    split: str
+    row: int
+    column: str
+    what: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Problems:
+    """The first problems of a task's rows in the order of the rows, and how many there are."""
+
+    shown: tuple[Problem, ...]
+    count: int
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Counts of numbers in bins of equal width.
+
+    Attributes:
+        edges: (bins + 1) ascending; a number equal to an inner edge is in the bin above it.
+        counts: (bins).
+        low, median, high: of the numbers themselves.
+    """
+
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    low: float
+    median: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -64,12 +173,16 @@ class DataReport:
 
     Attributes:
         rows: rows per split.
-        labels: label name → count, per split.
+        labels: label name → count, per split; empty for kinds without classes.
         preview: first rows per split.
         notes: things worth knowing that stop nothing (duplicate rows, overlap of the splits, ...).
+        lengths: split → text column → words per row.
+        values: split → labels of a regression task; empty for the other kinds.
     """
 
     rows: dict[str, int]
     labels: dict[str, dict[str, int]]
     preview: dict[str, list[dict[str, object]]]
     notes: tuple[str, ...] = field(default=())
+    lengths: dict[str, dict[str, Histogram]] = field(default_factory=dict)
+    values: dict[str, Histogram] = field(default_factory=dict)

@@ -96,7 +96,9 @@ def features(
     return SpanFeatures(inputs, row[order], [offsets[i] for i in order])
 
 
-def gold(found: SpanFeatures, answer_starts: Sequence[Sequence[int]], answer_texts: Sequence[Sequence[str]]) -> np.ndarray:
+def gold(
+    found: SpanFeatures, answer_starts: Sequence[Sequence[int]], answer_texts: Sequence[Sequence[str]]
+) -> np.ndarray:
     """(m, 2) first and last token of each question's first answer; (0, 0), the first token, where a feature lacks it.
 
     A feature has the answer only if its window holds every token that shares a character with it (white space at the
@@ -135,9 +137,7 @@ def best_answers(
         inside = np.array([i for i, place in enumerate(offsets) if place is not None and place[1] > place[0]], int)
         if not len(inside):
             continue
-        starts, ends = (
-            np.asarray(logits[number], dtype=np.float64)[inside] for logits in (start_logits, end_logits)
-        )
+        starts, ends = (np.asarray(logits[number], dtype=np.float64)[inside] for logits in (start_logits, end_logits))
         top_starts, top_ends = (np.argsort(-values, kind="stable")[:n_best] for values in (starts, ends))
         length = inside[top_ends][None, :] - inside[top_starts][:, None] + 1
         scores = starts[top_starts][:, None] + ends[top_ends][None, :]

@@ -108,7 +108,7 @@ class _Run:
     def load(self, resume: bool) -> None:
         config = self.config
         self.emit(Entered(phase="loading", detail=config.model))
-        self.task = tasks.get(config.task)
+        self.task = tasks.get(config.task, config.own)
         source = sources.resolve(config.model)
         self.method = methods.get(config.method)(methods.get(config.method).Params(**config.params))
         self.method.check_kind(self.task.kind)

@@ -26,6 +26,8 @@ def write(folder, suffix, **splits):
             table.to_parquet(path)
         elif suffix == ".csv":
             table.to_csv(path, index=False)
+        elif suffix == ".tsv":
+            table.to_csv(path, index=False, sep="\t")
         else:
             table.to_json(path, orient="records", lines=True)
     return folder
@@ -137,7 +139,7 @@ def test_two_hundred_megabytes_of_csv(tmp_path):
 def test_folders(tmp_path):
     with pytest.raises(DataError, match="not a folder"):
         tasks.load(COLA, tmp_path / "nowhere")
-    with pytest.raises(DataError, match=r"no train split .*train.parquet, train.csv, train.jsonl"):
+    with pytest.raises(DataError, match=r"no train split .*train.parquet, train.csv, train.jsonl, train.tsv"):
         tasks.load(COLA, tmp_path)
     write(tmp_path, ".csv", train=frame())
     with pytest.raises(DataError, match="no validation split"):
@@ -164,3 +166,93 @@ def test_report_counts_labels_and_notes_overlap(tmp_path):
     assert report.labels["train"] == {"unacceptable": 4, "acceptable": 3}
     assert report.preview["validation"][0] == {"sentence": "text 0", "label": 0}
     assert report.notes == ("2 validation rows also stand in train.", "1 rows are repeated inside train.")
+
+
+def test_shards_are_one_split_and_all_must_be_there(tmp_path):
+    for number in range(3):
+        frame(4, sentence=[f"part {number} row {i}" for i in range(4)]).to_parquet(
+            tmp_path / f"train-0000{number}-of-00003.parquet"
+        )
+    frame().to_parquet(tmp_path / "validation.parquet")
+    data = tasks.load(COLA, tmp_path)
+    assert data.train["sentence"].tolist() == [f"part {p} row {i}" for p in range(3) for i in range(4)]
+    (tmp_path / "train-00001-of-00003.parquet").unlink()
+    with pytest.raises(DataError, match="lacks part 1 of 3"):
+        tasks.load(COLA, tmp_path)
+
+
+@pytest.mark.parametrize("suffix", files.SUFFIXES)
+@pytest.mark.parametrize("limit", [1, 3, 7, 20, 50])
+def test_capped_rows_are_those_of_a_subset_of_the_whole(tmp_path, suffix, limit):
+    table = frame(20, sentence=[f"text {i}" for i in range(20)])
+    write(tmp_path, suffix, train=table, validation=table)
+    if suffix == ".parquet":
+        table.to_parquet(tmp_path / "train.parquet", row_group_size=3)
+    data = tasks.load(COLA, tmp_path, max_train=limit, max_eval=limit)
+    expected = sorted(np.random.default_rng(0).choice(20, size=limit, replace=False)) if limit < 20 else range(20)
+    assert data.train["sentence"].tolist() == [f"text {i}" for i in expected]
+    assert data.validation["sentence"].tolist() == table["sentence"].tolist()[:limit]
+
+
+def test_only_the_row_groups_that_are_needed_are_read(tmp_path, monkeypatch):
+    import pyarrow.parquet
+
+    table = frame(1000, sentence=[f"text {i}" for i in range(1000)])
+    write(tmp_path, ".parquet", train=table, validation=table)
+    table.to_parquet(tmp_path / "validation.parquet", row_group_size=10)
+    read = []
+    group = pyarrow.parquet.ParquetFile.read_row_group
+
+    def counted(self, number, columns):
+        read.append((number, tuple(columns)))
+        return group(self, number, columns=columns)
+
+    monkeypatch.setattr(pyarrow.parquet.ParquetFile, "read_row_group", counted)
+    found = files.read([tmp_path / "validation.parquet"], {"sentence": "sentence"}, files.first(15))
+    assert len(found) == 15
+    assert read == [(0, ("sentence",)), (1, ("sentence",))]
+
+
+def test_faults_in_capped_rows_keep_their_number_in_the_file(tmp_path):
+    table = frame(50, sentence=[""] * 50)
+    write(tmp_path, ".parquet", train=table, validation=frame())
+    number = int(np.random.default_rng(0).choice(50, size=2, replace=False).min()) + 1
+    with pytest.raises(DataError, match=rf"empty 'sentence' in 2 rows \({number}, "):
+        tasks.load(COLA, tmp_path, max_train=2)
+
+
+def test_hidden_labels_are_refused(tmp_path):
+    assert "hidden label of a test split" in fault(tmp_path, frame(label=[-1] * 6))
+
+
+def test_tsv_with_stray_quotes(tmp_path):
+    write(tmp_path, ".tsv", train=frame(), validation=frame())
+    (tmp_path / "train.tsv").write_text('sentence\tlabel\n"open\t0\nmore\t1\nclose"\t0\n')
+    assert tasks.load(COLA, tmp_path).train["sentence"].tolist() == ['"open', "more", 'close"']
+
+
+def test_every_fault_of_every_row_is_listed(tmp_path):
+    table = frame(200)
+    table.loc[[1, 4], "sentence"] = ""
+    table.loc[[2, 4, *range(100, 190)], "label"] = 9
+    write(tmp_path, ".csv", train=table, validation=frame())
+    found = tasks.problems(COLA, tmp_path)
+    assert found.count == 93  # row 5 has two faults and counts once
+    assert len(found.shown) == 50
+    assert [(p.row, p.column) for p in found.shown[:4]] == [
+        (2, "sentence"),
+        (3, "label"),
+        (5, "sentence"),
+        (101, "label"),
+    ]
+    assert found.shown[1].value == "9"
+    assert tasks.problems(COLA, write(tmp_path / "good", ".csv", train=frame(), validation=frame())).count == 0
+
+
+def test_report_has_lengths(tmp_path):
+    train = frame(4, sentence=["a", "a b", "a b c", "a b c d e"])
+    report = tasks.check_data(COLA, write(tmp_path, ".csv", train=train, validation=frame()))
+    lengths = report.lengths["train"]["sentence"]
+    assert (lengths.low, lengths.median, lengths.high) == (1, 2.5, 5)
+    assert lengths.counts == (1, 1, 1, 0, 1)
+    assert report.values == {}

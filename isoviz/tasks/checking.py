@@ -1,0 +1,211 @@
+"""Raw rows become the rows of a task, or are refused with the rows at fault: texts, classes, numbers and answers."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isoviz.errors import DataError
+from isoviz.tasks.protocol import Problem, Task
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SHORT = 80
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with some rows of one column.
+
+    Attributes:
+        column: the file's column.
+        what: in words; ends before the value that was got.
+        rows: numbers of the rows in their file, from 1.
+        values: what stands in those rows; None where nothing does.
+    """
+
+    column: str
+    what: str
+    rows: tuple[int, ...]
+    values: tuple[object, ...] | None = None
+
+    def told(self, name: str) -> str:
+        """One line for a `DataError`: `name: what got VALUE in n rows (numbers)`."""
+        shown = ", ".join(map(str, self.rows[:5])) + (", …" if len(self.rows) > 5 else "")
+        got = f" got {shortened(self.values[0])}" if self.values is not None else ""
+        return f"data: {name}: {self.what}{got} in {len(self.rows)} row{'s' if len(self.rows) > 1 else ''} ({shown})"
+
+    def problems(self, split: str) -> list[Problem]:
+        """The same, row by row."""
+        values = self.values or [""] * len(self.rows)
+        return [
+            Problem(split, row, self.column, self.what.rstrip(";"), "" if value == "" else shortened(value))
+            for row, value in zip(self.rows, values, strict=True)
+        ]
+
+
+def shortened(value: object) -> str:
+    """A value as Python shows it, at most 80 characters."""
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
+
+
+def check(frame: pd.DataFrame, task: Task, name: str, direction: str | None = None, whole: bool = True) -> pd.DataFrame:
+    """Rows of a task from raw ones.
+
+    Args:
+        frame: raw columns as `isoviz.tasks.files.read` gives them, indexed by row number from 0.
+        name: what the rows are, for messages.
+        direction: of a translation task, as the frame was read.
+        whole: False for a part of a split, which may lack classes.
+
+    Returns:
+        Columns as `TaskData` says, indexed from 0.
+
+    Raises:
+        DataError: one line that names the first rows at fault, counted from 1.
+    """
+    if len(frame) == 0:
+        raise DataError(f"data: {name} has no rows", field="data")
+    checked, faults = examine(frame, task, direction)
+    if faults:
+        raise DataError(faults[0].told(name), field="data")
+    if whole and task.kind in ("classification", "regression") and checked["label"].nunique() < 2:
+        if task.kind == "regression":
+            raise DataError(f"data: {name} has one label only ({checked['label'].iloc[0]:g})", field="data")
+        only = task.label_names[int(checked["label"].iloc[0])]
+        raise DataError(f"data: {name} has one class only ('{only}'); at least two are needed", field="data")
+    return checked
+
+
+def examine(frame: pd.DataFrame, task: Task, direction: str | None = None) -> tuple[pd.DataFrame, list[Fault]]:
+    """The checked rows, and all faults; with faults the rows that have them are left out."""
+    import pandas as pd
+
+    faults: list[Fault] = []
+    places = task.wanted(direction)
+    checked: dict[str, Any] = {}
+    good = np.ones(len(frame), dtype=bool)
+
+    def refuse(bad: Any, column: str, what: str, values: Sequence[object] | None = None) -> None:
+        marked = np.asarray(bad, dtype=bool) & good  # one fault a row is enough
+        if marked.any():
+            rows = tuple(int(number) + 1 for number in frame.index[marked])
+            got = (
+                None if values is None else tuple(value for value, is_bad in zip(values, marked, strict=True) if is_bad)
+            )
+            faults.append(Fault(column, what, rows, got))
+            good[marked] = False
+
+    for column in task.columns:
+        place = places[column]
+        values = frame[column]
+        refuse(values.isna() | (values.astype(str).str.strip() == ""), place, f"empty '{place}'")
+        nested = [isinstance(value, (dict, list, np.ndarray)) for value in values]
+        refuse(nested, place, f"'{place}' must be text;", list(values))
+        checked[column] = values.astype(str)
+    if task.kind == "classification":
+        checked["label"] = _classes(frame["label"], task, refuse)
+    elif task.kind == "regression":
+        checked["label"] = _numbers(frame["label"], task, refuse)
+    elif task.kind == "span":
+        contexts = [
+            text if isinstance(text, str) else "" for text in checked[task.columns[1]]
+        ]  # missing: refused above
+        found = [answers(value, context) for value, context in zip(frame["answers"], contexts, strict=True)]
+        refuse([problem == "" for _, _, problem in found], task.label, f"no answer in '{task.label}'")
+        refuse(
+            [problem is not None for _, _, problem in found],
+            task.label,
+            f"an answer of '{task.label}' does not stand in the context where it should;",
+            [problem for _, _, problem in found],
+        )
+        checked["answer_texts"] = pd.Series([texts for texts, _, _ in found], index=frame.index, dtype="object")
+        checked["answer_starts"] = pd.Series([starts for _, starts, _ in found], index=frame.index, dtype="object")
+        rows = pd.Series([str(int(number)) for number in frame.index], index=frame.index)
+        checked["id"] = frame["id"].astype(str) if "id" in frame.columns else rows
+    kept = pd.DataFrame(checked, index=frame.index)[good].reset_index(drop=True)
+    if task.kind == "classification":
+        kept["label"] = kept["label"].astype("int64")
+    return kept, faults
+
+
+def as_name(value: object) -> str:
+    """A class as people write it: `3` for 3 and 3.0."""
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+def _classes(labels: pd.Series, task: Task, refuse: Any) -> pd.Series:
+    import pandas as pd
+
+    column = task.label
+    refuse(labels.isna(), column, f"empty '{column}'")
+    names = task.label_names
+    if not task.by_name and pd.api.types.is_numeric_dtype(labels) and not pd.api.types.is_bool_dtype(labels):
+        codes = labels
+    else:
+        by_name = {} if task.by_name else {str(code): code for code in range(len(names))}
+        by_name = {name: code for code, name in enumerate(names)} | by_name
+        codes = labels.map(as_name).map(by_name)
+    if not task.by_name:
+        hidden = f"'{column}' is -1, a hidden label of a test split; labels are needed;"
+        refuse(pd.to_numeric(labels, errors="coerce") == -1, column, hidden, list(labels))
+    allowed = ", ".join(names) if task.by_name else ", ".join(f"{code} = {name}" for code, name in enumerate(names))
+    refuse(~codes.isin(range(len(names))), column, f"'{column}' must be one of {allowed};", list(labels))
+    return codes
+
+
+def _numbers(labels: pd.Series, task: Task, refuse: Any) -> pd.Series:
+    import pandas as pd
+
+    refuse(labels.isna(), task.label, f"empty '{task.label}'")
+    numbers = pd.to_numeric(labels, errors="coerce").astype("float64")
+    refuse(~np.isfinite(numbers.fillna(np.nan)), task.label, f"'{task.label}' must be a number;", list(labels))
+    if task.hub is not None:  # of an own file -1 may be a number like any other
+        hidden = f"'{task.label}' is -1, a hidden label of a test split; labels are needed;"
+        refuse(numbers == -1, task.label, hidden, list(labels))
+    return numbers
+
+
+def answers(value: object, context: str) -> tuple[list[str], list[int], str | None]:
+    """Texts and starts of a question's answers, and what is wrong with them: None, "" if there are none, or the answer.
+
+    An answer is taken from `{"text": [...], "answer_start": [...]}`, from a list of `{"text", "answer_start"}`, from either
+    as JSON text, or from plain text, which then counts where it first stands in the context.
+    """
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        with contextlib.suppress(ValueError):  # else it is plain text that begins with a bracket
+            value = json.loads(value)
+    if isinstance(value, str):
+        start = context.find(value.strip())
+        return [value.strip()], [start], "" if not value.strip() else None if start >= 0 else value
+    texts, starts = _lists(value)
+    if not texts or len(texts) != len(starts):
+        return [], [], ""
+    for text, start in zip(texts, starts, strict=True):
+        if not text.strip() or start < 0 or context[start : start + len(text)] != text:
+            return texts, starts, text
+    return texts, starts, None
+
+
+def _lists(value: object) -> tuple[list[str], list[int]]:
+    try:
+        if isinstance(value, dict):
+            return [str(text) for text in _many(value["text"])], [int(start) for start in _many(value["answer_start"])]
+        if isinstance(value, (list, np.ndarray)):
+            return [str(one["text"]) for one in value], [int(one["answer_start"]) for one in value]
+    except (KeyError, TypeError, ValueError):
+        pass
+    return [], []
+
+
+def _many(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple, np.ndarray)) else [value]

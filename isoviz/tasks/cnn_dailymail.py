@@ -1,0 +1,24 @@
+"""CNN / Daily Mail summaries, by the column names of the Hugging Face data set abisee/cnn_dailymail, version 3.0.0."""
+
+from __future__ import annotations
+
+from isoviz.tasks.protocol import Task
+
+TASKS = (
+    Task(
+        slug="cnn_dailymail",
+        title="CNN / Daily Mail",
+        description="Sum up a news article in a few sentences.",
+        columns=("source", "target"),
+        places=(("source", "article"), ("target", "highlights")),
+        label_names=(),
+        # the R-L of paper 003 is rougeL by its size, not rougeLsum
+        metrics=("rouge1", "rouge2", "rougeL", "rougeLsum"),
+        primary="rouge1",
+        kind="seq2seq",
+        guess="first three sentences",
+        source="Hermann et al. 2015, See et al. 2017",
+        licence="No licence given for the texts, which belong to CNN and the Daily Mail.",
+        hub=("abisee/cnn_dailymail", "3.0.0"),
+    ),
+)

@@ -1,0 +1,280 @@
+"""A person's own files as a task: a preview, a guess of which column is what, and the split that they may lack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isoviz.config import OwnTask
+from isoviz.errors import DataError, InputError
+from isoviz.models.families import HEAD_KINDS, HeadKind
+from isoviz.tasks import checking, files
+from isoviz.tasks.protocol import TRAIN, VALIDATION, Task
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SLUG = "own"
+MAX_CLASSES = 50
+"""More distinct labels than this are no classes: numbers or texts."""
+FEW_NUMBERS = 20
+"""Whole numbers with at most this many distinct values are classes, else a quantity."""
+
+_COLUMNS: dict[HeadKind, tuple[str, str]] = {
+    "classification": ("text", "second"),
+    "regression": ("text", "second"),
+    "span": ("question", "context"),
+    "seq2seq": ("source", "target"),
+}
+_METRICS: dict[HeadKind, tuple[str, ...]] = {
+    "classification": ("accuracy", "macro-f1", "matthews"),
+    "regression": ("pearson", "spearman", "mse"),
+    "span": ("exact_match", "f1"),
+    "seq2seq": ("rouge1", "rouge2", "rougeL", "rougeLsum", "bleu", "chrf"),
+}
+_DESCRIPTIONS = {
+    "classification": "Which class does the text have?",
+    "regression": "Which number does the text have?",
+    "span": "Which stretch of the context answers the question?",
+    "seq2seq": "Write the second text from the first.",
+}
+
+
+@dataclass(frozen=True)
+class Preview:
+    """The beginning of a person's files.
+
+    Attributes:
+        columns: names in the order of the file.
+        rows: the first rows, values as they stand there.
+        split: whether a validation split has to be made.
+        files: names of the files that are read, per split.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[dict[str, object], ...]
+    split: bool
+    files: dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What the labels of a column seem to be.
+
+    Attributes:
+        kind: what is predicted.
+        why: the reason, as a sentence.
+        label_names: classes in the order of their codes; empty for other kinds.
+        counts: rows per class, in that order.
+    """
+
+    kind: HeadKind
+    why: str
+    label_names: tuple[str, ...] = ()
+    counts: tuple[int, ...] = ()
+
+
+def find(data: str | Path | None) -> dict[str, tuple[Path, ...]]:
+    """The files of own data: `train` and `validation` of a folder, its `train` only, or the one file there is."""
+    if data is None:
+        raise DataError("data: own data need a file or a folder", field="data")
+    path = Path(data).expanduser()
+    if path.is_file():
+        if path.suffix not in files.SUFFIXES:
+            raise DataError(
+                f"data: '{path.name}' ends in '{path.suffix or 'nothing'}' (allowed: {', '.join(files.SUFFIXES)})",
+                field="data",
+            )
+        return {TRAIN: (path,)}
+    if not path.is_dir():
+        raise DataError(f"data: '{data}' is no file or folder that this machine can read", field="data")
+    known = sorted(one for one in path.iterdir() if one.suffix in files.SUFFIXES)
+    named = {one.name.split(".")[0].split("-")[0] for one in known}
+    if VALIDATION in named:
+        return files.find(path)
+    if TRAIN in named:
+        return {TRAIN: files.of_split(path, TRAIN)}
+    if len(known) == 1:
+        return {TRAIN: (known[0],)}
+    raise DataError(
+        f"data: '{data}' has {len(known) or 'no'} data files and none is called train (allowed: one file, or train and "
+        f"validation, as {', '.join(files.SUFFIXES)})",
+        field="data",
+    )
+
+
+def preview(data: str | Path, rows: int = 20) -> Preview:
+    """Columns and first rows; `DataError` for what cannot be read."""
+    found = find(data)
+    frame = files.tabular(found[TRAIN][0], rows)
+    return Preview(
+        tuple(str(name) for name in frame.columns),
+        tuple({str(name): value for name, value in row.items()} for row in frame.to_dict("records")),
+        VALIDATION not in found,
+        {split: tuple(path.name for path in paths) for split, paths in found.items()},
+    )
+
+
+def guess_columns(shown: Preview) -> dict[str, str | None]:
+    """Which column could be `text`, `second` and `label`: by its name, else by what stands in it. None where nothing fits."""
+    names = {name.lower(): name for name in reversed(shown.columns)}
+
+    def called(*words: str) -> str | None:
+        return next((names[word] for word in words if word in names), None)
+
+    label = called(
+        "label", "labels", "answers", "answer", "target", "class", "category", "score", "rating", "sentiment"
+    )
+    texts = [name for name in shown.columns if name != label and _is_text([row.get(name) for row in shown.rows])]
+    if label is None:
+        rest = [name for name in shown.columns if name not in texts and name.lower() not in ("id", "idx", "index")]
+        label = rest[-1] if rest else texts.pop() if len(texts) > 1 else None
+    text = called("question", "text", "sentence", "sentence1", "premise", "question1", "source", "article")
+    text = text if text in texts else (texts[0] if texts else None)
+    second = called("context", "sentence2", "hypothesis", "question2")
+    return {"text": text, "second": second if second in texts and second != text else None, "label": label}
+
+
+def _is_text(values: Sequence[object]) -> bool:
+    words = [len(value.split()) for value in values if isinstance(value, str)]
+    return len(words) * 2 > len(values) and float(np.mean(words)) > 2
+
+
+def guess(data: str | Path, columns: OwnTask) -> Guess:
+    """What is predicted, from all labels of the training file; a kind that `columns` gives is kept.
+
+    Raises:
+        DataError: a file or column that is not there, no labels, or labels that cannot be of the given kind.
+    """
+    wanted = {"text": columns.text, "label": columns.label} | ({"second": columns.second} if columns.second else {})
+    found = find(data)
+    for paths in found.values():
+        files.read(paths, wanted, files.first(1))  # all columns are there; of parquet the texts are not read for that
+    frames = [files.read(paths, {"label": columns.label}) for paths in found.values()]
+    labels = frames[0]["label"].dropna()
+    if not len(labels):
+        raise DataError(f"data: the column {columns.label} is empty", field="data")
+    kind, why = (columns.kind, "As chosen.") if columns.kind else _kind(labels, columns.second is not None)
+    if kind != "classification":
+        return Guess(kind, why)
+    every = [checking.as_name(value) for frame in frames for value in frame["label"].dropna()]
+    names = columns.label_names or tuple(sorted(set(every), key=_by_number))
+    if len(names) > MAX_CLASSES and not columns.label_names:
+        raise DataError(
+            f"data: '{columns.label}' has {len(names)} distinct values; classes are at most {MAX_CLASSES}", field="data"
+        )
+    return Guess(kind, why, names, tuple(every.count(name) for name in names))
+
+
+def completed(data: str | Path | None, columns: OwnTask) -> OwnTask:
+    """`columns` with kind and classes filled in from the files: what a run keeps."""
+    if data is None:
+        raise DataError("data: own data need a file or a folder", field="data")
+    found = guess(data, columns)
+    return columns.model_copy(update={"kind": found.kind, "label_names": found.label_names})
+
+
+def _kind(labels: pd.Series, second: bool) -> tuple[HeadKind, str]:
+    import pandas as pd
+
+    values = labels.tolist()
+    if isinstance(values[0], (dict, list, np.ndarray)):
+        return "span", "The labels hold answers with their places."
+    texts = [checking.as_name(value) for value in values]
+    distinct = len(set(texts))
+    numbers = pd.to_numeric(pd.Series(texts), errors="coerce")
+    if numbers.notna().all() and not isinstance(values[0], bool):
+        if (numbers % 1 == 0).all() and distinct <= FEW_NUMBERS:
+            return "classification", f"Whole numbers with {distinct} distinct values."
+        return "regression", f"Numbers with {distinct} distinct values."
+    if distinct <= MAX_CLASSES and distinct * 2 <= max(len(texts), 4):
+        return "classification", f"Texts with {distinct} distinct values."
+    if second:
+        return "span", "Texts that hardly repeat, beside two others: an answer to be found in the second text."
+    return "seq2seq", "Texts that hardly repeat: a text to be written."
+
+
+def _by_number(name: str) -> tuple[bool, float, str]:
+    """Numbers by value, then words by alphabet."""
+    try:
+        return False, float(name), name
+    except ValueError:
+        return True, 0.0, name
+
+
+def task(columns: OwnTask) -> Task:
+    """The task that completed columns describe; `InputError` for columns that do not fit the kind."""
+    kind = columns.kind
+    if kind is None:
+        raise InputError(f"own.kind: not known yet (allowed: {', '.join(HEAD_KINDS)})", field="own.kind")
+    names = _COLUMNS[kind]
+    given = {"text": columns.text, "second": columns.second, "label": columns.label}
+    used = [name for name in given.values() if name is not None]
+    if len(set(used)) < len(used):
+        raise InputError(f"own: each column once (got {', '.join(used)})", field="own")
+    if kind == "span" and columns.second is None:
+        raise InputError("own.second: answers need the column of the context", field="own.second")
+    if kind == "seq2seq":
+        if columns.second is not None:
+            raise InputError("own.second: a text is written from one text; label is the target", field="own.second")
+        places = dict(zip(names, (columns.text, columns.label), strict=True))
+    else:
+        places = dict(zip(names, [name for name in (columns.text, columns.second) if name], strict=False))
+    if kind == "classification" and len(columns.label_names) < 2:
+        raise InputError(
+            f"own.label_names: at least two classes are needed (got {', '.join(columns.label_names) or 'none'})",
+            field="own.label_names",
+        )
+    metrics = _METRICS[kind]
+    if kind == "classification" and len(columns.label_names) == 2:
+        metrics = ("accuracy", "f1", "matthews")
+    return Task(
+        slug=SLUG,
+        title="Own data",
+        description=_DESCRIPTIONS[kind],
+        columns=tuple(places),
+        places=tuple(places.items()),
+        label_names=columns.label_names if kind == "classification" else (),
+        label=columns.label,
+        metrics=metrics,
+        primary=metrics[0],
+        source="Own data",
+        licence="Their owner's.",
+        kind=kind,
+        by_name=True,
+        own=columns,
+    )
+
+
+def frames(
+    task: Task, data: str | Path | None, wanted: Mapping[str, str], picks: Mapping[str, files.Pick | None]
+) -> dict[str, pd.DataFrame]:
+    """Raw rows of train and validation; the second is held out of the first if no file has it."""
+    assert task.own is not None
+    found = find(data)
+    if VALIDATION in found:
+        return {split: files.read(paths, wanted, picks[split]) for split, paths in found.items()}
+    whole = files.read(found[TRAIN], wanted)
+    held = _held_out(whole, task)
+    parts = {TRAIN: whole[~held], VALIDATION: whole[held]}
+    picked = {split: pick(len(parts[split])) for split, pick in picks.items() if pick is not None}
+    return {split: part.iloc[picked[split]] if split in picked else part for split, part in parts.items()}
+
+
+def _held_out(frame: pd.DataFrame, task: Task) -> np.ndarray:
+    """(rows,) bool: a seeded share of the distinct texts, so that no text is on both sides."""
+    assert task.own is not None
+    import pandas as pd
+
+    texts = ["\x1f".join(map(str, row)) for row in frame[list(task.columns)].itertuples(index=False)]
+    group = pd.factorize(np.asarray(texts, dtype=object))[0]
+    groups = int(group.max()) + 1 if len(group) else 0
+    if groups < 2:
+        raise DataError(f"data: {groups} distinct rows cannot be split; at least two are needed", field="data")
+    order = np.random.default_rng(task.own.split_seed).permutation(groups)
+    held = order[: min(groups - 1, max(1, round(groups * task.own.share)))]
+    return np.isin(group, held)

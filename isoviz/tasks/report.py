@@ -1,0 +1,68 @@
+"""What a person should see of a task's rows before launching: counts, lengths, labels, first rows, and what is odd."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isoviz.tasks.protocol import DataReport, Histogram, Task, TaskData
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BINS = 20
+
+
+def of(task: Task, data: TaskData) -> DataReport:
+    """The report of loaded rows."""
+    splits = {"train": data.train, "validation": data.validation, **data.extra}
+    texts = {split: frame[list(task.columns)].agg("\t".join, axis=1) for split, frame in splits.items()}
+    return DataReport(
+        rows={split: len(frame) for split, frame in splits.items()},
+        labels={split: _counts(task, frame) for split, frame in splits.items()},
+        preview={split: [dict(row) for _, row in frame.head(5).iterrows()] for split, frame in splits.items()},
+        notes=tuple(_notes(texts)),
+        lengths={
+            split: {
+                column: histogram(np.array([len(text.split()) for text in frame[column]])) for column in task.columns
+            }
+            for split, frame in splits.items()
+        },
+        values={split: histogram(frame["label"].to_numpy()) for split, frame in splits.items()}
+        if task.kind == "regression"
+        else {},
+    )
+
+
+def histogram(numbers: np.ndarray, bins: int = BINS) -> Histogram:
+    """Counts of finite numbers (n ≥ 1) in bins of equal width; few whole numbers get a bin each."""
+    numbers = np.asarray(numbers, dtype=np.float64)
+    low, high = float(numbers.min()), float(numbers.max())
+    if (numbers % 1 == 0).all() and high - low < bins:
+        counts, edges = np.histogram(numbers, np.arange(low, high + 2) - 0.5)
+    else:
+        counts, edges = np.histogram(numbers, bins)
+    return Histogram(
+        tuple(float(edge) for edge in edges),
+        tuple(int(count) for count in counts),
+        low,
+        float(np.median(numbers)),
+        high,
+    )
+
+
+def _counts(task: Task, frame: pd.DataFrame) -> dict[str, int]:
+    return {name: int((frame["label"] == code).sum()) for code, name in enumerate(task.label_names)}
+
+
+def _notes(texts: dict[str, pd.Series]) -> list[str]:
+    notes = []
+    train = set(texts["train"])
+    for split, text in texts.items():
+        if split != "train" and (shared := int(text.isin(train).sum())):
+            notes.append(f"{shared} {split} rows also stand in train.")
+    for split, text in texts.items():
+        if repeated := int(text.duplicated().sum()):
+            notes.append(f"{repeated} rows are repeated inside {split}.")
+    return notes

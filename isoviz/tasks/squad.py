@@ -1,0 +1,23 @@
+"""SQuAD 1.1, by the column names of the Hugging Face data set rajpurkar/squad."""
+
+from __future__ import annotations
+
+from isoviz.tasks.protocol import Task
+
+TASKS = (
+    Task(
+        slug="squad",
+        title="SQuAD 1.1",
+        description="Which stretch of this paragraph answers the question?",
+        columns=("question", "context"),
+        label_names=(),
+        # paper 001 prints both and chooses its checkpoint by exact match
+        metrics=("exact_match", "f1"),
+        primary="exact_match",
+        kind="span",
+        label="answers",
+        source="Rajpurkar et al. 2016",
+        licence="CC BY-SA 4.0.",
+        hub=("rajpurkar/squad", "plain_text"),
+    ),
+)

@@ -1,0 +1,124 @@
+"""Tokenised rows kept on this machine by content: the same rows, tokenizer and settings are never tokenised twice.
+
+One safetensors file per key under `home()`: each list of token lists is one flat int32 array and its boundaries. Files are
+written once, by atomic rename; when they outgrow `MAX_BYTES` those that were not read for longest are removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import isoviz
+from isoviz.home import home
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+MAX_BYTES = 2_000_000_000
+"""Of all files together."""
+
+Ragged = dict[str, list[list[int]]]
+"""Name → token list per row, as a tokenizer gives them without padding."""
+
+
+def folder() -> Path:
+    """Where the files are; it may not exist yet."""
+    return home() / "tokens"
+
+
+def key(data: str, tokenizer: PreTrainedTokenizerBase, **settings: Any) -> str:
+    """Thirty-two hex digits of everything that the tokens depend on.
+
+    Args:
+        data: fingerprint of the rows (of one split: name it in `settings`).
+        settings: whatever else decides (columns, max_length, split, doc_stride, ...), as JSON values.
+    """
+    content = {"isoviz": isoviz.__version__, "data": data, "tokenizer": fingerprint(tokenizer), "settings": settings}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
+    """Sixteen hex digits of what a tokenizer does to a text, whatever it was last asked to cut or pad."""
+    digest = hashlib.sha256(f"{type(tokenizer).__name__} {tokenizer.truncation_side} {tokenizer.padding_side}".encode())
+    if tokenizer.is_fast:
+        backend = json.loads(tokenizer.backend_tokenizer.to_str())
+        for passing in ("truncation", "padding"):
+            backend.pop(passing, None)
+        digest.update(json.dumps(backend, sort_keys=True).encode())
+    else:
+        digest.update(json.dumps(tokenizer.get_vocab(), sort_keys=True).encode())
+    for name in ("src_lang", "tgt_lang"):
+        digest.update(str(getattr(tokenizer, name, None)).encode())
+    return digest.hexdigest()[:16]
+
+
+def kept(key: str, make: Callable[[], Mapping[str, list[list[int]]]]) -> Ragged:
+    """The token lists under this key: read if they are there, else made and kept.
+
+    A file that cannot be read is made again; a disk that cannot be written only costs the time of making.
+    """
+    path = folder() / f"{key}.safetensors"
+    found = _read(path)
+    if found is None:
+        found = {name: [list(row) for row in rows] for name, rows in make().items()}
+        with contextlib.suppress(OSError):
+            _write(path, found)
+            _shrink(path)
+    return found
+
+
+def _read(path: Path) -> Ragged | None:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        arrays = load_file(path)
+        os.utime(path)  # the time of last use
+    except (OSError, SafetensorError):
+        return None
+    names = [name.removesuffix(".flat") for name in arrays if name.endswith(".flat")]
+    found: Ragged = {}
+    for name in names:
+        flat, ends = arrays[f"{name}.flat"].tolist(), arrays[f"{name}.ends"].tolist()
+        found[name] = [flat[begin:end] for begin, end in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
+    return found
+
+
+def _write(path: Path, found: Ragged) -> None:
+    from safetensors.numpy import save
+
+    arrays: dict[str, np.ndarray] = {}
+    for name, rows in found.items():
+        arrays[f"{name}.flat"] = np.fromiter((token for row in rows for token in row), dtype=np.int32)
+        arrays[f"{name}.ends"] = np.cumsum([len(row) for row in rows], dtype=np.int64)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(save(arrays))
+        os.replace(partial, path)
+    except BaseException:
+        Path(partial).unlink(missing_ok=True)
+        raise
+
+
+def _shrink(newest: Path) -> None:
+    """Remove the files that were used longest ago until all fit; never the one just written."""
+    known = sorted(
+        ((path.stat().st_mtime, path.stat().st_size, path) for path in newest.parent.glob("*.safetensors")),
+        reverse=True,
+    )
+    total = 0
+    for _, size, path in known:
+        total += size
+        if total > MAX_BYTES and path != newest:
+            path.unlink(missing_ok=True)

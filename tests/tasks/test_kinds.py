@@ -1,0 +1,302 @@
+"""Every task of the papers from small files in the forms that people have, each kind, and their faults."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from isoviz import tasks
+from isoviz.errors import DataError, InputError
+from isoviz.tasks import baselines, outcomes
+
+CONTEXT = "The Amazon crosses nine nations. Brazil holds 60 % of the forest."
+ANSWERS = [
+    {"text": ["nine", "nine nations"], "answer_start": [19, 19]},
+    {"text": ["Brazil"], "answer_start": [33]},
+    {"text": ["60 %"], "answer_start": [46]},
+]
+
+
+def rows_of(task, n=6):
+    """Rows in the columns of the data set's own files."""
+    if task.kind == "span":
+        some = [
+            {"id": f"q{i}", "question": f"which {i} ?", "context": CONTEXT, "answers": ANSWERS[i % 3]} for i in range(n)
+        ]
+        return [{**row, "title": "Amazon"} for row in some]
+    if task.directions:
+        first, second = task.directions[0].split("-")
+        return [{"translation": {first: f"{first} text {i}.", second: f"{second} text {i}."}} for i in range(n)]
+    if task.kind == "seq2seq":
+        return [
+            {"article": f"Article {i}. It is long. It has an end. Really.", "highlights": f"Sum {i}."} for i in range(n)
+        ]
+    labels = len(task.label_names)
+    texts = [{column: f"{column} {i}" for column in task.columns} for i in range(n)]
+    return [{**text, "label": i % labels if labels else i / 2, "idx": i} for i, text in enumerate(texts)]
+
+
+def write(folder, suffix, **splits):
+    folder.mkdir(exist_ok=True, parents=True)
+    for split, rows in splits.items():
+        path = folder / f"{split}{suffix}"
+        if suffix == ".parquet":
+            pd.DataFrame(rows).to_parquet(path)
+        elif suffix == ".jsonl":
+            path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        else:
+            flat = [{k: json.dumps(v) if isinstance(v, dict) else v for k, v in row.items()} for row in rows]
+            pd.DataFrame(flat).to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
+    return folder
+
+
+PAPER_TASKS = [slug for slug, task in tasks.catalogue().items() if not task.generated]
+
+
+def test_the_papers_tasks_are_all_there():
+    assert tasks.get(next(iter(tasks.catalogue()))).generated  # what a form offers first needs no files
+    glue = {f"glue/{name}" for name in ("cola", "sst2", "mrpc", "qqp", "stsb", "mnli", "qnli", "rte", "wnli")}
+    assert set(PAPER_TASKS) == glue | {"sst5", "squad", "wmt16/ro-en", "wmt16/de-en", "cnn_dailymail"}
+    for slug in PAPER_TASKS:
+        task = tasks.get(slug)
+        assert task.hub and task.source and task.licence and task.description
+
+
+@pytest.mark.parametrize("slug", PAPER_TASKS)
+def test_all_forms_of_file_give_the_same_rows(tmp_path, slug):
+    task = tasks.get(slug)
+    found = []
+    for suffix in (".parquet", ".jsonl", ".csv", ".tsv"):
+        folder = write(tmp_path / suffix, suffix, train=rows_of(task, 8), **{task.validation: rows_of(task, 6)})
+        found.append(tasks.load(task, folder))
+    assert len({data.fingerprint for data in found}) == 1
+    train = found[0].train
+    assert list(train.columns[: len(task.columns)]) == list(task.columns)
+    assert len(train) == 8 and len(found[0].validation) == 6
+    assert all(isinstance(text, str) for column in task.columns for text in train[column])
+    if task.kind == "classification":
+        assert train["label"].dtype == np.int64
+        assert train["label"].tolist() == [row["label"] for row in rows_of(task, 8)]
+    elif task.kind == "regression":
+        assert train["label"].dtype == np.float64
+        assert train["label"].tolist() == [i / 2 for i in range(8)]
+    elif task.kind == "span":
+        assert train["id"].tolist() == [f"q{i}" for i in range(8)]
+        for texts, starts in zip(train["answer_texts"], train["answer_starts"], strict=True):
+            assert [CONTEXT[at : at + len(text)] for text, at in zip(texts, starts, strict=True)] == texts
+            assert type(texts) is type(starts) is list and type(starts[0]) is int
+    report = tasks.check_data(task, tmp_path / ".parquet")
+    assert report.rows["train"] == 8
+    assert set(report.lengths["validation"]) == set(task.columns)
+    assert bool(report.values) == (task.kind == "regression")
+    simple = baselines.guess(task, train, found[0].validation)
+    assert set(simple) == set(task.metrics)
+    assert list(baselines.of(task, simple)) == [task.simple_guess]
+    table = outcomes.errors(task, train, (train["label"] if "label" in train else pd.Series(["x"] * 8)).tolist())
+    assert sorted(table["row"]) == list(range(1, 9))
+
+
+def test_simple_guesses_are_what_they_say(tmp_path):
+    def guess(slug, **changes):
+        task = tasks.get(slug)
+        data = tasks.load(task, write(tmp_path / slug, ".jsonl", train=rows_of(task, 9), validation=rows_of(task)))
+        return baselines.guess(task, data.train, data.validation)
+
+    assert guess("glue/stsb")["pearson"] is None
+    assert guess("glue/stsb")["mse"] == pytest.approx(np.mean((np.arange(6) / 2 - 2) ** 2))
+    assert guess("squad")["exact_match"] == 0
+    words = len(["amazon", "crosses", "nine", "nations", "brazil", "holds", "60", "of", "forest"])
+    best = [2 * 2 / (2 + words), 2 / (1 + words), 2 / (1 + words)]  # "60 %" is one word after normalisation
+    assert guess("squad")["f1"] == pytest.approx(np.mean(best))
+    assert 0 < guess("wmt16/ro-en")["bleu"] < 100
+    assert 0 < guess("cnn_dailymail")["rouge1"] < 1
+
+
+@pytest.mark.parametrize("slug", ["wmt16/ro-en", "wmt16/de-en"])
+def test_translations_go_either_way(tmp_path, slug):
+    task = tasks.get(slug)
+    folder = write(tmp_path, ".parquet", train=rows_of(task), validation=rows_of(task))
+    there, back = (tasks.load(task, folder, direction) for direction in task.directions)
+    assert tasks.load(task, folder).fingerprint == there.fingerprint != back.fingerprint
+    assert there.train["source"].tolist() == back.train["target"].tolist()
+    assert back.train["source"].tolist() == [f"en text {i}." for i in range(6)]
+    with pytest.raises(InputError, match=r"direction: .* has no direction 'en-fr' \(allowed: \w\w-en, en-\w\w\)"):
+        tasks.load(task, folder, "en-fr")
+    with pytest.raises(InputError, match="does not translate"):
+        tasks.load(tasks.get("glue/cola"), folder, "en-ro")
+
+
+def test_translations_in_two_plain_columns(tmp_path):
+    flat = [{"en": f"en {i}", "de": f"de {i}"} for i in range(4)]
+    data = tasks.load(tasks.get("wmt16/de-en"), write(tmp_path, ".csv", train=flat, validation=flat), "en-de")
+    assert data.train.iloc[0].to_dict() == {"source": "en 0", "target": "de 0"}
+
+
+def test_mismatched_validation_is_kept_apart(tmp_path):
+    task = tasks.get("glue/mnli")
+    splits = {
+        "train": rows_of(task, 9),
+        "validation_matched": rows_of(task, 6),
+        "validation_mismatched": rows_of(task, 3),
+    }
+    data = tasks.load(task, write(tmp_path, ".parquet", **splits))
+    assert len(data.validation) == 6
+    assert list(data.extra) == ["mismatched"]
+    assert len(data.extra["mismatched"]) == 3
+    assert tasks.check_data(task, tmp_path).rows == {"train": 9, "validation": 6, "mismatched": 3}
+    (tmp_path / "validation_mismatched.parquet").unlink()
+    assert not tasks.load(task, tmp_path).extra
+
+
+@pytest.mark.parametrize("form", ["pairs", "plain text"])
+def test_other_forms_of_answers(tmp_path, form):
+    def put(row):
+        answers = row["answers"]
+        pairs = [{"text": t, "answer_start": s} for t, s in zip(answers["text"], answers["answer_start"], strict=True)]
+        return {**row, "answers": pairs if form == "pairs" else answers["text"][0]}
+
+    task = tasks.get("squad")
+    rows = [put(row) for row in rows_of(task)]
+    data = tasks.load(task, write(tmp_path, ".jsonl", train=rows, validation=rows))
+    assert data.train["answer_texts"][0] == (["nine", "nine nations"] if form == "pairs" else ["nine"])
+    assert data.train["answer_starts"][1] == [33]
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ({"text": ["nine"], "answer_start": [18]}, "does not stand in the context where it should; got 'nine'"),
+        ({"text": ["ten"], "answer_start": [0]}, "does not stand in the context where it should; got 'ten'"),
+        ({"text": [], "answer_start": []}, "no answer in 'answers' in 1 row (3)"),
+        ({"text": ["nine"]}, "no answer"),
+        ({"text": ["nine"], "answer_start": ["x"]}, "no answer"),
+        ({"text": [" "], "answer_start": [3]}, "does not stand"),
+        ("not there", "does not stand in the context where it should; got 'not there'"),
+        (7, "no answer"),
+    ],
+)
+def test_bad_answers_are_named(tmp_path, answers, message):
+    task = tasks.get("squad")
+    rows = rows_of(task)
+    rows[2]["answers"] = answers
+    with pytest.raises(DataError) as caught:
+        tasks.load(task, write(tmp_path, ".jsonl", train=rows, validation=rows_of(task)))
+    assert message in str(caught.value)
+    assert "(3)" in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("slug", "change", "message"),
+    [
+        ("glue/stsb", {"label": "high"}, "'label' must be a number; got 'high' in 1 row (2)"),
+        ("glue/stsb", {"label": float("inf")}, "'label' must be a number"),
+        ("glue/stsb", {"label": None}, "empty 'label' in 1 row (2)"),
+        ("glue/stsb", {"label": -1.0}, "hidden label of a test split"),
+        ("squad", {"context": None}, "empty 'context' in 1 row (2)"),
+        ("glue/mnli", {"label": 3}, "0 = entailment, 1 = neutral, 2 = contradiction"),
+        ("wmt16/ro-en", {"translation": {"ro": "a", "de": "b"}}, "empty 'translation.en' in 1 row (2)"),
+        ("wmt16/ro-en", {"translation": "a"}, "empty 'translation.ro'"),
+        ("cnn_dailymail", {"article": ["a", "b"]}, "'article' must be text; got ['a', 'b'] in 1 row (2)"),
+        ("cnn_dailymail", {"highlights": " "}, "empty 'highlights'"),
+    ],
+)
+def test_bad_rows_are_named(tmp_path, slug, change, message):
+    task = tasks.get(slug)
+    rows = rows_of(task)
+    rows[1] |= change
+    with pytest.raises(DataError) as caught:
+        tasks.load(task, write(tmp_path, ".jsonl", train=rows, **{task.validation: rows_of(task)}))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_columns_of_each_kind(tmp_path):
+    for slug, needed in (("squad", "question, context, answers"), ("wmt16/ro-en", "translation.ro, translation.en")):
+        folder = write(tmp_path / slug, ".jsonl", train=[{"a": 1}], validation=[{"a": 1}])
+        with pytest.raises(DataError, match=f"lacks the columns {needed} \\(it has a; needed"):
+            tasks.load(tasks.get(slug), folder)
+
+
+def test_one_number_throughout_is_refused(tmp_path):
+    task = tasks.get("glue/stsb")
+    rows = [{**row, "label": 2.5} for row in rows_of(task)]
+    with pytest.raises(DataError, match=r"train split has one label only \(2.5\)"):
+        tasks.load(task, write(tmp_path, ".jsonl", train=rows, validation=rows))
+
+
+def test_rows_of_the_hub_are_chosen_before_they_are_read(tmp_path, monkeypatch):
+    import datasets
+
+    task = tasks.get("squad")
+    rows = rows_of(task, 40)
+    held = {split: datasets.Dataset.from_list(rows) for split in ("train", "validation")}
+    asked = []
+    monkeypatch.setattr(datasets, "load_dataset", lambda *names: asked.append(names) or held)
+    data = tasks.load(task, max_train=5, max_eval=7)
+    chosen = np.sort(np.random.default_rng(0).choice(40, size=5, replace=False))
+    assert data.train["id"].tolist() == [f"q{i}" for i in chosen]
+    assert data.validation["id"].tolist() == [f"q{i}" for i in range(7)]
+    assert asked == [("rajpurkar/squad", "plain_text")]
+
+
+def test_generated_answers_are_checked_like_those_of_files(monkeypatch):
+    from isoviz.demo import tasks as generated
+
+    row = {
+        "question": "q",
+        "context": CONTEXT,
+        "answer_texts": ["nine"],
+        "answer_starts": [19],
+        "id": "a",
+        "phenomenon": "p",
+    }
+    monkeypatch.setattr(generated, "generate", lambda slug: {"train": [row] * 3, "validation": [row]})
+    task = replace(tasks.get("squad"), slug="demo/qa", generated=True, label="label", hub=None)
+    data = tasks.load(task, max_train=2)
+    assert data.train["answer_starts"].tolist() == [[19], [19]]
+    assert list(data.validation.columns) == ["question", "context", "answer_texts", "answer_starts", "id"]
+    row["answer_starts"] = [20]
+    with pytest.raises(DataError, match="does not stand in the context where it should; got 'nine'"):
+        tasks.load(task)
+
+
+# ---- after a run ---------------------------------------------------------------------------------------------
+
+
+def test_confusion_counts_true_by_row():
+    task = tasks.get("glue/mnli")
+    found = outcomes.confusion(task, np.array([0, 0, 1, 1]), np.array([0, 2, 1, 0]))
+    assert found.names == task.label_names
+    assert found.counts.tolist() == [[1, 0, 1], [1, 1, 0], [0, 0, 0]]
+    with pytest.raises(ValueError, match="has no classes"):
+        outcomes.confusion(tasks.get("squad"), np.array([0]), np.array([0]))
+
+
+def test_errors_of_classes_are_the_surest_wrong_ones_first():
+    task = tasks.get("glue/cola")
+    rows = pd.DataFrame({"sentence": list("abcd"), "label": [0, 1, 1, 0]})
+    table = outcomes.errors(task, rows, [0, 0, 1, 1], confidence=np.array([0.9, 0.6, 0.7, 0.8]))
+    assert table["row"].tolist() == [4, 2, 3, 1]
+    assert table.iloc[0].to_dict() == {
+        "row": 4, "sentence": "d", "label": "unacceptable", "prediction": "acceptable", "correct": False, "confidence": 0.8,
+    }  # fmt: skip
+    assert outcomes.errors(task, rows, [0, 0, 1, 1], loss=np.array([1, 2, 4, 3.0]))["row"].tolist() == [3, 4, 2, 1]
+    with pytest.raises(ValueError, match="4 rows but 1 predictions"):
+        outcomes.errors(task, rows, [0])
+
+
+def test_errors_of_numbers_and_answers():
+    pair = {"sentence1": ["a", "b"], "sentence2": ["c", "d"], "label": [1.0, 4.0]}
+    table = outcomes.errors(tasks.get("glue/stsb"), pd.DataFrame(pair), [1.5, 2.0])
+    assert table["residual"].tolist() == [-2.0, 0.5]
+    assert outcomes.residuals(np.array([1.0]), np.array([3.0])).iloc[0].tolist() == [1.0, 3.0, 2.0]
+    asked = {"question": ["q", "r"], "context": ["c", "c"], "answer_texts": [["a b", "a b", "b"], ["x"]]}
+    found = outcomes.errors(tasks.get("squad"), pd.DataFrame(asked), ["b", "x y"])
+    assert found["row"].tolist() == [2, 1]
+    assert found["correct"].tolist() == [False, True]
+    assert found["f1"].tolist() == pytest.approx([2 / 3, 1])
+    assert found["label"].tolist() == ["x", "a b / b"]

@@ -1,0 +1,231 @@
+"""A person's own files: preview, guesses, the split that is made, what is refused, and a run from the command line."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pandas as pd
+import pytest
+
+from isoviz import tasks
+from isoviz.__main__ import main
+from isoviz.config import OwnTask, RunConfig
+from isoviz.errors import DataError, InputError
+from isoviz.runs import planning
+from isoviz.tasks import own
+
+MOODS = ["glad", "sad", "calm"]
+
+
+def reviews(n=40, **columns):
+    table = {"Nr": range(n), "Review text": [f"the film number {i} is fine" for i in range(n)]}
+    return pd.DataFrame(table | {"mood": [MOODS[i % 3] for i in range(n)]} | columns)
+
+
+def saved(folder, table, name="reviews.csv"):
+    path = folder / name
+    table.to_csv(path, index=False)
+    return path
+
+
+COLUMNS = OwnTask(text="Review text", label="mood")
+
+
+def loaded(path, columns=COLUMNS):
+    task = tasks.get("own", own.completed(path, columns))
+    return task, tasks.load(task, path)
+
+
+def test_one_file_becomes_two_splits_that_share_no_text(tmp_path):
+    table = pd.concat([reviews(), reviews(10)])
+    task, data = loaded(saved(tmp_path, table))
+    assert task.columns == ("text",)
+    assert task.label_names == ("calm", "glad", "sad")
+    assert task.metrics == ("accuracy", "macro-f1", "matthews")
+    assert len(data.train) + len(data.validation) == 50
+    assert data.validation["text"].nunique() == 8  # a fifth of 40 distinct texts
+    assert not set(data.train["text"]) & set(data.validation["text"])
+    pairs = pd.concat([data.train, data.validation])
+    expected = dict(zip(table["Review text"], table["mood"], strict=True))
+    assert {text: task.label_names[code] for text, code in zip(pairs["text"], pairs["label"], strict=True)} == expected
+    again = tasks.load(task, tmp_path / "reviews.csv")
+    assert again.fingerprint == data.fingerprint
+    other = COLUMNS.model_copy(update={"split_seed": 1})
+    assert loaded(tmp_path / "reviews.csv", other)[1].fingerprint != data.fingerprint
+
+
+def test_own_validation_is_used(tmp_path):
+    saved(tmp_path, reviews(12), "train.csv")
+    saved(tmp_path, reviews(5), "validation.csv")
+    _, data = loaded(tmp_path)
+    assert (len(data.train), len(data.validation)) == (12, 5)
+    (tmp_path / "validation.csv").unlink()
+    assert len(loaded(tmp_path)[1].train) == 10
+
+
+@pytest.mark.parametrize(
+    ("labels", "second", "kind"),
+    [
+        ([0, 1] * 20, None, "classification"),
+        ([1.0, 2.0, 3.0, 4.0] * 10, None, "classification"),
+        (["yes", "no"] * 20, "b", "classification"),
+        ([True, False] * 20, None, "classification"),
+        ([i / 3 for i in range(40)], None, "regression"),
+        (list(range(40)), "b", "regression"),
+        ([f"a text {i}" for i in range(40)], None, "seq2seq"),
+        ([f"a text {i}" for i in range(40)], "b", "span"),
+    ],
+)
+def test_kind_is_inferred(tmp_path, labels, second, kind):
+    path = saved(tmp_path, reviews(mood=labels, b="beside"))
+    found = own.guess(path, OwnTask(text="Review text", second=second, label="mood"))
+    assert found.kind == kind
+    assert found.why
+    assert sum(found.counts) == (40 if kind == "classification" else 0)
+
+
+def test_kind_and_classes_can_be_corrected(tmp_path):
+    path = saved(tmp_path, reviews(mood=[1, 2, 10, 2] * 10))
+    assert own.guess(path, COLUMNS).label_names == ("1", "2", "10")
+    assert own.guess(path, COLUMNS).counts == (10, 20, 10)
+    task, data = loaded(path, OwnTask(text="Review text", label="mood", kind="regression"))
+    assert set(data.train["label"]) == {1.0, 2.0, 10.0}
+    task, data = loaded(path, OwnTask(text="Review text", label="mood", label_names=("10", "2", "1")))
+    assert task.label_names == ("10", "2", "1")
+    number = int(data.train["text"][0].split()[3])
+    assert task.label_names[data.train["label"][0]] == ["1", "2", "10", "2"][number % 4]
+
+
+def test_texts_to_write_and_answers_to_find(tmp_path):
+    table = reviews(mood=[f"number {i}" for i in range(40)])
+    task, data = loaded(saved(tmp_path, table), OwnTask(text="Review text", label="mood"))
+    assert task.columns == ("source", "target")
+    assert data.train["source"][0].endswith(data.train["target"][0] + " is fine")
+    asked = OwnTask(text="ask", second="Review text", label="mood", kind="span")
+    task, data = loaded(saved(tmp_path, table.assign(ask="which film ?"), "qa.csv"), asked)
+    assert data.train["answer_starts"][0] == [9]
+
+
+def test_a_preview_shows_columns_and_first_rows(tmp_path):
+    path = saved(tmp_path, reviews())
+    shown = own.preview(path, 3)
+    assert shown.columns == ("Nr", "Review text", "mood")
+    assert len(shown.rows) == 3
+    assert shown.rows[1] == {"Nr": 1, "Review text": "the film number 1 is fine", "mood": "sad"}
+    assert shown.split
+    assert shown.files == {"train": ("reviews.csv",)}
+    assert own.guess_columns(shown) == {"text": "Review text", "second": None, "label": "mood"}
+    reviews().to_parquet(tmp_path / "r.parquet")
+    reviews().to_json(tmp_path / "r.jsonl", orient="records", lines=True)
+    assert own.preview(tmp_path / "r.parquet", 3).rows == own.preview(tmp_path / "r.jsonl", 3).rows == shown.rows
+
+
+def test_known_names_are_guessed(tmp_path):
+    pair = pd.DataFrame({"id": [1], "label": [0], "hypothesis": ["it is so here"], "premise": ["all of it is so"]})
+    found = own.guess_columns(own.preview(saved(tmp_path, pair)))
+    assert found == {"text": "premise", "second": "hypothesis", "label": "label"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"text": "Text"}, "lacks the column Text (it has Nr, Review text, mood"),
+        ({"second": "mood"}, "each column once"),
+        ({"kind": "span"}, "answers need the column of the context"),
+        ({"kind": "seq2seq", "second": "Nr"}, "label is the target"),
+        ({"label_names": ("glad",)}, "at least two classes"),
+        ({"label_names": ("glad", "sad")}, "'mood' must be one of glad, sad; got 'calm'"),
+        ({"kind": "regression"}, "'mood' must be a number; got 'glad'"),
+        ({"label": "Review text", "text": "mood", "kind": "classification"}, "reads 60 distinct|60 distinct values"),
+    ],
+)
+def test_columns_that_cannot_be_used(tmp_path, change, message):
+    path = saved(tmp_path, reviews(60))
+    with pytest.raises(InputError) as caught:
+        loaded(path, OwnTask(**{"text": "Review text", "label": "mood", **change}))
+    assert any(part in str(caught.value) for part in message.split("|"))
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_cannot_be_used(tmp_path):
+    with pytest.raises(DataError, match="has no data files"):
+        own.find(tmp_path)
+    saved(tmp_path, reviews(), "a.csv")
+    saved(tmp_path, reviews(), "b.csv")
+    with pytest.raises(DataError, match="2 data files and none is called train"):
+        own.find(tmp_path)
+    (tmp_path / "c.xlsx").write_bytes(b"x")
+    with pytest.raises(DataError, match=r"ends in '.xlsx' \(allowed: .parquet"):
+        own.find(tmp_path / "c.xlsx")
+    with pytest.raises(DataError, match="no file or folder"):
+        own.find(tmp_path / "nowhere")
+    with pytest.raises(DataError, match="1 distinct rows cannot be split"):
+        loaded(saved(tmp_path, reviews(4, mood=["glad", "sad"] * 2, **{"Review text": "same"}), "d.csv"))
+
+
+def test_problems_are_listed_by_row_of_the_one_file(tmp_path):
+    table = reviews()
+    table.loc[[3, 17, 30], "Review text"] = None
+    path = saved(tmp_path, table)
+    task = tasks.get("own", own.completed(path, COLUMNS))
+    found = tasks.problems(task, path)
+    assert sorted(problem.row for problem in found.shown) == [4, 18, 31]
+    assert found.count == 3
+
+
+def test_the_configuration_keeps_everything_and_its_command_gives_it_back(tmp_path):
+    path = saved(tmp_path, reviews())
+    plan = {"data": str(path), "own": COLUMNS, "max_length": 32, "epochs": 1}
+    (config,) = planning.expand(["demo/tiny-bert"], ["own"], [("baseline", {})], [0], **plan)
+    assert config.own is not None
+    assert config.own.kind == "classification"
+    assert RunConfig.model_validate_json(config.model_dump_json()) == config
+    words = shlex.split(planning.command([config]))
+    assert words[words.index("--text") + 1] == "Review text"
+    from isoviz.__main__ import build_parser
+    from isoviz.commands.train import plan as planned
+
+    assert planned(build_parser().parse_args(words[3:])) == [config]
+
+
+def test_a_run_from_the_command_line(tmp_path, capsys):
+    path = saved(tmp_path, reviews())
+    words = ["train", "--task", "own", "--data", str(path), "--text", "Review text", "--label", "mood"]
+    code = main([*words, "--epochs", "1", "--max-length", "16", "--store", str(tmp_path / "store"), "--json"])
+    run = json.loads(capsys.readouterr().out)["runs"][0]
+    assert (code, run["status"]) == (0, "finished")
+    assert set(run["metrics"]) >= {"accuracy", "macro-f1", "matthews"}
+    assert run["config"]["own"]["label_names"] == ["calm", "glad", "sad"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--task", "own"], "--text: --task own needs the column's name"),
+        (["--task", "own", "--text", "a"], "--label: --task own needs"),
+        (["--text", "a"], "--text: is for --task own"),
+        (["--task", "own", "--text", "a", "--label", "b"], "--data: own data need a file or a folder"),
+        (["--task", "own", "--text", "a", "--label", "b", "--share", "2"], "--share: input should be less than 1"),
+        (
+            ["--direction", "en-ro"],
+            "--direction: 'demo/acceptability' has no direction 'en-ro' (it does not translate)",
+        ),
+        (
+            ["--task", "glue/stsb", "--early-stopping", "mse:1"],
+            "--early-stopping: 'glue/stsb' has no metric 'mse' to watch (allowed: primary, pearson, spearman)",
+        ),
+        (["--task", "squad", "--doc-stride", "500"], "--doc-stride: must be less than max_length, 128 (got 500)"),
+    ],
+)
+def test_options_that_do_not_fit(tmp_path, capsys, words, message):
+    data = ["--data", str(tmp_path)] if "squad" in words else []
+    if data:
+        row = {"id": "1", "question": "q ?", "context": "a b", "answers": "a"}
+        for split in ("train", "validation"):
+            (tmp_path / f"{split}.jsonl").write_text(json.dumps(row) + "\n")
+    with_store = ["train", *words, *data, "--store", str(tmp_path / "s")]
+    assert main(with_store) == 2
+    _, err = capsys.readouterr()
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
