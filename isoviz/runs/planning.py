@@ -130,6 +130,7 @@ def expand(
     folder = str(Path(data).expanduser().resolve()) if data else None
     for task in tasks:
         _watched(task, common.get("early_stopping"))
+        _check_head(models, task)
     longest = {model: _longest(model, common.get("max_length")) for model in models}
     if common["precision"] == "fp16" and not devices.describe().on_gpu:
         raise InputError(
@@ -185,6 +186,11 @@ def _longest(model: str, asked: int | None) -> int:
     if limit is not None and asked > limit:
         raise InputError(f"max_length: '{model}' reads at most {limit} tokens (got {asked})", field="max_length")
     return asked
+
+
+def _check_head(models: Sequence[str], task: str) -> None:
+    for model in models:
+        sources.resolve(model, tasks.get(task).kind)
 
 
 def _reads_files(task: str) -> bool:

@@ -30,7 +30,7 @@ from isoviz.events import (
     Stopped,
 )
 from isoviz.methods.protocol import Representations, Sample
-from isoviz.models import sources
+from isoviz.models import hub, sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.tasks import baselines
 from isoviz.tasks import metrics as task_metrics
@@ -108,11 +108,15 @@ class _Run:
 
     # ---- loading -----------------------------------------------------------------------------------------------
 
+    def downloading(self, done: int, total: int, text: str) -> None:
+        self.check()
+        self.emit(Entered(phase="loading", detail=hub.in_words(done, total, text)))
+
     def load(self, resume: bool) -> None:
         config = self.config
         self.emit(Entered(phase="loading", detail=config.model))
         self.task = tasks.get(config.task)
-        source = sources.resolve(config.model)
+        source = sources.fetch(sources.resolve(config.model, self.task.kind), self.downloading)
         data = tasks.load(self.task, config.data)
         self.check()
         tokenizer = load_tokenizer(source)
@@ -174,6 +178,7 @@ class _Run:
                 startup_seconds=self.startup_seconds,
                 data_fingerprint=data.fingerprint,
                 model_fingerprint=source.fingerprint,
+                model_revision=source.revision,
                 versions={name: version(name) for name in ("torch", "transformers", "accelerate")},
                 baselines=baselines.of(self.task, majority),
             )
