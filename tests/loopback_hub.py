@@ -92,8 +92,10 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._answer()
 
+    body = ""
+
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
         self._answer()
 
     def _answer(self) -> None:
@@ -104,6 +106,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, b"ok")
         elif path == "api/models":
             self._search(parse_qs(address.query))
+        elif path.startswith("api/") and ("/tree/" in path or "/paths-info/" in path):
+            self._tree(path.removeprefix("api/"))
         elif path.startswith("api/"):
             self._info(path.removeprefix("api/"))
         elif "/resolve/" in path:
@@ -137,6 +141,32 @@ class _Handler(BaseHTTPRequestHandler):
         siblings = [{"rfilename": file, "size": len(content)} for file, content in files.items()]
         told = {"id": name.partition("/")[2], "sha": commit, "siblings": siblings, "private": False, "tags": []}
         return self._json(told)
+
+    def _tree(self, path: str) -> None:
+        """The entries of a folder, or those of the paths in the request's body."""
+        word = "tree" if "/tree/" in path else "paths-info"
+        name, _, rest = path.partition(f"/{word}/")
+        repository = self.served.repositories.get(name)
+        if repository is None:
+            return self._fail(404, "RepoNotFound")
+        commit, within = self._split(repository, rest if "/" in rest else rest + "/")
+        if commit is None:
+            return self._fail(404, "RevisionNotFound")
+        files = repository.commits[commit]
+        folders = {str(parent) for file in files for parent in Path(file).parents}
+        entries = {
+            folder: {"type": "directory", "path": folder, "oid": "0" * 40, "size": 0} for folder in folders - {"."}
+        }
+        entries |= {
+            file: {"type": "file", "path": file, "oid": _digest(content), "size": len(content)}
+            for file, content in files.items()
+        }
+        if word == "paths-info":
+            asked = parse_qs(self.body).get("paths", [])
+            return self._json([entries[path] for path in asked if path in entries])
+        if (within or ".") not in folders:
+            return self._fail(404, "EntryNotFound", commit=commit)
+        return self._json([entry for path, entry in entries.items() if str(Path(path).parent) == (within or ".")])
 
     def _file(self, path: str) -> None:
         name, _, rest = path.partition("/resolve/")

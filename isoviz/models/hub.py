@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from isoviz.errors import InputError, ModelError
+from isoviz.errors import ModelError
 from isoviz.models import folders
 
 Tell = Callable[[int, int, str], None]
@@ -117,7 +117,7 @@ def look(name: str, revision: str | None = None) -> Remote:
     if remote and time.monotonic() - moment < _REMEMBERED:
         return remote
     shown = f"{name}@{revision}" if revision else name
-    with in_our_terms(f"model: '{shown}'", "model"):
+    with _in_our_terms(f"model: '{shown}'"):
         path = Path(hf_hub_download(name, "config.json", revision=revision, etag_timeout=10))
         commit = path.parent.name
         found = HfApi().model_info(name, revision=commit, files_metadata=True, timeout=10)
@@ -148,7 +148,7 @@ def fetch(remote: Remote, tell: Tell | None = None) -> Path:
     folder = Path()
     for name, size in remote.files:
         meter.begin(size)
-        with in_our_terms(f"model: '{remote.name}'", "model", meter.told):
+        with _in_our_terms(f"model: '{remote.name}'", meter.told):
             found = hf_hub_download(remote.name, name, revision=remote.revision, tqdm_class=meter.bar())
         folder = Path(found).parent
         meter.end()
@@ -165,7 +165,7 @@ def search(text: str, limit: int = 20) -> list[Match]:
 
     if reason := offline():
         raise ModelError(f"model: {reason}", field="model")
-    with in_our_terms(f"model: the search for '{text}'", "model"):
+    with _in_our_terms(f"model: the search for '{text}'"):
         found = list(
             HfApi().list_models(
                 search=text, limit=limit, sort="downloads", expand=["config", "downloads", "gated", "safetensors"]
@@ -175,13 +175,11 @@ def search(text: str, limit: int = 20) -> list[Match]:
 
 
 @contextmanager
-def in_our_terms(
-    what: str, field: str, far: Callable[[], str] | None = None, kind: type[InputError] = ModelError
-) -> Iterator[None]:
-    """Turn what the client raises into an error of `kind`, one line beginning with `what` and a colon's field name.
+def _in_our_terms(what: str, far: Callable[[], str] | None = None) -> Iterator[None]:
+    """Turn what the client raises into a `ModelError`, one line beginning with `what`.
 
     Args:
-        what: `field: 'name'`.
+        what: `model: 'name'`.
         far: how far a download was, for one that breaks off.
     """
     from huggingface_hub.errors import (
@@ -216,7 +214,7 @@ def in_our_terms(
         said = f"could not be had from the hub{after} ({_reason(error)}); try again"
     else:
         return
-    raise kind(f"{what} {said}", field=field)
+    raise ModelError(f"{what} {said}", field="model")
 
 
 def in_words(done: int, total: int, text: str) -> str:

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from isoviz.errors import DataError, unknown_name
-from isoviz.tasks import files
+from isoviz.tasks import files, hub
 from isoviz.tasks.protocol import DataReport, Task, TaskData
 
 if TYPE_CHECKING:
@@ -96,21 +96,8 @@ def _generated(generator: object, slug: str) -> dict[str, pd.DataFrame]:
 def _from_hub(task: Task) -> dict[str, pd.DataFrame]:
     assert task.hub is not None
     name, configuration = task.hub
-    import datasets
-
-    try:
-        loaded = datasets.load_dataset(name, configuration)
-    except (
-        OSError,
-        ValueError,
-    ) as error:  # ConnectionError and datasets' offline errors are OSErrors, a missing cache a ValueError
-        reason = str(error).strip().splitlines()[0]
-        raise DataError(
-            f"data: '{task.slug}' is not on this machine and the hub cannot be reached ({reason}); "
-            "give a folder with train and validation files",
-            field="data",
-        ) from None
-    return {split: loaded[split].to_pandas()[[*task.columns, task.label]] for split in files.SPLITS}
+    splits = {split: split for split in files.SPLITS}
+    return hub.load(task.slug, name, configuration, [*task.columns, task.label], splits).frames
 
 
 def _fingerprint(frames: Mapping[str, pd.DataFrame]) -> str:

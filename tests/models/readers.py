@@ -35,7 +35,12 @@ def make(name: str, folder: Path, head: str | None = None, **more: Any) -> Path:
     import transformers
 
     config = getattr(transformers, f"{name}Config")(
-        vocab_size=64, pad_token_id=None if name in DECODERS else 1, bos_token_id=0, eos_token_id=0, **SIZES[name], **more
+        vocab_size=64,
+        pad_token_id=None if name in DECODERS else 1,
+        bos_token_id=0,
+        eos_token_id=0,
+        **SIZES[name],
+        **more,
     )
     torch.manual_seed(2)
     getattr(transformers, name + (head or "Model"))(config).save_pretrained(folder)
@@ -57,5 +62,9 @@ def write_tokenizer(folder: Path, *, encoder: bool, padded: bool) -> None:
         )
     named = {"pad_token": "<pad>"} if padded else {}
     PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, eos_token=END, unk_token="<unk>", model_input_names=["input_ids", "attention_mask"], **named
+        tokenizer_object=tokenizer,
+        eos_token=END,
+        unk_token="<unk>",
+        model_input_names=["input_ids", "attention_mask"],
+        **named,
     ).save_pretrained(folder)

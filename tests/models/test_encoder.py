@@ -114,7 +114,9 @@ def test_weights_that_the_checkpoint_lacks_are_counted(made, tmp_path):
 
     folder = readers.make("Llama", tmp_path / "llama")
     weights = load_file(folder / "model.safetensors")
-    save_file({n: t for n, t in weights.items() if "layers.1.mlp" not in n}, folder / "model.safetensors", {"format": "pt"})
+    save_file(
+        {n: t for n, t in weights.items() if "layers.1.mlp" not in n}, folder / "model.safetensors", {"format": "pt"}
+    )
     notes = layer_views(sources.resolve(str(folder)), [TEXTS]).warnings
     assert notes == ("3 weights of this model are not in its checkpoint and were drawn at random",)
     assert layer_views(made("Llama"), [TEXTS]).warnings == ()

@@ -60,7 +60,9 @@ def test_found_fetched_and_pinned(server, published, tiny_models):
     fetched = sources.fetch(source, lambda *what: told.append(what))
     local = sources.resolve(str(tiny_models("bert")))
     assert (fetched.kind, fetched.revision, fetched.fingerprint) == ("cached", published, local.fingerprint)
-    assert set(server.downloads()) == {path.name for path in Path(local.location).iterdir()}  # no pickle, no code, no page
+    assert set(server.downloads()) == {
+        path.name for path in Path(local.location).iterdir()
+    }  # no pickle, no code, no page
     assert told[0] == (0, source.size, "downloading the model") and told[-1][:2] == (source.size, source.size)
     assert source.size == fetched.size == local.size > 0
     before = len(server.asked)
@@ -164,9 +166,11 @@ def test_a_connection_dropped_once_goes_on_where_it_was(server, published, tiny_
 def test_half_a_model_is_no_model_and_is_finished_when_it_can_be(server, published, monkeypatch, tmp_path):
     sources.resolve(NAME)  # its configuration is in the cache now
     assert cache.models() == []
-    with looking_at(server.endpoint, tmp_path / "cache", monkeypatch, offline=True):
-        with pytest.raises(ModelError, match=r"is not whole on this machine \(has no model.safetensors"):
-            sources.resolve(NAME)
+    with (
+        looking_at(server.endpoint, tmp_path / "cache", monkeypatch, offline=True),
+        pytest.raises(ModelError, match=r"is not whole on this machine \(has no model.safetensors"),
+    ):
+        sources.resolve(NAME)
     assert sources.fetch(sources.resolve(NAME)).kind == "cached"
     with looking_at(server.endpoint, tmp_path / "cache", monkeypatch, offline=True):
         assert sources.resolve(NAME).revision == published
@@ -227,7 +231,12 @@ def test_search_tells_what_can_be_used(server, tiny_models, published):
     server.repositories["models/other/model"] = _repository({"config.json": b"{}"})
     found = {match.name: match for match in hub.search("tiny")}
     assert set(found) == {NAME, "acme/tiny-gated", "acme/tiny-pickle"}
-    assert (found[NAME].family, found[NAME].parameters, found[NAME].downloads, found[NAME].problem) == ("bert", 1234, 7, None)
+    assert (found[NAME].family, found[NAME].parameters, found[NAME].downloads, found[NAME].problem) == (
+        "bert",
+        1234,
+        7,
+        None,
+    )
     assert "gated" in found["acme/tiny-gated"].problem and "safetensors" in found["acme/tiny-pickle"].problem
 
 
