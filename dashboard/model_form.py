@@ -57,7 +57,7 @@ def tell(name: str, heads: Sequence[HeadKind] = ()) -> ModelSource | None:
 def look(name: str, heads: tuple[HeadKind, ...] = ()) -> tuple[ModelSource | None, str | None]:
     """A model, or why it cannot serve. What the hub said is remembered for a while; what lies here is looked at each time."""
     near = name in sources.bundled() or Path(name).expanduser().is_dir()
-    return _resolved(name, heads) if near else _remembered(name, heads)
+    return _resolved(name, heads) if near else _remembered(name, heads, hub.offline())
 
 
 def forget() -> None:
@@ -224,7 +224,10 @@ def _resolved(name: str, heads: tuple[HeadKind, ...]) -> tuple[ModelSource | Non
 
 
 @st.cache_data(show_spinner="Looking for the model …", ttl=120, max_entries=64)
-def _remembered(name: str, heads: tuple[HeadKind, ...]) -> tuple[ModelSource | None, str | None]:
+def _remembered(
+    name: str, heads: tuple[HeadKind, ...], offline: str | None
+) -> tuple[ModelSource | None, str | None]:
+    del offline  # an answer given without the hub is none once it can be asked
     return _resolved(name, heads)
 
 

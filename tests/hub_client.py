@@ -28,6 +28,8 @@ def looking_at(endpoint: str, cache: Path, monkeypatch: pytest.MonkeyPatch, *, o
         patch.setattr(constants, "HF_HUB_OFFLINE", offline)
         patch.setattr(constants, "HF_TOKEN_PATH", str(cache / "no-token"))
         _patch_datasets(patch, endpoint, cache, offline)
+        patch.setenv("HF_ENDPOINT", endpoint)  # for processes that are started from here
+        patch.setenv("HF_HUB_CACHE", str(cache))
         patch.setenv("HF_HUB_OFFLINE", "1" if offline else "0")
         patch.setenv("NO_PROXY", "127.0.0.1")
         patch.delenv("HF_TOKEN", raising=False)
