@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from isoviz.models.families import HeadKind
 from isoviz.models.hub import Match
 from isoviz.models.sources import ModelSource
 
-HERE, FOLDER, HUB = "On this machine", "Directory", "Hugging Face hub"
+HERE, FOLDER, HUB = "On this machine", "Directory", "Hub search"
 HELP = (
     "A bundled model, a local directory with config.json, model.safetensors and a tokenizer, or a hub id, "
     "which may end in @ and a branch, tag or commit."
@@ -152,7 +153,13 @@ def _hub(field: str, several: bool) -> None:
     if not matches:
         st.caption(wording.plain(f"The hub has no model whose name holds '{text}'."))
     if usable:
-        _pick("Found", field, several, {one.name: _label(one) for one in usable}, f"{len(usable)} of them can be used")
+        _pick(
+            "Found",
+            field,
+            several,
+            {one.name: _label(one) for one in usable},
+            f"{len(usable)} of {len(matches)} can be used",
+        )
     _unusable({one.name: one.problem for one in matches if one.problem})
 
 
@@ -198,7 +205,8 @@ def _put(field: str, several: bool, name: str) -> None:
 
 def _unusable(problems: dict[str, str | None]) -> None:
     for name, problem in list(problems.items())[:_SHOWN]:
-        st.caption(f":material/block: {wording.plain(f'{name} {problem}')}")
+        shown = re.sub(r"(@[0-9a-f]{10})[0-9a-f]{30}$", r"\1…", name)
+        st.caption(f":material/block: {wording.plain(f'{shown} {problem}')}")
     if len(problems) > _SHOWN:
         st.caption(f"{len(problems) - _SHOWN} more cannot be used.")
 
@@ -210,7 +218,8 @@ def _verb(several: bool) -> str:
 def _label(one: Match) -> str:
     size = f"{one.parameters / 1e6:,.1f} M parameters" if one.parameters else "size unknown"
     fetched = f"{one.downloads:,} downloads" if one.downloads is not None else ""
-    return " · ".join(filter(None, (one.name, one.family, size, fetched)))
+    gated = "gated: accept its terms on the hub first" if one.gated else ""
+    return " · ".join(filter(None, (one.name, one.family, size, fetched, gated)))
 
 
 def _resolved(name: str, heads: tuple[HeadKind, ...]) -> tuple[ModelSource | None, str | None]:
@@ -224,9 +233,7 @@ def _resolved(name: str, heads: tuple[HeadKind, ...]) -> tuple[ModelSource | Non
 
 
 @st.cache_data(show_spinner="Looking for the model …", ttl=120, max_entries=64)
-def _remembered(
-    name: str, heads: tuple[HeadKind, ...], offline: str | None
-) -> tuple[ModelSource | None, str | None]:
+def _remembered(name: str, heads: tuple[HeadKind, ...], offline: str | None) -> tuple[ModelSource | None, str | None]:
     del offline  # an answer given without the hub is none once it can be asked
     return _resolved(name, heads)
 

@@ -59,12 +59,18 @@ class Remote:
 
 @dataclass(frozen=True)
 class Match:
-    """One answer of a search. `problem` says why it cannot be used, as far as the hub tells; None if nothing is known against it."""
+    """One answer of a search.
+
+    Attributes:
+        gated: its terms must be accepted on the hub before it can be fetched.
+        problem: why it cannot be used, as far as the hub tells; None if nothing is known against it.
+    """
 
     name: str
     family: str | None
     parameters: int | None
     downloads: int | None
+    gated: bool
     problem: str | None
 
 
@@ -297,7 +303,5 @@ def _match(one: Any) -> Match:
         problem = "names no transformers family"
     elif one.safetensors is None:
         problem = "has no safetensors"
-    elif one.gated:
-        problem = "gated: its terms must be accepted on the hub first"
     parameters = None if one.safetensors is None else one.safetensors.total
-    return Match(one.id, family, parameters, one.downloads, problem)
+    return Match(one.id, family, parameters, one.downloads, bool(one.gated), problem)

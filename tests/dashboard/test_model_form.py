@@ -19,7 +19,7 @@ from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.test_explore_page import address, charts, key_for
 from tests.hub_client import looking_at
-from tests.loopback_hub import LoopbackHub, serving
+from tests.loopback_hub import LoopbackHub, Repository, serving
 from tests.models import readers
 from tests.tiny import TinyModels
 
@@ -102,6 +102,9 @@ def test_search_finds_and_takes_a_revision(
     open_page: OpenPage, hub: LoopbackHub, published: str, tiny_models: TinyModels
 ) -> None:
     hub.add("acme/tiny-gated", tiny_models("bert"), gated=True)
+    hub.repositories["models/acme/tiny-pickle"] = Repository(
+        "models", {"0" * 40: {"config.json": b'{"model_type": "bert"}'}}, {"main": "0" * 40}
+    )
     other = hub.add(NAME, tiny_models("roberta"), branch="v2")
     page = at(open_page("train"), model_form.HUB)
     before = len(hub.asked)
@@ -110,8 +113,10 @@ def test_search_finds_and_takes_a_revision(
     assert not any("search" in line or line == "GET /api/models" for line in hub.asked[before:])
     page.button[_button(page, "Search")].click().run()
     assert errors(page) == []
-    assert page.selectbox(key=f"{FIELD}.found").options == [f"{NAME} · bert · 0.0 M parameters · 7 downloads"]
-    assert "acme/tiny-gated gated: its terms must be accepted" in captions(page)
+    free, gated = page.selectbox(key=f"{FIELD}.found").options
+    assert free == f"{NAME} · bert · 0.0 M parameters · 7 downloads"
+    assert gated.startswith("acme/tiny-gated") and gated.endswith("gated: accept its terms on the hub first")
+    assert "acme/tiny-pickle has no safetensors" in captions(page)
     page.selectbox(key=f"{FIELD}.found").set_value(NAME).run()
     assert page.multiselect(key=FIELD).value == ["demo/tiny-bert", f"{NAME}@v2"]
     assert f"to fetch first, commit {other[:10]}" in captions(page)
@@ -180,7 +185,9 @@ def _work(request: ViewRequest) -> int:
     return worker.main([str(folder)])
 
 
-def test_a_decoder_is_explored_and_not_fine_tuned(open_page: OpenPage, cola: Path, tmp_path: Path, store: Store) -> None:
+def test_a_decoder_is_explored_and_not_fine_tuned(
+    open_page: OpenPage, cola: Path, tmp_path: Path, store: Store
+) -> None:
     folder = str(readers.make("GPT2", tmp_path / "decoder"))
     page = open_page("train", **{FIELD: folder})
     (error,) = errors(page)

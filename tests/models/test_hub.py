@@ -237,7 +237,8 @@ def test_search_tells_what_can_be_used(server, tiny_models, published):
         7,
         None,
     )
-    assert "gated" in found["acme/tiny-gated"].problem and "safetensors" in found["acme/tiny-pickle"].problem
+    assert [found[name].gated for name in (NAME, "acme/tiny-gated")] == [False, True]
+    assert "safetensors" in found["acme/tiny-pickle"].problem
 
 
 @pytest.mark.parametrize(
