@@ -123,7 +123,7 @@ def _from_hub(model: str, head: HeadKind | None) -> ModelSource:
     if folder and not problem:
         return _in_folder(model, "cached", folder, head)
     if reason := hub.offline():
-        here = f"is not whole on this machine ({problem})" if problem else "is not on this machine"
+        here = f"lies in this machine's hub cache, but {problem}," if problem else "is not on this machine"
         raise ModelError(
             f"model: '{model}' {here} and {reason}; "
             f"use a bundled model ({', '.join(bundled())}), a local directory or a model of the hub cache",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -155,6 +157,17 @@ def test_a_download_that_breaks_off_is_told_and_the_next_one_finishes(server, pu
     assert sources.resolve(NAME).kind == "cached"
 
 
+@pytest.mark.parametrize(("name", "said"), [(NAME, "the download broke off after"), ("acme/none", "is not on the hub")])
+def test_a_process_of_its_own_says_it_in_one_line_too(server, published, name, said):
+    """The libraries log on stderr what they try; here nothing of that is caught by the tests' own handlers."""
+    server.cut["model.safetensors"], server.down_after_cut = 2000, True
+    command = [sys.executable, "-m", "isoviz", "train", "--model", name, "--max-length", "48", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stdout == ""
+    (line,) = done.stderr.strip().splitlines()
+    assert line.startswith("isoviz: --model: ") and said in line
+
+
 def test_a_connection_dropped_once_goes_on_where_it_was(server, published, tiny_models, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 500)  # it keeps whole chunks only
     server.cut["model.safetensors"] = 2000
@@ -168,7 +181,9 @@ def test_half_a_model_is_no_model_and_is_finished_when_it_can_be(server, publish
     assert cache.models() == []
     with (
         looking_at(server.endpoint, tmp_path / "cache", monkeypatch, offline=True),
-        pytest.raises(ModelError, match=r"is not whole on this machine \(has no model.safetensors"),
+        pytest.raises(
+            ModelError, match=r"hub cache, but has no model.safetensors \(its weights are not there\), and the hub"
+        ),
     ):
         sources.resolve(NAME)
     assert sources.fetch(sources.resolve(NAME)).kind == "cached"
