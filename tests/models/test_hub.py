@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import socket
 import subprocess
@@ -71,6 +72,15 @@ def test_found_fetched_and_pinned(server, published, tiny_models):
     assert sources.resolve(NAME) == fetched and sources.fetch(fetched) is fetched
     assert len(server.asked) == before  # the cache is taken without asking
     assert (embed(fetched, [["w1 w2"]]) == embed(local, [["w1 w2"]])).all()
+
+
+def test_a_large_file_of_the_cache_is_not_read_to_know_it(server, published, tiny_models, monkeypatch):
+    read = []
+    digest = hashlib.file_digest
+    monkeypatch.setattr("hashlib.file_digest", lambda stream, kind: read.append(stream.name) or digest(stream, kind))
+    fetched = sources.fetch(sources.resolve(NAME))
+    assert [Path(name).name for name in read] == ["config.json"]
+    assert fetched.fingerprint == sources.resolve(str(tiny_models("bert"))).fingerprint
 
 
 def test_a_revision_is_found_and_kept_apart(server, published, tiny_models):
