@@ -143,15 +143,19 @@ def profile(view: ViewResult) -> tuple[int, str]:
 
 
 def _pooling_field(view: ViewResult) -> str:
+    key = PREFIX + "pooling"
+    if st.session_state.get(key, view.poolings[0]) not in view.poolings:  # of a model that reads otherwise
+        del st.session_state[key]
     return str(
         st.segmented_control(
             "Pooling",
             view.poolings,
             default=view.poolings[0],
             required=True,
-            key=PREFIX + "pooling",
+            key=key,
             bind="query-params",
-            help="cls: the first token of each row. mean: the mean of its tokens. tokens: every token by itself.",
+            help="cls: the first token of each row; last: its last one, for models that read forwards. "
+            "mean: the mean of its tokens. tokens: every token by itself.",
         )
     )
 

@@ -15,8 +15,18 @@ from dashboard import theme
 from dashboard.explore_tables import value
 from isoviz import metrics
 
-POOLING_TITLES = {"cls": "first token [CLS]", "mean": "mean of the tokens", "tokens": "every token"}
-_STYLES = {"cls": ("circle", "solid"), "mean": ("square", "dash"), "tokens": ("diamond", "dot")}
+POOLING_TITLES = {
+    "cls": "first token [CLS]",
+    "mean": "mean of the tokens",
+    "tokens": "every token",
+    "last": "last token",
+}
+_STYLES = {
+    "cls": ("circle", "solid"),
+    "mean": ("square", "dash"),
+    "tokens": ("diamond", "dot"),
+    "last": ("circle", "solid"),
+}
 _COLOURS = dict(zip(POOLING_TITLES, theme.PALETTE, strict=False))
 _GREY = "rgba(127,134,145,0.9)"
 _FAINT = "rgba(127,134,145,0.35)"

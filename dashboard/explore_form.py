@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import forms, resources, wording
+from dashboard import forms, model_form, wording
 from dashboard.data_form import FROM_FOLDER, FROM_HUB, Stamp, stamp
 from isoviz import tasks
 from isoviz.errors import InputError
 from isoviz.exploring.request import FEWEST_ROWS, MOST_ROWS, SPLITS, Rows, ViewRequest, key_of, rows_of
-from isoviz.models import sources
 from isoviz.models.sources import ModelSource
 from isoviz.tasks.files import SUFFIXES
 from isoviz.tasks.protocol import Task
@@ -73,6 +71,7 @@ def draw() -> Filled:
         filled.places["rows"] = st.container()
     with filled.places["model"]:
         source = _source(model)
+    model_form.finder(PREFIX + "model", several=False)
     st.caption(wording.plain(tasks.get(slug).description))
     folder, ready = (None, True) if tasks.get(slug).generated else _data_field(tasks.get(slug), filled)
     if source is None or not ready:
@@ -97,20 +96,18 @@ def draw() -> Filled:
 
 def forget_hub_models() -> None:
     """A model of the hub may be on this machine now."""
-    _hub_source.clear()
+    model_form.forget()
 
 
 def _model_field() -> str:
-    bundled = list(sources.bundled())
-    used = {row.config.model for row in resources.store().list(limit=200)}
     chosen = st.selectbox(
         "Model",
-        [*bundled, *sorted(used - set(bundled))],
+        model_form.options(),
         accept_new_options=True,
         key=PREFIX + "model",
         bind="query-params",
-        placeholder="Choose, or type a directory or hub id and press Enter",
-        help="A bundled model, a local directory with config.json, model.safetensors and a tokenizer, or a hub id.",
+        placeholder=model_form.PLACEHOLDER,
+        help=model_form.HELP,
     )
     return (chosen or "").strip()
 
@@ -120,25 +117,7 @@ def _source(name: str) -> ModelSource | None:
     if not name:
         forms.error_beside("Choose a model.")
         return None
-    words = {
-        "local": "local directory",
-        "cached": "in this machine's hub cache",
-        "hub": "on the hub, fetched at the first look",
-    }
-    near = name in sources.bundled() or Path(name).expanduser().is_dir()
-    try:
-        source = sources.resolve(name) if near else _hub_source(name)
-    except InputError as error:
-        forms.error_beside(forms.sentence(error))
-        return None
-    if source.kind in words:
-        st.caption(f":material/check_circle: {words[source.kind]}")
-    return source
-
-
-@st.cache_data(show_spinner="Looking for the model …", ttl=120, max_entries=64)
-def _hub_source(name: str) -> ModelSource:
-    return sources.resolve(name)
+    return model_form.tell(name)
 
 
 def _task_field() -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import forms, presets, resources, theme, wording
+from dashboard import forms, model_form, presets, theme, wording
 from dashboard.data_form import data_field
 from dashboard.launching import Plan
 from isoviz import methods, tasks
@@ -31,8 +31,12 @@ class Filled:
 def draw() -> Filled:
     """Draw all fields and read them."""
     mend: list[str] = []
-    models = _models(mend)
+    models = _models()
+    below_models = st.container()
     chosen = _tasks(mend)
+    with below_models:
+        _check_models(models, chosen, mend)
+        model_form.finder(forms.key("models"), several=True)
     files = [slug for slug in chosen if not tasks.get(slug).generated]
     folders: dict[str, str | None] = {}
     for slug in files:
@@ -52,44 +56,28 @@ def draw() -> Filled:
     return Filled(plan, mend)
 
 
-def _models(mend: list[str]) -> list[str]:
-    bundled = list(sources.bundled())
-    used = {row.config.model for row in resources.store().list(limit=200)}
-    chosen = st.multiselect(
+def _models() -> list[str]:
+    key = forms.key("models")
+    return st.multiselect(
         "Models",
-        [*bundled, *sorted(used - set(bundled))],
-        default=bundled[:1],
+        model_form.options(),
+        default=sources.bundled()[:1],
         accept_new_options=True,
-        key=forms.key("models"),
+        key=key,
         bind="query-params",
-        placeholder="Choose, or type a directory or hub id and press Enter",
-        help="A bundled model, a local directory with config.json, model.safetensors and a tokenizer, or a hub id.",
+        placeholder=model_form.PLACEHOLDER,
+        help=model_form.HELP,
     )
-    if not chosen:
+
+
+def _check_models(names: list[str], slugs: list[str], mend: list[str]) -> None:
+    """Below the models, once the tasks are known: not every model can have every kind of head."""
+    if not names:
         forms.error_beside("Choose at least one model.")
         mend.append("models")
-    for name in chosen:
-        told, problem = ("bundled", None) if name in bundled else _resolved(name)
-        if problem:
-            forms.error_beside(problem)
-            mend.append("models")
-        elif told != "bundled":
-            st.caption(f":material/check_circle: {wording.plain(name)}: {told}")
-    return chosen
-
-
-@st.cache_data(show_spinner="Looking for the model …", ttl=120, max_entries=64)
-def _resolved(name: str) -> tuple[str, str | None]:
-    """Where a model lies, in words; or why it cannot be used."""
-    words = {
-        "local": "local directory",
-        "cached": "in this machine's hub cache",
-        "hub": "on the hub, fetched at the first run",
-    }
-    try:
-        return words.get(sources.resolve(name).kind, ""), None
-    except InputError as error:
-        return "", forms.sentence(error)
+    heads = list(dict.fromkeys(tasks.get(slug).kind for slug in slugs))
+    if None in [model_form.tell(name, heads) for name in names]:
+        mend.append("models")
 
 
 def _tasks(mend: list[str]) -> list[str]:

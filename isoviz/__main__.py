@@ -106,7 +106,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
 def _add_measure(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--embeddings", metavar="FILE", help="an array (points, dimensions): .npy, .npz, .safetensors")
-    what.add_argument("--model", help="bundled model, local directory or hub id")
+    what.add_argument("--model", help="bundled model, local directory or hub id, which may end in @REVISION")
     parser.add_argument("--task", default="demo/acceptability")
     parser.add_argument("--data", metavar="DIR")
     parser.add_argument("--split", default="validation", metavar="NAME")
@@ -115,8 +115,8 @@ def _add_measure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--pooling",
-        choices=("cls", "mean", "tokens", "head"),
-        help="one cloud (default: cls); without --layer and --pooling, a table of all layers and poolings too",
+        choices=("cls", "last", "mean", "tokens", "head"),
+        help="one cloud (default: cls, for a decoder last); without --layer and --pooling, a table of all layers and poolings too",
     )
     parser.add_argument(
         "--as-weights", action="store_true", help="also I1 and I2, the file's rows read as output vectors"

@@ -45,6 +45,7 @@ class Started(_Event):
     startup_seconds: float
     data_fingerprint: str
     model_fingerprint: str
+    model_revision: str | None = None
     versions: dict[str, str]
     baselines: dict[str, float | None] = Field(default_factory=dict)
 

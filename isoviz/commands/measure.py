@@ -76,7 +76,7 @@ def _measure_file(options: argparse.Namespace) -> int:
 
 def _measure_model(options: argparse.Namespace) -> int:
     from isoviz import tasks
-    from isoviz.models import sources
+    from isoviz.models import folders, sources
 
     task = tasks.get(options.task)
     source = sources.resolve(options.model)
@@ -93,17 +93,19 @@ def _measure_model(options: argparse.Namespace) -> int:
 
     from isoviz.models.extract import layer_views
     from isoviz.models.profile import entry, profile
-    from isoviz.models.views import POOLINGS, Pooling
+    from isoviz.models.views import Pooling, poolings_of
 
     whole = options.layer is None and options.pooling is None
-    pooling: Pooling = options.pooling or "cls"
     texts = [frame[column].tolist() for column in task.columns]
     by_layer: list[dict[str, Any]] = []
     with progress_bar() as progress:
+        source = sources.fetch(source, progress)
+        offered = poolings_of(folders.config_of(Path(source.location)) or {})
+        pooling: Pooling = options.pooling or offered[0]
         views = layer_views(
             source,
             texts,
-            poolings=POOLINGS if whole else (pooling,),
+            poolings="all" if whole else (pooling,),
             layers="all" if whole else "last" if options.layer is None else [options.layer],
             max_length=options.max_length,
             batch_size=options.batch_size,
@@ -124,6 +126,7 @@ def _measure_model(options: argparse.Namespace) -> int:
         "layer": options.layer,
         "pooling": pooling,
         "model_fingerprint": source.fingerprint,
+        "model_revision": source.revision,
         "data_fingerprint": rows.fingerprint,
     }
     document = {**{name: value for name, value in headline.items() if name not in cloud}, "cloud": cloud}
@@ -134,7 +137,8 @@ def _measure_model(options: argparse.Namespace) -> int:
         print_json(document)
         return 0
     if whole:
-        print(f"{options.model} on {options.task} ({options.split}), {views.rows} rows, d = {headline['d']}")
+        commit = f" (commit {source.revision[:10]})" if source.revision else ""
+        print(f"{options.model}{commit} on {options.task} ({options.split}), {views.rows} rows, d = {headline['d']}")
         print_table(COLUMNS, map(_table_row, by_layer))
         print()
     _print_cloud(document)

@@ -6,13 +6,13 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz import recipes, tasks
-from isoviz.commands.output import print_json
+from isoviz.commands.output import print_json, progress_bar
 from isoviz.config import OwnTask, RunConfig
 from isoviz.errors import InputError
 from isoviz.events import Event
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace) -> int:
     """Start the runs; 0 when all finished, 1 when one did not."""
     configs = plan(options)
+    fetch_models(configs)
     if not options.json:
         print(f"{len(configs)} run{'s' if len(configs) > 1 else ''}", file=sys.stderr)
     from isoviz.runs.store import Store
@@ -83,6 +84,15 @@ def own_columns(options: argparse.Namespace) -> OwnTask | None:
         if name not in given:
             raise InputError(f"own.{name}: --task {tasks.OWN} needs the column's name", field=f"own.{name}")
     return OwnTask.checked(**given)
+
+
+def fetch_models(configs: Sequence[RunConfig]) -> None:
+    """Bring models of the hub onto this machine before any run exists; a download that fails is bad input, no failed run."""
+    from isoviz.models import sources
+
+    with progress_bar() as progress:
+        for model in dict.fromkeys(config.model for config in configs):
+            sources.fetch(sources.resolve(model), progress)
 
 
 def carry_out(store: Store, run_id: str, owner: str, quiet: bool) -> RunRow:

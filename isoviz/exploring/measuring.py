@@ -18,8 +18,6 @@ from isoviz.exploring.results import array_name
 from isoviz.models import sources
 from isoviz.models.views import Pooling, Views
 
-POOLINGS: Final[tuple[Pooling, ...]] = ("cls", "mean", "tokens")
-"""All but `head`, which is a matter of fine-tuning."""
 EV_KEPT: Final = 200
 COSINE_POINTS: Final = 1_000
 """Points whose pairwise cosines are counted at most: all their pairs, so half a million."""
@@ -60,7 +58,7 @@ def compute(request: ViewRequest, tell: Tell) -> tuple[dict[str, Any], dict[str,
         views = layer_views(
             source,
             [frame[column].tolist() for column in task.columns],
-            poolings=POOLINGS,
+            poolings="states",  # `head` is a matter of fine-tuning
             max_length=request.max_length,
             seed=request.seed,
             progress=_part(tell, _READING, "rows"),
@@ -78,6 +76,7 @@ def compute(request: ViewRequest, tell: Tell) -> tuple[dict[str, Any], dict[str,
         "isoviz": isoviz.__version__,
         "request": request.as_json(),
         "model_fingerprint": source.fingerprint,
+        "model_revision": source.revision,
         "data_fingerprint": rows.fingerprint,
         "rows": views.rows,
         "rows_in_split": len(rows.train if request.split == "train" else rows.validation),
@@ -103,7 +102,7 @@ def arrays_of(views: Views, *, seed: int = 0, progress: Tell | None = None) -> d
     cls and mean, `cloud` (n, d) float16 (float32 where a number is too large for that), n <= `CLOUD_POINTS`.
     """
     found: dict[str, NDArray[Any]] = {}
-    keys = [*views.clouds, *((layer, POOLINGS[2]) for layer in views.tokens)]
+    keys: list[tuple[int, Pooling]] = [*views.clouds, *((layer, "tokens") for layer in views.tokens)]
     values: dict[str, NDArray[Any]]
     for done, (layer, pooling) in enumerate(keys):
         tokens = views.tokens.get(layer) if pooling == "tokens" else None

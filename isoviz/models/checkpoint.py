@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.models import folders
 from isoviz.models.families import CLASSIFIERS, Head
 from isoviz.models.sources import ModelSource
 
@@ -21,20 +21,21 @@ _POOLING_NAME: dict[Head, str] = {
     "dense": "the dense layer of the classification head",
     "relu": "the map before the classifier",
 }
-_OUTPUT_WEIGHTS = ("predictions.decoder.weight", "lm_head.decoder.weight", "vocab_projector.weight")
+_OUTPUT_WEIGHTS = (
+    "predictions.decoder.weight", "lm_head.decoder.weight", "vocab_projector.weight", "lm_head.weight", "embed_out.weight",
+)  # fmt: skip
 _LANGUAGE_MODEL = ("predictions.", "lm_head.", "vocab_transform.")
-_INPUT_WEIGHTS = "embeddings.word_embeddings.weight"
+_ARCHITECTURES = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
+_INPUT_WEIGHTS = (
+    "embeddings.word_embeddings.weight", "wte.weight", "embed_tokens.weight", "embed_in.weight", "word_embeddings.weight",
+    "shared.weight",
+)  # fmt: skip
 
 
 def folder_of(source: ModelSource) -> Path | None:
     """Where the files lie on this machine; None if they do not yet."""
     folder = Path(source.location)
-    if folder.is_dir():
-        return folder
-    from huggingface_hub import try_to_load_from_cache
-
-    found = try_to_load_from_cache(source.location, "config.json")
-    return Path(found).parent if isinstance(found, str) else None
+    return folder if source.kind != "hub" and folder.is_dir() else None
 
 
 def tensors(folder: Path) -> dict[str, Path]:
@@ -42,7 +43,7 @@ def tensors(folder: Path) -> dict[str, Path]:
     from safetensors import safe_open
 
     found: dict[str, Path] = {}
-    for path in sorted(folder.glob("model*.safetensors")):
+    for path in folders.weights(folder):
         with safe_open(path, framework="numpy") as stream:
             found |= dict.fromkeys(stream.keys(), path)
     return found
@@ -53,14 +54,14 @@ def untrained_pooling(source: ModelSource) -> str | None:
     folder = folder_of(source)
     if folder is None:
         return None
-    kind = CLASSIFIERS[_config(folder)["model_type"]]  # type: ignore[index]
-    if any(name.endswith(_POOLING_WEIGHTS[kind]) for name in tensors(folder)):
+    kind = CLASSIFIERS.get(str((folders.config_of(folder) or {}).get("model_type")))
+    if kind not in _POOLING_WEIGHTS or any(name.endswith(_POOLING_WEIGHTS[kind]) for name in tensors(folder)):
         return None
     return f"{_POOLING_NAME[kind]} of this checkpoint is newly initialised: 'head' comes from random weights"
 
 
 def output_embeddings(source: ModelSource) -> NDArray[np.float32] | None:
-    """(vocabulary, width) W of the checkpoint's masked-language-model head, the input embeddings where it is tied to them.
+    """(vocabulary, width) W of the checkpoint's language-model head, the input embeddings where it is tied to them.
 
     None where the checkpoint has no such head.
     """
@@ -69,8 +70,11 @@ def output_embeddings(source: ModelSource) -> NDArray[np.float32] | None:
         return None
     found = tensors(folder)
     own = [name for name in found if name.endswith(_OUTPUT_WEIGHTS)]
+    config = folders.config_of(folder) or {}
+    named = config.get("architectures") or ()
     has_head = any(part in name for name in found for part in _LANGUAGE_MODEL)
-    if not own and has_head and _config(folder).get("tie_word_embeddings", True):
+    has_head = has_head or any(name.endswith(_ARCHITECTURES) for name in named)
+    if not own and has_head and config.get("tie_word_embeddings", True):
         own = [name for name in found if name.endswith(_INPUT_WEIGHTS)]
     if not own:
         return None
@@ -79,8 +83,3 @@ def output_embeddings(source: ModelSource) -> NDArray[np.float32] | None:
     with safe_open(found[own[0]], framework="pt") as stream:  # numpy has no bfloat16
         weight: NDArray[np.float32] = stream.get_tensor(own[0]).float().numpy()
     return weight
-
-
-def _config(folder: Path) -> dict[str, object]:
-    config: dict[str, object] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    return config

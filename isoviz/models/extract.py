@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -11,14 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from isoviz.errors import InputError
-from isoviz.methods.baseline import Baseline
-from isoviz.methods.protocol import Params
 from isoviz.metrics.cloud_stream import CloudStream
-from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
-from isoviz.models.checkpoint import untrained_pooling
-from isoviz.models.families import RESERVED_POSITIONS
+from isoviz.models import encoder, folders, hub, sources
+from isoviz.models.encoder import Encoder
 from isoviz.models.sources import ModelSource
-from isoviz.models.views import POOLINGS, Pooling, TokenView, Views
+from isoviz.models.views import POOLINGS, Pooling, TokenView, Views, poolings_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -34,7 +32,7 @@ def layer_views(
     source: ModelSource,
     texts: Sequence[Sequence[str]],
     *,
-    poolings: Sequence[Pooling] = POOLINGS,
+    poolings: Sequence[Pooling] | Literal["all", "states"] = "all",
     layers: Literal["all", "last"] | Iterable[int] = "all",
     max_length: int | None = 128,
     batch_size: int = 64,
@@ -44,14 +42,15 @@ def layer_views(
 ) -> Views:
     """Every layer's clouds from one pass: each row goes through the encoder once, whatever is asked for.
 
-    What is kept: (rows, d) float32 per layer for `cls` and for `mean`, (rows, h) for `head`; for `tokens`, per layer, running
+    What is kept: (rows, d) float32 per layer for `cls`, `last` and `mean`, (rows, h) for `head`; for `tokens`, per layer, running
     sums of d² numbers, one token per row, and at most `max_tokens_per_layer` tokens. Results do not depend on `batch_size`
     (beyond rounding) nor on padding.
 
     Args:
-        source: where the model lies.
+        source: where the model lies; one of the hub is fetched first.
         texts: one or two columns of the same length.
-        poolings: see `isoviz.models.views.POOLINGS`; `head` exists for the last layer only.
+        poolings: see `isoviz.models.views.POOLINGS`; `head` exists for the last layer only. "all": what the model offers;
+            "states": of that, what its states give, so all but `head`.
         layers: numbers from 0, the embedding output, to the model's depth; or all of them, or the last.
         max_length: tokens read of a row at most; None, or more than the model has positions, for as many as it can read.
         batch_size: rows per step.
@@ -64,39 +63,45 @@ def layer_views(
         ModelError: the model cannot be loaded.
     """
     columns = _checked_texts(texts)
-    unknown = sorted(set(poolings) - set(POOLINGS))
-    if unknown or not poolings:
-        got = ", ".join(unknown) or "none"
-        raise InputError(f"pooling: expected some of {', '.join(POOLINGS)} (got {got})", field="pooling")
+    if not isinstance(poolings, str):
+        _check_poolings(poolings, POOLINGS, "")
     for name, number in (("batch_size", batch_size), ("max_tokens_per_layer", max_tokens_per_layer)):
         if number is not None and number < 1:
             raise InputError(f"{name}: must be at least 1 (got {number})", field=name)
     if progress:
         progress(0, len(columns[0]), "loading the model")
-    network = load_network(source, num_labels=2, seed=0)
-    model = HeadedModel(network, Baseline(Params())).eval()
+    source = sources.fetch(source, _fetching(progress, len(columns[0])))
+    offered = poolings_of(folders.config_of(Path(source.location)) or {})
+    if isinstance(poolings, str):
+        poolings = [name for name in offered if poolings == "all" or name != "head"]
+    _check_poolings(poolings, offered, f" of '{source.name}'")
+    model = encoder.load(source, head="head" in poolings)
+    tokenizer = model.tokenizer
     numbers = _checked_layers(source, layers, model.num_layers)
     if set(poolings) == {"head"} and model.num_layers not in numbers:
         allowed = f"exists for the last layer ({model.num_layers}) only"
         raise InputError(f"layer: pooling 'head' {allowed} (got {', '.join(map(str, numbers))})", field="layer")
-    tokenizer = load_tokenizer(source)
-    rows, limit, truncated = _tokenise(tokenizer, columns, max_length, _positions(model))
+    rows, limit, truncated = _tokenise(tokenizer, columns, max_length, model.longest)
+    empty = _fill_empty(rows, tokenizer)
     collector = _Collector(model, rows["input_ids"], set(poolings), numbers, max_tokens_per_layer, seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    model.to(device)
+    model.module.to(device)
     order = np.argsort(-collector.lengths, kind="stable")  # like lengths together: little padding
     for start in range(0, len(order), batch_size):
         chosen = order[start : start + batch_size]
         batch = {name: tensor.to(device) for name, tensor in _pad(rows, chosen, tokenizer).items()}
-        states, pooled = _run(model, batch)
+        states, pooled = model(batch)
         collector.add(chosen, states, pooled, batch["attention_mask"].bool())
         if progress:
             progress(min(start + batch_size, len(order)), len(order), "reading texts")
     warnings = []
     if truncated:
         warnings.append(f"{truncated} of {len(order)} rows are longer than {limit} tokens and were cut")
-    if "head" in poolings and (note := untrained_pooling(source)):
-        warnings.append(note)
+    if empty:
+        warnings.append(f"{empty} of {len(order)} rows have no token at all; the end-of-text token stands for them")
+    if len(columns) == 2 and tokenizer.num_special_tokens_to_add(True) == tokenizer.num_special_tokens_to_add(False):
+        warnings.append("this model's tokenizer puts no mark between the two texts of a row")
+    warnings += model.notes
     return Views(
         model=source.name,
         rows=len(order),
@@ -144,7 +149,7 @@ class _Collector:
 
     def __init__(
         self,
-        model: HeadedModel,
+        model: Encoder,
         token_ids: list[list[int]],
         poolings: set[Pooling],
         layers: list[int],
@@ -157,7 +162,7 @@ class _Collector:
         self.layers = layers
         total = int(self.starts[-1])
         kept = total if max_tokens is None else min(total, max_tokens)
-        held = [name for name in POOLINGS[:2] if name in poolings]
+        held = [name for name in POOLINGS if name in poolings and name not in ("tokens", "head")]
         per_layer = count * len(held) + (count + kept if "tokens" in poolings else 0)
         _check_memory(4 * model.width * len(layers) * per_layer, count)
         self.clouds: dict[tuple[int, Pooling], NDArray[np.float32]] = {
@@ -178,9 +183,9 @@ class _Collector:
                 one, sample = (np.empty(shape, dtype=np.float32) for shape in shapes)
                 self.tokens[layer] = TokenView(CloudStream(model.width), one, sample, groups)
 
-    def add(self, rows: NDArray[np.int64], states: Sequence[Tensor], pooled: Tensor, keep: Tensor) -> None:
+    def add(self, rows: NDArray[np.int64], states: Sequence[Tensor], pooled: Tensor | None, keep: Tensor) -> None:
         """One batch: `states` (B, L, d) per layer from the embeddings on, `pooled` (B, h), `keep` (B, L)."""
-        if (self.depth, "head") in self.clouds:
+        if pooled is not None and (self.depth, "head") in self.clouds:
             self.clouds[self.depth, "head"][rows] = pooled.float().cpu().numpy()
         numbers = np.concatenate([np.arange(self.starts[row], self.starts[row + 1]) for row in rows])
         at = np.searchsorted(self.sampled, numbers)
@@ -190,6 +195,11 @@ class _Collector:
             hidden = states[layer].float()  # before any mean: half precision has no digits for sums
             if (layer, "cls") in self.clouds:
                 self.clouds[layer, "cls"][rows] = hidden[:, 0].cpu().numpy()
+            if (layer, "last") in self.clouds:
+                ends = keep.sum(dim=1) - 1
+                self.clouds[layer, "last"][rows] = (
+                    hidden[torch.arange(len(ends), device=ends.device), ends].cpu().numpy()
+                )
             if (layer, "mean") in self.clouds:
                 weight = keep.unsqueeze(-1)
                 mean = hidden.masked_fill(~weight, 0.0).sum(dim=1) / weight.sum(dim=1)
@@ -201,16 +211,20 @@ class _Collector:
                 view.one_per_row[rows] = points[torch.from_numpy(single)].cpu().numpy()
 
 
-def _run(model: HeadedModel, batch: dict[str, Tensor]) -> tuple[Sequence[Tensor], Tensor]:
-    """All hidden states, embeddings first, and the pooled vectors. The adapter hands on the layers only, hence the hook."""
-    seen: list[Any] = []
-    handle = model.network.base_model.register_forward_hook(lambda module, inputs, output: seen.append(output))
-    try:
-        with torch.inference_mode():
-            pooled = model(**batch).reps.pooled
-    finally:
-        handle.remove()
-    return seen[0].hidden_states, pooled
+def _fetching(progress: Progress | None, rows: int) -> hub.Tell | None:
+    """A download's bytes told as part of a progress that counts rows."""
+    if progress is None:
+        return None
+    return lambda *what: progress(0, rows, hub.in_words(*what))
+
+
+def _check_poolings(poolings: Sequence[Pooling], offered: Sequence[Pooling], of: str) -> None:
+    unknown = [name for name in dict.fromkeys(poolings) if name not in offered]
+    if unknown or not poolings:
+        got = ", ".join(unknown) or "none"
+        raise InputError(
+            f"pooling: expected some of {', '.join(offered)}{of and f', the poolings{of}'} (got {got})", field="pooling"
+        )
 
 
 def _checked_texts(texts: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -245,12 +259,6 @@ def _check_memory(needed: int, rows: int) -> None:
         )
 
 
-def _positions(model: HeadedModel) -> int | None:
-    config = model.network.config
-    count = getattr(config, "max_position_embeddings", None)
-    return None if count is None else int(count) - RESERVED_POSITIONS.get(config.model_type, 0)
-
-
 def _tokenise(
     tokenizer: PreTrainedTokenizerBase, columns: list[list[str]], max_length: int | None, positions: int | None
 ) -> tuple[dict[str, list[list[int]]], int, int]:
@@ -268,11 +276,29 @@ def _tokenise(
     return rows, limit, truncated
 
 
+def _fill_empty(rows: dict[str, list[list[int]]], tokenizer: PreTrainedTokenizerBase) -> int:
+    """Rows without any token (an empty text, and a tokenizer that adds none) get the end-of-text token; how many there were."""
+    empty = [row for row, ids in enumerate(rows["input_ids"]) if not ids]
+    mark = next((m for m in (tokenizer.eos_token_id, tokenizer.bos_token_id) if m is not None), None)
+    if empty and mark is None:
+        raise InputError(
+            f"data: {len(empty)} rows have no token, and this model has none for empty texts", field="data"
+        )
+    for row in empty:
+        for name, values in rows.items():
+            values[row] = [{"input_ids": mark, "attention_mask": 1}.get(name, 0) or 0]
+    return len(empty)
+
+
 def _pad(
     rows: dict[str, list[list[int]]], chosen: NDArray[np.int64], tokenizer: PreTrainedTokenizerBase
 ) -> dict[str, Tensor]:
-    """On the right, so that the first token is the first everywhere; (B, longest of these rows)."""
-    fill = {"input_ids": tokenizer.pad_token_id or 0}
+    """On the right, so that the first token is the first everywhere; (B, longest of these rows).
+
+    What fills the places does not matter, for nothing reads them; a decoder often has no padding token.
+    """
+    marks = (tokenizer.pad_token_id, tokenizer.eos_token_id, 0)
+    fill = {"input_ids": next(mark for mark in marks if mark is not None)}
     return {
         name: torch.nn.utils.rnn.pad_sequence(
             [torch.tensor(values[row]) for row in chosen], batch_first=True, padding_value=fill.get(name, 0)

@@ -43,7 +43,7 @@ def profile(
         max_neighbours: TwoNN is taken on a seeded subsample of a cloud with more points.
         progress: told after each cloud.
     """
-    keys = [*views.clouds, *((layer, POOLINGS[2]) for layer in views.tokens)]
+    keys: list[tuple[int, Pooling]] = [*views.clouds, *((layer, "tokens") for layer in views.tokens)]
     keys.sort(key=lambda key: (POOLINGS.index(key[1]), key[0]))
     entries = []
     for done, (layer, pooling) in enumerate(keys):

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
-import os
-import socket
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
 from isoviz import demo
 from isoviz.errors import ModelError
-from isoviz.models.families import FAMILIES, RESERVED_POSITIONS
+from isoviz.models import architectures, cache, folders, hub
+from isoviz.models.families import HeadKind
 
 
 @dataclass(frozen=True)
@@ -24,14 +22,18 @@ class ModelSource:
     Attributes:
         name: as the user wrote it.
         kind: where it lies.
-        location: a directory, or the hub id for `kind="hub"`.
+        location: a directory, or the hub id for `kind="hub"`, which `fetch` turns into a directory.
         fingerprint: of its configuration and weights ("unfetched" before a hub model's download).
+        revision: the commit, for a model of the hub or its cache.
+        size: bytes of its files.
     """
 
     name: str
     kind: Literal["bundled", "local", "cached", "hub"]
     location: str
     fingerprint: str
+    revision: str | None = None
+    size: int = 0
 
 
 def bundled() -> tuple[str, ...]:
@@ -39,65 +41,54 @@ def bundled() -> tuple[str, ...]:
     return demo.bundled_models()
 
 
-def resolve(model: str) -> ModelSource:
-    """Find a model by name, directory or hub id.
+def resolve(model: str, head: HeadKind | None = None) -> ModelSource:
+    """Find a model by name, directory or hub id (`org/name`, or `org/name@revision` with a branch, a tag or a commit).
+
+    What lies in the hub cache is taken from there without asking the hub. Nothing but a configuration is fetched.
+
+    Args:
+        head: what it shall be fine-tuned with; None if it is to be measured only, for which any family will do.
 
     Raises:
-        ModelError: it is not there, is no model of a supported family, or the hub cannot be asked.
+        ModelError: it is not there, cannot be loaded or cannot have such a head, or the hub cannot be asked.
     """
     if model in bundled():
-        folder = demo.bundled_model_dir(model)
-        return ModelSource(model, "bundled", str(folder), fingerprint(folder))
+        return _in_folder(model, "bundled", demo.bundled_model_dir(model), head)
     folder = Path(model).expanduser()
     if folder.is_dir():
-        check_directory(folder)
-        return ModelSource(model, "local", str(folder), fingerprint(folder))
-    if model.startswith(("/", ".", "~", "demo/")) or model.count("/") > 1 or not model.strip():
+        return _in_folder(model, "local", folder, head)
+    if model.startswith(("/", ".", "~", "demo/")) or model.partition("@")[0].count("/") > 1 or not model.strip():
         raise ModelError(
             f"model: no such model or directory '{model}' (bundled: {', '.join(bundled())}; or a local directory, or a hub id)",
             field="model",
         )
-    return _from_hub(model)
+    return _from_hub(model, head)
+
+
+def fetch(source: ModelSource, tell: hub.Tell | None = None) -> ModelSource:
+    """The same model with all its files on this machine, so that `location` is a directory; at once unless it is on the hub.
+
+    Args:
+        tell: told bytes done, bytes in all, and what is being done.
+
+    Raises:
+        ModelError: the download broke off.
+    """
+    if source.kind != "hub":
+        return source
+    folder = hub.fetch(hub.look(source.location, source.revision), tell)
+    return _in_folder(source.name, "cached", folder, None)
 
 
 def longest_input(source: ModelSource) -> int | None:
     """Tokens that a model can read at most; None where its configuration is not on this machine or does not say."""
-    config_file = Path(source.location) / "config.json"
-    if source.kind == "hub" or not config_file.is_file():
-        return None
-    config = json.loads(config_file.read_text(encoding="utf-8"))
-    positions = config.get("max_position_embeddings")
-    return None if positions is None else int(positions) - RESERVED_POSITIONS.get(config["model_type"], 0)
-
-
-def check_directory(folder: Path) -> None:
-    """Raise `ModelError` unless the directory holds a safetensors encoder of a supported family with its tokenizer."""
-    config_file = folder / "config.json"
-    if not config_file.is_file():
-        raise ModelError(f"model: '{folder}' holds no model (no config.json)", field="model")
-    try:
-        family = json.loads(config_file.read_text(encoding="utf-8")).get("model_type")
-    except (ValueError, AttributeError):
-        raise ModelError(f"model: {config_file} is not valid JSON", field="model") from None
-    if family not in FAMILIES:
-        raise ModelError(
-            f"model: '{folder}' is of the family '{family}' (supported: {', '.join(sorted(FAMILIES))})",
-            field="model",
-        )
-    if not any(folder.glob("model*.safetensors")):
-        raise ModelError(
-            f"model: '{folder}' has no model.safetensors (pickled weights are not read; save it as safetensors)",
-            field="model",
-        )
-    if not any(
-        (folder / name).is_file() for name in ("tokenizer.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model")
-    ):
-        raise ModelError(f"model: '{folder}' has no tokenizer (no tokenizer.json or vocabulary)", field="model")
+    config = None if source.kind == "hub" else folders.config_of(Path(source.location))
+    return None if config is None else architectures.longest_input(config)
 
 
 def fingerprint(folder: Path) -> str:
     """Sixteen hex digits of the configuration's and weights' content."""
-    files = sorted([folder / "config.json", *folder.glob("model*.safetensors")])
+    files = [folder / "config.json", *folders.weights(folder)]
     return _digest(tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files))
 
 
@@ -105,67 +96,49 @@ def fingerprint(folder: Path) -> str:
 def _digest(files: tuple[tuple[str, int, int], ...]) -> str:
     total = hashlib.sha256()
     for path, _, _ in files:
-        with open(path, "rb") as stream:
-            total.update(hashlib.file_digest(stream, "sha256").digest())
+        total.update(_sha256(Path(path)))
     return total.hexdigest()[:16]
 
 
-@functools.lru_cache(maxsize=1)
-def hub_reachable() -> bool:
-    """Whether the hub answers at all; asked once per process, two seconds at most."""
-    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "TRUE", "YES", "ON"):
-        return False
-    address = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
-    try:
-        with socket.create_connection(
-            (address.hostname or "", address.port or (443 if address.scheme == "https" else 80)), 2
-        ):
-            return True
-    except OSError:
-        return False
+def _sha256(path: Path) -> bytes:
+    """Of a file's content. The hub cache names large files by it, which spares a page the reading of gigabytes."""
+    kept = path.resolve()
+    if kept.parent.name == "blobs" and re.fullmatch(r"[0-9a-f]{64}", kept.name):
+        return bytes.fromhex(kept.name)
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").digest()
 
 
-def _from_hub(model: str) -> ModelSource:
-    from huggingface_hub import hf_hub_download, try_to_load_from_cache
-    from huggingface_hub.errors import (
-        EntryNotFoundError,
-        GatedRepoError,
-        HfHubHTTPError,
-        HFValidationError,
-        RepositoryNotFoundError,
-    )
+def _in_folder(
+    name: str, kind: Literal["bundled", "local", "cached"], folder: Path, head: HeadKind | None
+) -> ModelSource:
+    shown = name if kind == "cached" else folder
+    if problem := folders.problem(folder):
+        raise ModelError(f"model: '{shown}' {problem}", field="model")
+    config = folders.config_of(folder) or {}
+    if head and (problem := folders.head_problem(config, head)):
+        raise ModelError(f"model: '{shown}' {problem}", field="model")
+    size = sum(path.stat().st_size for path in folder.iterdir() if folders.is_wanted(path.name))
+    return ModelSource(name, kind, str(folder), fingerprint(folder), folder.name if kind == "cached" else None, size)
 
-    try:
-        cached = try_to_load_from_cache(model, "config.json")
-    except HFValidationError:
-        raise ModelError(f"model: '{model}' is neither a directory nor a hub id", field="model") from None
-    if isinstance(cached, str):
-        folder = Path(cached).parent
-        check_directory(folder)
-        return ModelSource(model, "cached", str(folder), fingerprint(folder))
-    if not hub_reachable():
+
+def _from_hub(model: str, head: HeadKind | None) -> ModelSource:
+    parsed = hub.parse(model)
+    if parsed is None:
+        raise ModelError(f"model: '{model}' is neither a directory nor a hub id", field="model")
+    name, revision = parsed
+    folder = cache.find(name, revision)
+    problem = folders.problem(folder) if folder else None
+    if folder and not problem:
+        return _in_folder(model, "cached", folder, head)
+    if reason := hub.offline():
+        here = f"lies in this machine's hub cache, but {problem}," if problem else "is not on this machine"
         raise ModelError(
-            f"model: '{model}' is not on this machine and the Hugging Face hub cannot be reached; "
-            f"use a bundled model ({', '.join(bundled())}) or a local directory",
+            f"model: '{model}' {here} and {reason}; "
+            f"use a bundled model ({', '.join(bundled())}), a local directory or a model of the hub cache",
             field="model",
         )
-    try:
-        config_file = hf_hub_download(model, "config.json", etag_timeout=10)
-    except GatedRepoError:
-        raise ModelError(
-            f"model: '{model}' is gated; accept its terms on the hub and log in with `hf auth login`", field="model"
-        ) from None
-    except RepositoryNotFoundError:
-        raise ModelError(f"model: the hub has no model '{model}' (or it is private)", field="model") from None
-    except EntryNotFoundError:
-        raise ModelError(f"model: '{model}' on the hub has no config.json", field="model") from None
-    except (HfHubHTTPError, OSError) as error:
-        raise ModelError(
-            f"model: the hub did not give '{model}': {str(error).splitlines()[0]}", field="model"
-        ) from None
-    family = json.loads(Path(config_file).read_text(encoding="utf-8")).get("model_type")
-    if family not in FAMILIES:
-        raise ModelError(
-            f"model: '{model}' is of the family '{family}' (supported: {', '.join(sorted(FAMILIES))})", field="model"
-        )
-    return ModelSource(model, "hub", model, "unfetched")
+    remote = hub.look(name, folder.name if folder else revision)
+    if head and (problem := folders.head_problem(remote.config, head)):
+        raise ModelError(f"model: '{model}' {problem}", field="model")
+    return ModelSource(model, "hub", name, "unfetched", remote.revision, remote.size)

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.metrics.cloud_stream import CloudStream
+from isoviz.models import architectures
+from isoviz.models.families import CLASSIFIERS
 
-Pooling = Literal["cls", "mean", "tokens", "head"]
+Pooling = Literal["cls", "last", "mean", "tokens", "head"]
 
-POOLINGS: tuple[Pooling, ...] = ("cls", "mean", "tokens", "head")
-"""cls: the first token. mean: the mean of a text's tokens. tokens: every token. head: what a classifier would read."""
+POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
+"""cls: the first token. last: the last token (padding left out). mean: the mean of a text's tokens. tokens: every token.
+head: what a classifier would read.
+"""
+
+
+def poolings_of(config: Mapping[str, Any]) -> tuple[Pooling, ...]:
+    """The poolings that a model offers, by the content of its `config.json`; the first is the usual one.
+
+    The first token of a decoder has seen nothing but itself, so its last one stands for the text; the encoder of an
+    encoder-decoder has no token that stands for it.
+    """
+    kind = architectures.architecture(config)
+    if kind != "encoder":
+        return ("last", "mean", "tokens") if kind == "decoder" else ("mean", "tokens")
+    return ("cls", "mean", "tokens", "head") if config.get("model_type") in CLASSIFIERS else ("cls", "mean", "tokens")
 
 
 @dataclass(frozen=True)
@@ -46,7 +63,7 @@ class Views:
         max_length: tokens read of a row at most.
         truncated: rows that were longer, and were cut.
         device: where the encoder ran.
-        clouds: (layer, pooling) → (rows, d) float32 in the order of the rows, for cls, mean and head.
+        clouds: (layer, pooling) → (rows, d) float32 in the order of the rows, for all but tokens.
         tokens: layer → its tokens.
         warnings: what a reader of these clouds must know.
     """

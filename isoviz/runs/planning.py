@@ -136,6 +136,7 @@ def expand(
     for task in known.values():
         _watched(task, common.get("early_stopping"))
         task.checked_direction(common.get("direction"))
+        _check_head(models, variants, task)
     longest = {model: _longest(model, common.get("max_length")) for model in models}
     if common["precision"] == "fp16" and not devices.describe().on_gpu:
         raise InputError(
@@ -210,6 +211,13 @@ def _stride(task: Task, longest: int, asked: int | None) -> int:
     if asked >= longest:
         raise InputError(f"doc_stride: must be less than max_length, {longest} (got {asked})", field="doc_stride")
     return asked
+
+
+def _check_head(models: Sequence[str], variants: Sequence[MethodChoice], task: Task) -> None:
+    for slug, _ in variants:
+        methods.get(slug).check_kind(task.kind)
+    for model in models:
+        sources.resolve(model, task.kind)
 
 
 def _task(slug: str, folder: str | None, own: OwnTask | None) -> Task:

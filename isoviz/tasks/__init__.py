@@ -126,7 +126,7 @@ def _raw(
         return own.frames(task, data, wanted, picks)
     if data is not None:
         return {split: files.read(paths, wanted, picks[split]) for split, paths in files.find(data, task).items()}
-    return hub.frames(task, wanted, picks)
+    return hub.load(task, wanted, picks).frames
 
 
 def files_of(task: Task, data: str | Path) -> list[Path]:

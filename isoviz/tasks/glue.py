@@ -118,17 +118,4 @@ TASKS = (
         source="Levesque et al. 2012, GLUE",
         licence="CC BY 4.0.",
     ),
-    Task(
-        slug="glue/stsb",
-        title="STS-B",
-        description="How alike are these two sentences, from 0 to 5?",
-        columns=("sentence1", "sentence2"),
-        label_names=(),
-        metrics=("pearson", "spearman"),
-        primary="pearson",
-        source="Cer et al. 2017, GLUE",
-        licence="CC BY-SA 4.0",
-        hub=("nyu-mll/glue", "stsb"),
-        kind="regression",
-    ),
 )

@@ -28,7 +28,7 @@ from isoviz.events import (
     Stopped,
 )
 from isoviz.methods.protocol import Representations, Sample
-from isoviz.models import sources
+from isoviz.models import hub, sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.tasks import baselines
 from isoviz.training import checkpoints, heads, measuring, outcome, processes, second_stage
@@ -105,14 +105,18 @@ class _Run:
 
     # ---- loading -----------------------------------------------------------------------------------------------
 
+    def downloading(self, done: int, total: int, text: str) -> None:
+        self.check()
+        self.emit(Entered(phase="loading", detail=hub.in_words(done, total, text)))
+
     def load(self, resume: bool) -> None:
         config = self.config
         self.emit(Entered(phase="loading", detail=config.model))
         self.task = tasks.get(config.task, config.own)
-        source = sources.resolve(config.model)
         self.method = methods.get(config.method)(methods.get(config.method).Params(**config.params))
         self.method.check_kind(self.task.kind)
-        data = tasks.load(self.task, config.data, config.direction)
+        source = sources.fetch(sources.resolve(config.model, self.task.kind), self.downloading)
+        data = tasks.load(self.task, config.data, config.direction, config.max_train, config.max_eval)
         self.check()
         self.head = heads.of(self.task, load_tokenizer(source, config.direction), config)
         self.accelerator = Accelerator(
@@ -161,6 +165,7 @@ class _Run:
                 startup_seconds=self.startup_seconds,
                 data_fingerprint=data.fingerprint,
                 model_fingerprint=source.fingerprint,
+                model_revision=source.revision,
                 versions={name: version(name) for name in ("torch", "transformers", "accelerate")},
                 baselines=baselines.of(self.task, rows.guess),
             )

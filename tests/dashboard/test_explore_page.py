@@ -206,7 +206,7 @@ def test_layer_of_a_deeper_model_falls_back_to_the_last(
     ("model", "told"),
     [
         ("/no/such/dir", "o such model or directory"),
-        ("some/encoder", "cannot be reached; use a bundled model"),
+        ("some/encoder", "set; start again without it to ask the hub); use a bundled model"),
         ("not a model!", "neither a directory nor a hub id"),
     ],
 )

@@ -11,7 +11,7 @@ import torch
 from isoviz import metrics
 from isoviz.errors import InputError
 from isoviz.metrics.cloud_stream import CloudStream
-from isoviz.models import extract, sources
+from isoviz.models import encoder, extract, sources
 from isoviz.models.adapter import load_network, load_tokenizer
 from isoviz.models.checkpoint import output_embeddings
 from isoviz.models.extract import embed, layer_views
@@ -66,24 +66,28 @@ def test_every_layer_and_pooling_is_what_single_rows_without_padding_give(tiny_m
     assert all(cloud.dtype == np.float32 for cloud in views.clouds.values())
 
 
-def test_every_row_passes_the_encoder_once(tiny_models, monkeypatch):
+@pytest.mark.parametrize("poolings", ["all", "states"])
+def test_every_row_passes_the_encoder_once(tiny_models, monkeypatch, poolings):
     source = sources.resolve(str(tiny_models("bert")))
     seen = []
 
+    load = encoder.load
+
     def watched(*arguments, **options):
-        network = load_network(*arguments, **options)
-        network.base_model.register_forward_pre_hook(
+        loaded = load(*arguments, **options)
+        module = loaded.module.network.base_model if poolings == "all" else loaded.module
+        module.register_forward_pre_hook(
             lambda module, inputs, given: seen.extend(
                 tuple(ids[keep.bool()].tolist())
                 for ids, keep in zip(given["input_ids"], given["attention_mask"], strict=True)
             ),
             with_kwargs=True,
         )
-        return network
+        return loaded
 
-    monkeypatch.setattr(extract, "load_network", watched)
+    monkeypatch.setattr(encoder, "load", watched)
     told = []
-    layer_views(source, [ONE], batch_size=5, progress=lambda *what: told.append(what))
+    layer_views(source, [ONE], poolings=poolings, batch_size=5, progress=lambda *what: told.append(what))
     assert sorted(seen) == sorted(tuple(ids) for ids in load_tokenizer(source)(ONE)["input_ids"])
     reading = [what[:2] for what in told if what[2] == "reading texts"]
     assert reading == [(5, 23), (10, 23), (15, 23), (20, 23), (23, 23)]
@@ -225,7 +229,8 @@ def test_what_cannot_be_asked_for(tiny_models, monkeypatch):
         ({"layers": [3]}, r"layers 0 \(embeddings\) to 2 \(got 3\)"),
         ({"layers": [-1]}, "got -1"),
         ({"layers": [1], "poolings": ("head",)}, r"last layer \(2\) only \(got 1\)"),
-        ({"poolings": ("sum",)}, "expected some of cls, mean, tokens, head"),
+        ({"poolings": ("sum",)}, "expected some of cls, last, mean, tokens, head"),
+        ({"poolings": ("last",)}, "expected some of cls, mean, tokens, head, the poolings of"),
         ({"poolings": ()}, "got none"),
         ({"batch_size": 0}, "batch_size: must be at least 1"),
         ({"max_length": 2}, "max_length: must be at least 3"),

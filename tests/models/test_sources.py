@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -40,8 +42,9 @@ def test_names_that_are_nothing_list_what_is_allowed(name):
 
 
 def test_hub_id_without_a_network_says_so():
-    with pytest.raises(ModelError, match="cannot be reached"):
+    with pytest.raises(ModelError, match=r"cannot be reached \(HF_HUB_OFFLINE is set") as caught:
         sources.resolve("some-org/some-model")
+    assert "use a bundled model (demo/tiny-bert" in str(caught.value)
 
 
 def test_not_a_hub_id():
@@ -54,8 +57,12 @@ def test_not_a_hub_id():
     [
         (lambda d: (d / "config.json").unlink(), "no config.json"),
         (lambda d: (d / "config.json").write_text("{"), "not valid JSON"),
-        (lambda d: (d / "config.json").write_text('{"model_type": "gpt2"}'), "family 'gpt2'"),
-        (lambda d: (d / "model.safetensors").unlink(), "no model.safetensors"),
+        (lambda d: (d / "config.json").write_text("[]"), "not valid JSON"),
+        (lambda d: (d / "config.json").write_text("{}"), "no model_type"),
+        (lambda d: (d / "model.safetensors").unlink(), r"no model.safetensors \(its weights are not there"),
+        (lambda d: (d / "model.safetensors").rename(d / "pytorch_model.bin"), "pickled weights are not read"),
+        (lambda d: (d / "model.safetensors").rename(d / "model-00002-of-00003.safetensors"), "no model-00001-of-00003"),
+        (lambda d: (d / "model.safetensors").rename(d / "model.fp16.safetensors"), "no model.safetensors"),
         (lambda d: (d / "tokenizer.json").unlink(), "no tokenizer"),
     ],
 )
@@ -64,3 +71,42 @@ def test_directories_that_are_no_model(tiny_models, tmp_path, damage, message):
     damage(copy)
     with pytest.raises(ModelError, match=message):
         sources.resolve(str(copy))
+
+
+def test_a_model_in_parts_is_one_model(tiny_models, tmp_path):
+    copy = shutil.copytree(tiny_models("bert"), tmp_path / "copy")
+    whole = sources.resolve(str(copy))
+    (copy / "model.safetensors").rename(copy / "model-00001-of-00002.safetensors")
+    (copy / "model-00002-of-00002.safetensors").write_bytes(b"")
+    assert sources.resolve(str(copy)).size == whole.size
+
+
+@pytest.mark.parametrize(
+    ("config", "head", "said"),
+    [
+        ({"model_type": "gpt2"}, "classification", "a decoder: it can be measured and explored, not fine-tuned"),
+        ({"model_type": "gpt2"}, "seq2seq", "families for seq2seq: bart, marian, mbart, t5"),
+        ({"model_type": "bert"}, "seq2seq", "can be fine-tuned for classification, regression, span, not for seq2seq"),
+        ({"model_type": "bart"}, "classification", "can be fine-tuned for seq2seq, not for classification"),
+        ({"model_type": "vit"}, "classification", r"'vit': it can be measured and explored, not fine-tuned"),
+        ({"model_type": "bert"}, "classification", None),
+        ({"model_type": "t5"}, "seq2seq", None),
+    ],
+)
+def test_which_head_a_family_can_have(tiny_models, tmp_path, config, head, said):
+    copy = shutil.copytree(tiny_models("bert"), tmp_path / "copy")
+    (copy / "config.json").write_text(json.dumps(config))
+    assert sources.resolve(str(copy)).kind == "local"  # without a head there is nothing against it
+    if said is None:
+        assert sources.resolve(str(copy), head).kind == "local"
+        return
+    with pytest.raises(ModelError, match=said) as caught:
+        sources.resolve(str(copy), head)
+    assert caught.value.field == "model"
+
+
+def test_looking_loads_no_heavy_library():
+    code = "import sys; from isoviz.models import sources, hub, cache, views; sources.resolve('demo/tiny-bert'); cache.models()"
+    check = f"{code}; print([m for m in ('torch', 'transformers', 'streamlit') if m in sys.modules])"
+    answer = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"

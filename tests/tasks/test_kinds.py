@@ -228,21 +228,6 @@ def test_one_number_throughout_is_refused(tmp_path):
         tasks.load(task, write(tmp_path, ".jsonl", train=rows, validation=rows))
 
 
-def test_rows_of_the_hub_are_chosen_before_they_are_read(tmp_path, monkeypatch):
-    import datasets
-
-    task = tasks.get("squad")
-    rows = rows_of(task, 40)
-    held = {split: datasets.Dataset.from_list(rows) for split in ("train", "validation")}
-    asked = []
-    monkeypatch.setattr(datasets, "load_dataset", lambda *names: asked.append(names) or held)
-    data = tasks.load(task, max_train=5, max_eval=7)
-    chosen = np.sort(np.random.default_rng(0).choice(40, size=5, replace=False))
-    assert data.train["id"].tolist() == [f"q{i}" for i in chosen]
-    assert data.validation["id"].tolist() == [f"q{i}" for i in range(7)]
-    assert asked == [("rajpurkar/squad", "plain_text")]
-
-
 def test_generated_answers_are_checked_like_those_of_files(monkeypatch):
     from isoviz.demo import tasks as generated
 

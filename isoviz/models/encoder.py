@@ -1,0 +1,170 @@
+"""A model that only reads: every layer's states of any family that transformers loads, and `head` where the adapter knows it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from isoviz.errors import ModelError
+from isoviz.methods.baseline import Baseline
+from isoviz.methods.protocol import Params
+from isoviz.models import architectures, folders
+from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
+from isoviz.models.architectures import Architecture
+from isoviz.models.checkpoint import untrained_pooling
+from isoviz.models.sources import ModelSource
+from isoviz.models.views import Pooling, poolings_of
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+_POOLERS = ("pooler", "pooling")
+
+
+@dataclass
+class Encoder:
+    """A loaded model in evaluation mode, with its tokenizer.
+
+    Attributes:
+        module: what is called: the bare encoder or decoder (of an encoder-decoder the encoder), or the adapter's model.
+        tokenizer: its own.
+        architecture: how it reads.
+        poolings: those that it offers, the usual one first.
+        width: d, of its states.
+        head_width: h, of what a classifier would read; `width` where there is no such thing.
+        num_layers: transformer layers.
+        longest: tokens that it can read at most; None if it does not say.
+        notes: what a reader of its states must know.
+    """
+
+    module: nn.Module
+    tokenizer: PreTrainedTokenizerBase
+    architecture: Architecture
+    poolings: tuple[Pooling, ...]
+    width: int
+    head_width: int
+    num_layers: int
+    longest: int | None
+    notes: tuple[str, ...]
+
+    def __call__(self, batch: dict[str, Tensor]) -> tuple[Sequence[Tensor], Tensor | None]:
+        """All hidden states, (B, L, d) each, embeddings first; and (B, h) pooled vectors if it was loaded with its head.
+
+        Args:
+            batch: `input_ids`, `attention_mask` and what else the tokenizer gives, (B, L), padded on the right: a decoder's
+                tokens cannot see what stands after them, so padding changes nothing.
+        """
+        with torch.inference_mode():
+            if isinstance(self.module, HeadedModel):
+                return _with_head(self.module, batch)
+            takes = inspect.signature(self.module.forward).parameters
+            inputs = {name: tensor for name, tensor in batch.items() if name in ("input_ids", "attention_mask")}
+            inputs |= {name: tensor for name, tensor in batch.items() if name in takes}
+            options = {"use_cache": False} if "use_cache" in takes else {}
+            states = self.module(**inputs, **options, output_hidden_states=True, return_dict=True).hidden_states
+        if len(states) != self.num_layers + 1 or states[-1].shape[-1] != self.width:
+            raise ModelError(
+                f"model: this family gives {len(states)} states of width {states[-1].shape[-1]}, and its configuration speaks "
+                f"of {self.num_layers} layers of width {self.width}; it cannot be measured layer by layer",
+                field="model",
+            )
+        return states, None
+
+
+def load(source: ModelSource, *, head: bool = False) -> Encoder:
+    """Load a model for reading, in float32.
+
+    Args:
+        source: on this machine (see `sources.fetch`).
+        head: with what lies between the last layer and a classifier, which costs a family that the adapter knows.
+
+    Raises:
+        ModelError: it cannot be loaded.
+    """
+    config = folders.config_of(Path(source.location)) or {}
+    kind = architectures.architecture(config)
+    try:
+        tokenizer = load_tokenizer(source)
+    except ImportError as error:  # a tokenizer of the slow kind wants a package of its own
+        raise ModelError(
+            f"model: the tokenizer of '{source.name}' cannot be loaded: {_words(error)}", field="model"
+        ) from error
+    notes: list[str] = []
+    module: nn.Module
+    network_config: Any
+    if head:
+        model = HeadedModel(load_network(source, num_labels=2, seed=0), Baseline(Params()))
+        module, network_config, head_width = model, model.network.config, model.head_width
+        notes += filter(None, [untrained_pooling(source)])
+    else:
+        module, network_config, lacking = _bare(source, kind)
+        head_width = 0
+        if lacking:
+            notes.append(f"{lacking} weights of this model are not in its checkpoint and were drawn at random")
+        if kind == "encoder-decoder":
+            notes.append("of this encoder-decoder the encoder is read; its decoder takes no part")
+    width, depth = (getattr(network_config, name, None) for name in ("hidden_size", "num_hidden_layers"))
+    if not isinstance(width, int) or not isinstance(depth, int):
+        raise ModelError(
+            f"model: the configuration of '{source.name}' names no hidden size and number of layers, so it cannot be measured",
+            field="model",
+        )
+    return Encoder(
+        module=module.eval(),
+        tokenizer=tokenizer,
+        architecture=kind,
+        poolings=poolings_of(config),
+        width=width,
+        head_width=head_width or width,
+        num_layers=depth,
+        longest=architectures.longest_input({**config, **_positions(network_config)}),
+        notes=tuple(notes),
+    )
+
+
+def _bare(source: ModelSource, kind: Architecture) -> tuple[nn.Module, Any, int]:
+    """The part that reads, its configuration, and how many of its weights the checkpoint lacks (poolers do not count)."""
+    from transformers import AutoModel
+
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            network, told = AutoModel.from_pretrained(
+                source.location, dtype=torch.float32, trust_remote_code=False, output_loading_info=True
+            )
+    except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
+        raise ModelError(f"model: '{source.name}' cannot be loaded: {_words(error)}", field="model") from error
+    module = network.get_encoder() if kind == "encoder-decoder" else network
+    own = next(name for name, part in network.named_modules() if part is module)
+    lacking = [
+        name for name in told["missing_keys"] if name.startswith(own) and not any(word in name for word in _POOLERS)
+    ]
+    return module, network.config, len(lacking)
+
+
+def _with_head(model: HeadedModel, batch: dict[str, Tensor]) -> tuple[Sequence[Tensor], Tensor]:
+    """The adapter hands on the layers only, hence the hook."""
+    seen: list[Any] = []
+    handle = model.network.base_model.register_forward_hook(lambda module, inputs, output: seen.append(output))
+    try:
+        pooled = model(**batch).reps.pooled
+    finally:
+        handle.remove()
+    return seen[0].hidden_states, pooled
+
+
+def _positions(config: Any) -> dict[str, Any]:
+    """What the configuration says once the family's defaults are filled in."""
+    count = getattr(config, "max_position_embeddings", None)
+    return {"max_position_embeddings": count, "model_type": config.model_type} if isinstance(count, int) else {}
+
+
+def _words(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

@@ -1,0 +1,107 @@
+"""What a model's folder must hold, here or on the hub: judged by the names of its files and its `config.json`. No torch."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+from isoviz.models import architectures
+from isoviz.models.families import HeadKind
+
+_WEIGHTS: Final = re.compile(r"model(?:-\d{5}-of-(\d{5}))?\.safetensors")
+_PICKLED: Final = (".bin", ".pt", ".pth", ".pkl", ".ckpt", ".h5", ".msgpack")
+_TOKENIZERS: Final = (
+    "tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "spm.model", "tokenizer.model",
+    "sentencepiece.bpe.model", "source.spm",
+)  # fmt: skip
+_WANTED: Final = (
+    "config.json", "generation_config.json", "model.safetensors.index.json", "tokenizer*.json", "special_tokens_map.json",
+    "added_tokens.json", "vocab.*", "merges.txt", "*.model", "*.spm", "chat_template.jinja",
+)  # fmt: skip
+
+
+def config_of(folder: Path) -> dict[str, Any] | None:
+    """The content of `config.json`; None where that is no JSON object (or is not there)."""
+    try:
+        found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def weights(folder: Path) -> list[Path]:
+    """The files that hold a model's weights, in one part or several."""
+    return sorted(path for path in folder.glob("model*.safetensors") if _WEIGHTS.fullmatch(path.name))
+
+
+def is_wanted(name: str) -> bool:
+    """Whether a file of a repository is needed to load its model: configuration, tokenizer, safetensors; nothing else is fetched."""
+    return "/" not in name and (
+        bool(_WEIGHTS.fullmatch(name)) or any(fnmatchcase(name, pattern) for pattern in _WANTED)
+    )
+
+
+def has_weights(names: Collection[str]) -> bool:
+    """Whether there are weights at all, readable or not."""
+    return any(_WEIGHTS.fullmatch(name) or name.endswith(_PICKLED) for name in names)
+
+
+def problem(folder: Path) -> str | None:
+    """Why a directory is no model that can be loaded, as the end of a sentence that begins with its name; else None."""
+    if not (folder / "config.json").is_file():
+        return "holds no model (no config.json)"
+    config = config_of(folder)
+    if config is None:
+        return "has a config.json that is not valid JSON"
+    return problem_in({path.name for path in folder.iterdir()}, config)
+
+
+def problem_in(names: Collection[str], config: Mapping[str, Any]) -> str | None:
+    """The same for a repository, by the names of its files and its configuration."""
+    if not isinstance(config.get("model_type"), str):
+        return "names no family in its config.json (no model_type), so transformers cannot load it"
+    if architectures.needs_own_code(config):
+        return (
+            f"needs code that comes with it (family '{config['model_type']}'), and such code is never run "
+            "(trust_remote_code stays off); use a model of a family that transformers itself has"
+        )
+    parts = [match for match in map(_WEIGHTS.fullmatch, names) if match]
+    if not parts:
+        pickled = any(name.endswith(_PICKLED) for name in names)
+        return "has no model.safetensors" + (
+            " (pickled weights are not read, for reading them runs code; save it once as safetensors, "
+            "or name a revision that has them, as in model@refs/pr/1)"
+            if pickled
+            else " (its weights are not there)"
+        )
+    if "model.safetensors" not in names:
+        count = int(parts[0][1])
+        lacking = [name for part in range(1, count + 1) if (name := _part(part, count)) not in names]
+        if lacking:
+            return f"has not all of its weights (no {lacking[0]})"
+    if not any(name in names for name in _TOKENIZERS):
+        return "has no tokenizer (no tokenizer.json or vocabulary)"
+    return None
+
+
+def head_problem(config: Mapping[str, Any], head: HeadKind) -> str | None:
+    """Why a model cannot be fine-tuned with that kind of head, as the end of a sentence that begins with its name; else None."""
+    family = str(config.get("model_type"))
+    can = architectures.heads(family)
+    if head in can:
+        return None
+    allowed = ", ".join(sorted(architectures.TRAINABLE[head]))
+    of = f"is of the family '{family}'"
+    if architectures.architecture(config) == "decoder":
+        of += ", a decoder"
+    if not can:
+        return f"{of}: it can be measured and explored, not fine-tuned (families for {head}: {allowed})"
+    return f"{of}: it can be fine-tuned for {', '.join(can)}, not for {head} (families that can: {allowed})"
+
+
+def _part(number: int, count: int) -> str:
+    return f"model-{number:05d}-of-{count:05d}.safetensors"

@@ -1,0 +1,211 @@
+"""Choosing a model on Train and Explore, the hub being a small one on loopback."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from dashboard import model_form
+from isoviz.exploring import measuring, results, worker
+from isoviz.exploring.progress import write_json
+from isoviz.exploring.request import ViewRequest
+from isoviz.models import sources
+from isoviz.runs.store import Store
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.test_explore_page import address, charts, key_for
+from tests.hub_client import looking_at
+from tests.loopback_hub import LoopbackHub, Repository, serving
+from tests.models import readers
+from tests.tiny import TinyModels
+
+NAME = "acme/tiny"
+FIELD = "train_models"
+
+
+@pytest.fixture(autouse=True)
+def _fresh_cache() -> Iterator[None]:
+    st.cache_data.clear()
+    yield
+    st.cache_data.clear()
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub]:
+    with serving() as served, looking_at(served.endpoint, tmp_path / "cache", monkeypatch):
+        yield served
+
+
+@pytest.fixture
+def published(hub: LoopbackHub, tiny_models: TinyModels) -> str:
+    """One BERT is on the hub; its commit."""
+    return hub.add(NAME, tiny_models("bert"))
+
+
+def errors(page: AppTest) -> list[str]:
+    assert not page.exception
+    return [error.value.replace("\\", "") for error in page.error]
+
+
+def captions(page: AppTest) -> str:
+    return "\n".join(caption.value for caption in page.caption).replace("\\", "")
+
+
+def at(page: AppTest, place: str, field: str = FIELD) -> AppTest:
+    return page.segmented_control(key=f"{field}.where").set_value(place).run()
+
+
+def test_cached_models_are_offered_with_their_size(open_page: OpenPage, published: str) -> None:
+    page = open_page("train")
+    assert "hub cache of this machine holds no model" in captions(page)
+    size = sources.fetch(sources.resolve(NAME)).size
+    model_form.forget()
+    page = open_page("train", train_max_length="48")
+    assert NAME in page.multiselect(key=FIELD).options
+    (label,) = page.selectbox(key=f"{FIELD}.hub").options
+    assert label == f"{NAME} · {size / 1000:.1f} kB · bert"
+    page.selectbox(key=f"{FIELD}.hub").set_value(NAME).run()
+    assert errors(page) == []
+    assert page.multiselect(key=FIELD).value == ["demo/tiny-bert", NAME]
+    assert page.selectbox(key=f"{FIELD}.hub").value is None
+    assert f"in this machine's hub cache, {size / 1000:.1f} kB, commit {published[:10]}" in captions(page)
+    assert page.query_params[FIELD] == ["demo/tiny-bert", NAME]
+    again = open_page("train", **{FIELD: NAME})
+    assert again.multiselect(key=FIELD).value == [NAME]
+
+
+def test_directories_are_checked_where_they_are_typed(
+    open_page: OpenPage, tiny_models: TinyModels, tmp_path: Path
+) -> None:
+    page = at(open_page("train", train_max_length="48"), model_form.FOLDER)
+    for typed, told in (("/no/such", "no directory '/no/such'"), (str(tmp_path), "holds no model"), ("", "Give a")):
+        page.text_input(key=f"{FIELD}.folder").set_value(typed)
+        page.button[_button(page, "Add it")].click().run()
+        assert any(told in error for error in errors(page)), told
+        assert page.multiselect(key=FIELD).value == ["demo/tiny-bert"]
+    folder = str(tiny_models("bert"))
+    page.text_input(key=f"{FIELD}.folder").set_value(folder)
+    page.button[_button(page, "Add it")].click().run()
+    assert errors(page) == [] and page.multiselect(key=FIELD).value == ["demo/tiny-bert", folder]
+    assert "local directory, " in captions(page)
+
+
+def _button(page: AppTest, label: str) -> int:
+    return next(number for number, button in enumerate(page.button) if button.label == label)
+
+
+def test_search_finds_and_takes_a_revision(
+    open_page: OpenPage, hub: LoopbackHub, published: str, tiny_models: TinyModels
+) -> None:
+    hub.add("acme/tiny-gated", tiny_models("bert"), gated=True)
+    hub.repositories["models/acme/tiny-pickle"] = Repository(
+        "models", {"0" * 40: {"config.json": b'{"model_type": "bert"}'}}, {"main": "0" * 40}
+    )
+    other = hub.add(NAME, tiny_models("roberta"), branch="v2")
+    page = at(open_page("train"), model_form.HUB)
+    before = len(hub.asked)
+    page.text_input(key=f"{FIELD}.search").set_value("tiny")
+    page.text_input(key=f"{FIELD}.revision").set_value("v2")
+    assert not any("search" in line or line == "GET /api/models" for line in hub.asked[before:])
+    page.button[_button(page, "Search")].click().run()
+    assert errors(page) == []
+    free, gated = page.selectbox(key=f"{FIELD}.found").options
+    assert free == f"{NAME} · bert · 0.0 M parameters · 7 downloads"
+    assert gated.startswith("acme/tiny-gated") and gated.endswith("gated: accept its terms on the hub first")
+    assert "acme/tiny-pickle has no safetensors" in captions(page)
+    page.selectbox(key=f"{FIELD}.found").set_value(NAME).run()
+    assert page.multiselect(key=FIELD).value == ["demo/tiny-bert", f"{NAME}@v2"]
+    assert f"to fetch first, commit {other[:10]}" in captions(page)
+    page.text_input(key=f"{FIELD}.search").set_value("no such thing")
+    page.button[_button(page, "Search")].click().run()
+    assert "no model whose name holds 'no such thing'" in captions(page)
+
+
+def test_offline_is_said_and_asked_again(
+    open_page: OpenPage, hub: LoopbackHub, published: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as unplugged:
+        unplugged.setattr("isoviz.models.hub._unreachable", lambda endpoint: "the hub cannot be reached (no cable)")
+        page = at(open_page("train", train_max_length="48"), model_form.HUB)
+        assert "The hub cannot be reached (no cable)" in page.info[0].value.replace("\\", "")
+        assert "work without it" in captions(page)
+        page.multiselect(key=FIELD).set_value([NAME]).run()
+        (error,) = errors(page)
+        assert "is not on this machine and the hub cannot be reached" in error
+        assert page.button(key="launch").disabled
+    page.run()
+    assert errors(page)  # detected once
+    page.button(key=f"{FIELD}.again").click().run()
+    assert errors(page) == [] and not page.info
+    assert "to fetch first" in captions(page) and not page.button(key="launch").disabled
+
+
+@pytest.mark.parametrize(("name", "told"), [("acme/none", "is not on the hub"), ("acme/gated", "is gated: accept")])
+@pytest.mark.parametrize("where", ["train", "explore"])
+def test_what_the_hub_refuses_is_told_beside_the_field(
+    open_page: OpenPage, hub: LoopbackHub, tiny_models: TinyModels, name: str, told: str, where: str
+) -> None:
+    hub.add("acme/gated", tiny_models("bert"), gated=True)
+    page = open_page(where, **{{"train": FIELD, "explore": "explore_model"}[where]: name})
+    (error,) = errors(page)
+    assert told in error
+    assert page.button(key={"train": "launch", "explore": "explore_look"}[where]).disabled
+
+
+def test_a_download_that_breaks_off_is_told_beside_the_field_and_can_be_tried_again(
+    open_page: OpenPage, hub: LoopbackHub, published: str, cola: Path
+) -> None:
+    request = ViewRequest(NAME, "glue/cola", str(cola), max_rows=24)
+    page = open_page("explore", **address(request))
+    assert errors(page) == [] and "to fetch first" in captions(page)
+    hub.cut["model.safetensors"], hub.down_after_cut = 2000, True
+    assert _work(request) == 1
+    page = open_page("explore", **address(request))
+    (error,) = errors(page)
+    assert "the download broke off after" in error and "try again" in error
+    assert page.button(key="explore_look").label == "Look again"
+    hub.down = False
+    assert _work(request) == 0
+    model_form.forget()
+    page = open_page("explore", **address(request))
+    assert errors(page) == [] and len(charts(page)) > 3
+    assert f"in this machine's hub cache, {sources.resolve(NAME).size / 1000:.1f} kB" in captions(page)
+
+
+def _work(request: ViewRequest) -> int:
+    """What the job's process does, in this one."""
+    folder = results.root() / "jobs" / key_for(request)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    write_json(folder / worker.REQUEST, request.as_json())
+    return worker.main([str(folder)])
+
+
+def test_a_decoder_is_explored_and_not_fine_tuned(
+    open_page: OpenPage, cola: Path, tmp_path: Path, store: Store
+) -> None:
+    folder = str(readers.make("GPT2", tmp_path / "decoder"))
+    page = open_page("train", **{FIELD: folder})
+    (error,) = errors(page)
+    assert "a decoder: it can be measured and explored, not fine-tuned" in error and page.button(key="launch").disabled
+    request = ViewRequest(folder, "glue/cola", str(cola), max_rows=24)
+    facts, arrays = measuring.compute(request, lambda done, total, text: None)
+    key = key_for(request)
+    results.publish(results.root() / "jobs" / key / "result", key, facts, arrays, at=results.root())
+    page = open_page("explore", **address(request), explore_pooling="cls")
+    assert errors(page) == [] and len(charts(page)) > 3
+    assert page.segmented_control(key="explore_pooling").options == ["last", "mean", "tokens"]
+    assert "Layer 2, last token" in "\n".join(element.value for element in page.subheader)
+
+
+def test_explore_takes_one_model(open_page: OpenPage, tiny_models: TinyModels) -> None:
+    field, folder = "explore_model", str(tiny_models("roberta"))
+    page = at(open_page("explore"), model_form.FOLDER, field)
+    page.text_input(key=f"{field}.folder").set_value(folder)
+    page.button[_button(page, "Take it")].click().run()
+    assert errors(page) == [] and page.selectbox(key=field).value == folder
+    assert page.query_params[field] == folder

@@ -1,0 +1,50 @@
+"""The real huggingface_hub client of this process, made to look at a loopback hub and at a cache of the test's own.
+
+The library reads its environment once, at import; what it read are the constants that are set here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+
+@contextmanager
+def looking_at(endpoint: str, cache: Path, monkeypatch: pytest.MonkeyPatch, *, offline: bool = False) -> Iterator[None]:
+    """Within the block the client asks `endpoint`; no token, no proxy, and no memory of what another hub said."""
+    from huggingface_hub import constants
+
+    from isoviz.models import hub
+
+    template = endpoint + "/{repo_id}/resolve/{revision}/{filename}"
+    with monkeypatch.context() as patch:
+        patch.setattr(constants, "ENDPOINT", endpoint)
+        patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        patch.setattr(constants, "HF_HUB_CACHE", str(cache))
+        patch.setattr(constants, "HF_HUB_OFFLINE", offline)
+        patch.setattr(constants, "HF_TOKEN_PATH", str(cache / "no-token"))
+        _patch_datasets(patch, endpoint, cache, offline)
+        patch.setenv("HF_ENDPOINT", endpoint)  # for processes that are started from here
+        patch.setenv("HF_HUB_CACHE", str(cache))
+        patch.setenv("HF_HUB_OFFLINE", "1" if offline else "0")
+        patch.setenv("NO_PROXY", "127.0.0.1")
+        patch.delenv("HF_TOKEN", raising=False)
+        hub.ask_again()
+        yield
+    hub.ask_again()
+
+
+def _patch_datasets(patch: pytest.MonkeyPatch, endpoint: str, cache: Path, offline: bool) -> None:
+    """The data sets' library keeps its own copies; it is left alone where nobody loaded it."""
+    if "datasets" not in sys.modules:
+        return
+    import datasets
+
+    patch.setattr(datasets.config, "HF_ENDPOINT", endpoint)
+    patch.setattr(datasets.config, "HF_HUB_OFFLINE", offline)
+    patch.setattr(datasets.config, "HF_DATASETS_CACHE", cache / "datasets")
+    patch.setattr(datasets.config, "DOWNLOADED_DATASETS_PATH", cache / "datasets" / "downloads")

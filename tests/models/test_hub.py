@@ -1,0 +1,283 @@
+"""The real huggingface_hub client against a small hub on loopback: found, not found, gated, broken off, offline."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from isoviz.__main__ import main
+from isoviz.errors import ModelError
+from isoviz.models import cache, hub, sources
+from isoviz.models.extract import embed
+from isoviz.runs.store import Store
+from tests.hub_client import looking_at
+from tests.loopback_hub import Repository, serving
+from tests.models import readers
+
+NAME = "acme/tiny"
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    """A hub with nothing on it, and the client looking at it with an empty cache."""
+    with serving() as served, looking_at(served.endpoint, tmp_path / "cache", monkeypatch):
+        yield served
+
+
+@pytest.fixture
+def published(server, tiny_models):
+    """The same hub with one BERT on it, beside files that nobody needs; the commit."""
+    folder = tiny_models("bert")
+    commit = server.add(NAME, folder)
+    files = server.repositories[f"models/{NAME}"].commits[commit]
+    files |= {"pytorch_model.bin": b"x" * 9000, "README.md": b"# x", "onnx/model.onnx": b"y" * 9000, "run.py": b"1/0"}
+    return commit
+
+
+def nothing_listens() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{probe.getsockname()[1]}"
+
+
+def only_line(capsys, *words) -> str:
+    capsys.readouterr()
+    assert main([str(word) for word in words]) == 2
+    out, err = capsys.readouterr()
+    (line,) = err.strip().splitlines()
+    assert out == "" and line.startswith("isoviz: --model: ")
+    return line
+
+
+def test_found_fetched_and_pinned(server, published, tiny_models):
+    source = sources.resolve(NAME)
+    assert (source.kind, source.revision, source.fingerprint) == ("hub", published, "unfetched")
+    assert server.downloads() == ["config.json"]  # nothing else before it is wanted
+    told = []
+    fetched = sources.fetch(source, lambda *what: told.append(what))
+    local = sources.resolve(str(tiny_models("bert")))
+    assert (fetched.kind, fetched.revision, fetched.fingerprint) == ("cached", published, local.fingerprint)
+    assert set(server.downloads()) == {
+        path.name for path in Path(local.location).iterdir()
+    }  # no pickle, no code, no page
+    assert told[0] == (0, source.size, "downloading the model") and told[-1][:2] == (source.size, source.size)
+    assert source.size == fetched.size == local.size > 0
+    before = len(server.asked)
+    assert sources.resolve(NAME) == fetched and sources.fetch(fetched) is fetched
+    assert len(server.asked) == before  # the cache is taken without asking
+    assert (embed(fetched, [["w1 w2"]]) == embed(local, [["w1 w2"]])).all()
+
+
+def test_a_large_file_of_the_cache_is_not_read_to_know_it(server, published, tiny_models, monkeypatch):
+    read = []
+    digest = hashlib.file_digest
+    monkeypatch.setattr("hashlib.file_digest", lambda stream, kind: read.append(stream.name) or digest(stream, kind))
+    fetched = sources.fetch(sources.resolve(NAME))
+    assert [Path(name).name for name in read] == ["config.json"]
+    assert fetched.fingerprint == sources.resolve(str(tiny_models("bert"))).fingerprint
+
+
+def test_a_revision_is_found_and_kept_apart(server, published, tiny_models):
+    other = server.add(NAME, tiny_models("roberta"), branch="refs/pr/1")
+    found = sources.fetch(sources.resolve(f"{NAME}@refs/pr/1"))
+    assert (found.revision, found.name) == (other, f"{NAME}@refs/pr/1")
+    assert sources.fetch(sources.resolve(f"{NAME}@{published}")).revision == published
+    assert sources.resolve(NAME).revision == published
+    listed = {entry.name: entry for entry in cache.models()}
+    assert set(listed) == {f"{NAME}@refs/pr/1", NAME}
+    assert (listed[NAME].revision, listed[NAME].family, listed[NAME].problem) == (published, "bert", None)
+    assert listed[NAME].size == sources.resolve(NAME).size
+    for name, entry in listed.items():
+        assert sources.resolve(name).revision == entry.revision
+    with pytest.raises(ModelError, match="has no such revision"):
+        sources.resolve(f"{NAME}@nowhere")
+
+
+def test_main_that_moved_is_not_followed_behind_ones_back(server, published, tiny_models):
+    sources.fetch(sources.resolve(NAME))
+    moved = server.add(NAME, tiny_models("roberta"))
+    assert sources.resolve(NAME).revision == published != moved
+    assert sources.resolve(f"{NAME}@{moved}").revision == moved
+
+
+def test_training_records_the_commit(server, published, cola, tmp_path):
+    from isoviz.config import RunConfig
+    from isoviz.runs import planning
+    from isoviz.training import train
+
+    (config,) = planning.expand(
+        [NAME], ["glue/cola"], [("baseline", {})], [0], data=str(cola), epochs=1, max_train=16, threads=1
+    )
+    events = []
+    train(RunConfig(**config.model_dump()), events.append, lambda: False, tmp_path / "run")
+    (started,) = [event for event in events if event.kind == "started"]
+    assert started.model_revision == published
+    assert started.model_fingerprint == sources.resolve(NAME).fingerprint
+    assert any("downloading the model" in event.detail for event in events if event.kind == "entered")
+    assert events[-1].kind == "finished"
+
+
+def test_measure_says_the_commit(server, published, cola, capsys):
+    words = ["measure", "--model", NAME, "--task", "glue/cola", "--data", str(cola), "--pooling", "mean", "--json"]
+    assert main(words) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["cloud"]["model_revision"] == published and document["n"] == 32
+
+
+def test_a_decoder_is_measured_and_not_fine_tuned(server, tmp_path, cola, capsys):
+    server.add("acme/decoder", readers.make("GPT2", tmp_path / "gpt2", "LMHeadModel"))
+    task = ("--task", "glue/cola", "--data", cola)
+    line = only_line(capsys, "train", "--model", "acme/decoder", *task)
+    assert "a decoder: it can be measured and explored, not fine-tuned (families for classification: albert, " in line
+    assert main(["measure", "--model", "acme/decoder", *map(str, task), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["cloud"]["pooling"] == "last" and document["output_embeddings"]["n"] == 64
+
+
+@pytest.mark.parametrize("verb", ["measure", "train"])
+def test_not_found_and_gated_end_in_one_line(server, tiny_models, capsys, verb):
+    assert "'acme/nothing' is not on the hub" in only_line(capsys, verb, "--model", "acme/nothing")
+    server.add("acme/gated", tiny_models("bert"), gated=True)
+    line = only_line(capsys, verb, "--model", "acme/gated")
+    assert "'acme/gated' is gated: accept its terms" in line and "hf auth login" in line
+
+
+def test_a_download_that_breaks_off_is_told_and_the_next_one_finishes(server, published, capsys, cola):
+    server.cut["model.safetensors"] = 2000
+    server.down_after_cut = True
+    task = ("--task", "glue/cola", "--data", cola)
+    line = only_line(capsys, "measure", "--model", NAME, *task)
+    assert "the download broke off after" in line and "try again" in line
+    server.down = server.down_after_cut = False
+    server.cut["model.safetensors"] = 2000
+    server.down_after_cut = True
+    assert "broke off" in only_line(capsys, "train", "--model", NAME, *task)
+    assert Store(None).list() == []  # no run is made of it
+    server.down = False
+    before = len(server.downloads())
+    assert main(["measure", "--model", NAME, *map(str, task), "--pooling", "mean", "--json"]) == 0
+    again = server.downloads()[before:]
+    assert "model.safetensors" in again and "config.json" not in again  # what was complete is not fetched twice
+    assert sources.resolve(NAME).kind == "cached"
+
+
+@pytest.mark.parametrize(("name", "said"), [(NAME, "the download broke off after"), ("acme/none", "is not on the hub")])
+def test_a_process_of_its_own_says_it_in_one_line_too(server, published, name, said):
+    """The libraries log on stderr what they try; here nothing of that is caught by the tests' own handlers."""
+    server.cut["model.safetensors"], server.down_after_cut = 2000, True
+    command = [sys.executable, "-m", "isoviz", "train", "--model", name, "--max-length", "48", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stdout == ""
+    (line,) = done.stderr.strip().splitlines()
+    assert line.startswith("isoviz: --model: ") and said in line
+
+
+def test_a_connection_dropped_once_goes_on_where_it_was(server, published, tiny_models, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 500)  # it keeps whole chunks only
+    server.cut["model.safetensors"] = 2000
+    fetched = sources.fetch(sources.resolve(NAME))
+    assert server.downloads().count("model.safetensors") == 2 and "bytes=2000-" in server.ranges
+    assert fetched.fingerprint == sources.resolve(str(tiny_models("bert"))).fingerprint
+
+
+def test_half_a_model_is_no_model_and_is_finished_when_it_can_be(server, published, monkeypatch, tmp_path):
+    sources.resolve(NAME)  # its configuration is in the cache now
+    assert cache.models() == []
+    with (
+        looking_at(server.endpoint, tmp_path / "cache", monkeypatch, offline=True),
+        pytest.raises(
+            ModelError, match=r"hub cache, but has no model.safetensors \(its weights are not there\), and the hub"
+        ),
+    ):
+        sources.resolve(NAME)
+    assert sources.fetch(sources.resolve(NAME)).kind == "cached"
+    with looking_at(server.endpoint, tmp_path / "cache", monkeypatch, offline=True):
+        assert sources.resolve(NAME).revision == published
+
+
+def test_offline_is_said_with_what_can_be_done(tmp_path, monkeypatch, capsys):
+    with looking_at(nothing_listens(), tmp_path / "cache", monkeypatch):
+        line = only_line(capsys, "measure", "--model", "acme/tiny")
+        assert "is not on this machine and the hub cannot be reached (127.0.0.1:" in line
+        assert "use a bundled model (demo/tiny-bert" in line
+        assert "HF_HUB_OFFLINE" not in line
+        with pytest.raises(ModelError, match="the hub cannot be reached"):
+            hub.search("tiny")
+    with looking_at("http://127.0.0.1:9", tmp_path / "cache", monkeypatch, offline=True):
+        assert "HF_HUB_OFFLINE is set" in only_line(capsys, "train", "--model", "acme/tiny")
+
+
+def test_offline_is_asked_once(server):
+    for _ in range(3):
+        assert hub.offline() is None
+    assert server.asked == ["HEAD /"]
+    hub.ask_again()
+    assert hub.offline() is None and len(server.asked) == 2
+
+
+def test_code_that_comes_with_a_model_is_refused_and_pickles_too(server, tiny_models, published):
+    files = dict(server.repositories[f"models/{NAME}"].commits[published])
+    config = {"model_type": "acme_net", "auto_map": {"AutoModel": "modeling_acme.AcmeModel"}}
+    odd = {
+        "acme/code": ({**files, "config.json": json.dumps(config).encode()}, "trust_remote_code stays off"),
+        "acme/pickle": ({n: c for n, c in files.items() if n != "model.safetensors"}, "pickled weights are not read"),
+        "acme/page": ({"README.md": b"# x"}, "has no config.json"),
+        "acme/words": ({n: c for n, c in files.items() if not n.startswith("tokenizer")}, "has no tokenizer"),
+        "acme/part": (
+            {**{n: c for n, c in files.items() if n != "model.safetensors"}, "model-00001-of-00002.safetensors": b"x"},
+            r"has not all of its weights \(no model-00002-of-00002",
+        ),
+    }
+    for name, (content, said) in odd.items():
+        server.repositories[f"models/{name}"] = _repository(content)
+        with pytest.raises(ModelError, match=said):
+            sources.resolve(name)
+    # A family that transformers has needs no code, whatever else the repository offers.
+    native = json.dumps({**json.loads(files["config.json"]), "auto_map": config["auto_map"]}).encode()
+    server.repositories["acme/native"] = server.repositories["models/acme/native"] = _repository(
+        {**files, "config.json": native}
+    )
+    assert sources.resolve("acme/native").kind == "hub"
+
+
+def _repository(content):
+    return Repository("models", {"0" * 40: content}, {"main": "0" * 40})
+
+
+def test_search_tells_what_can_be_used(server, tiny_models, published):
+    server.add("acme/tiny-gated", tiny_models("bert"), gated=True)
+    server.repositories["models/acme/tiny-pickle"] = _repository({"config.json": b'{"model_type": "bert"}'})
+    server.repositories["models/other/model"] = _repository({"config.json": b"{}"})
+    found = {match.name: match for match in hub.search("tiny")}
+    assert set(found) == {NAME, "acme/tiny-gated", "acme/tiny-pickle"}
+    assert (found[NAME].family, found[NAME].parameters, found[NAME].downloads, found[NAME].problem) == (
+        "bert",
+        1234,
+        7,
+        None,
+    )
+    assert [found[name].gated for name in (NAME, "acme/tiny-gated")] == [False, True]
+    assert "safetensors" in found["acme/tiny-pickle"].problem
+
+
+@pytest.mark.parametrize(
+    ("text", "parsed"),
+    [
+        ("gpt2", ("gpt2", None)),
+        ("a/b@refs/pr/1", ("a/b", "refs/pr/1")),
+        ("a/b@v1.0", ("a/b", "v1.0")),
+        ("a/b@", None),
+        ("a/b@../x", None),
+        ("a/../b", None),
+        ("a/b/c", None),
+        ("what?*", None),
+    ],
+)
+def test_names(text, parsed):
+    assert hub.parse(text) == parsed

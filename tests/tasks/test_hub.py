@@ -1,0 +1,111 @@
+"""Data sets through the real libraries from a small hub on loopback: found, not found, gated, in the wrong shape, offline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import datasets
+import pandas as pd
+import pytest
+
+from isoviz import tasks
+from isoviz.errors import DataError
+from isoviz.tasks import files, hub
+from tests.hub_client import looking_at
+from tests.loopback_hub import serving
+
+README = b"""---
+configs:
+- config_name: cola
+  data_files:
+  - split: train
+    path: cola/train-*
+  - split: validation
+    path: cola/validation-*
+---
+"""
+COLUMNS = ("sentence", "label")
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    datasets.disable_progress_bars()
+    with serving() as served, looking_at(served.endpoint, tmp_path / "cache", monkeypatch):
+        yield served
+    datasets.enable_progress_bars()
+
+
+@pytest.fixture
+def published(server, cola, tmp_path):
+    """The layout of the hub's GLUE, with one configuration; the commit."""
+    folder = tmp_path / "glue"
+    (folder / "cola").mkdir(parents=True)
+    (folder / "README.md").write_bytes(README)
+    for split in files.SPLITS:
+        (folder / "cola" / f"{split}-00000-of-00001.parquet").write_bytes((cola / f"{split}.parquet").read_bytes())
+    return server.add(tasks.get("glue/cola").hub[0], folder, kind="datasets")
+
+
+def read(task=None, revision=None, limit=None):
+    task = task or tasks.get("glue/cola")
+    pick = None if limit is None else files.first(limit)
+    return hub.load(task, task.wanted(None), dict.fromkeys(files.SPLITS, pick), revision)
+
+
+def test_found_fetched_and_then_had_without_the_hub(server, published, cola, tmp_path, monkeypatch):
+    found = read()
+    assert found.revision == published
+    for split in files.SPLITS:
+        expected = pd.read_parquet(cola / f"{split}.parquet")[list(COLUMNS)]
+        pd.testing.assert_frame_equal(found.frames[split], expected, check_dtype=False)
+    rows = tasks.load(tasks.get("glue/cola"))
+    assert (len(rows.train), len(rows.validation)) == (64, 32)
+    assert rows.fingerprint == tasks.load(tasks.get("glue/cola"), cola).fingerprint
+    with looking_at("http://127.0.0.1:9", tmp_path / "cache", monkeypatch, offline=True):
+        again = read()
+        assert again.revision == published
+        pd.testing.assert_frame_equal(again.frames["train"], found.frames["train"])
+
+
+def test_only_the_chosen_rows_are_read(server, published, cola):
+    found = read(limit=5, revision=published)
+    assert [list(frame.index) for frame in found.frames.values()] == [[0, 1, 2, 3, 4]] * 2
+    assert found.revision == published
+    capped, whole = (
+        tasks.load(tasks.get("glue/cola"), max_train=5),
+        tasks.load(tasks.get("glue/cola"), cola, max_train=5),
+    )
+    pd.testing.assert_frame_equal(capped.train, whole.train)
+    assert len(capped.train) == 5
+
+
+def test_what_is_not_there_is_said_in_one_line(server, published):
+    cola = tasks.get("glue/cola")
+    name, _ = cola.hub
+    for changed, said in {
+        ("hub", ("acme/none", None)): "is not on the hub",
+        ("hub", (name, "nope")): "could not be had from the hub (BuilderConfig 'nope' not found",
+        ("columns", ("text",)): "lacks the column text (it has: sentence, label, idx)",
+        ("validation", "test"): "has no split 'test' (it has: train, validation)",
+    }.items():
+        with pytest.raises(DataError) as caught:
+            read(replace(cola, **dict([changed])))
+        assert said in str(caught.value) and "\n" not in str(caught.value)
+        assert caught.value.field == "data"
+
+
+def test_gated(server, published):
+    name, _ = tasks.get("glue/cola").hub
+    server.repositories[f"datasets/{name}"].gated = True
+    with pytest.raises(DataError, match=r"is gated: accept its terms .*hf auth login"):
+        read()
+
+
+def test_offline(tmp_path, monkeypatch):
+    with (
+        looking_at("http://127.0.0.1:9", tmp_path / "cache", monkeypatch, offline=True),
+        pytest.raises(
+            DataError, match=r"is not on this machine and the hub cannot be reached .* give a folder with train"
+        ),
+    ):
+        tasks.load(tasks.get("glue/cola"))
