@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -127,8 +128,8 @@ def test_serves_in_turn_clears_and_leaves_when_nobody_asks(monkeypatch: pytest.M
 
 
 def test_forgetting_what_is_worked_on_ends_the_process() -> None:
-    stand_in = psutil.Popen(["sleep", "600"], start_new_session=True)
-    born = stand_in.create_time()
+    stand_in = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    born = psutil.Process(stand_in.pid).create_time()
     folder = results.root() / "desk" / "maps"
     (folder / "some").mkdir(parents=True)
     write_json(folder / desk.PROCESS, {"pid": stand_in.pid, "started": born})
