@@ -26,8 +26,9 @@ TICK = 0.5
 """Seconds between looks at what is on its way."""
 UNCOLOURED = "nothing"
 POINTS = (1_000, 2_000, 5_000, 10_000, 20_000)
-_KIND_NAMES = {"PCA": "pca", "UMAP": "umap"}
+_KIND_NAMES: dict[str, maps.Kind] = {"PCA": "pca", "UMAP": "umap"}
 _WAITING = PREFIX + "waiting"
+_REQUEST = PREFIX + "laid_out"
 _MOST_ROWS = 2_000
 """Lines of the table of selected points that are shown; the download holds all."""
 
@@ -47,17 +48,22 @@ class Cloud:
     texts: list[str]
 
 
-def section(shown: list[Shown]) -> None:
-    """The maps of all views. While something is on its way they look for it; else nothing does."""
+def section(shown: list[Shown]) -> MapRequest:
+    """The maps of all views. While something is on its way they look for it; else nothing does.
+
+    Returns:
+        How the clouds are laid out.
+    """
     st.subheader("Map", anchor=False)
     waiting = bool(st.session_state.get(_WAITING))
     st.fragment(_section, run_every=TICK if waiting else None)(shown)
+    laid: MapRequest = st.session_state[_REQUEST]
+    return laid
 
 
 def _section(shown: list[Shown]) -> None:
     clouds = [cloud_of(one) for one in shown]
-    request = _settings(shown)
-    colour = _colour_field(shown, clouds)
+    request, colour = _settings(shown, clouds)
     shared = len(shown) > 1 and _axes_field() == "shared"
     lines = explore_own.field(shown)
     replies = [explore_own.ask(one, lines) for one in shown]
@@ -76,23 +82,27 @@ def _section(shown: list[Shown]) -> None:
             explore_own.trouble(reply)
             if isinstance(placed, Reply):
                 explore_own.trouble(placed)
+    explanations.show(request.kind)
     for one, cloud, layout in zip(shown, clouds, layouts, strict=True):
         if isinstance(layout, Layout):
             _selected(one, cloud, layout, request)
     explore_own.neighbours_of(shown, clouds, lines, replies)
     pending = [found for found in (*layouts, *replies, *own) if isinstance(found, Reply)]
     waiting = any(reply.kind in ("waiting", "running") for reply in pending)
-    if waiting != bool(st.session_state.get(_WAITING)):
-        st.session_state[_WAITING] = waiting
+    told = bool(st.session_state.get(_WAITING)), st.session_state.get(_REQUEST, request)
+    st.session_state[_WAITING], st.session_state[_REQUEST] = waiting, request
+    if told != (waiting, request):  # the rest of the page must know
         st.rerun()
 
 
 # ---------------------------------------------------------------------------------------------------------- settings
 
 
-def _settings(shown: list[Shown]) -> MapRequest:
-    """How the clouds are laid out, from the fields."""
-    kind_column, size_column, points_column, more_column = st.columns([2, 2, 2, 2], vertical_alignment="bottom")
+def _settings(shown: list[Shown], clouds: list[Cloud]) -> tuple[MapRequest, str]:
+    """How the clouds are laid out, and which column colours them, from the fields."""
+    kind_column, size_column, colour_column, points_column, more_column = st.columns(
+        [2, 2, 3, 2, 2], vertical_alignment="bottom"
+    )
     with kind_column:
         kind = st.segmented_control(
             "Map", list(_KIND_NAMES), default="PCA", required=True, key=PREFIX + "map", bind="query-params"
@@ -110,6 +120,8 @@ def _settings(shown: list[Shown]) -> MapRequest:
             bind="query-params",
             help="Of a larger cloud so many are drawn at random, with seed 0. Neighbours are looked for among all.",
         )
+    with colour_column:
+        colour = _colour_field(clouds)
     umap = kind == "UMAP"
     with more_column, st.popover("UMAP settings", icon=":material/tune:", disabled=not umap):
         near = st.number_input("Neighbours", 2, 200, 15, key=PREFIX + "neighbours", bind="query-params")
@@ -117,25 +129,16 @@ def _settings(shown: list[Shown]) -> MapRequest:
             "Least distance", 0.0, 1.0, 0.1, 0.05, key=PREFIX + "min_dist", bind="query-params", format="%.2f"
         )
         metric = st.selectbox("Near means", neighbours.METRICS, key=PREFIX + "umap_metric", bind="query-params")
-    explanations.show("umap" if umap else "pca")
-    return MapRequest(_KIND_NAMES[str(kind)], 3 if size == "3-D" else 2, int(points), int(near), float(dist), metric)  # type: ignore[arg-type]
+    if not all("prediction" in cloud.table for cloud in clouds):
+        st.caption(
+            "Predictions and errors are there for the encoder of a finished run on its own task: choose run:… as the model."
+        )
+    laid = _KIND_NAMES[str(kind)]
+    request = MapRequest(laid, 3 if size == "3-D" else 2, int(points), int(near), float(dist), metric)
+    return request, colour
 
 
-def request_of_address() -> MapRequest:
-    """How the clouds are laid out now, for those outside the fields' own part of the page."""
-    state = st.session_state
-    plain = MapRequest()
-    return MapRequest(
-        _KIND_NAMES[state.get(PREFIX + "map") or "PCA"],  # type: ignore[arg-type]
-        3 if state.get(PREFIX + "size") == "3-D" else 2,
-        int(state.get(PREFIX + "points") or plain.points),
-        int(state.get(PREFIX + "neighbours") or plain.neighbours),
-        float(state.get(PREFIX + "min_dist", plain.min_dist)),
-        state.get(PREFIX + "umap_metric") or plain.metric,
-    )
-
-
-def _colour_field(shown: list[Shown], clouds: list[Cloud]) -> str:
+def _colour_field(clouds: list[Cloud]) -> str:
     """The column that colours the points; texts that are hardly ever the same cannot."""
     names: dict[str, None] = {}
     for cloud in clouds:
@@ -148,12 +151,7 @@ def _colour_field(shown: list[Shown], clouds: list[Cloud]) -> str:
                 names[name] = None
     order: list[str] = [name for name in ("label", "prediction", "error", "length") if name in names]
     order += [name for name in names if name not in order]
-    chosen = str(st.selectbox("Colour by", [*order, UNCOLOURED], key=PREFIX + "colour", bind="query-params", width=300))
-    if not all("prediction" in cloud.table for cloud in clouds):
-        st.caption(
-            "Predictions and errors are there for the encoder of a finished run on its own task: choose run:… as the model."
-        )
-    return chosen
+    return str(st.selectbox("Colour by", [*order, UNCOLOURED], key=PREFIX + "colour", bind="query-params"))
 
 
 def _axes_field() -> str:

@@ -6,12 +6,11 @@ import streamlit as st
 
 from dashboard.components.copy_link import copy_link
 from dashboard.explore_form import PREFIX
-from dashboard.explore_map import request_of_address
 from dashboard.explore_views import Shown, measure_of_address
 from isoviz.exploring.maps import MapRequest
 
 
-def section(shown: list[Shown]) -> None:
+def section(shown: list[Shown], request: MapRequest) -> None:
     """The link, and a few lines for a notebook."""
     st.subheader("Take it along", anchor=False)
     st.caption(
@@ -19,7 +18,6 @@ def section(shown: list[Shown]) -> None:
     )
     copy_link(key=PREFIX + "link")
     with st.expander("The same in Python", icon=":material/code:"):
-        request = request_of_address()
         for one in shown:
             if one.of > 1:
                 st.markdown(f"**View {one.number}**")

@@ -83,11 +83,12 @@ def figure(
             },
             text=[escape(_cut(text, 28)) for text in own_texts],
             textposition="top center",
+            **({} if solid else {"unselected": {"marker": {"opacity": 1}}}),  # what is drawn around is about the rows
             hovertext=[escape(_cut(text)) for text in own_texts],
             hovertemplate="%{hovertext}<extra>own</extra>",
             showlegend=True,
         )
-    _lay_out(found, axes, solid, _limits(coordinates if range_of is None else range_of, own), equal, compact)
+    _lay_out(found, axes, solid, _limits(coordinates if range_of is None else range_of, own), equal)
     if colours is not None and is_scale(colours):
         found.update_layout(
             coloraxis={
@@ -143,13 +144,15 @@ def _limits(points: NDArray[Any], own: NDArray[Any] | None) -> list[list[float]]
     return [[float(a), float(b)] for a, b in zip(low - room, high + room, strict=True)]
 
 
-def _lay_out(
-    found: go.Figure, axes: Sequence[str], solid: bool, limits: list[list[float]], equal: bool, compact: bool
-) -> None:
-    named = [{"title": {"text": escape(axis)}, "range": span} for axis, span in zip(axes, limits, strict=True)]
+def _lay_out(found: go.Figure, axes: Sequence[str], solid: bool, limits: list[list[float]], equal: bool) -> None:
+    named = [
+        {"title": {"text": escape(axis), "font": {"size": 13}}, "range": span}
+        for axis, span in zip(axes, limits, strict=True)
+    ]
     if not solid and equal:
         named[1] |= {"scaleanchor": "x"}
-    legend = {"itemsizing": "constant", "font": {"size": 12}}
+    # below, because plotly's buttons are above
+    legend = {"itemsizing": "constant", "font": {"size": 12}, "yanchor": "top", "y": -0.02 if solid else -0.14}
     if solid:
         plain = {"backgroundcolor": "rgba(0,0,0,0)", "gridcolor": "rgba(127,134,145,0.35)", "zeroline": False}
         names = ("xaxis", "yaxis", "zaxis")
@@ -158,7 +161,7 @@ def _lay_out(
                 scene={name: {**plain, **axis} for name, axis in zip(names, named, strict=True)}
                 | {"dragmode": "orbit"},
                 legend=legend,
-                margin={"l": 0, "r": 0, "t": 40, "b": 0},
+                margin={"l": 0, "r": 0, "t": 32, "b": 0},
             )
         )
         return
@@ -168,7 +171,7 @@ def _lay_out(
             yaxis={**named[1], "zeroline": False},
             legend=legend,
             dragmode="lasso",
-            margin={"t": 44 if compact else 40, "l": 8, "r": 8, "b": 8},
+            margin={"t": 32, "l": 8, "r": 8, "b": 8},
         )
     )
 

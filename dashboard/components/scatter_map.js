@@ -39,6 +39,7 @@ class ScatterMap {
     const { layout } = figure;
     layout.font = { family: look.font, color: look.text, size: 13, ...layout.font };
     layout.hoverlabel = { ...layout.hoverlabel, bgcolor: look.panel, bordercolor: look.border, font: { color: look.text, family: look.font } };
+    layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: look.faint, activecolor: look.accent };
     layout.autosize = true;
     layout.uirevision = this.data.revision; // zoom and camera stay while the same map is shown, whatever its colours
     if (!this.data.solid) {
@@ -46,7 +47,7 @@ class ScatterMap {
       layout.selections = corners.length ? [{ type: "path", path: `M${corners.map((c) => c.join(",")).join("L")}Z` }] : [];
       layout.selectionrevision = JSON.stringify(corners);
       layout.newselection = { mode: "immediate", line: { color: look.text, width: 2, dash: "dot" } };
-      layout.activeselection = { fillcolor: look.accent, opacity: 0.12 };
+      layout.activeselection = { fillcolor: faded(look.accent, 0.08), opacity: 1 };
     }
     this.options ??= this.makeOptions();
     globalThis.Plotly.react(this.plot, figure.data, layout, this.options);
