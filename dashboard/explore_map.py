@@ -350,11 +350,12 @@ def _corners(one: Shown, layout: Layout) -> list[tuple[float, float]]:
 def _files(one: Shown, cloud: Cloud, layout: Layout, request: MapRequest) -> None:
     """The points of the map as files, with where they lie and whether they were selected."""
 
+    corners = _corners(one, layout)  # now: when the file is made, there is no page whose address could be read
+
     def table() -> pd.DataFrame:
         found = cloud.table.iloc[layout.places].reset_index(drop=True)
         for number in range(layout.coordinates.shape[1]):
             found[f"{request.kind}_{number + 1}"] = layout.coordinates[:, number]
-        corners = _corners(one, layout)
         if corners:
             found["selected"] = selection.inside(layout.coordinates, corners)
         return found
