@@ -59,6 +59,11 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
     other = open_tab(page.url, dark=True, width=390)
     expect(other.get_by_text(told)).to_be_visible()
     assert other.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+    with other.expect_download() as got:
+        other.locator(".st-key-explore_map_points_csv button").click()
+    table = tmp_path / "points.csv"
+    got.value.save_as(table)
+    assert len(pd.read_csv(io.BytesIO(table.read_bytes()))) == ROWS
     other.close()
 
     with page.expect_download() as got:
@@ -74,11 +79,6 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
     assert picture.read_text().lstrip().startswith("<svg") and got.value.suggested_filename.startswith(
         "explore-demo-tiny-bert"
     )
-    with page.expect_download() as got:
-        page.locator(".st-key-explore_map_points_csv").get_by_role("button").click()
-    table = tmp_path / "points.csv"
-    got.value.save_as(table)
-    assert len(pd.read_csv(io.BytesIO(table.read_bytes()))) == ROWS
 
     field = page.get_by_role("textbox", name="Your own sentences")
     field.fill("the old dog sleeps\nnobody sleep")
