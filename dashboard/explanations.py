@@ -169,6 +169,26 @@ _ENTRIES: dict[str, Explanation] = {
         formula_text="‖x̄‖ = √(Σ_j x̄_j²)",
         paper="Mu & Viswanath 2018 (All-but-the-Top), who found it large for word vectors.",
     ),
+    "pca": Explanation(
+        title="PCA",
+        reading=(
+            "The cloud seen along its directions of largest variance; the axes say how much of it they hold, and what they do not "
+            "hold is not in the picture. Distances in the map are never larger than those in the full space."
+        ),
+        formula=r"z_i = V^\top (x_i - \bar x), \quad \Sigma V = V \Lambda",
+        formula_text="z_i = Vᵀ(x_i − x̄),  V: eigenvectors of the covariance with the largest eigenvalues",
+        paper="Pearson 1901; Hotelling 1933.",
+    ),
+    "umap": Explanation(
+        title="UMAP",
+        reading=(
+            "A layout that keeps each point's nearest neighbours near it. Which points lie together means something; how far groups "
+            "lie apart, how large they are and what the axes are does not, and another seed gives another picture."
+        ),
+        formula=r"\min_z \sum_{ij} p_{ij} \log \frac{p_{ij}}{q_{ij}} + (1 - p_{ij}) \log \frac{1 - p_{ij}}{1 - q_{ij}}",
+        formula_text="cross-entropy between the neighbour graph of the cloud (p) and that of the map (q)",
+        paper="McInnes, Healy & Melville 2018.",
+    ),
     "clouds": Explanation(
         title="Three clouds",
         reading=(
