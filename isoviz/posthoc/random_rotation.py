@@ -63,7 +63,7 @@ class Rotation(CataloguedTransform):
     ARRAYS = {"matrix": "dd"}
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
-        return Learnt({"matrix": rotation_matrix(x.shape[1], self.params.seed)})
+        return Learnt({"matrix": rotation_matrix(x.shape[1], self.params.seed).copy()})
 
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         return x @ learnt["matrix"]
