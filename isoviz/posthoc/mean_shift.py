@@ -37,7 +37,9 @@ class Shift(CataloguedTransform):
     paper = ISOSCORE_PAPER
     Params = ShiftParams
     params: ShiftParams
-    traps = ("Only what is measured from the origin changes: cosines and a trained classifier see it, IsoScore does not.",)
+    traps = (
+        "Only what is measured from the origin changes: cosines and a trained classifier see it, IsoScore does not.",
+    )
     ARRAYS = {"offset": "d"}
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:

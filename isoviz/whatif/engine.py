@@ -143,10 +143,8 @@ class WhatIf:
         wanted = frames.needs(frame, step)
         if wanted is not None:
             turn = frames.principal if wanted == "principal" else frames.plain
-            if frames.is_cheap(frame, wanted):
-                frame = turn(frame)
-            else:
-                frame = self._kept(f"{before}|{wanted}", lambda: _warm(turn(frame)), build)
+            known, now = frames.is_cheap(frame, wanted), frame
+            frame = turn(now) if known else self._kept(f"{before}|{wanted}", lambda: _warm(turn(now)), build)
         return frames.advance(frame, step, self.resolution)
 
     def request(self, step: Step, before: str) -> LayerRequest:

@@ -133,9 +133,7 @@ def plain(frame: Frame) -> Frame:
         assert frame.base.origin is not None
         return Frame(frame.base.origin, frame.factors, None, frame.offset)
     basis = frame.basis
-    base = Base(
-        lambda: frame.train @ basis.T, frame.validation @ basis.T, frame.train_covariance(), frame.base.n_train
-    )
+    base = Base(lambda: frame.train @ basis.T, frame.validation @ basis.T, frame.train_covariance(), frame.base.n_train)
     return Frame(base, np.ones(frame.width), None, frame.offset)
 
 

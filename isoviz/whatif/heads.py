@@ -79,7 +79,9 @@ def refit(train: Any, labels: NDArray[Any], points: Any, kind: str, *, width: in
     # Newton's method ends at the optimum to the last digits, so that the answer is the same in every orthonormal basis
     small = x.shape[1] * (1 if len(classes) == 2 else len(classes)) <= _NEWTON
     solver = "newton-cholesky" if small else "lbfgs"
-    return np.asarray(LogisticRegression(solver=solver, max_iter=1000, tol=1e-10 if small else 1e-6).fit(x, labels).predict(y))
+    return np.asarray(
+        LogisticRegression(solver=solver, max_iter=1000, tol=1e-10 if small else 1e-6).fit(x, labels).predict(y)
+    )
 
 
 @dataclass(frozen=True)

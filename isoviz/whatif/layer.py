@@ -37,8 +37,10 @@ class IsoLayerTransform(Transform):
     slug = "isolayer"
 
     def __init__(self, found: Embeddings, *, tell: Tell | None = None, **params: Any) -> None:
-        self.params: Any = methods.get(self.slug).Params(**methods.check_params(self.slug, params))
-        if self.params.depth != 1 or self.params.variant != "layer":
+        checked: Any = methods.check_params(self.slug, params)
+        settings: Any = methods.get(self.slug).Params(**checked)
+        self.params = settings
+        if settings.depth != 1 or settings.variant != "layer":
             raise InputError("isolayer: What-if trains one affine layer before the frozen head", field="chain")
         self._found = found
         self._tell = tell
@@ -68,7 +70,9 @@ class IsoLayerTransform(Transform):
         if len(x) != len(found.train_labels):
             raise InputError(f"isolayer learns from labels: it needs all {len(found.train_labels)} training rows")
         if x.shape[1] != found.head.width:
-            raise InputError(f"isolayer feeds the frozen head, which reads {found.head.width} numbers, not {x.shape[1]}")
+            raise InputError(
+                f"isolayer feeds the frozen head, which reads {found.head.width} numbers, not {x.shape[1]}"
+            )
         self._affine = _train(self.params, x, found, self._tell)
 
     def _map(self, x: Any) -> Any:

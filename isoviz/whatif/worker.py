@@ -61,9 +61,7 @@ def compute(request: Request, tell: Any) -> tuple[dict[str, Any], dict[str, NDAr
     return layer.compute(request, tell)
 
 
-def keep(
-    request: Request, facts: dict[str, Any], arrays: dict[str, NDArray[Any]], root: Path, partial: Path
-) -> None:
+def keep(request: Request, facts: dict[str, Any], arrays: dict[str, NDArray[Any]], root: Path, partial: Path) -> None:
     """Give a result its place under the request's key, and make room for it."""
     results.publish(partial, request.key, facts, arrays, at=root)
     results.shrink(results.limit(), at=root, keep=request.key)

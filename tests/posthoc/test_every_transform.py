@@ -45,7 +45,17 @@ everyone = pytest.mark.parametrize("name", list(MAKE))
 
 
 def test_the_catalogue_finds_the_files_and_all_are_tried_here():
-    promised = {"zca", "pca_whitening", "all_but_the_top", "cluster_based", "isobn", "batch_norm", "rotation", "shift", "scale"}
+    promised = {
+        "zca",
+        "pca_whitening",
+        "all_but_the_top",
+        "cluster_based",
+        "isobn",
+        "batch_norm",
+        "rotation",
+        "shift",
+        "scale",
+    }
     assert promised <= set(posthoc.catalogue())
     assert set(posthoc.catalogue()) <= {make().slug for make in MAKE.values()}
     for slug, kind in posthoc.catalogue().items():

@@ -9,7 +9,14 @@ from isoviz.whatif.heads import FrozenHead
 
 
 def made(
-    n: int = 300, m: int = 160, d: int = 12, *, labels: int = 2, seed: int = 0, kind: str = "classification", mean: float = 2.0
+    n: int = 300,
+    m: int = 160,
+    d: int = 12,
+    *,
+    labels: int = 2,
+    seed: int = 0,
+    kind: str = "classification",
+    mean: float = 2.0,
 ) -> Embeddings:
     """Correlated dimensions of different spread away from the origin; the head is the one that made the labels, with noise."""
     random = np.random.default_rng(seed)

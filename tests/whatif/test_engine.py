@@ -46,7 +46,10 @@ PAIRS = [
     # which of equal directions go, or are kept, is arbitrary
     if first not in WHITE or not (second.startswith("all_but_the_top") or "components" in second)
 ]
-LONGER = ["scale:factor=3~rotation~zca:strength=0.4~isobn~all_but_the_top:remove=2~shift", "rotation~rotation:seed=1~isobn~zca"]
+LONGER = [
+    "scale:factor=3~rotation~zca:strength=0.4~isobn~all_but_the_top:remove=2~shift",
+    "rotation~rotation:seed=1~isobn~zca",
+]
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +158,9 @@ def test_sliders_move_without_waiting_once_the_cloud_is_there():
 
 def test_a_collapsed_cloud_has_reasons_instead_of_numbers():
     found = made()
-    flat = Embeddings(**{**vars(found), "train": np.ones_like(found.train), "validation": np.ones_like(found.validation)})
+    flat = Embeddings(
+        **{**vars(found), "train": np.ones_like(found.train), "validation": np.ones_like(found.validation)}
+    )
     answer = WhatIf(flat).answer(chains.read("zca"))
     assert all(value is None for value in answer.measures.values()) and answer.ev is None
     assert answer.reasons["isoscore"] == "all points are equal"
