@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,9 +23,9 @@ from isoviz.whatif.heads import Difference
 PENDING = "pending"
 
 Shown = tuple[float | str | None, float | None]
-"""A value, or that it is pending; and its change."""
+"""A value, or that it is pending; and the value without transform."""
 
-_TITLES = {name: METRICS[name].title for name in MEASURES} | {"twonn": METRICS["twonn"].title, "ev_1": "EV_1"}
+_TITLES = {name: METRICS[name].title for name in MEASURES} | {"twonn": "Intrinsic dimension"}
 
 
 @dataclass(frozen=True)
@@ -53,50 +54,43 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
         top = st.columns(2)
         _tile(top[0], f"{metric}, frozen head", *_pair(start, answer, lambda a: a.frozen), _why(answer, "frozen"))
         _tile(top[1], f"{metric}, refitted head", *_pair(first, full, lambda f: f.refitted), "")
-        rest = [*MEASURES, "ev_1", "twonn"]
-        for row in (rest[:4], rest[4:]):
-            for column, name in zip(st.columns(4), row, strict=False):
+        rest = [*MEASURES, "twonn"]
+        for row in (rest[:3], rest[3:]):
+            for column, name in zip(st.columns(3), row, strict=True):
                 _tile(column, _TITLES[name], *_values(name, start, answer, first, full), _why(answer, name))
         if answer is not None:
             st.caption(
                 f"Of the validation rows' {found.cloud} vectors: n = {wording.number(answer.n)}, d = {answer.d}"
-                " · the small number is the change · isotropy is more or less, never better or worse"
+                " · small: the change, and the value without transform · more isotropic is not better by itself"
             )
 
 
 def _values(name: str, start: Answer | None, answer: Answer | None, first: Full | None, full: Full | None) -> Shown:
     if name == "twonn":
         return _pair(first, full, lambda f: f.twonn)
-    if name == "ev_1":
-        return _pair(start, answer, lambda a: None if a.ev is None else float(a.ev[0]))
     return _pair(start, answer, lambda a: a.measures[name])
 
 
-def _pair(before: Any, after: Any, get: Callable[[Any], float | None]) -> tuple[float | str | None, float | None]:
-    """The value after, or that it is pending, and the change."""
-    if after is None:
-        return PENDING, None
-    second = get(after)
+def _pair(before: Any, after: Any, get: Callable[[Any], float | None]) -> Shown:
+    """What a tile shows of two answers, the second perhaps still to come."""
     first = None if before is None else get(before)
-    return second, None if first is None or second is None else second - first
+    return (PENDING, first) if after is None else (get(after), first)
 
 
-def _tile(place: Any, title: str, value: float | str | None, change: float | None, why: str) -> None:
-    shown = value if isinstance(value, str) else wording.number(value, 3)
-    delta = None if change is None else "±0" if abs(change) < 5e-7 else _change(change)
+def _tile(place: Any, title: str, value: float | str | None, before: float | None, why: str) -> None:
+    known = isinstance(value, float) and before is not None
+    change = value - before if known else None  # type: ignore[operator]
+    still = change is not None and abs(change) < 5e-7
     place.metric(
         title,
-        shown,
-        delta,
+        value if isinstance(value, str) else wording.number(value, 3),
+        None if change is None else "±0" if still else f"{change:+.3g}",
         delta_color="off",
-        delta_arrow="off" if delta in (None, "±0") else "auto",
+        delta_arrow="off" if change is None or still else "auto",
+        delta_description=None if before is None else f"from {wording.number(before, 3)}",
         help=wording.plain(why) if why else None,
         border=True,
     )
-
-
-def _change(change: float) -> str:
-    return ("+" if change > 0 else "-") + f"{abs(change):.3g}"
 
 
 def _why(answer: Answer | None, name: str) -> str:
@@ -117,7 +111,7 @@ def reading(view: View, start: Answer, answer: Answer, full: Full, steps: tuple[
 def _heads_caption(found: Embeddings, full: Full) -> None:
     metric = found.facts["primary"]
     told = [
-        f"Frozen head: {metric} {words.difference(full.frozen_difference)}",
+        f"Change in {metric}: frozen head {words.difference(full.frozen_difference)}",
         f"refitted head, against one refitted without transform: {words.difference(full.refitted_difference)}",
     ]
     st.caption(wording.plain("; ".join(told) + "."))
@@ -201,11 +195,18 @@ def table(view: View, start: Answer, answer: Answer, first: Full, full: Full, ru
             "after_2": full.map[:, 1],
         }
     )
-    with view.below:
-        st.caption("Numbers and points as files; a figure's camera button saves it as SVG.")
-        with st.container(horizontal=True):
-            downloads.buttons(f"what-if-{run_id}", table)
-            downloads.buttons(f"what-if-{run_id}-map", points)
+    with view.below, st.container(horizontal=True, vertical_alignment="center"):
+        for label, name, frame in (("Numbers (CSV)", "numbers", table), ("Both maps (CSV)", "map", points)):
+            st.download_button(
+                label,
+                functools.partial(downloads.csv, frame),
+                f"what-if-{run_id}-{name}.csv",
+                "text/csv",
+                key=f"{PREFIX}get_{name}",
+                icon=":material/download:",
+                on_click="ignore",
+            )
+        st.caption("A figure's camera button saves it as SVG.", width="content")
 
 
 def _ends(found: Difference | None) -> dict[str, float | None]:

@@ -204,7 +204,7 @@ def _heading(entry: dict[str, Any], place: int, count: int) -> None:
         ):
             st.button(
                 "",
-                key=f"{PREFIX}{entry['id']}_{label}",
+                key=f"{PREFIX}{entry['id']}_step_{label}",
                 icon=f":material/{icon}:",
                 type="tertiary",
                 help=f"{title}: {label}",

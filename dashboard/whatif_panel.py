@@ -60,6 +60,7 @@ def draw(run_id: str, key: str, cloud: str) -> None:
         return
     with right:
         numbers, said = st.empty(), st.empty()
+    with left:
         _share(run_id, cloud, steps, found)
     figures = st.container()
     below = st.container()

@@ -67,5 +67,5 @@ def difference(found: Difference | None) -> str:
 
 
 def signed(value: float, digits: int = 3) -> str:
-    """`+0.012`, `−0.3`, `0`."""
-    return "0" if round(value, 6) == 0 else ("+" if value > 0 else "−") + f"{abs(value):.{digits}f}"
+    """`+0.012`, `−0.300`, `±0`."""
+    return "±0" if round(value, 6) == 0 else ("+" if value > 0 else "−") + f"{abs(value):.{digits}f}"
