@@ -194,7 +194,9 @@ def test_before_the_first_reading_and_while_it_goes_on(
     page = open_page("whatif", run=runs[0])
     assert errors(page) == [] and button(page, "Stop")
     assert "42 % · encoding train" in page.get("progress")[0].proto.text.replace("\\", "")
-    write_json(folder / "error.json", {"message": "data: the folder is gone", "field": "data", "advice": "Bring it back."})
+    write_json(
+        folder / "error.json", {"message": "data: the folder is gone", "field": "data", "advice": "Bring it back."}
+    )
     assert errors(open_page("whatif", run=runs[0])) == ["The folder is gone. Bring it back."]
 
 
