@@ -12,7 +12,7 @@ from dashboard.whatif_form import PREFIX
 from isoviz import methods, tasks
 from isoviz.config import RunConfig
 from isoviz.runs.rows import RunRow
-from isoviz.whatif.chains import Step
+from isoviz.whatif.chains import Step, parameters
 from isoviz.whatif.fine_tunes import FineTune, of_chain
 
 SETTINGS = ("epochs", "learning_rate", "batch_size", "max_train", "max_eval", "max_length")
@@ -34,9 +34,8 @@ def make_it_a_run(run: RunRow, steps: tuple[Step, ...]) -> None:
         )
     for number, tune in enumerate(found):
         method = methods.get(tune.method)
-        told = ", ".join(
-            f"{name} = {forms.number_text(value)}" for name, value in tune.params.items() if name in tune.step.changed
-        )
+        names = list(tune.step.changed) or parameters(tune.step.slug)[:1]
+        told = ", ".join(f"{name} = {forms.number_text(tune.params[name])}" for name in names if name in tune.params)
         label = f"Fine-tune with {method.title}" + (f" ({told})" if told else "")
         if st.button(label, key=f"{PREFIX}train_{number}", icon=":material/model_training:", help=tune.note):
             st.switch_page(menu.TRAIN, query_params=form_address(run.config, tune))

@@ -62,6 +62,8 @@ def difference(found: Difference | None) -> str:
         return "no difference: one of the two is undefined"
     if found.low is None or found.high is None:
         return f"{signed(found.value)}, no interval"
+    if found.low == found.high == 0:
+        return f"{signed(found.value)} (the same predictions, n = {wording.number(found.n)})"
     interval = f"{signed(found.low)} to {signed(found.high)}"
     return f"{signed(found.value)} (95 % interval {interval}, paired bootstrap, n = {wording.number(found.n)})"
 
