@@ -34,8 +34,8 @@ def make_it_a_run(run: RunRow, steps: tuple[Step, ...]) -> None:
         )
     for number, tune in enumerate(found):
         method = methods.get(tune.method)
-        names = list(tune.step.changed) or parameters(tune.step.slug)[:1]
-        told = ", ".join(f"{name} = {forms.number_text(tune.params[name])}" for name in names if name in tune.params)
+        shown = list(tune.step.changed) or parameters(tune.step.slug)[:1]
+        told = ", ".join(f"{name} = {forms.number_text(tune.params[name])}" for name in shown if name in tune.params)
         label = f"Fine-tune with {method.title}" + (f" ({told})" if told else "")
         if st.button(label, key=f"{PREFIX}train_{number}", icon=":material/model_training:", help=tune.note):
             st.switch_page(menu.TRAIN, query_params=form_address(run.config, tune))
