@@ -46,7 +46,7 @@ def test_a_slider_its_numbers_its_address_and_a_download(
 
     slider = page.get_by_role("slider", name="Strength s")
     slider.focus()
-    slider.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
     expect(page).to_have_url(re.compile("strength%3D0.55|strength=0.55"))
     expect(page.get_by_test_id("stMetric").filter(has_text="Participation ratio")).not_to_contain_text(before)
     ready(page)
