@@ -1,12 +1,103 @@
-"""Task metrics, by scikit-learn. An undefined value is None, never a number made up for the average."""
+"""Task metrics, by scikit-learn, scipy, sacrebleu and rouge-score. An undefined value is None, never a number made up.
+
+Scales: accuracy, F1, exact match and ROUGE run from 0 to 1, Matthews and the correlations from −1 to 1. BLEU and chrF stay
+sacrebleu's 0 to 100, because a signature stands for that number; `METRICS[name].highest` says so, for tables to label.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-Metric = Callable[[np.ndarray, np.ndarray], float]
+from isoviz.models.families import HeadKind
+from isoviz.tasks import text_metrics
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One task metric.
+
+    Attributes:
+        title: for tables.
+        kinds: the head kinds whose predictions it compares.
+        highest: the value of perfect predictions; 100 for BLEU and chrF, 1 for the others, 0 for errors.
+        higher_is_better: False for errors.
+    """
+
+    title: str
+    kinds: tuple[HeadKind, ...]
+    highest: float = 1.0
+    higher_is_better: bool = True
+
+
+METRICS = MappingProxyType(
+    {
+        "accuracy": Metric("Accuracy", ("classification",)),
+        "matthews": Metric("Matthews correlation", ("classification",)),
+        "f1": Metric("F1", ("classification", "span")),
+        "macro-f1": Metric("Macro F1", ("classification",)),
+        "pearson": Metric("Pearson correlation", ("regression",)),
+        "spearman": Metric("Spearman correlation", ("regression",)),
+        "mse": Metric("Mean squared error", ("regression",), 0.0, higher_is_better=False),
+        "exact_match": Metric("Exact match", ("span",)),
+        "bleu": Metric("BLEU", ("seq2seq",), 100.0),
+        "chrf": Metric("chrF", ("seq2seq",), 100.0),
+        "rouge1": Metric("ROUGE-1", ("seq2seq",)),
+        "rouge2": Metric("ROUGE-2", ("seq2seq",)),
+        "rougeL": Metric("ROUGE-L", ("seq2seq",)),
+        "rougeLsum": Metric("ROUGE-Lsum", ("seq2seq",)),
+    }
+)
+"""All task metrics by name. `f1` is the positive class's (code 1) in classification, the mean token F1 of answers in spans."""
+
+
+def compute(
+    names: Sequence[str], references: Any, predictions: Any, kind: HeadKind = "classification"
+) -> dict[str, float | None]:
+    """The named metrics of n predictions against n references.
+
+    Args:
+        names: from `METRICS`, of this kind.
+        references, predictions: class codes (n,) int; numbers (n,) float; for spans a list of all right answers (list of str)
+            and one str per question; for seq2seq one str each.
+
+    Returns:
+        Name → value; None where undefined: no rows, a correlation with constant predictions or labels, a number that is
+        not finite.
+
+    Raises:
+        ValueError: references and predictions of different length, or a metric of another kind.
+    """
+    if len(references) != len(predictions):
+        raise ValueError(f"{len(references)} references but {len(predictions)} predictions")
+    for name in names:
+        if name not in METRICS or kind not in METRICS[name].kinds:
+            allowed = ", ".join(known for known, metric in METRICS.items() if kind in metric.kinds)
+            raise ValueError(f"'{name}' is no metric of {kind} tasks (allowed: {allowed})")
+    if len(references) == 0:
+        return dict.fromkeys(names)
+    if kind in ("span", "seq2seq"):
+        texts = text_metrics.spans if kind == "span" else text_metrics.generated
+        return texts(names, list(references), list(predictions))
+    table = _CLASSES if kind == "classification" else _NUMBERS
+    labels, predicted = np.asarray(references), np.asarray(predictions)
+    values = {name: table[name](labels, predicted) for name in names}
+    return {name: value if value is not None and np.isfinite(value) else None for name, value in values.items()}
+
+
+def majority(names: Sequence[str], train: np.ndarray, validation: np.ndarray) -> dict[str, float | None]:
+    """What predicting the training set's most frequent class everywhere scores on validation labels."""
+    values, counts = np.unique(train, return_counts=True)
+    return compute(names, validation, np.full(len(validation), values[counts.argmax()]))
+
+
+def signature(names: Iterable[str]) -> dict[str, str]:
+    """Metric → what exactly was computed, for the provenance of those that depend on settings (BLEU, chrF, ROUGE)."""
+    return text_metrics.signatures(names)
 
 
 def _accuracy(labels: np.ndarray, predicted: np.ndarray) -> float:
@@ -22,23 +113,42 @@ def _matthews(labels: np.ndarray, predicted: np.ndarray) -> float:
 
 
 def _f1(labels: np.ndarray, predicted: np.ndarray) -> float:
+    """Of the class with code 1, whatever else there is."""
     from sklearn.metrics import f1_score
 
-    return float(f1_score(labels, predicted, zero_division=0.0))
+    return float(f1_score(labels == 1, predicted == 1, zero_division=0.0))
 
 
-METRICS: dict[str, Metric] = {"accuracy": _accuracy, "matthews": _matthews, "f1": _f1}
+def _macro_f1(labels: np.ndarray, predicted: np.ndarray) -> float:
+    from sklearn.metrics import f1_score
+
+    return float(f1_score(labels, predicted, average="macro", zero_division=0.0))
 
 
-def compute(names: Sequence[str], labels: np.ndarray, predicted: np.ndarray) -> dict[str, float | None]:
-    """The named metrics of predicted class codes (n,) against labels (n,); None where undefined (no rows)."""
-    if len(labels) == 0:
-        return dict.fromkeys(names)
-    values = {name: METRICS[name](labels, predicted) for name in names}
-    return {name: value if np.isfinite(value) else None for name, value in values.items()}
+def _correlation(name: str) -> Callable[[np.ndarray, np.ndarray], float | None]:
+    def correlate(labels: np.ndarray, predicted: np.ndarray) -> float | None:
+        import scipy.stats
+
+        both = np.stack([labels, predicted]).astype(np.float64)
+        if not np.isfinite(both).all() or (np.ptp(both, axis=1) == 0).any():
+            return None  # a constant has no correlation; scipy would warn and give nan
+        return float(getattr(scipy.stats, name)(*both).statistic)
+
+    return correlate
 
 
-def majority(names: Sequence[str], train: np.ndarray, validation: np.ndarray) -> dict[str, float | None]:
-    """What predicting the training set's most frequent class everywhere scores on validation labels."""
-    values, counts = np.unique(train, return_counts=True)
-    return compute(names, validation, np.full(len(validation), values[counts.argmax()]))
+def _mse(labels: np.ndarray, predicted: np.ndarray) -> float:
+    return float(np.square(labels.astype(np.float64) - predicted).mean())
+
+
+_CLASSES: dict[str, Callable[[np.ndarray, np.ndarray], float | None]] = {
+    "accuracy": _accuracy,
+    "matthews": _matthews,
+    "f1": _f1,
+    "macro-f1": _macro_f1,
+}
+_NUMBERS: dict[str, Callable[[np.ndarray, np.ndarray], float | None]] = {
+    "pearson": _correlation("pearsonr"),
+    "spearman": _correlation("spearmanr"),
+    "mse": _mse,
+}

@@ -1,0 +1,239 @@
+"""Questions and contexts as overlapping features of a span model, gold positions in them, and answers back out of them.
+
+A question with a long context becomes several features, each with a window of the context; neighbouring windows share
+`doc_stride` tokens. Everything rests on the offsets that fast tokenizers give: characters into the context per token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from isoviz.errors import InputError, ModelError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Offset = tuple[int, int]
+Fate = Literal["recovered", "no offset", "wider", "too long"]
+FATES: dict[Fate, str] = {
+    "recovered": "the positions give the answer's text exactly",
+    "no offset": "the tokenizer drops all of the answer's characters",
+    "wider": "the answer begins or ends inside a token, so the nearest positions give more text or less",
+    "too long": "no window holds the whole answer",
+}
+"""What can become of a gold answer, with the reason in words."""
+
+
+@dataclass(frozen=True)
+class SpanFeatures:
+    """Features of m windows over the questions of a task.
+
+    Attributes:
+        inputs: model input name → token list per feature, unpadded (m lists).
+        row: (m,) int64, the question each feature belongs to, ascending.
+        offsets: per feature and token the characters (start, end) into the context, None outside the context.
+    """
+
+    inputs: dict[str, list[list[int]]]
+    row: np.ndarray
+    offsets: list[list[Offset | None]]
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+
+def features(
+    questions: Sequence[str],
+    contexts: Sequence[str],
+    tokenizer: PreTrainedTokenizerBase,
+    max_length: int,
+    doc_stride: int,
+) -> SpanFeatures:
+    """Cut contexts into windows; the question comes first, whatever side the tokenizer pads.
+
+    A question is cut so that at least `doc_stride` + 1 tokens, or half of what a feature holds beside the special tokens if
+    that is more, are left for the context; each feature has at most `max_length` tokens.
+
+    Args:
+        tokenizer: a fast one (offsets are needed).
+        max_length: tokens per feature, special ones included.
+        doc_stride: tokens shared by neighbouring windows, from 0; less than max_length minus the special tokens.
+
+    Raises:
+        ModelError: the tokenizer gives no offsets.
+        InputError: max_length and doc_stride leave no room for a context token.
+    """
+    if not tokenizer.is_fast:
+        raise ModelError("model: span tasks need a fast tokenizer, and this model has a slow one", field="model")
+    room = max_length - tokenizer.num_special_tokens_to_add(pair=True)
+    if not 0 <= doc_stride < room - 1:
+        raise InputError(
+            f"doc_stride: must be from 0 to {max(0, room - 2)} with max_length {max_length} (got {doc_stride})",
+            field="doc_stride",
+        )
+    empty = SpanFeatures({name: [] for name in ("input_ids", "attention_mask")}, np.zeros(0, np.int64), [])
+    if not questions:
+        return empty
+    found = tokenizer(
+        _shortened(questions, tokenizer, room - max(doc_stride + 1, room // 2)),
+        list(contexts),
+        truncation="only_second",
+        max_length=max_length,
+        stride=doc_stride,
+        return_overflowing_tokens=True,
+        return_offsets_mapping=True,
+        padding=False,
+    )
+    row = np.asarray(found.pop("overflow_to_sample_mapping"), dtype=np.int64)
+    spans = found.pop("offset_mapping")
+    offsets = [_in_context(found.sequence_ids(number), span) for number, span in enumerate(spans)]
+    order = np.argsort(row, kind="stable")
+    inputs = {name: [list(values[i]) for i in order] for name, values in found.items()}
+    return SpanFeatures(inputs, row[order], [offsets[i] for i in order])
+
+
+def gold(found: SpanFeatures, answer_starts: Sequence[Sequence[int]], answer_texts: Sequence[Sequence[str]]) -> np.ndarray:
+    """(m, 2) first and last token of each question's first answer; (0, 0), the first token, where a feature lacks it.
+
+    A feature has the answer only if its window holds every token that shares a character with it (white space at the
+    answer's ends apart).
+    """
+    positions = np.zeros((len(found), 2), dtype=np.int64)
+    places = _kept_places(found, answer_starts, answer_texts)
+    for number, question in enumerate(found.row.tolist()):
+        if place := places[question]:
+            positions[number] = _tokens(found.offsets[number], *place) or (0, 0)
+    return positions
+
+
+def best_answers(
+    found: SpanFeatures,
+    contexts: Sequence[str],
+    start_logits: np.ndarray | Sequence[np.ndarray],
+    end_logits: np.ndarray | Sequence[np.ndarray],
+    n_best: int = 20,
+    max_answer_length: int = 30,
+) -> list[str]:
+    """The answer of each question: over all its features, the span with the largest sum of start and end logit.
+
+    Args:
+        start_logits, end_logits: per feature one value per token, (m, longest) or m rows; what is beyond a feature's own
+            tokens (padding, on the right) is not looked at.
+        n_best: starts and ends tried per feature.
+        max_answer_length: tokens of an answer at most.
+
+    Returns:
+        One text per context, cut from it; "" where no allowed span is among the n best.
+    """
+    best: dict[int, tuple[float, str]] = {}
+    for number, question in enumerate(found.row.tolist()):
+        offsets = found.offsets[number]
+        inside = np.array([i for i, place in enumerate(offsets) if place is not None and place[1] > place[0]], int)
+        if not len(inside):
+            continue
+        starts, ends = (
+            np.asarray(logits[number], dtype=np.float64)[inside] for logits in (start_logits, end_logits)
+        )
+        top_starts, top_ends = (np.argsort(-values, kind="stable")[:n_best] for values in (starts, ends))
+        length = inside[top_ends][None, :] - inside[top_starts][:, None] + 1
+        scores = starts[top_starts][:, None] + ends[top_ends][None, :]
+        scores = np.where((length >= 1) & (length <= max_answer_length) & ~np.isnan(scores), scores, -np.inf)
+        first, last = np.unravel_index(scores.argmax(), scores.shape)
+        score = float(scores[first, last])
+        if score > best.get(question, (-np.inf, ""))[0]:
+            begin, end = offsets[inside[top_starts[first]]], offsets[inside[top_ends[last]]]
+            assert begin is not None and end is not None
+            best[question] = (score, contexts[question][begin[0] : end[1]].strip())
+    return [best.get(question, (0.0, ""))[1] for question in range(len(contexts))]
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What became of the gold answers: `fates` per question, and `got` the text that the gold positions give ("" if none)."""
+
+    fates: list[Fate]
+    got: list[str]
+
+    @property
+    def counts(self) -> dict[Fate, int]:
+        """Questions per fate, all fates named."""
+        return {fate: self.fates.count(fate) for fate in FATES}
+
+
+def recovery(
+    found: SpanFeatures,
+    contexts: Sequence[str],
+    answer_starts: Sequence[Sequence[int]],
+    answer_texts: Sequence[Sequence[str]],
+) -> Recovery:
+    """Read every question's first answer back out of its gold positions, or say why that cannot be (`FATES`)."""
+    positions = gold(found, answer_starts, answer_texts)
+    right = [texts[0].strip() if len(texts) else "" for texts in answer_texts]
+    got: list[str | None] = [None] * len(contexts)
+    for number, question in enumerate(found.row.tolist()):
+        first, last = (found.offsets[number][i] for i in positions[number])
+        if first is None or last is None:
+            continue
+        text = contexts[question][first[0] : last[1]].strip()
+        if got[question] is None or text == right[question]:
+            got[question] = text
+    places = _kept_places(found, answer_starts, answer_texts)
+    fates: list[Fate] = []
+    for question, text in enumerate(got):
+        if text is not None:
+            fates.append("recovered" if text == right[question] else "wider")
+        else:
+            fates.append("no offset" if places[question] is None else "too long")
+    return Recovery(fates, [text or "" for text in got])
+
+
+def _shortened(questions: Sequence[str], tokenizer: PreTrainedTokenizerBase, limit: int) -> list[str]:
+    """Questions of at most `limit` tokens: those that are longer end at the last character of their limit-th token."""
+    found = tokenizer(list(questions), add_special_tokens=False, return_offsets_mapping=True, truncation=False)
+    return [
+        text if len(ids) <= limit else text[: places[limit - 1][1]]
+        for text, ids, places in zip(questions, found["input_ids"], found["offset_mapping"], strict=True)
+    ]
+
+
+def _in_context(sequence: Sequence[int | None], places: Sequence[Offset]) -> list[Offset | None]:
+    return [(int(a), int(b)) if which == 1 else None for which, (a, b) in zip(sequence, places, strict=True)]
+
+
+def _kept_places(
+    found: SpanFeatures, answer_starts: Sequence[Sequence[int]], answer_texts: Sequence[Sequence[str]]
+) -> list[Offset | None]:
+    """Per question the characters [begin, end) of its first answer that some token covers; None if none does.
+
+    White space at the ends of an answer, and characters that the tokenizer drops, are in no token.
+    """
+    asked: list[Offset | None] = []
+    for starts, texts in zip(answer_starts, answer_texts, strict=True):
+        if len(texts):
+            begin = int(starts[0]) + len(texts[0]) - len(texts[0].lstrip())
+            asked.append((begin, begin + len(texts[0].strip())))
+        else:
+            asked.append(None)
+    kept: list[Offset | None] = [None] * len(asked)
+    for number, question in enumerate(found.row.tolist()):
+        place = asked[question]
+        if place is None:
+            continue
+        for a, b in (offset for offset in found.offsets[number] if offset is not None):
+            if a < place[1] and b > place[0]:
+                covered = (max(a, place[0]), min(b, place[1]))
+                before = kept[question] or covered
+                kept[question] = (min(before[0], covered[0]), max(before[1], covered[1]))
+    return kept
+
+
+def _tokens(offsets: Sequence[Offset | None], begin: int, end: int) -> Offset | None:
+    """First and last token that share a character with [begin, end), if they reach over both ends."""
+    touching = [(i, *place) for i, place in enumerate(offsets) if place and place[0] < end and place[1] > begin]
+    if not touching or min(a for _, a, _ in touching) > begin or max(b for _, _, b in touching) < end:
+        return None
+    return touching[0][0], touching[-1][0]
