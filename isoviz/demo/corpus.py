@@ -283,7 +283,9 @@ MIXTURE: dict[str, tuple[int, Maker]] = {
 
 def sentences_of_validation(slugs: Iterable[str]) -> set[str]:
     """All texts of the tasks' validation rows."""
-    return {row[column] for slug in slugs for row in generate(slug)["validation"] for column in describe(slug).text_columns}
+    return {
+        row[column] for slug in slugs for row in generate(slug)["validation"] for column in describe(slug).text_columns
+    }
 
 
 def excluded_sentences() -> set[str]:

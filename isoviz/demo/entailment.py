@@ -45,18 +45,32 @@ def _negated(clause: Clause, negated: bool) -> Clause:
     return replace(clause, negated=negated)
 
 
+def _claimed(s: Sampler, clause: Clause, passive: float = 0.4, rate: float = 0.5) -> list[str]:
+    """The clause itself, or that it is (not) false or (not) true: the number of negations decides, not that there is one."""
+    if not s.chance(rate):
+        return _said(s, clause, passive)
+    inner_negated = s.chance(0.4)
+    upright = inner_negated == clause.negated
+    above = s.choose(
+        ("it is true that", "it is not false that") if upright else ("it is false that", "it is not true that")
+    )
+    return [*above.split(), *_said(s, _negated(clause, inner_negated), passive)]
+
+
 def voice(s: Sampler, label: int) -> Pair:
     """The same, the same denied, or with exchanged roles."""
     first = _person(s)
     second = _person(s, first)
     verb = s.verb(s.verbs_for("person", "person"))
     clause = Clause(verb, first, second, tense=s.tense_for(verb, s.choose(TENSES)), negated=s.chance(0.5))
-    hypothesis = _said(s, clause, 0.5)
+    hypothesis = _claimed(s, clause, 0.5)
     if label == NEUTRAL:
-        exchanged = replace(clause, subject=second, object=first, negated=s.chance(0.5))
-        return _said(s, exchanged, 0.5), hypothesis
+        clause = replace(clause, subject=second, object=first, negated=s.chance(0.5))
     premise = _negated(clause, clause.negated == (label == ENTAILMENT))
-    return (premise.passive() if hypothesis == clause.active() else _said(s, premise)), hypothesis
+    said = _claimed(s, premise, 0.5)
+    while said == hypothesis:
+        said = _claimed(s, premise, 0.5)
+    return said, hypothesis
 
 
 def quantifier(s: Sampler, label: int) -> Pair:
@@ -84,14 +98,20 @@ def quantifier(s: Sampler, label: int) -> Pair:
 
 
 def _voices(clause: Clause) -> list[list[str]]:
-    return [clause.active(), clause.passive()]
+    """In both voices; or that the opposite is false."""
+    opposite = _negated(clause, not clause.negated)
+    return [
+        clause.active(),
+        clause.passive(),
+        *(["it", "is", "false", "that", *words] for words in (opposite.active(), opposite.passive())),
+    ]
 
 
 def _any(clause: Clause) -> list[list[str]]:
     """What is said with "a" is denied with "any" or "no"."""
     assert clause.object is not None
     if not clause.negated:
-        return _voices(clause)
+        return [clause.active(), clause.passive()]
     denied = replace(clause, object=replace(clause.object, det="any"))
     return [denied.active(), replace(clause, negated=False, object=replace(clause.object, det="no")).active()]
 
@@ -127,7 +147,9 @@ def place(s: Sampler, label: int) -> Pair:
     """What happens in the park happens."""
     who = _person(s)
     clause = _act(s, who, "past", s.choose(("object", "clothing", "food", "vehicle")))
-    special = replace(clause, place=(s.choose(("in", "near", "behind", "outside")), *s.np("place", False, 0.1, det="the").words))
+    special = replace(
+        clause, place=(s.choose(("in", "near", "behind", "outside")), *s.np("place", False, 0.1, det="the").words)
+    )
     return _specific(s, label, clause, special, _person(s, who), _voices)
 
 
@@ -136,15 +158,13 @@ def coordination(s: Sampler, label: int) -> Pair:
     first = _person(s)
     second = _person(s, first)
     who = s.choose((first, second))
-    if s.chance(0.5):
-        clause = Clause(s.verb(s.lexicon.intransitive["person"]), who, tense="past")
-    else:
-        clause = _act(s, who, "past")
+    alone = Clause(s.verb(s.lexicon.intransitive["person"]), who, tense="past")
+    clause = alone if s.chance(0.5) else _act(s, who, "past")
     negated = s.chance(0.5)
     pair = (("both", "and"), ("neither", "nor"))
     opening, joint = ("either", "or") if label == NEUTRAL else pair[negated == (label == ENTAILMENT)]
     premise = [opening, *first.words, joint, *second.words, *clause.predicate()]
-    return premise, _negated(clause, negated).active()
+    return premise, _claimed(s, _negated(clause, negated), 0.0, 0.35)
 
 
 def comparative(s: Sampler, label: int) -> Pair:
@@ -155,15 +175,25 @@ def comparative(s: Sampler, label: int) -> Pair:
     a = _person(s, adjective=0)
     b = _person(s, a, adjective=0)
     third = _person(s, a, b, adjective=0)
-    forms = [paraphrase.than(a, low, b, "past"), paraphrase.than(b, high, a, "past"), paraphrase.not_as(b, low, a, "past")]
+    forms = [
+        paraphrase.than(a, low, b, "past"),
+        paraphrase.than(b, high, a, "past"),
+        paraphrase.not_as(b, low, a, "past"),
+    ]
     hypothesis = s.choose(forms)
     if label == ENTAILMENT:
         return s.choose([form for form in forms if form != hypothesis]), hypothesis
     if label == CONTRADICTION:
-        back = (paraphrase.than(b, low, a, "past"), paraphrase.than(a, high, b, "past"), paraphrase.not_as(a, low, b, "past"))
+        back = (
+            paraphrase.than(b, low, a, "past"),
+            paraphrase.than(a, high, b, "past"),
+            paraphrase.not_as(a, low, b, "past"),
+        )
         return s.choose(back), hypothesis
     x, y = s.choose(((a, third), (third, b), (third, a), (b, third)))
-    premise = s.choose((paraphrase.than(x, low, y, "past"), paraphrase.than(x, high, y, "past"), paraphrase.not_as(x, low, y, "past")))
+    premise = s.choose(
+        (paraphrase.than(x, low, y, "past"), paraphrase.than(x, high, y, "past"), paraphrase.not_as(x, low, y, "past"))
+    )
     return premise, hypothesis
 
 
@@ -173,7 +203,9 @@ def temporal_order(s: Sampler, label: int) -> Pair:
     second = _person(s, first)
     third = _person(s, first, second)
     a, b, c = (
-        Clause(s.verb(s.lexicon.intransitive["person"]), np, tense="past").active() if s.chance(0.6) else _act(s, np, "past").active()
+        Clause(s.verb(s.lexicon.intransitive["person"]), np, tense="past").active()
+        if s.chance(0.6)
+        else _act(s, np, "past").active()
         for np in (first, second, third)
     )
 
@@ -198,9 +230,19 @@ def implicative(s: Sampler, label: int) -> Pair:
     negated = s.chance(0.5)
     done = ("managed to", "did not fail to", "remembered to", "did not forget to", "did not refuse to")
     undone = ("failed to", "did not manage to", "forgot to", "did not remember to", "refused to")
-    unknown = ("wanted to", "hoped to", "planned to", "promised to", "did not want to", "did not plan to", "did not promise to")
+    unknown = (
+        "wanted to",
+        "hoped to",
+        "planned to",
+        "promised to",
+        "did not want to",
+        "did not plan to",
+        "did not promise to",
+    )
     above = s.choose(unknown if label == NEUTRAL else undone if negated == (label == ENTAILMENT) else done)
-    return [*who.words, *above.split(), clause.verb.lemma, *clause.object.words], _said(s, _negated(clause, negated), 0.3)
+    return [*who.words, *above.split(), clause.verb.lemma, *clause.object.words], _claimed(
+        s, _negated(clause, negated), 0.3, 0.3
+    )
 
 
 def factive(s: Sampler, label: int) -> Pair:
@@ -209,12 +251,24 @@ def factive(s: Sampler, label: int) -> Pair:
     clause = _act(s, _person(s, who), "past")
     negated = s.chance(0.5)
     known = ("knew", "realised", "remembered", "noticed", "discovered", "did not know", "did not notice")
-    thought = ("thought", "believed", "claimed", "hoped", "suspected", "said", "did not think", "did not say", "did not claim")
+    thought = (
+        "thought",
+        "believed",
+        "claimed",
+        "hoped",
+        "suspected",
+        "said",
+        "did not think",
+        "did not say",
+        "did not claim",
+    )
     if label == NEUTRAL:
         above, inner = s.choose(thought), s.chance(0.5)
     else:
         above, inner = s.choose(known), negated == (label == ENTAILMENT)
-    return [*who.words, *above.split(), "that", *_negated(clause, inner).active()], _said(s, _negated(clause, negated), 0.3)
+    return [*who.words, *above.split(), "that", *_negated(clause, inner).active()], _claimed(
+        s, _negated(clause, negated), 0.3
+    )
 
 
 PHENOMENA: dict[str, Builder] = {

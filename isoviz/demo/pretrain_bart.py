@@ -55,7 +55,9 @@ class Recipe:
     positions: int = 256
     random_deviation: float = 0.05
     batch_tokens: int = 1_024  # of the source, padding included
-    steps: int = 6_000
+    steps: int = 4_200
+    planned_steps: int = 6_000  # the learning rate falls as if it had to last so long ...
+    cool_from: int = 3_100  # ... and from this step faster, to 0 at `steps`
     warmup: int = 300
     learning_rate: float = 1.5e-3
     weight_decay: float = 0.01
@@ -194,7 +196,9 @@ def new_model(recipe: Recipe, ids: Ids, vocabulary: int) -> BartForConditionalGe
     model = BartForConditionalGeneration(config)
     identity = torch.eye(recipe.hidden)
     layers: list[Any] = [*model.model.encoder.layers, *model.model.decoder.layers]
-    attentions = [a for layer in layers for a in (layer.self_attn, getattr(layer, "encoder_attn", None)) if a is not None]
+    attentions = [
+        a for layer in layers for a in (layer.self_attn, getattr(layer, "encoder_attn", None)) if a is not None
+    ]
     with torch.no_grad():
         for attention in attentions:
             for projection, strength in (("v_proj", 1.0), ("out_proj", 1.0), ("q_proj", 0.5), ("k_proj", 0.5)):
@@ -237,7 +241,20 @@ def loss_and_hits(
     return cross_entropy(scores, labels[real]), (scores.argmax(-1) == labels[real]).float().mean()
 
 
-def train(model: BartForConditionalGeneration, recipe: Recipe, ids: Ids, encoded: list[tuple[str, Text]]) -> dict[str, Any]:
+def learning_rate(step: int, recipe: Recipe) -> float:
+    """The share of the peak rate in a step (counted from 0): up, slowly down, quickly down."""
+
+    def planned(at: int) -> float:
+        return min((at + 1) / recipe.warmup, (recipe.planned_steps - at) / (recipe.planned_steps - recipe.warmup))
+
+    if step < recipe.cool_from:
+        return planned(step)
+    return planned(recipe.cool_from) * (recipe.steps - step) / (recipe.steps - recipe.cool_from)
+
+
+def train(
+    model: BartForConditionalGeneration, recipe: Recipe, ids: Ids, encoded: list[tuple[str, Text]]
+) -> dict[str, Any]:
     """Trains in place; returns the log: one entry every 100 steps."""
     import torch
 
@@ -257,10 +274,7 @@ def train(model: BartForConditionalGeneration, recipe: Recipe, ids: Ids, encoded
         betas=(0.9, 0.98),
         fused=True,
     )
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer,
-        lambda step: min((step + 1) / recipe.warmup, (recipe.steps - step) / max(1, recipe.steps - recipe.warmup)),
-    )
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: learning_rate(step, recipe))
     stream = batches(rest, recipe, ids, rng)
     log: list[dict[str, Any]] = []
     window: list[float] = []
@@ -285,7 +299,10 @@ def train(model: BartForConditionalGeneration, recipe: Recipe, ids: Ids, encoded
                 with torch.no_grad(), autocast(recipe.precision):
                     for kind, (check, clean) in checks.items():
                         value, hits = loss_and_hits(model, check, clean, ids)
-                        entry[f"held_out_{kind}"] = {"loss": round(float(value), 4), "tokens_right": round(float(hits), 4)}
+                        entry[f"held_out_{kind}"] = {
+                            "loss": round(float(value), 4),
+                            "tokens_right": round(float(hits), 4),
+                        }
                 model.train()
             log.append(entry)
             print(json.dumps(entry), file=sys.stderr, flush=True)
@@ -353,7 +370,7 @@ def pretrain(recipe: Recipe, out: Path) -> None:
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m isoviz.demo.pretrain_bart", description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="folder for the model")
-    for name in ("texts", "steps", "threads", "seed"):
+    for name in ("texts", "threads", "seed"):
         parser.add_argument(f"--{name}", type=int, default=getattr(Recipe, name))
     parser.add_argument("--precision", choices=("bf16", "no"), default=Recipe.precision)
     options = vars(parser.parse_args(arguments))

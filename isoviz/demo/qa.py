@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from isoviz.demo.grammar import NP, Clause, Sampler, render
 from isoviz.demo.lexicon import Verb
 
-
 GIVING = ("give", "hand", "send", "mail", "lend", "loan", "sell", "bring", "pass", "show", "offer", "throw", "toss")
 
 
@@ -35,7 +34,11 @@ def cast(s: Sampler, count: int) -> list[NP]:
     """Different persons, definite or by name."""
     found: list[NP] = []
     while len(found) < count:
-        np = NP(s.name(), det="") if s.chance(0.2) else s.np("person", False, 0.25, det=s.choose(("the", "the", "the", "my")))
+        np = (
+            NP(s.name(), det="")
+            if s.chance(0.2)
+            else s.np("person", False, 0.25, det=s.choose(("the", "the", "the", "my")))
+        )
         if all(np.noun.group[0] != other.noun.group[0] for other in found):
             found.append(np)
     return found
@@ -133,17 +136,18 @@ def denied(s: Sampler) -> Told:
     return _asked(s, events, did, ["who", "did", *_plain(a).words, verb.lemma, "?"], b.words)
 
 
-def _errands(s: Sampler) -> list[tuple[Clause, list[str]]]:
-    """Two people do the same to different things in different places, and something else to others."""
-    a, b, c = cast(s, 3)
+def _errands(s: Sampler) -> list[Event]:
+    """Two people do things to things in places, or do not: the first two events are asked about."""
+    a, b = cast(s, 2)
     kind = s.choose(("object", "object", "clothing", "food", "vehicle"))
     verb, other = _verbs(s, kind, 2)
-    x, y, z, u = _things(s, kind, 4)
-    places = [(s.choose(("in", "near", "behind", "outside")), *np.words) for np in _things(s, "place", 4)]
-    pairs = [(verb, a, x), (verb, b, y), (other, a, z), (verb, c, u)]
+    x, y = _things(s, kind, 2)
+    told = [(verb, a, x, False), (verb, b, y, False), (verb, a, y, True), (verb, b, x, True)]
+    told[2 + int(s.chance(0.5))] = (other, *s.choose(((a, y), (b, x))), False)
+    where = [(s.choose(("in", "near", "behind", "outside")), *np.words) for np in _things(s, "place", 4)]
     return [
-        _tell(s, Clause(v, who, what, tense="past", place=tuple(where)))
-        for (v, who, what), where in zip(pairs, places, strict=True)
+        _tell(s, Clause(v, who, what, tense="past", place=tuple(there), negated=no))
+        for (v, who, what, no), there in zip(told, where, strict=True)
     ]
 
 
@@ -154,14 +158,18 @@ def what(s: Sampler) -> Told:
     assert clause.object is not None
     asking = _plain(clause.subject).words
     verb = clause.verb
-    question = ["what", "was", verb.participle, "by", *asking, "?"] if s.chance(0.4) else ["what", "did", *asking, verb.lemma, "?"]
+    question = (
+        ["what", "was", verb.participle, "by", *asking, "?"]
+        if s.chance(0.4)
+        else ["what", "did", *asking, verb.lemma, "?"]
+    )
     return _asked(s, events, clause, question, clause.object.words)
 
 
 def where(s: Sampler) -> Told:
     """Where did the doctor buy the car?"""
     events = _errands(s)
-    clause = events[int(3 * s.rng.random())][0]
+    clause = events[int(s.chance(0.5))][0]
     assert clause.object is not None
     asking, thing, verb = _plain(clause.subject).words, _plain(clause.object), clause.verb
     was = "were" if thing.plural else "was"
@@ -175,23 +183,21 @@ def where(s: Sampler) -> Told:
 
 
 def recipient(s: Sampler) -> Told:
-    """Things are given on: who gave it, and to whom?"""
+    """A thing is given on and on: who gave it, and to whom?"""
     a, b, c, d = cast(s, 4)
     x, y = _things(s, s.choose(("object", "text", "clothing")), 2)
-    verbs = [s.choose([v for v in s.lexicon.dative if v.lemma in GIVING and s.allowed(v)]) for _ in range(3)]
-    gifts = [(a, b, x), (b, c, y), (c, d, x)]
+    verb = s.choose([v for v in s.lexicon.dative if v.lemma in GIVING and s.allowed(v)])
+    gifts = [(a, b, x), (b, c, x), (c, d, x if s.chance(0.5) else y), (d, a, y)]
     events: list[Event] = []
-    for verb, (giver, goal, gift) in zip(verbs, gifts, strict=True):
+    for giver, goal, gift in gifts:
         clause = Clause(verb, giver, gift, goal, tense="past")
         events.append((clause, clause.passive() if s.chance(0.35) else clause.active(s.choose(("double", "to")))))
-    events = [*events[:2], (replace(events[2][0], object=_plain(x)), events[2][1])]
-    clause = events[int(3 * s.rng.random())][0]
+    clause = events[int(s.chance(0.5))][0]
     assert clause.object is not None and clause.recipient is not None
-    giver, goal, thing = _plain(clause.subject).words, _plain(clause.recipient).words, _plain(clause.object).words
-    verb = clause.verb
+    source, target, thing = _plain(clause.subject).words, _plain(clause.recipient).words, _plain(clause.object).words
     if s.chance(0.5):
-        return _asked(s, events, clause, ["who", "did", *giver, verb.lemma, *thing, "to", "?"], clause.recipient.words)
-    return _asked(s, events, clause, ["who", verb.past, *thing, "to", *goal, "?"], clause.subject.words)
+        return _asked(s, events, clause, ["who", "did", *source, verb.lemma, *thing, "to", "?"], clause.recipient.words)
+    return _asked(s, events, clause, ["who", verb.past, *thing, "to", *target, "?"], clause.subject.words)
 
 
 def row(told: Told) -> dict[str, object]:

@@ -58,9 +58,10 @@ def verdict(s: Sampler, kind: str, degree: int) -> list[str]:
     )
 
 
-def _aside(s: Sampler, kind: str, positive: bool) -> list[str]:
-    """A judgement that does not count; as often extreme as not."""
-    return [*([_of(s, EXTREME)] if s.chance(0.5) else []), sentiment.quality(s, kind, positive)]
+def _aside(s: Sampler, kind: str, positive: bool, value: int) -> list[str]:
+    """A judgement that does not count; mostly extreme where the verdict, of that value, is not."""
+    extreme = s.chance(0.3 if abs(value) == 2 else 0.75)
+    return [*([_of(s, EXTREME)] if extreme else []), sentiment.quality(s, kind, positive)]
 
 
 def _part(s: Sampler, about: sentiment.Target, judged: list[str]) -> list[str]:
@@ -86,7 +87,7 @@ def degree(s: Sampler, label: int) -> list[str]:
     other = sentiment.target(s, about.kind, "the")
     while other.phrase.noun.group == about.phrase.noun.group:
         other = sentiment.target(s, about.kind, "the")
-    beside = ["next", "to", "the", *_aside(s, about.kind, _against(s, level(label))), other.phrase.head]
+    beside = ["next", "to", "the", *_aside(s, about.kind, _against(s, level(label)), level(label)), other.phrase.head]
     return [*beside, ",", *said]
 
 
@@ -95,9 +96,9 @@ def contrast(s: Sampler, label: int) -> list[str]:
     about, value = _about(s), level(label)
     if value == 0:
         positive = s.chance(0.5)
-        first = _part(s, about, _aside(s, about.kind, positive))
-        return [*first, ",", "but", *_part(s, about, _aside(s, about.kind, not positive))]
-    weak = _part(s, about, _aside(s, about.kind, value < 0))
+        first = _part(s, about, _aside(s, about.kind, positive, value))
+        return [*first, ",", "but", *_part(s, about, _aside(s, about.kind, not positive, value))]
+    weak = _part(s, about, _aside(s, about.kind, value < 0, value))
     link = s.choose((["but"], ["yet"], ["but", "in", "the", "end"]))
     return [*weak, ",", *link, *about.words, about.was(), *verdict(s, about.kind, value)]
 
@@ -105,7 +106,7 @@ def contrast(s: Sampler, label: int) -> list[str]:
 def concession(s: Sampler, label: int) -> list[str]:
     """The main clause decides, wherever it stands."""
     about, value = _about(s), level(label)
-    weak = _part(s, about, _aside(s, about.kind, _against(s, value)))
+    weak = _part(s, about, _aside(s, about.kind, _against(s, value), value))
     said = [*about.words, about.was(), *verdict(s, about.kind, value)]
     link = s.choose(("although", "though", "while"))
     return [link, *weak, ",", *said] if s.chance(0.5) else [*said, ",", link, *weak]
@@ -135,32 +136,53 @@ def superlative(s: Sampler, label: int) -> list[str]:
 def expectation(s: Sampler, label: int) -> list[str]:
     """What was expected does not count."""
     about, value = _about(s), level(label)
-    expected = _aside(s, about.kind, _against(s, value))
+    expected = _aside(s, about.kind, _against(s, value), value)
     who = s.choose((["we"], ["i"], ["everyone"], ["the", "critics"]))
-    opening = [*who, s.choose(("expected", "predicted", "imagined")), article(expected[0]), *expected, about.phrase.noun.lemma]
+    opening = [
+        *who,
+        s.choose(("expected", "predicted", "imagined")),
+        article(expected[0]),
+        *expected,
+        about.phrase.noun.lemma,
+    ]
     return [*opening, ",", "but", *NP(about.phrase.noun, False, "the").words, "was", *verdict(s, about.kind, value)]
 
 
 def opinion_verb(s: Sampler, label: int) -> list[str]:
-    """Loved or liked: the stronger verb may be denied, the weaker one surpassed."""
+    """Loved or liked, by the one who speaks: what others think does not count."""
     about, value = _about(s), level(label)
-    who, _ = sentiment.audience(s)
-    what = about.words
-    it = "them" if about.phrase.plural else "it"
-    good = value > 0
-    strong, weak = (LOVE, LIKE) if good else (HATE, DISLIKE)
+    what, it = about.words, "them" if about.phrase.plural else "it"
+    me = s.choose(("i", "we"))
+    if s.chance(0.2):
+        return [me, *_feels(s, value, what, it)]
+    others = s.choose(
+        (
+            ["the", "critics"],
+            ["most", "people"],
+            ["the", "guests"],
+            ["the", "reviewers"],
+            s.np("person", adjective=0).words,
+        )
+    )
+    theirs = s.choose([other for other in range(-2, 3) if other != value])
+    if s.chance(0.5):
+        return [*others, *_feels(s, theirs, what, it), ",", "but", me, *_feels(s, value, [it], it)]
+    return [me, *_feels(s, value, what, it), ",", "although", *others, *_feels(s, theirs, [it], it)]
+
+
+def _feels(s: Sampler, value: int, what: list[str], it: str) -> list[str]:
+    """A verb of that strength with its object; the stronger one may be denied."""
+    strong, weak = (LOVE, LIKE) if value > 0 else (HATE, DISLIKE)
     if value == 0:
-        pair = s.choose(((LOVE, HATE), (LIKE, DISLIKE), (LIKE, DISLIKE)))
-        first, second = pair if s.chance(0.5) else pair[::-1]
-        return [*who, "neither", sentiment.past(s.choose(first)), "nor", sentiment.past(s.choose(second)), *what]
+        first, second = s.choose(((LIKE, DISLIKE), (DISLIKE, LIKE), (LOVE, HATE), (HATE, LOVE)))
+        return ["neither", sentiment.past(s.choose(first)), "nor", sentiment.past(s.choose(second)), *what]
     if abs(value) == 2:
-        surpassed = [*who, "did", "not", "only", s.choose(weak), *what, ",", "but", sentiment.past(s.choose(strong)), it]
-        return s.choose(([*who, sentiment.past(s.choose(strong)), *what], surpassed))
+        return [sentiment.past(s.choose(strong)), *what]
     return s.choose(
         (
-            [*who, sentiment.past(s.choose(weak)), *what],
-            [*who, "did", "not", s.choose(strong), *what, ",", "but", sentiment.past(s.choose(weak)), it],
-            [*who, "did", "not", "dislike" if good else s.choose(LIKE), *what],
+            [sentiment.past(s.choose(weak)), *what],
+            ["did", "not", s.choose(strong), *what, "but", sentiment.past(s.choose(weak)), it],
+            ["did", "not", "dislike" if value > 0 else s.choose(LIKE), *what],
         )
     )
 

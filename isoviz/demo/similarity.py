@@ -20,6 +20,10 @@ Builder = Callable[[Sampler, int], Scored]
 WEIGHTS = {"subject": 1.0, "verb": 1.5, "object": 1.0, "description": 0.75, "place": 0.75}
 HIGHEST = sum(WEIGHTS.values())  # 5
 BINS = 6  # the scores nearest to 0, 1, ... 5 come equally often
+DESCRIPTIONS = {  # classes of adjectives that also go with places and people, where possible
+    "person": ("person",), "animal": ("size",), "food": ("size",), "object": ("size", "colour"),
+    "clothing": ("size", "colour"), "vehicle": ("size", "colour"),
+}  # fmt: skip
 DETERMINERS = ("the", "the", "my", "our")
 
 
@@ -34,11 +38,14 @@ class Scene:
     clause: Clause
     description: str  # an adjective on the object
     where: NP
+    elsewhere: str = ""  # an adjective on the noun of the place, which does not count
 
     def words(self, s: Sampler) -> list[str]:
         assert self.clause.object is not None
         obj = replace(self.clause.object, adjectives=(self.description,))
-        clause = replace(self.clause, object=obj, place=("near", *self.where.words))
+        obj = obj if self.description else replace(obj, adjectives=())
+        where = replace(self.where, adjectives=(self.elsewhere,) if self.elsewhere else ())
+        clause = replace(self.clause, object=obj, place=("near", *where.words))
         return clause.passive() if s.chance(0.5) else clause.active()
 
 
@@ -58,7 +65,7 @@ def _other(s: Sampler, np: NP, *others: NP) -> NP:
 
 
 def _same(s: Sampler, np: NP) -> NP:
-    return (paraphrase.same_noun(s, np) or np) if s.chance(0.7) else np
+    return (paraphrase.same_noun(s, np) or np) if s.chance(0.85) else np
 
 
 def _scene(s: Sampler, kind: str) -> Scene:
@@ -66,35 +73,45 @@ def _scene(s: Sampler, kind: str) -> Scene:
     obj = _np(s, kind, subject)
     where = _np(s, s.choose(("place", "person")), subject, obj)
     verb = s.verb(s.verbs_for("person", kind))
-    return Scene(Clause(verb, subject, obj, tense="past"), s.adjective(kind).lemma, where)
+    return Scene(Clause(verb, subject, obj, tense="past", negated=s.chance(0.3)), _adjective(s, kind), where)
+
+
+def _adjective(s: Sampler, kind: str) -> str:
+    return s.word(s.lexicon.adjectives[s.choose(DESCRIPTIONS[kind])]).lemma
 
 
 def _second(s: Sampler, first: Scene, agree: frozenset[str]) -> Scene:
-    """A scene that agrees with the first one in just these respects."""
-    clause, kind = first.clause, _kind(first)
+    """A scene that agrees with the first one in just these respects; what does not agree is often only elsewhere."""
+    clause, kind, where = first.clause, _kind(first), first.where
     old, thing = clause.subject, clause.object
     assert thing is not None
-    both_differ = "subject" not in agree and "object" not in agree
-    if both_differ and kind == "person" and s.chance(0.7):  # exchanged roles
+    everyone = (old, thing, where)
+    subject = _same(s, old) if "subject" in agree else _other(s, old, *everyone)
+    obj = _same(s, thing) if "object" in agree else _other(s, thing, *everyone, subject)
+    there = _same(s, where) if "place" in agree else _other(s, where, *everyone, subject, obj)
+    if kind == "person" and agree.isdisjoint(("subject", "object")) and s.chance(0.6):
         subject, obj = thing, old
-    else:
-        everyone = (old, thing, first.where)
-        subject = _same(s, old) if "subject" in agree else _other(s, old, *everyone)
-        obj = _same(s, thing) if "object" in agree else _other(s, thing, *everyone, subject)
-    verb, negated = clause.verb, False
+    elif where.noun.kind == "person" and agree.isdisjoint(("subject", "place")) and s.chance(0.7):
+        subject, there = where, old
+    elif kind == "person" == where.noun.kind and agree.isdisjoint(("object", "place")) and s.chance(0.7):
+        obj, there = where, thing
+    verb, negated = clause.verb, clause.negated
     if "verb" in agree:
-        verb = (paraphrase.same_verb(s, verb, s.verbs_for("person", kind)) or verb) if s.chance(0.7) else verb
-    elif s.chance(0.35):
-        negated = True
+        verb = (paraphrase.same_verb(s, verb, s.verbs_for("person", kind)) or verb) if s.chance(0.8) else verb
+    elif s.chance(0.5):
+        negated = not negated
     else:
-        verb = paraphrase.other_verb(s, clause)
-    if "place" in agree:
-        where = _same(s, first.where)
-    elif first.where.noun.kind == "person" and "subject" not in agree and subject.noun != thing.noun and s.chance(0.6):
-        where = old  # the same word, but not the same place
-    else:
-        where = _other(s, first.where, old, thing, subject, obj)
-    return Scene(Clause(verb, subject, obj, tense="past", negated=negated), _described(s, first, kind, agree), where)
+        verb, negated = paraphrase.other_verb(s, clause), s.chance(0.3)
+    described = _described(s, first, kind, agree)
+    fits = there.noun.kind == ("person" if kind == "person" else "place")
+    if fits and "description" not in agree and s.chance(0.7):  # the same adjective, but on another noun
+        return Scene(
+            Clause(verb, subject, obj, tense="past", negated=negated),
+            described if s.chance(0.5) else "",
+            there,
+            first.description,
+        )
+    return Scene(Clause(verb, subject, obj, tense="past", negated=negated), described, there)
 
 
 def _described(s: Sampler, first: Scene, kind: str, agree: frozenset[str]) -> str:
@@ -103,9 +120,9 @@ def _described(s: Sampler, first: Scene, kind: str, agree: frozenset[str]) -> st
     group = groups[first.description]
     if "description" in agree:
         return s.choose([lemma for lemma in group if lemma == first.description or s.allowed(lemma)])
-    other = s.adjective(kind).lemma
+    other = _adjective(s, kind)
     while other in group:
-        other = s.adjective(kind).lemma
+        other = _adjective(s, kind)
     return other
 
 
@@ -121,6 +138,8 @@ def _builder(kinds: tuple[str, ...]) -> Builder:
         second = _second(s, first, agree)
         score = sum(WEIGHTS[facet] for facet in agree)
         a, b = first.words(s), second.words(s)
+        while a == b:  # where nothing has a synonym and the voice is the same
+            b = second.words(s)
         return (a, b, score) if s.chance(0.5) else (b, a, score)
 
     return build

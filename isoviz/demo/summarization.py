@@ -8,6 +8,7 @@ between.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 from isoviz.demo import sentiment
 from isoviz.demo.grammar import NP, Clause, Sampler, be
@@ -102,7 +103,7 @@ def hands(s: Sampler, variant: int) -> Story:
     )
     sentences, fresh = [opening], True
     decoy = s.rng.randrange(1, len(owners))
-    for number, (giver, taker) in enumerate(zip(owners, owners[1:], strict=False), start=1):
+    for number, (giver, taker) in enumerate(pairwise(owners), start=1):
         if number == decoy:
             pair = s.rng.sample(cast, 2)
             sentences.append(_transfer(s, again(pair[0]), again(pair[1]), NP(other.noun, False, "a", other.adjectives)))
@@ -111,7 +112,9 @@ def hands(s: Sampler, variant: int) -> Story:
             sentences.append(_aside(s, cast))
             fresh = False
         link = s.choose(("then", "later", "after that ,", "one day", "", "")).split()
-        sentences.append([*link, *_transfer(s, again(giver), again(taker), it(what) if fresh and s.chance(0.6) else plain)])
+        sentences.append(
+            [*link, *_transfer(s, again(giver), again(taker), it(what) if fresh and s.chance(0.6) else plain)]
+        )
         fresh = True
     if s.chance(0.4):
         sentences.append(_aside(s, cast))
@@ -181,7 +184,10 @@ def attempt(s: Sampler, variant: int) -> Story:
         gist = [*hero2.words, "did", "not", *briefly]
     sentences.append(s.choose(ends))
     aid = (["with"] if success else ["in", "spite", "of"]) if helped else []
-    return sentences, [*gist, *([*aid, "the", "help", "of", *helper2.words] if helped else ["without", "help"] if success else [])]
+    return sentences, [
+        *gist,
+        *([*aid, "the", "help", "of", *helper2.words] if helped else ["without", "help"] if success else []),
+    ]
 
 
 def opinions(s: Sampler, variant: int) -> Story:
@@ -191,7 +197,9 @@ def opinions(s: Sampler, variant: int) -> Story:
     cast = [again(np) for np in people(s, 3)]
     first = {"work": "watched", "place": "visited", "product": "tested"}[about.kind]
     a, b, c = (np.words for np in cast)
-    opening = s.choose(([*a, ",", *b, "and", *c, first, *about.words], [*about.words, "was", first, "by", *a, ",", *b, "and", *c]))
+    opening = s.choose(
+        ([*a, ",", *b, "and", *c, first, *about.words], [*about.words, "was", first, "by", *a, ",", *b, "and", *c])
+    )
     likes = [True] * (3 - variant) + [False] * variant
     s.rng.shuffle(likes)
     order = list(zip(cast, likes, strict=True))
@@ -206,7 +214,11 @@ def opinions(s: Sampler, variant: int) -> Story:
 def _judges(s: Sampler, about: sentiment.Target, who: NP, liked: bool) -> list[str]:
     draw = s.rng.random()
     if draw < 0.35:
-        return [*who.words, sentiment.past(s.choose(sentiment.POSITIVE_VERBS if liked else sentiment.NEGATIVE_VERBS)), "it"]
+        return [
+            *who.words,
+            sentiment.past(s.choose(sentiment.POSITIVE_VERBS if liked else sentiment.NEGATIVE_VERBS)),
+            "it",
+        ]
     if draw < 0.55:
         verb = s.choose(sentiment.NEGATIVE_VERBS if liked else sentiment.POSITIVE_VERBS)
         return [*who.words, "did", "not", verb, "it"]

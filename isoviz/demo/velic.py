@@ -138,7 +138,12 @@ def adjective_form(lemma: str, subject: NP, negated: bool = False, past: bool = 
 
 def finite(base: str, tense: str, plural: bool, *, negated: bool = False, definite: bool = False) -> str:
     front = is_front(base)
-    word = base + (NEGATION[front] if negated else "") + TENSE[tense][front] + (("e" if front else "a") if definite else "")
+    word = (
+        base
+        + (NEGATION[front] if negated else "")
+        + TENSE[tense][front]
+        + (("e" if front else "a") if definite else "")
+    )
     return _joined(word, "t", front) if plural else word
 
 
@@ -194,8 +199,11 @@ def ask(clause: Clause, asked: str) -> list[str]:
     assert clause.object is not None
     if asked == "subject":
         return [WHO, *_others(clause), *phrase(clause.object, "object"), *verb(clause, plural=False), "?"]
-    word = WHO if clause.object.noun.animate and clause.object.noun.kind != "animal" else WHAT
-    return [word + "an", *phrase(clause.subject), *_others(clause), *verb(Clause(clause.verb, clause.subject, tense=clause.tense, negated=clause.negated)), "?"]  # fmt: skip
+    word = WHO if clause.object.noun.kind in ("person", "name") else WHAT
+    asking = Clause(
+        clause.verb, clause.subject, tense=clause.tense, negated=clause.negated
+    )  # indefinite: without object
+    return [word + "an", *phrase(clause.subject), *_others(clause), *verb(asking), "?"]
 
 
 def participle(inner: Clause) -> list[str]:
@@ -214,10 +222,27 @@ def render(words: list[str]) -> str:
 @cache
 def pieces() -> tuple[str, ...]:
     """All stems and small words, then all endings ("##..."), sorted: what a tokenizer needs to see Velic's grammar."""
-    small = {*MODALS.values(), *DEMONSTRATIVES.values(), *BEFORE_NOUN.values(), *AFTER_NOUN.values(), QUESTION, AND, WHO, WHAT, WHO + "an", WHAT + "an"}
+    small = {
+        *MODALS.values(),
+        *DEMONSTRATIVES.values(),
+        *BEFORE_NOUN.values(),
+        *AFTER_NOUN.values(),
+        QUESTION,
+        AND,
+        WHO,
+        WHAT,
+        WHO + "an",
+        WHAT + "an",
+    }
     small |= {marker for marker in NAME_MARKERS.values() if marker}
     bases = {"nak", "nek"}
-    endings = {noun_form(b, p, c, d)[3:] for b in bases for p in (True, False) for c in CASES for d in ("a", "the", *POSSESSIVE)}
+    endings = {
+        noun_form(b, p, c, d)[3:]
+        for b in bases
+        for p in (True, False)
+        for c in CASES
+        for d in ("a", "the", *POSSESSIVE)
+    }
     endings |= {
         finite(b, t, p, negated=n, definite=d)[3:]
         for b in bases for t in TENSE for p in (True, False) for n in (True, False) for d in (True, False)

@@ -35,7 +35,7 @@ def vocabulary(sentences: Iterable[str], size: int) -> list[str]:
 
 def make_tokenizer(sentences: Iterable[str], size: int, max_length: int) -> BertTokenizer:
     """A lower-casing BERT tokenizer over the text's `vocabulary`."""
-    from transformers import BertTokenizer, PreTrainedTokenizerFast
+    from transformers import BertTokenizer
 
     pieces = vocabulary(sentences, size)
     return BertTokenizer(
