@@ -42,20 +42,19 @@ def test_it_loads_in_float32_and_generates() -> None:
     assert written == ["the doctor helped the boy.", "who helped the girl?"]  # it learnt to write what it reads
 
 
-def test_it_fills_a_mask_with_the_right_number() -> None:
-    tokenizer, model = loaded()
-    for subject, verb in (("doctors near the car", "are"), ("doctor near the cars", "is")):
-        inputs = tokenizer(f"The {subject} <mask> hungry.", return_tensors="pt")
-        assert inputs["input_ids"][0].tolist().count(tokenizer.mask_token_id) == 1
-        import torch
+@pytest.mark.parametrize(("subject", "right", "wrong"), [("doctors", "are", "is"), ("doctor", "is", "are")])
+def test_it_fills_a_mask_with_the_right_number(subject: str, right: str, wrong: str) -> None:
+    import torch
 
-        begun = tokenizer(f"The {subject}", return_tensors="pt")["input_ids"][:, :-1]
-        before = torch.cat([torch.tensor([[model.config.decoder_start_token_id]]), begun], 1)
-        with torch.no_grad():
-            chances = model(**inputs, decoder_input_ids=before).logits[0, -1].softmax(-1)
-        right = [{"are": ("are", "were"), "is": ("is", "was")}[key] for key in ("are", "is")]
-        plural, singular = (sum(float(chances[tokenizer.convert_tokens_to_ids(w)]) for w in words) for words in right)
-        assert (plural > singular) == (verb == "are")
+    tokenizer, model = loaded()
+    inputs = tokenizer(f"The {subject} <mask> hungry.", return_tensors="pt")
+    assert inputs["input_ids"][0].tolist().count(tokenizer.mask_token_id) == 1
+    begun = tokenizer(f"The {subject}", return_tensors="pt")["input_ids"][:, :-1]
+    before = torch.cat([torch.tensor([[model.config.decoder_start_token_id]]), begun], 1)
+    with torch.no_grad():
+        chances = model(**inputs, decoder_input_ids=before).logits[0, -1].softmax(-1)
+    likely, unlikely = (float(chances[tokenizer.convert_tokens_to_ids(word)]) for word in (right, wrong))
+    assert likely > 5 * unlikely
 
 
 @pytest.mark.parametrize("slug", TASKS)
