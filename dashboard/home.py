@@ -141,8 +141,9 @@ def embedded_model() -> None:
         with st.expander(f"The model that comes along: {wording.plain(name)}", icon=":material/inventory_2:"):
             st.markdown(
                 f"A small {facts['family']}, really pretrained on text that this project's own grammar generates, so that "
-                f"everything here works without a network: **{facts['parameters'] / 1e6:.1f} million parameters**, {facts['layers']} layers × "
-                f"{facts['width']} dimensions, {facts['vocabulary']:,} word pieces, {facts['bytes'] / 1e6:.1f} MB on disk. "
+                f"everything here works without a network: **{facts['parameters'] / 1e6:.1f} million parameters**, "
+                f"{facts['layers']} layers × {facts['width']} dimensions, {facts['vocabulary']:,} word pieces, "
+                f"{facts['bytes'] / 1e6:.1f} MB on disk. "
                 "It is made for the generated demo tasks; for real text take a real encoder, from a directory or the hub."
             )
 
