@@ -143,7 +143,7 @@ def flat(kind: str, text: Text, ids: Ids) -> list[int]:
 
 def matrix(rows: list[list[int]], pad: int) -> np.ndarray:
     """(rows, longest), padded at the end."""
-    found = np.full((len(rows), max(map(len, rows))), pad, dtype=np.int64)
+    found: np.ndarray = np.full((len(rows), max(map(len, rows))), pad, dtype=np.int64)
     for number, row in enumerate(rows):
         found[number, : len(row)] = row
     return found
@@ -291,7 +291,7 @@ def train(
         tokens += int((target != ids.pad).sum())
         window.append(loss.item())
         if step % 100 == 0 or step == recipe.steps:
-            entry = {"step": step, "tokens": tokens, "seconds": round(time.perf_counter() - began, 1)}
+            entry: dict[str, Any] = {"step": step, "tokens": tokens, "seconds": round(time.perf_counter() - began, 1)}
             entry["loss"] = round(float(np.mean(window)), 4)
             window.clear()
             if step % 500 == 0 or step == recipe.steps:
