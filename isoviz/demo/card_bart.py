@@ -33,7 +33,7 @@ def filled() -> list[tuple[str, str]]:
     found = []
     for text in EXAMPLES:
         written = model.generate(**tokenizer(text, return_tensors="pt"), max_length=40, num_beams=1)
-        found.append((text, tokenizer.decode(written[0], skip_special_tokens=True)))
+        found.append((text, str(tokenizer.decode(written[0], skip_special_tokens=True))))
     return found
 
 

@@ -220,7 +220,7 @@ def before_training(folder: Path, seed: int) -> BartForConditionalGeneration:
     tokenizer = AutoTokenizer.from_pretrained(folder)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1000 + seed)
-        return new_model(Recipe(**recorded), ids_of(tokenizer), len(tokenizer))
+        return new_model(Recipe(**recorded), ids_of(tokenizer), len(tokenizer))  # type: ignore[arg-type]
 
 
 def loss_and_hits(

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import methods, tasks
 from isoviz.errors import ModelError, StoreError
 from isoviz.models import sources
 from isoviz.models.sources import ModelSource
@@ -139,21 +138,11 @@ def load(name: str) -> Reader:
 
 def load_run(name: str, store: Store | None = None) -> FinishedRun:
     """The model of a finished run as it ended. Loads torch; raises like `resolve`."""
-    from safetensors.torch import load_model
-
-    from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
-    from isoviz.training import heads
+    from isoviz.training.reload import reload
 
     row, weights = _finished(name, store)
-    config = row.config
-    source = sources.resolve(config.model)
-    task = tasks.get(config.task, config.own)
-    tokenizer = load_tokenizer(source, config.direction)
-    method = methods.get(config.method)
-    network = load_network(source, heads.of(task, tokenizer, config).num_labels, config.seed, task.kind)
-    model = HeadedModel(network, method(method.Params(**config.params)), task.kind)
-    load_model(model, str(weights))
-    return FinishedRun(model.eval(), tokenizer, config.task, task.kind in ("classification", "regression"))
+    model, head = reload(row.config, weights.parent)
+    return FinishedRun(model, head.tokenizer, row.config.task, not head.per_token)
 
 
 def _batch(tokenizer: PreTrainedTokenizerBase, texts: Sequence[Sequence[str]], max_length: int) -> dict[str, Any]:

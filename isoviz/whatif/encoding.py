@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import methods, tasks
+from isoviz import tasks
 from isoviz.config import RunConfig
-from isoviz.errors import InputError
-from isoviz.models import sources
 from isoviz.tasks import metrics as task_metrics
 from isoviz.whatif.request import EncodingRequest, fingerprint, refuse_kind
 
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from isoviz.models.adapter import HeadedModel
+    from isoviz.training.heads import Head
 
 Tell = Callable[[int, int, str], None]
 
@@ -39,17 +38,14 @@ def compute(request: EncodingRequest, tell: Tell) -> tuple[dict[str, Any], dict[
     refuse_kind(config)
     began = time.monotonic()
     tell(0, 1000, "reading the data")
-    task = tasks.get(config.task)
-    data = tasks.load(task, config.data)
-    kept = {
-        "train": _chosen(_limited(data.train, config.max_train), request.rows),
-        "validation": data.validation.iloc[: config.max_eval].iloc[: request.rows],
-    }
+    task = tasks.get(config.task, config.own)
+    data = tasks.load(task, config.data, config.direction, config.max_train, config.max_eval)
+    kept = {"train": _chosen(data.train, request.rows), "validation": data.validation.iloc[: request.rows]}
     notes = []
     if request.data_fingerprint and data.fingerprint != request.data_fingerprint:
         notes.append("The task's rows have changed since this run was trained.")
     tell(20, 1000, "loading the checkpoint")
-    model = load_model(config, Path(request.checkpoint))
+    model, head = _reloaded(config, Path(request.checkpoint))
     arrays: dict[str, NDArray[Any]] = {}
     total = sum(map(len, kept.values()))
     done = 0
@@ -59,7 +55,7 @@ def compute(request: EncodingRequest, tell: Tell) -> tuple[dict[str, Any], dict[
             share = 100 + 880 * (before + rows) // total
             tell(share, 1000, f"encoding {split}, {rows} of {len(kept[split])} rows")
 
-        arrays |= {f"{split}.{name}": value for name, value in _encoded(model, config, kept[split], told).items()}
+        arrays |= {f"{split}.{name}": value for name, value in _encoded(model, head, kept[split], told).items()}
         done += len(kept[split])
     if all(np.array_equal(arrays[f"{split}.head"], arrays[f"{split}.pooled"]) for split in SPLITS):
         for split in SPLITS:
@@ -69,7 +65,9 @@ def compute(request: EncodingRequest, tell: Tell) -> tuple[dict[str, Any], dict[
     arrays["bias"] = output.bias.detach().double().cpu().numpy()
     arrays["texts"] = _packed(kept["validation"], task.columns)
     progress = _progress(Path(request.checkpoint))
-    values = task_metrics.compute(task.metrics, arrays["validation.labels"], arrays["validation.predicted"])
+    values = task_metrics.compute(
+        task.metrics, arrays["validation.labels"], arrays["validation.predicted"], kind=task.kind
+    )
     facts = {
         "run": request.run,
         "task": task.slug,
@@ -81,11 +79,7 @@ def compute(request: EncodingRequest, tell: Tell) -> tuple[dict[str, Any], dict[
         "checkpoint": fingerprint(Path(request.checkpoint)),
         "epoch": progress.get("epoch"),
         "rows": {split: len(kept[split]) for split in SPLITS},
-        "rows_in_split": {"train": len(data.train), "validation": len(data.validation)},
-        "rows_of_run": {
-            "train": min(config.max_train or len(data.train), len(data.train)),
-            "validation": min(config.max_eval or len(data.validation), len(data.validation)),
-        },
+        "rows_of_run": {"train": len(data.train), "validation": len(data.validation)},
         "metrics": values,
         "notes": notes,
         "seconds": round(time.monotonic() - began, 3),
@@ -93,67 +87,41 @@ def compute(request: EncodingRequest, tell: Tell) -> tuple[dict[str, Any], dict[
     return facts, arrays
 
 
-def load_model(config: RunConfig, checkpoint: Path) -> HeadedModel:
-    """The run's model with the checkpoint's weights, in evaluation mode on the CPU.
+def _reloaded(config: RunConfig, checkpoint: Path) -> tuple[HeadedModel, Head]:
+    from isoviz.training.reload import reload
 
-    Raises:
-        InputError: the weights do not fit the model.
-    """
-    import torch
-    from safetensors.torch import load_model as load_weights
-
-    from isoviz.models.adapter import HeadedModel, load_network
-
-    task = tasks.get(config.task)
-    network = load_network(sources.resolve(config.model), max(1, len(task.label_names)), config.seed)
-    method = methods.get(config.method)
-    model = HeadedModel(network, method(method.Params(**config.params)))
-    try:
-        load_weights(model, str(checkpoint / "model.safetensors"))
-    except (RuntimeError, OSError) as error:
-        reason = next(iter(str(error).strip().splitlines()), "")
-        raise InputError(f"run: its checkpoint does not fit its model any more ({reason})", field="run") from None
-    return model.eval().to(torch.device("cpu"))
+    return reload(config, checkpoint)
 
 
 def _encoded(
-    model: HeadedModel, config: RunConfig, frame: pd.DataFrame, told: Callable[[int], None]
+    model: HeadedModel, head: Head, frame: pd.DataFrame, told: Callable[[int], None]
 ) -> dict[str, NDArray[Any]]:
     """`pooled`, `head` (n, h) float32, `labels`, `predicted` (n,), in the frame's order."""
     import torch
 
-    from isoviz.models.adapter import load_tokenizer
-    from isoviz.training.batches import Collator, encode, fixed_batches
+    from isoviz.training.batches import Collator, fixed_batches
 
-    task = tasks.get(config.task)
-    tokenizer = load_tokenizer(sources.resolve(config.model))
-    encoded = encode(frame, task.columns, tokenizer, config.max_length)
+    encoded = head.encode(frame)
     found: list[tuple[NDArray[Any], ...]] = []
     rows = 0
     with torch.inference_mode():
-        for batch in fixed_batches(encoded, Collator(tokenizer.pad_token_id), _BATCH):
-            numbers = batch.pop("row")
-            batch.pop("labels")
+        for batch in fixed_batches(encoded, Collator(head.tokenizer.pad_token_id), _BATCH):
+            numbers = batch.pop("item")
             outputs = model(**batch)
-            predicted = outputs.logits.argmax(dim=1) if task.kind == "classification" else outputs.logits[:, 0]
-            values = (outputs.reps.pooled.float(), outputs.head.float(), predicted)
-            found.append((numbers.numpy(), *(value.numpy() for value in values)))
+            predicted = np.asarray(head.predict(model, outputs, batch))
+            values = (outputs.reps.pooled.float(), outputs.head.float())
+            found.append((numbers.numpy(), *(value.numpy() for value in values), predicted))
             rows += len(numbers)
             told(rows)
-    numbers, pooled, head, predicted = (np.concatenate(column) for column in zip(*found, strict=True))
+    numbers, pooled, read, predicted = (np.concatenate(column) for column in zip(*found, strict=True))
     order = np.argsort(numbers)
     return {
         "pooled": pooled[order],
-        "head": head[order],
+        "head": read[order],
         "predicted": predicted[order],
         "labels": frame["label"].to_numpy(),
         "rows": frame.index.to_numpy(np.int64),
     }
-
-
-def _limited(frame: pd.DataFrame, limit: int | None) -> pd.DataFrame:
-    """The training rows that the run saw: the same choice as `isoviz.training.loop` makes."""
-    return _chosen(frame, len(frame) if limit is None else limit)
 
 
 def _chosen(frame: pd.DataFrame, limit: int) -> pd.DataFrame:
