@@ -48,8 +48,9 @@ class FrozenHead:
 
 
 def primary(name: str, labels: NDArray[Any], predicted: NDArray[Any]) -> float | None:
-    """One metric of predictions (n,); None where it is undefined."""
-    return task_metrics.compute([name], labels, predicted)[name]
+    """One metric of predictions (n,), codes or numbers; None where it is undefined."""
+    kind = task_metrics.METRICS[name].kinds[0]  # one vector per row: no metric of classes is one of numbers too
+    return task_metrics.compute([name], labels, predicted, kind)[name]
 
 
 def refit(train: Any, labels: NDArray[Any], points: Any, kind: str, *, width: int | None = None) -> NDArray[Any]:

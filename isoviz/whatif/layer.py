@@ -138,7 +138,7 @@ def _train(params: Any, x: NDArray[np.float64], found: Embeddings, tell: Tell | 
 
     def metric(logits: torch.Tensor, labels: torch.Tensor) -> float:
         predicted = (logits.argmax(dim=1) if classes else logits[:, 0]).numpy()
-        value = task_metrics.compute([facts["primary"]], labels.numpy(), predicted)[facts["primary"]]
+        value = task_metrics.compute([facts["primary"]], labels.numpy(), predicted, facts["kind"])[facts["primary"]]
         return -math.inf if value is None else value
 
     steps, total = 0, max(1, method.frozen_steps(len(x)))

@@ -115,7 +115,7 @@ def request_for(run: RunRow, folder: Path, data_fingerprint: str = "") -> Encodi
 
 def refuse_kind(config: RunConfig) -> None:
     """`InputError` for a task without an output layer that reads one vector per row."""
-    task = tasks.get(config.task)
+    task = tasks.get(config.task, config.own)
     if task.kind not in KINDS:
         raise InputError(
             f"run: '{config.task}' is a {task.kind} task; What-if works on {' and '.join(KINDS)}, where one vector per row "

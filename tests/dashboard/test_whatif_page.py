@@ -98,7 +98,9 @@ def test_numbers_figures_and_words_of_a_chain(runs: tuple[str, str], open_page: 
     assert float(shown["Effective rank"]) == pytest.approx(metrics.effective_rank(after), rel=6e-3)
     assert float(shown["matthews, frozen head"]) == pytest.approx(found.frozen_metric(after), abs=6e-4)
     assert float(shown["matthews, refitted head"]) == pytest.approx(found.refitted_metric(train, after), abs=6e-4)
-    assert "isotropic" in texts(page) and "95 % interval" in texts(page) and "n = 48" in texts(page)
+    words = texts(page)
+    assert "isotropic" in words and "n = 48" in words
+    assert "95 % interval" in words or "the same predictions" in words
     specs = [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
     assert [len(spec["data"]) for spec in specs] == [3, 2, 2]  # EV_k; two maps, by label
     assert "No training method corresponds to: ZCA whitening" in texts(page)

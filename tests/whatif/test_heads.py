@@ -54,8 +54,7 @@ def test_the_interval_is_scipys_paired_percentile_bootstrap(metric):
     assert found.n == 240 and found.told_apart == (expected.confidence_interval.low > 0)
 
 
-def test_numbers_are_resampled_row_by_row(monkeypatch):
-    monkeypatch.setitem(task_metrics.METRICS, "pearson", lambda a, b: float(np.corrcoef(a, b)[0, 1]))
+def test_numbers_are_resampled_row_by_row():
     random = np.random.default_rng(0)
     labels = random.normal(size=80)
     before, after = labels + 2 * random.normal(size=80), labels + 0.3 * random.normal(size=80)
