@@ -326,7 +326,10 @@ class _Run:
         progress.history.append(
             {"evaluated": evaluated.model_dump(mode="json"), "measured": measured.model_dump(mode="json")}
         )
-        if self.processes.is_main and outcome.reported(self.config, progress, self.task.primary) is progress.history[-1]:
+        if (
+            self.processes.is_main
+            and outcome.reported(self.config, progress, self.task.primary) is progress.history[-1]
+        ):
             predictions.save(self.run_dir, self.task, self.rows.frame, answers, progress.epoch)
         progress.measured = progress.epoch
 

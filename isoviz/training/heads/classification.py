@@ -35,9 +35,7 @@ class Classification(Head):
         return Answers([code for code, _ in predictions], [share for _, share in predictions])
 
     def evaluate(self, frame: pd.DataFrame, answers: Answers) -> dict[str, float | None]:
-        return metrics.compute(
-            self.task.metrics, frame["label"].to_numpy(), np.asarray(answers.values, dtype=np.int64)
-        )
+        return metrics.compute(self.task.metrics, frame["label"].to_numpy(), np.asarray(answers.values, dtype=np.int64))
 
     def quick_metric(self, logits: Tensor, labels: Tensor) -> float | None:
         predicted = logits.argmax(dim=1).cpu().numpy()

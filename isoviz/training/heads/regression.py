@@ -27,9 +27,7 @@ class Regression(Head):
         return outputs.logits.squeeze(-1).float().tolist()
 
     def evaluate(self, frame: pd.DataFrame, answers: Answers) -> dict[str, float | None]:
-        return self._metrics(
-            self.task.metrics, frame["label"].to_numpy(), np.asarray(answers.values, dtype=np.float64)
-        )
+        return self._metrics(self.task.metrics, frame["label"].to_numpy(), np.asarray(answers.values, dtype=np.float64))
 
     def quick_metric(self, logits: Tensor, labels: Tensor) -> float | None:
         truth, predicted = labels.double().cpu().numpy(), logits.squeeze(-1).double().cpu().numpy()
