@@ -160,9 +160,10 @@ def look(task: Task, data: str | None, direction: str | None = None) -> bool:
         if report is None and data is not None:
             faults = _faults(task.slug, data, direction, files, _columns(task))
     if report is None:
-        forms.error_beside(problem)
         if faults is not None and faults.count:
             rows_view.problems(faults)
+        else:
+            forms.error_beside(problem)
         return False
     rows_view.counts(report)
     with _expander(task) as panel:

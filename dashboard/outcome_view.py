@@ -84,6 +84,7 @@ def _confusion(run: RunRow, task: Task, found: Predictions) -> None:
     st.plotly_chart(
         data_figures.confusion(matrix, theme.is_dark()),
         key="run_confusion",
+        width=170 + 130 * len(matrix.names) if len(matrix.names) <= 6 else "stretch",  # wide cells are hard to compare
         config=theme.CHART_CONFIG,
         alt=f"Confusion matrix, n = {int(matrix.counts.sum())}. {_in_words(matrix, shares)}",
     )
@@ -147,7 +148,11 @@ def _texts(task: Task, found: Predictions) -> None:
     )
     st.caption("The first rows")
     st.dataframe(
-        shown, hide_index=True, row_height=70, column_config=_wide(), alt="Predicted texts beside the right ones"
+        shown,
+        hide_index=True,
+        row_height=70,
+        column_config=_columns(shown),
+        alt="Predicted texts beside the right ones",
     )
 
 
@@ -155,8 +160,14 @@ def _joined(value: object) -> str:
     return value if isinstance(value, str) else " / ".join(dict.fromkeys(str(one) for one in value))  # type: ignore[attr-defined]
 
 
-def _wide() -> dict[str, Any]:
-    return {"row": st.column_config.NumberColumn(width=60)}
+def _columns(table: pd.DataFrame) -> dict[str, Any]:
+    """Numbers with three decimals, and a narrow column of row numbers."""
+    numbers = {
+        str(name): st.column_config.NumberColumn(format="%.3f")
+        for name in table.columns
+        if pd.api.types.is_float_dtype(table[name])
+    }
+    return {**numbers, "row": st.column_config.NumberColumn(width=60)}
 
 
 # ---------------------------------------------------------------------------------------------------- row by row
@@ -171,7 +182,7 @@ def _rows(run: RunRow, task: Task, found: Predictions, fingerprint: str | None) 
         st.warning(wording.plain(f"The texts cannot be shown: {problem}"), icon=":material/database_off:")
     table = _worst_first(task, found, frame)
     if task.kind == "classification" and st.toggle("Wrong ones only", value=True, key="run_wrong_only"):
-        table = table[~table["correct"]]
+        table = table[~table["correct"]].drop(columns="correct")
     total = len(table)
     if not total:
         st.caption("No row is wrong.")
@@ -180,7 +191,7 @@ def _rows(run: RunRow, task: Task, found: Predictions, fingerprint: str | None) 
         table.head(SHOWN),
         hide_index=True,
         height="auto",
-        column_config=_wide(),
+        column_config=_columns(table),
         alt="Predictions row by row, the worst first",
     )
     st.caption(

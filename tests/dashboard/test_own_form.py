@@ -90,7 +90,9 @@ def test_kind_can_be_corrected(open_page: OpenPage, store: Store, reviews: Path)
     assert errors(page) == []
     assert not [frame for frame in page.dataframe if "class" in frame.value]
     page = choose(page, label="Laune")
-    assert any("'Laune' must be a number" in error for error in errors(page))
+    assert any("30 rows are at fault" in error for error in errors(page))
+    listed = next(frame.value for frame in page.dataframe if "what is wrong" in frame.value)
+    assert set(listed["what is wrong"]) == {"'Laune' must be a number"}
     assert page.button(key="launch").disabled
     launch(choose(page, label="Sterne"))
     assert {row.config.own.kind for row in store.list() if row.config.own} == {"regression"}
