@@ -57,10 +57,11 @@ def compute(request: ViewRequest, tell: Tell) -> tuple[dict[str, Any], dict[str,
     try:
         views = layer_views(
             source,
-            [frame[column].tolist() for column in task.columns],
+            [frame[column].tolist() for column in task.inputs],
             poolings="states",  # `head` is a matter of fine-tuning
             max_length=request.max_length,
             seed=request.seed,
+            direction=task.checked_direction(None) or None,
             progress=_part(tell, _READING, "rows"),
         )
     except IsoVizError as error:

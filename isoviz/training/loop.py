@@ -30,8 +30,8 @@ from isoviz.events import (
 from isoviz.methods.protocol import Representations, Sample
 from isoviz.models import hub, sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
-from isoviz.tasks import baselines
-from isoviz.training import checkpoints, heads, measuring, outcome, processes, second_stage
+from isoviz.tasks import baselines, metrics
+from isoviz.training import checkpoints, extra_splits, heads, measuring, outcome, processes, second_stage
 from isoviz.training.checkpoints import Progress
 from isoviz.training.optimisation import make_optimizer, make_scheduler
 from isoviz.training.processes import Processes
@@ -166,6 +166,8 @@ class _Run:
                 data_fingerprint=data.fingerprint,
                 model_fingerprint=source.fingerprint,
                 model_revision=source.revision,
+                data_revision=data.revision,
+                signatures=metrics.signature(self.task.metrics),
                 versions={name: version(name) for name in ("torch", "transformers", "accelerate")},
                 baselines=baselines.of(self.task, rows.guess),
             )
@@ -313,6 +315,9 @@ class _Run:
             self.check,
         )
         values = self.head.evaluate(self.rows.frame, self.rows.validation, found.predictions)
+        values |= extra_splits.metrics(
+            self.plain, self.head, self.rows.extra, self.accelerator, self.processes.gather, self.check
+        )
         evaluated = Evaluated(
             step=progress.step, epoch=progress.epoch, loss=found.loss, metrics=values, primary=self.task.primary
         )
