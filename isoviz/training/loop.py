@@ -31,7 +31,7 @@ from isoviz.methods.protocol import Representations, Sample
 from isoviz.models import hub, sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.tasks import baselines, metrics
-from isoviz.training import checkpoints, extra_splits, heads, measuring, outcome, processes, second_stage
+from isoviz.training import checkpoints, extra_splits, heads, measuring, memory, outcome, processes, second_stage
 from isoviz.training.checkpoints import Progress
 from isoviz.training.optimisation import make_optimizer, make_scheduler
 from isoviz.training.processes import Processes
@@ -66,11 +66,18 @@ def train(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path,
     Raises:
         IsoVizError: model, task or parameters that cannot be used; DivergedError for a non-finite loss term.
     """
-    began = time.perf_counter()
     if config.threads:
         torch.set_num_threads(config.threads)
+    parts = 1
+    while parts := _attempt(config, emit, should_stop, run_dir, resume, parts):
+        memory.free()
+        resume = True
+
+
+def _attempt(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path, resume: bool, parts: int) -> int:
+    """The run with each batch in `parts`; returns 0, or where memory is short how many parts to go on with. All is let go."""
     emit = emit if processes.begin() else _ignore
-    run = _Run(config, emit, should_stop, run_dir, began)
+    run = _Run(config, emit, should_stop, run_dir, parts)
     try:
         run.load(resume)
         while True:
@@ -85,17 +92,25 @@ def train(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path,
         run.finish()
     except _StopRequestedError:
         run.stop()
+    except (RuntimeError, MemoryError) as error:
+        if not (run.ready and memory.is_short(error)):
+            raise
+        parts = memory.more_parts(parts, config, type(run.method), run.processes.count)
+        emit(Entered(phase="loading", detail=f"the memory did not suffice: again, each batch in {parts} parts"))
+        return parts
+    return 0
 
 
 class _Run:
     """The state of one run in this process."""
 
-    def __init__(self, config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path, began: float) -> None:
+    def __init__(self, config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path, parts: int) -> None:
         self.config = config
         self.emit = emit
         self.should_stop = should_stop
         self.run_dir = run_dir
-        self.began = began
+        self.parts = parts
+        self.began = time.perf_counter()
         self.progress = Progress()
         self.pending_generators: dict[str, torch.Tensor] | None = None
         self.session_rows = 0
@@ -132,7 +147,7 @@ class _Run:
         self.check()
 
         self.emit(Entered(phase="tokenising", detail=f"{len(data.train)} + {len(data.validation)} rows"))
-        self.rows = rows = Rows(data, self.head, config, part)
+        self.rows = rows = Rows(data, self.head, config, part, self.parts)
         self.head.prepare(model, rows.train)
         self.steps_per_epoch = math.ceil(math.ceil(len(rows.order) / self.processes.count) / config.grad_accum)
         self.total_steps = self.steps_per_epoch * config.epochs
@@ -203,17 +218,14 @@ class _Run:
                 raise _StopRequestedError
             rows = len(batch.pop("item")) * self.processes.count
             with self.accelerator.accumulate(self.model):
-                outputs = self.model(**batch, penalise=True)
-                self.accelerator.backward(outputs.loss)
+                terms = memory.backward(self.model, batch, self.parts, self.task.kind == "seq2seq", self.accelerator)
                 self.optimizer.step()
                 stepped = self.accelerator.sync_gradients
                 if stepped:
                     self.scheduler.step()
                 self.optimizer.zero_grad()
-            names = list(outputs.terms)
-            terms = [*(outputs.terms[name] for name in names), outputs.loss]
-            values = self.processes.mean(torch.stack([term.detach().float() for term in terms])).tolist()
-            losses = dict(zip([*names, "total"], values, strict=True))
+            values = self.processes.mean(torch.stack(list(terms.values()))).tolist()
+            losses = dict(zip(terms, values, strict=True))
             self._check_finite(losses)
             for name, value in losses.items():
                 sums[name] = sums.get(name, 0.0) + value

@@ -41,17 +41,18 @@ class Rows:
         guess: the metrics of the task's simple guess.
         order: decides the batches of an epoch.
         loader: the training batches.
+        large: items per batch where nothing is learnt; fewer by the factor `shrunk` where memory is short.
         evaluation: this process's part of the validation items, each once.
     """
 
-    def __init__(self, data: TaskData, head: Head, config: RunConfig, part: tuple[int, int]) -> None:
+    def __init__(self, data: TaskData, head: Head, config: RunConfig, part: tuple[int, int], shrunk: int = 1) -> None:
         self.frame = data.validation
         self.train_count = len(data.train)
         self.guess = baselines.guess(head.task, data.train, self.frame)
         self.train, self.validation = head.encode(data.train), head.encode(self.frame)
         self.seed, self.part = config.seed, part
         self.collator = Collator(head.tokenizer.pad_token_id)
-        self.large = config.batch_size if head.per_token else max(config.batch_size, 64)
+        self.large = max(1, (config.batch_size if head.per_token else max(config.batch_size, 64)) // shrunk)
         self.order = EpochBatches(self.train.lengths, config.batch_size, config.seed, config.batching == "bucketed")
         self.loader: DataLoader[dict[str, Tensor]] = DataLoader(
             self.train, batch_sampler=self.order, collate_fn=self.collator, generator=torch.Generator()

@@ -357,7 +357,11 @@ def test_own_data_by_its_columns(call, tiny_models, tmp_path):
 
 def test_a_further_split_has_its_name(call, tiny_models, tmp_path):
     for split, count in (("train", 8), ("validation_matched", 6), ("validation_mismatched", 7)):
-        made = {"premise": ["w1 w2"] * count, "hypothesis": [f"w{i} w3" for i in range(count)], "label": [0] * count}
+        made = {
+            "premise": ["w1 w2"] * count,
+            "hypothesis": [f"w{i} w3" for i in range(count)],
+            "label": [i % 3 for i in range(count)],
+        }
         pd.DataFrame(made).to_csv(tmp_path / f"{split}.csv", index=False)
     words = ["--model", tiny_models("bert"), "--task", "glue/mnli", "--data", tmp_path, "--pooling", "cls"]
     assert json.loads(call(*words, "--split", "mismatched", "--json")[1])["n"] == 7

@@ -242,7 +242,7 @@ def test_a_family_without_that_head_is_refused(tiny_models, data, tmp_path):
             run(config(tiny_models(family), data[kind], kind), tmp_path)
 
 
-@pytest.mark.parametrize("kind", ENCODER_KINDS + ("seq2seq",))
+@pytest.mark.parametrize("kind", (*ENCODER_KINDS, "seq2seq"))
 def test_bf16_stays_finite_and_trains(tiny_models, data, tmp_path, kind):
     model = tiny_models("bart" if kind == "seq2seq" else "bert")
     events = run(config(model, data[kind], kind, "isobn", precision="bf16", epochs=3), tmp_path)
