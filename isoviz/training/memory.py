@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from isoviz.methods.protocol import Method
     from isoviz.models.adapter import Outputs
 
+NO_LABELS = "a training batch has labels"
+
 
 def is_short(error: BaseException) -> bool:
     """Whether an error says that the device or the machine has no memory left."""
@@ -88,11 +90,12 @@ def backward(
     for piece, weight in zip(pieces, weights, strict=True):
         outputs = model(**piece, penalise=True)
         share = weight / sum(weights)
+        assert outputs.loss is not None, NO_LABELS
         accelerator.backward(outputs.loss * share)
         terms = {name: terms.get(name, 0.0) + share * term for name, term in _told(outputs).items()}
     return terms
 
 
 def _told(outputs: Outputs) -> dict[str, Tensor]:
-    assert outputs.loss is not None, "a training batch has labels"
+    assert outputs.loss is not None, NO_LABELS
     return {name: term.detach().float() for name, term in {**outputs.terms, "total": outputs.loss}.items()}
