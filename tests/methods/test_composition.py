@@ -12,7 +12,7 @@ from isoviz import methods
 from isoviz.errors import InputError
 from isoviz.methods import composition
 from isoviz.runs import planning
-from tests.methods.test_conformance import built, config, run, sentences, without_labels
+from tests.methods.test_conformance import built, config, run, sentences
 
 SHORT = {"isolayer.layer_epochs": 4, "isolayer.layer_batch": 16}
 every_pair = pytest.mark.parametrize("slug", list(methods.combinations()))
@@ -116,7 +116,7 @@ def test_saved_and_loaded_it_gives_the_same_logits(tiny_models, slug, tmp_path):
     save_model(model, str(tmp_path / "model.safetensors"))
     again = built(tiny_models, made(slug))
     load_model(again, str(tmp_path / "model.safetensors"))
-    batch = without_labels(sentences(seed=9))
+    batch = sentences(seed=9)
     with torch.no_grad():
         torch.testing.assert_close(again.eval()(**batch).logits, model.eval()(**batch).logits, rtol=0, atol=0)
 
