@@ -1,7 +1,9 @@
-"""Tables as files: CSV with every number, LaTeX for the paper."""
+"""Tables as files: CSV and Parquet with every number, LaTeX for the paper."""
 
 from __future__ import annotations
 
+import functools
+import io
 from collections.abc import Callable
 
 import pandas as pd
@@ -73,4 +75,31 @@ def buttons(name: str, table: pd.DataFrame, latex_text: Callable[[], str] | None
         for label, file, mime, make in files:
             st.download_button(
                 label, make, file, mime, key=f"get_{file}", icon=":material/download:", on_click="ignore"
+            )
+
+
+def parquet(frame: pd.DataFrame) -> bytes:
+    """Every number and text as it is, with its type."""
+    buffer = io.BytesIO()
+    frame.to_parquet(buffer, index=False)
+    return buffer.getvalue()
+
+
+def _made(write: Callable[[pd.DataFrame], bytes], table: Callable[[], pd.DataFrame]) -> bytes:
+    return write(table())
+
+
+def points(name: str, table: Callable[[], pd.DataFrame], *, key: str) -> None:
+    """Download buttons for a table that is long: CSV and Parquet, made when one is pressed."""
+    kinds = (("CSV", "csv", "text/csv", csv), ("Parquet", "parquet", "application/vnd.apache.parquet", parquet))
+    with st.container(horizontal=True):
+        for label, ending, mime, write in kinds:
+            st.download_button(
+                label,
+                functools.partial(_made, write, table),
+                f"{name}.{ending}",
+                mime,
+                key=f"{key}_{ending}",
+                icon=":material/download:",
+                on_click="ignore",
             )

@@ -169,6 +169,47 @@ _ENTRIES: dict[str, Explanation] = {
         formula_text="‖x̄‖ = √(Σ_j x̄_j²)",
         paper="Mu & Viswanath 2018 (All-but-the-Top), who found it large for word vectors.",
     ),
+    "pca": Explanation(
+        title="PCA",
+        reading=(
+            "The cloud seen along its directions of largest variance; the axes say how much of it they hold, and what they do not "
+            "hold is not in the picture. Distances in the map are never larger than those in the full space."
+        ),
+        formula=r"z_i = V^\top (x_i - \bar x), \quad \Sigma V = V \Lambda",
+        formula_text="z_i = Vᵀ(x_i − x̄),  V: eigenvectors of the covariance with the largest eigenvalues",
+        paper="Pearson 1901; Hotelling 1933.",
+    ),
+    "umap": Explanation(
+        title="UMAP",
+        reading=(
+            "A layout that keeps each point's nearest neighbours near it. Which points lie together means something; how far groups "
+            "lie apart, how large they are and what the axes are does not, and another seed gives another picture."
+        ),
+        formula=r"\min_z \sum_{ij} p_{ij} \log \frac{p_{ij}}{q_{ij}} + (1 - p_{ij}) \log \frac{1 - p_{ij}}{1 - q_{ij}}",
+        formula_text="cross-entropy between the neighbour graph of the cloud (p) and that of the map (q)",
+        paper="McInnes, Healy & Melville 2018.",
+    ),
+    "whatif_heads": Explanation(
+        title="Two heads",
+        reading=(
+            "The frozen head is the run's own output layer, made for the old vectors; the refitted one is a logistic regression "
+            "(for numbers: ridge) on the transformed training rows. If only the frozen one falls, the head no longer fits; if the "
+            "refitted one moves, the transform changed what can be read. An interval that holds 0 tells nothing apart."
+        ),
+        formula=r"\Delta = m(y, \hat y_{\text{after}}) - m(y, \hat y_{\text{before}})",
+        formula_text="Δ = metric after − metric before, on the same rows; 95 % percentile interval of the paired bootstrap",
+        paper="Efron & Tibshirani 1993, chapter 13.",
+    ),
+    "whatif_map": Explanation(
+        title="Map",
+        reading=(
+            "Each mark is a validation row, placed along the two directions in which its cloud varies most, with the same unit on both "
+            "axes. The shares on the axes say how much of the cloud the picture shows: little of an isotropic one."
+        ),
+        formula=r"z_i = U_2^\top (x_i - \bar x)",
+        formula_text="z_i = U₂ᵀ(x_i − x̄), U₂ the two strongest principal directions of the validation rows",
+        paper="Pearson 1901.",
+    ),
     "clouds": Explanation(
         title="Three clouds",
         reading=(

@@ -290,3 +290,52 @@ def correlation(cells: NDArray[np.uint8], order: NDArray[Any]) -> go.Figure:
 
 def _gaps(values: NDArray[Any]) -> list[float | None]:
     return [None if math.isnan(number) else float(number) for number in values]
+
+
+def share_axes(figures: Sequence[go.Figure]) -> None:
+    """Give figures of the same kind the same axes: the union of the ranges that were set, or else of all that is drawn."""
+    for axis in ("xaxis", "yaxis"):
+        set_by_hand = [figure.layout[axis].range for figure in figures]
+        if all(set_by_hand):
+            ends = [float(end) for span in set_by_hand for end in span]
+            low, high = min(ends), max(ends)
+        else:
+            values = np.concatenate([_drawn(figure, axis[0]) for figure in figures] or [np.zeros(0)])
+            if not len(values):
+                continue
+            low, high = float(values.min()), float(values.max())
+            room = 0.05 * (high - low) or 0.5
+            to_zero = any(figure.layout[axis].rangemode == "tozero" for figure in figures)
+            low, high = (0.0 if to_zero and low >= 0 else low - room), high + room
+        for figure in figures:
+            figure.layout[axis].range = [low, high]
+
+
+def compact(figure: go.Figure) -> None:
+    """Make room in a figure that is one of several side by side: lower, its legend below, a colour bar under the picture."""
+    figure.update_layout(
+        height=min(320, figure.layout.height or 320),
+        legend={"yanchor": "top", "y": -0.28, "font": {"size": 11}},
+        margin={"t": 12, "b": 8},
+    )
+    if figure.layout.coloraxis.colorbar.title.text:
+        bar = {"orientation": "h", "y": -0.35, "yanchor": "top", "len": 0.9, "title": {"side": "top"}}
+        figure.update_layout(coloraxis={"colorbar": bar}, height=380)
+
+
+def _drawn(figure: go.Figure, letter: str) -> NDArray[np.float64]:
+    """All finite numbers along an axis, with the ends of bars' widths and of error bars."""
+    found = []
+    for trace in figure.data:
+        given = getattr(trace, letter, None)
+        if given is None:
+            continue
+        values = np.array([np.nan if value is None else value for value in given], dtype=np.float64)
+        reach = np.zeros_like(values)
+        if letter == "x" and trace.type == "bar":
+            reach += (trace.width or 1.0) / 2
+        found += [values - reach, values + reach]
+        if letter == "y" and trace.type == "scatter" and trace.error_y.array is not None:
+            found += [values + np.asarray(trace.error_y.array), values - np.asarray(trace.error_y.arrayminus)]
+    every = np.concatenate(found) if found else np.zeros(0)
+    return every[np.isfinite(every)]

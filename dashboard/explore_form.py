@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import forms, model_form, wording
+from dashboard import forms, model_form, resources, wording
 from dashboard.data_form import FROM_FOLDER, FROM_HUB, Stamp, stamp
 from isoviz import tasks
 from isoviz.errors import InputError
+from isoviz.exploring import encoders
 from isoviz.exploring.request import FEWEST_ROWS, MOST_ROWS, SPLITS, Rows, ViewRequest, key_of, rows_of
 from isoviz.models.sources import ModelSource
 from isoviz.tasks.files import SUFFIXES
@@ -19,6 +20,8 @@ from isoviz.tasks.protocol import Task
 PREFIX = "explore_"
 """Of every widget key of this page: keys are query parameters too, and pages share those."""
 
+MOST_VIEWS = 4
+
 DEFAULT_ROWS = 500
 _PLACES = {"model": "model", "data": "data", "split": "split", "max_rows": "rows"}
 """Field of an engine error → the field on screen below which it is told."""
@@ -26,15 +29,17 @@ _PLACES = {"model": "model", "data": "data", "split": "split", "max_rows": "rows
 
 @dataclass
 class Filled:
-    """What the form holds.
+    """What the form of one view holds.
 
     Attributes:
+        prefix: of the keys of everything that belongs to this view.
         request: what to look at; None while a field has to be mended.
         key: of its content.
         rows_in_split: rows that there are.
         places: field on screen → where to tell what is wrong with it.
     """
 
+    prefix: str = PREFIX
     request: ViewRequest | None = None
     key: str | None = None
     rows_in_split: int = 0
@@ -45,33 +50,70 @@ class Filled:
         return self.places.get(_PLACES.get(error_field or "", ""))
 
 
-def draw() -> Filled:
-    """Draw all fields and read them."""
-    filled = Filled()
+def draw_all() -> list[Filled]:
+    """The forms of all views that are compared, the first one's first."""
+    first = draw()
+    count = int(
+        st.segmented_control(
+            "Side by side",
+            list(range(1, MOST_VIEWS + 1)),
+            default=1,
+            required=True,
+            key=PREFIX + "views",
+            bind="query-params",
+            on_change=_copy_first,
+            help="More views of other models, tasks, splits, layers or poolings beside this one, on the same axes.",
+        )
+    )
+    filled = [first]
+    for number in range(2, count + 1):
+        with st.container(border=True):
+            st.markdown(f"**View {number}**")
+            filled.append(draw(prefix_of(number)))
+    return filled
+
+
+def _copy_first() -> None:
+    """A view that is added begins as a copy of the first, so that one thing can be changed."""
+    for number in range(2, int(st.session_state[PREFIX + "views"] or 1) + 1):
+        for name in ("model", "task", "split", "rows"):
+            if prefix_of(number) + name not in st.session_state and PREFIX + name in st.session_state:
+                st.session_state[prefix_of(number) + name] = st.session_state[PREFIX + name]
+
+
+def prefix_of(number: int) -> str:
+    """Of the keys of a view, counted from 1."""
+    return PREFIX if number == 1 else f"explore{number}_"
+
+
+def draw(prefix: str = PREFIX) -> Filled:
+    """Draw all fields of one view and read them."""
+    filled = Filled(prefix)
     model_column, task_column, split_column, rows_column = st.columns([4, 3, 2, 2])
     with model_column:
-        model = _model_field()
+        model = _model_field(prefix)
         filled.places["model"] = st.container()
     with task_column:
-        slug = _task_field()
+        slug = _task_field(prefix)
     with split_column:
-        split = str(st.selectbox("Split", SPLITS, key=PREFIX + "split", bind="query-params"))
+        split = str(st.selectbox("Split", SPLITS, key=prefix + "split", bind="query-params"))
         filled.places["split"] = st.container()
     with rows_column:
         rows = st.number_input(
             "Rows",
             min_value=FEWEST_ROWS,
             max_value=MOST_ROWS,
-            value=DEFAULT_ROWS,
+            # Streamlit warns of a default beside a value that was set, as `_copy_first` does
+            value="min" if prefix != PREFIX and prefix + "rows" in st.session_state else DEFAULT_ROWS,
             step=100,
-            key=PREFIX + "rows",
+            key=prefix + "rows",
             bind="query-params",
             help="The first rows of the split. More rows take longer and tell more: IsoScore wants five points per dimension.",
         )
         filled.places["rows"] = st.container()
     with filled.places["model"]:
         source = _source(model)
-    model_form.finder(PREFIX + "model", several=False)
+    model_form.finder(prefix + "model", several=False)
     st.caption(wording.plain(_told(tasks.get(slug))))
     folder, ready = (None, True) if tasks.get(slug).generated else _data_field(tasks.get(slug), filled)
     if source is None or not ready:
@@ -99,15 +141,17 @@ def forget_hub_models() -> None:
     model_form.forget()
 
 
-def _model_field() -> str:
+def _model_field(prefix: str) -> str:
+    store = resources.store()
+    runs = [encoders.RUN + row.id for row in store.list(limit=200) if encoders.has_weights(row, store)]
     chosen = st.selectbox(
         "Model",
-        model_form.options(),
+        [*model_form.options(), *runs],
         accept_new_options=True,
-        key=PREFIX + "model",
+        key=prefix + "model",
         bind="query-params",
         placeholder=model_form.PLACEHOLDER,
-        help=model_form.HELP,
+        help=f"{model_form.HELP} Or run:ID, the encoder of a finished run.",
     )
     return (chosen or "").strip()
 
@@ -117,12 +161,25 @@ def _source(name: str) -> ModelSource | None:
     if not name:
         forms.error_beside("Choose a model.")
         return None
-    return model_form.tell(name)
+    return _of_run(name) if name.startswith(encoders.RUN) else model_form.tell(name)
 
 
-def _task_field() -> str:
+def _of_run(name: str) -> ModelSource | None:
+    store = resources.store()
+    try:
+        source = encoders.resolve(name, store)
+    except InputError as error:
+        forms.error_beside(forms.sentence(error))
+        return None
+    row = store.get(name.removeprefix(encoders.RUN))
+    told = f"{wording.run_title(row)}: {row.config.model} after {row.config.task}"
+    st.caption(f":material/check_circle: {wording.plain(told)}")
+    return source
+
+
+def _task_field(prefix: str) -> str:
     known = tasks.catalogue()
-    return str(st.selectbox("Task", list(known), key=PREFIX + "task", bind="query-params"))
+    return str(st.selectbox("Task", list(known), key=prefix + "task", bind="query-params"))
 
 
 def _told(task: Task) -> str:
@@ -141,20 +198,20 @@ def _data_field(task: Task, filled: Filled) -> tuple[str | None, bool]:
             [FROM_FOLDER, *([FROM_HUB] if task.hub else [])],
             default=FROM_FOLDER,
             required=True,
-            key=f"{PREFIX}from.{task.slug}",
+            key=f"{filled.prefix}from.{task.slug}",
             bind="query-params",
         )
-        folder = None if origin == FROM_HUB else _folder(task)
-        ready = _asked_hub(task) if origin == FROM_HUB else folder is not None
+        folder = None if origin == FROM_HUB else _folder(task, filled.prefix)
+        ready = _asked_hub(task, filled.prefix) if origin == FROM_HUB else folder is not None
         filled.places["data"] = st.container()
     return folder, ready
 
 
-def _folder(task: Task) -> str | None:
+def _folder(task: Task, prefix: str) -> str | None:
     names = " or ".join(f"train{suffix}" for suffix in SUFFIXES)
     text = st.text_input(
         "Data folder",
-        key=f"{PREFIX}data.{task.slug}",
+        key=f"{prefix}data.{task.slug}",
         bind="query-params",
         placeholder="/path/to/folder",
         help=wording.plain(f"A folder that the server can read, with {names}, and validation likewise."),
@@ -165,11 +222,11 @@ def _folder(task: Task) -> str | None:
     return folder or None
 
 
-def _asked_hub(task: Task) -> bool:
+def _asked_hub(task: Task, prefix: str) -> bool:
     name = "/".join(task.hub or ())
-    asked = f"{PREFIX}hub_asked_{task.slug}"
+    asked = f"{prefix}hub_asked_{task.slug}"
     st.caption(wording.plain(f"{name}: from this machine's hub cache if it is there, else it is downloaded."))
-    if st.button("Get and check it", key=f"{PREFIX}hub_{task.slug}", icon=":material/cloud_download:"):
+    if st.button("Get and check it", key=f"{prefix}hub_{task.slug}", icon=":material/cloud_download:"):
         st.session_state[asked] = True
     return bool(st.session_state.get(asked))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -139,16 +140,17 @@ def embedded_model() -> None:
         facts = model_facts(name)
         with st.expander(f"The model that comes along: {wording.plain(name)}", icon=":material/inventory_2:"):
             st.markdown(
-                f"A small BERT, really pretrained on text that this project's own grammar generates, so that everything here "
-                f"works without a network: **{facts['parameters'] / 1e6:.1f} million parameters**, {facts['layers']} layers × "
-                f"{facts['width']} dimensions, {facts['vocabulary']:,} word pieces, {facts['bytes'] / 1e6:.1f} MB on disk. "
+                f"A small {facts['family']}, really pretrained on text that this project's own grammar generates, so that "
+                f"everything here works without a network: **{facts['parameters'] / 1e6:.1f} million parameters**, "
+                f"{facts['layers']} layers × {facts['width']} dimensions, {facts['vocabulary']:,} word pieces, "
+                f"{facts['bytes'] / 1e6:.1f} MB on disk. "
                 "It is made for the generated demo tasks; for real text take a real encoder, from a directory or the hub."
             )
 
 
 @st.cache_data(show_spinner=False)
-def model_facts(name: str) -> dict[str, int]:
-    """Parameters, layers, width, vocabulary and bytes of a bundled model, from its configuration and weights file."""
+def model_facts(name: str) -> dict[str, Any]:
+    """Family, parameters, layers, width, vocabulary and bytes of a bundled model, from its configuration and weights file."""
     from safetensors import safe_open
 
     folder = demo.bundled_model_dir(name)
@@ -157,9 +159,11 @@ def model_facts(name: str) -> dict[str, int]:
     with safe_open(weights, framework="np") as file:
         count = sum(int(np.prod(file.get_slice(key).get_shape())) for key in file.keys())  # noqa: SIM118 (no mapping)
     return {
+        "family": config["model_type"].upper(),
         "parameters": count,
-        "layers": config["num_hidden_layers"],
-        "width": config["hidden_size"],
+        # an encoder-decoder names its layers by side
+        "layers": config.get("num_hidden_layers") or config["encoder_layers"] + config["decoder_layers"],
+        "width": config.get("hidden_size") or config["d_model"],
         "vocabulary": config["vocab_size"],
         "bytes": weights.stat().st_size,
     }

@@ -10,8 +10,8 @@ from dashboard import resources
 
 _PAGES = Path(__file__).resolve().parent.parent / "pages"
 
-HOME, EXPLORE, TRAIN, LIVE, TRADEOFFS, RESULTS, RUN = (
-    str(_PAGES / f"{name}.py") for name in ("home", "explore", "train", "live", "tradeoffs", "results", "run")
+HOME, EXPLORE, TRAIN, LIVE, TRADEOFFS, RESULTS, WHATIF, RUN = (
+    str(_PAGES / f"{name}.py") for name in ("home", "explore", "train", "live", "tradeoffs", "results", "whatif", "run")
 )
 """What `st.page_link` and `st.switch_page` take."""
 
@@ -55,6 +55,12 @@ def pages() -> list[st.Page]:
             title="Results",
             icon=":material/table_chart:",
             help="Model × task × method tables with every seed visible.",
+        ),
+        st.Page(
+            WHATIF,
+            title="What-if",
+            icon=":material/tune:",
+            help="A finished run's embeddings under transforms: isotropy and what the head can still read.",
         ),
         st.Page(
             RUN,

@@ -1,20 +1,22 @@
-"""Explore: an encoder on a task, layer by layer."""
+"""Explore: encoders on tasks, layer by layer, from every side."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import explore, explore_form
+from dashboard import explore, explore_form, explore_map, explore_share, explore_views
 
 st.title("Explore", anchor=False)
 st.caption(
     "Look into an encoder as it is: how evenly each layer spreads its embeddings, and which dimensions stand out."
 )
 
-filled = explore_form.draw()
-view = explore.ask(filled)
-if view is not None:
-    explore.heading(view)
-    layer, pooling = explore.profile(view)
-    explore.cloud(view, layer, pooling)
-    explore.numbers(view, filled)
+filled = explore_form.draw_all()
+views = explore.ask(filled)
+if views:
+    explore.heading(views, filled)
+    shown = explore_views.profile(views, filled)
+    laid_out = explore_map.section(shown)
+    explore_views.clouds(shown)
+    explore.numbers(shown)
+    explore_share.section(shown, laid_out)

@@ -1,4 +1,4 @@
-"""The two components of the live path, in plain JavaScript without a build step.
+"""Our components, in plain JavaScript without a build step: live lines, the matrix, the map of a cloud, a link to copy.
 
 Streamlit loads a component's script as one inline module, so `bundle` puts the files of a component one after another.
 Each file is an ES module of its own without imports, and what it exports is in scope for those after it.

@@ -272,18 +272,3 @@ function download(filename, text) {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
-
-// plotly.js from our own server, once per page.
-function loadPlotly(path) {
-  if (globalThis.Plotly) return Promise.resolve();
-  return (globalThis.isovizPlotly ??= new Promise((resolve, reject) => {
-    const script = document.createElement("script");
-    script.src = addressOf(path);
-    script.onload = resolve;
-    script.onerror = () => {
-      delete globalThis.isovizPlotly;
-      reject(new Error("plotly.js did not load"));
-    };
-    document.head.append(script);
-  }));
-}

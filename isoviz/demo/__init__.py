@@ -1,4 +1,4 @@
-"""The embedded default: a tiny pretrained encoder and generated tasks, with the scripts that make them. No torch
+"""The embedded default: a tiny pretrained encoder, a tiny encoder-decoder and generated tasks, with the scripts that make them. No torch
 here.
 """
 
@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent
-_MODELS = {"demo/tiny-bert": _FOLDER / "tiny-bert"}
+_MODELS = {"demo/tiny-bert": _FOLDER / "tiny-bert", "demo/tiny-bart": _FOLDER / "tiny-bart"}
 
 
 def bundled_models() -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """What simple approaches reach on the demo tasks, as recorded by `python -m isoviz.demo.record_baselines`.
 
-Majority and bag of words are computed by the functions here; random weights and pretrained weights are runs of the
-engine.
+Majority, bag of words, copying and word-by-word translation are computed by the functions here; random weights and
+pretrained weights are runs of the engine.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from isoviz.demo import simple
 from isoviz.demo.tasks import Row, describe, generate
 
 RECORD = Path(__file__).parent / "data" / "baselines.json"
@@ -24,11 +26,12 @@ def _record() -> dict[str, Any]:
 
 
 def baselines(slug: str) -> dict[str, Any]:
-    """The recorded accuracies on the validation rows, trained on all training rows.
+    """The recorded scores (the task's primary metric) on the validation rows, trained on all training rows.
 
-    Keys: `majority` and `bag_of_words` (floats), `random_weights` and `pretrained` ({"mean", "seeds": {seed: accuracy},
-    "by_phenomenon", "seconds"}), `recipe` (the fine-tuning configuration), `bag_of_words_by_phenomenon`.
-    Empty before the first recording. ValueError for an unknown slug.
+    Keys: `metric`; `majority`, `bag_of_words`, `copied` and `word_by_word` (floats, absent where they mean nothing),
+    `random_weights` and `pretrained` ({"mean", "seeds": {seed: score}, "by_phenomenon", "seconds"}), `model`, `recipe` (the
+    fine-tuning configuration), `bag_of_words_by_phenomenon`. Empty before a task's first recording. ValueError for an
+    unknown slug.
     """
     describe(slug)
     return _record()["tasks"].get(slug, {})
@@ -37,18 +40,47 @@ def baselines(slug: str) -> dict[str, Any]:
 def recorded_pace(slug: str) -> float | None:
     """Seconds per training row and epoch of the recorded pretrained runs, measuring included; None before a recording."""
     found = baselines(slug)
-    if not found:
+    if "pretrained" not in found:
         return None
     return float(found["pretrained"]["seconds"]) / (describe(slug).train_rows * found["recipe"]["epochs"])
 
 
-def mean(value: Any) -> float:
-    """The value itself, or the mean of a record over seeds."""
-    return float(value["mean"] if isinstance(value, dict) else value)
+def mean(value: Any) -> float | None:
+    """The value itself, or the mean of a record over seeds; None where it is undefined."""
+    found = value["mean"] if isinstance(value, dict) else value
+    return None if found is None else float(found)
 
 
-def majority(slug: str) -> float:
-    """Accuracy of always answering the most frequent training label."""
+def references(slug: str, rows: list[Row]) -> list[Any]:
+    """What a prediction is held against, per row."""
+    column = {"span": "answer_texts", "seq2seq": "target"}.get(describe(slug).kind, "label")
+    return [row[column] for row in rows]
+
+
+def score(slug: str, rows: list[Row], predictions: Sequence[Any]) -> float | None:
+    """The task's primary metric, as the engine computes it; None where undefined."""
+    from isoviz import tasks
+    from isoviz.tasks import metrics
+
+    task = tasks.get(slug)
+    return metrics.compute([task.primary], references(slug, rows), predictions, task.kind)[task.primary]
+
+
+def by_phenomenon(slug: str, rows: list[Row], predictions: Sequence[Any]) -> dict[str, float | None]:
+    """`score` of the rows of each phenomenon, rounded to three places."""
+    found: dict[str, tuple[list[Row], list[Any]]] = {}
+    for row, prediction in zip(rows, predictions, strict=True):
+        own, predicted = found.setdefault(row["phenomenon"], ([], []))
+        own.append(row)
+        predicted.append(prediction)
+    scores = {name: score(slug, *pair) for name, pair in sorted(found.items())}
+    return {name: value if value is None else round(value, 3) for name, value in scores.items()}
+
+
+def majority(slug: str) -> float | None:
+    """Accuracy of always answering the most frequent training label; None for tasks without classes."""
+    if describe(slug).kind != "classification":
+        return None
     splits = generate(slug)
     label = Counter(row["label"] for row in splits["train"]).most_common(1)[0][0]
     return sum(row["label"] == label for row in splits["validation"]) / len(splits["validation"])
@@ -68,34 +100,55 @@ def features(row: Row, columns: tuple[str, ...]) -> dict[str, float]:
     return counts
 
 
-def bag_of_words(slug: str) -> tuple[float, dict[str, float]]:
-    """Validation accuracy, in all and by phenomenon, of a logistic regression on `features`.
+def bag_of_words(slug: str) -> tuple[float, dict[str, float | None]]:
+    """Validation score, in all and by phenomenon, of the simplest learner that counts words.
 
-    Its regularisation is the best of four on the validation rows themselves, so the figure flatters the bag of words
-    if anything.
+    A logistic regression on `features` (classification), a ridge regression on them (regression), a reader that knows of
+    a word its neighbours and how much of the question stands in its sentence (span), the answer of the training row with
+    the most similar source (seq2seq). The regularisation of the regressions is the best of four on the validation rows
+    themselves, so the figure flatters the bag of words if anything.
     """
-    from sklearn.feature_extraction import DictVectorizer
-    from sklearn.linear_model import LogisticRegression
-
+    kind = describe(slug).kind
     splits = generate(slug)
-    columns = describe(slug).columns[:-1]
+    if kind == "span":
+        tries = [simple.read(splits["train"], splits["validation"])]
+    elif kind == "seq2seq":
+        tries = [simple.nearest(splits["train"], splits["validation"])]
+    else:
+        tries = _regressions(slug, splits)
+    scored = [(score(slug, splits["validation"], guesses), guesses) for guesses in tries]
+    value, guesses = max(scored, key=lambda pair: -1.0 if pair[0] is None else pair[0])
+    assert value is not None
+    return value, by_phenomenon(slug, splits["validation"], guesses)
+
+
+def _regressions(slug: str, splits: dict[str, list[Row]]) -> list[list[Any]]:
+    """Predictions for the validation rows, one list per strength of regularisation."""
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    columns = describe(slug).text_columns
     vectorizer = DictVectorizer()
     train = vectorizer.fit_transform([features(row, columns) for row in splits["train"]])
     check = vectorizer.transform([features(row, columns) for row in splits["validation"]])
     labels = [row["label"] for row in splits["train"]]
-    best: tuple[float, dict[str, float]] = (0.0, {})
-    for strength in (0.01, 0.1, 1.0, 10.0):
-        guesses = LogisticRegression(C=strength, max_iter=3000).fit(train, labels).predict(check)
-        right = [int(guess == row["label"]) for guess, row in zip(guesses, splits["validation"], strict=True)]
-        accuracy = sum(right) / len(right)
-        if accuracy > best[0]:
-            best = accuracy, by_phenomenon(splits["validation"], right)
-    return best
+    if describe(slug).kind == "regression":
+        return [Ridge(alpha).fit(train, labels).predict(check).tolist() for alpha in (1.0, 10.0, 100.0, 1000.0)]
+    return [
+        LogisticRegression(C=strength, max_iter=3000).fit(train, labels).predict(check).tolist()
+        for strength in (0.01, 0.1, 1.0, 10.0)
+    ]
 
 
-def by_phenomenon(rows: list[Row], right: list[int]) -> dict[str, float]:
-    """Share of right answers (1 or 0 each) by phenomenon, rounded to three places."""
-    found: dict[str, list[int]] = {}
-    for row, value in zip(rows, right, strict=True):
-        found.setdefault(row["phenomenon"], []).append(value)
-    return {name: round(sum(values) / len(values), 3) for name, values in sorted(found.items())}
+def copied(slug: str) -> float | None:
+    """The score of the source itself as target; None for tasks of another kind."""
+    rows = generate(slug)["validation"]
+    return score(slug, rows, [row["source"] for row in rows]) if describe(slug).kind == "seq2seq" else None
+
+
+def word_by_word(slug: str) -> float | None:
+    """The score of each word replaced by its likeliest translation, for the translation task; None for others."""
+    if slug != "demo/translation":
+        return None
+    splits = generate(slug)
+    return score(slug, splits["validation"], simple.substituted(splits["train"], splits["validation"]))

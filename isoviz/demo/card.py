@@ -89,7 +89,7 @@ def masked_words(count: int = 5) -> list[tuple[str, list[tuple[str, float]]]]:
     return found
 
 
-def _table(head: list[str], rows: list[list[str]]) -> str:
+def table(head: list[str], rows: list[list[str]]) -> str:
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(row) + " |" for row in rows)]
     return "\n".join(lines)
 
@@ -98,7 +98,7 @@ def _curve(record: dict[str, Any]) -> str:
     checked = [entry for entry in record["curve"] if "held_out_word_loss" in entry]
     step = max(1, len(checked) // 10)
     shown = [*checked[step - 1 : -1 : step], checked[-1]]
-    return _table(
+    return table(
         ["step", "tokens", "training loss", "held-out loss", "held-out words guessed", "held-out pairs guessed"],
         [
             [str(e["step"]), f"{e['tokens'] / 1e6:.1f} M", f"{e['word_loss']:.2f}", f"{e['held_out_word_loss']:.2f}",
@@ -108,19 +108,34 @@ def _curve(record: dict[str, Any]) -> str:
     )  # fmt: skip
 
 
-def _seeds(value: dict[str, Any]) -> str:
-    return f"{value['mean']:.3f} ({', '.join(f'{v:.3f}' for v in value['seeds'].values())})"
+def seeds(value: dict[str, Any]) -> str:
+    """Mean and each seed's score; "undefined" where there is none."""
+    mean, *each = ("undefined" if v is None else f"{v:.3f}" for v in (value["mean"], *value["seeds"].values()))
+    return f"{mean} ({', '.join(each)})"
 
 
-def _results() -> str:
+def recorded(model: str) -> list[str]:
+    """The tasks that the model was recorded on."""
+    return [slug for slug in SLUGS if baselines(slug).get("model", "demo/tiny-bert") == model and baselines(slug)]
+
+
+def results(slugs: list[str]) -> str:
     rows = []
-    for slug in SLUGS:
+    for slug in slugs:
         record = baselines(slug)
-        rows.append([f"`{slug}`", f"{record['majority']:.3f}", f"{record['bag_of_words']:.3f}", _seeds(record["random_weights"]),
-                     _seeds(record["pretrained"]), f"{record['pretrained']['seconds']:.0f} s"])  # fmt: skip
-    return _table(
-        ["task", "majority", "bag of words", "random weights (3 seeds)", "these weights (3 seeds)", "longest run"], rows
-    )
+        simple = [f"{record[name]:.3f}" if name in record else "–" for name in ("majority", "bag_of_words")]
+        rows.append([f"`{slug}`", record["metric"], *simple, seeds(record["random_weights"]), seeds(record["pretrained"]),
+                     f"{record['pretrained']['seconds']:.0f} s"])  # fmt: skip
+    head = [
+        "task",
+        "metric",
+        "majority",
+        "bag of words",
+        "random weights (3 seeds)",
+        "these weights (3 seeds)",
+        "longest run",
+    ]
+    return table(head, rows)
 
 
 def _by_phenomenon(slug: str) -> str:
@@ -130,7 +145,7 @@ def _by_phenomenon(slug: str) -> str:
         record["random_weights"]["by_phenomenon"],
         record["pretrained"]["by_phenomenon"],
     )
-    return _table(
+    return table(
         [describe(slug).title, "bag of words", "random weights", "these weights"],
         [[name, *(f"{column[name]:.2f}" for column in columns)] for name in describe(slug).phenomena],
     )
@@ -171,9 +186,9 @@ def _text(record: dict[str, Any]) -> str:
     names = {slug: ", ".join(describe(slug).phenomena) for slug in SLUGS}
     return f"""## Text
 {text["texts"]:,} generated texts of one or two sentences, {text["sentences"]:,} sentences, {text["words"]:,} words; all
-grammatical, without any label, and without the sentences of the demo tasks' validation rows:
+grammatical, without any label, and without the validation sentences of the first three demo tasks (the others came later):
 
-{_table(["kind of text", "texts"], kinds)}
+{table(["kind of text", "texts"], kinds)}
 
 "Grammatical phenomena" are well-formed sentences for: {names["demo/acceptability"]}.
 
@@ -226,7 +241,7 @@ def _measured(record: dict[str, Any]) -> str:
 ## Isotropy
 Last layer, the 500 validation sentences of `demo/acceptability` (n = 500, d = {record["recipe"]["hidden"]}):
 
-{_table(["vectors", "network", "IsoScore", "unbiased IsoScore", "average cosine", "EV_1"], rows)}
+{table(["vectors", "network", "IsoScore", "unbiased IsoScore", "average cosine", "EV_1"], rows)}
 
 The same network with random weights has an average cosine of {cosine:.3f} between [CLS] vectors before it has learned
 anything: average cosine alone says little about isotropy.
@@ -234,19 +249,20 @@ anything: average cosine alone says little about isotropy.
 
 
 def _fine_tuning() -> str:
-    recipes = "\n".join(f"- `{slug}`: `{json.dumps(baselines(slug)['recipe'])}`" for slug in SLUGS)
+    slugs = recorded("demo/tiny-bert")
+    recipes = "\n".join(f"- `{slug}`: `{json.dumps(baselines(slug)['recipe'])}`" for slug in slugs)
     short = baselines("demo/acceptability")["short"]
-    tables = "\n\n".join(_by_phenomenon(slug) for slug in SLUGS)
+    tables = "\n\n".join(_by_phenomenon(slug) for slug in slugs if describe(slug).kind == "classification")
     return f"""## Fine-tuning on the demo tasks
-Accuracy on 500 validation rows; about half of them hold words that no training row shows. "Random weights" is the same
+The primary metric on the validation rows; about half of them hold words that no training row shows. "Random weights" is the same
 network before its pretraining, with fresh weights per seed. Recipes:
 
 {recipes}
 
-{_results()}
+{results(slugs)}
 
-With 1,000 training rows (`{json.dumps(short["recipe"])}`), `demo/acceptability` reaches {_seeds(short["pretrained"])} from these
-weights and {_seeds(short["random_weights"])} from random ones; the longest run took {short["pretrained"]["seconds"]:.0f} s.
+With 1,000 training rows (`{json.dumps(short["recipe"])}`), `demo/acceptability` reaches {seeds(short["pretrained"])} from these
+weights and {seeds(short["random_weights"])} from random ones; the longest run took {short["pretrained"]["seconds"]:.0f} s.
 
 By phenomenon:
 

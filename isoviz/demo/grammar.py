@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from isoviz.demo.lexicon import Adjective, Noun, Verb, Word, article, lexicon
+from isoviz.demo.lexicon import Adjective, Lexicon, Noun, Verb, Word, article, lexicon
 
 T = TypeVar("T")
 
@@ -258,16 +258,18 @@ class Sampler:
 
     `words`: "all" for the pretraining text; "open" leaves reserved words out (training rows); "held_out" prefers them
     (validation rows). Without `quantifiers` no "every", "each", "many" or "few" is drawn: with them active and
-    passive need not mean the same.
+    passive need not mean the same. `known` is the lexicon drawn from, the whole one by default.
     """
 
-    def __init__(self, rng: random.Random, words: str = "all", quantifiers: bool = True) -> None:
+    def __init__(
+        self, rng: random.Random, words: str = "all", quantifiers: bool = True, known: Lexicon | None = None
+    ) -> None:
         self.rng = rng
         self.words = words
         quantities = () if quantifiers else ("every", "each", "many", "few")
         self._singular = tuple(det for det in SINGULAR_DETERMINERS if det not in quantities)
         self._plural = tuple(det for det in PLURAL_DETERMINERS if det not in quantities)
-        self.lexicon = lexicon()
+        self.lexicon = known or lexicon()
         self._split: dict[int, tuple[Sequence[Word], list[Word], list[Word]]] = {}
 
     def chance(self, probability: float) -> bool:

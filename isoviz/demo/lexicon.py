@@ -237,3 +237,27 @@ class Lexicon:
 def lexicon() -> Lexicon:
     """The lexicon, read once."""
     return Lexicon(tomllib.loads((DATA / "lexicon.toml").read_text(encoding="utf-8")))
+
+
+# groups of synonyms that the core has of each class (the first ones); classes that are not named keep two
+CORE = {
+    "nouns": {"female": 8, "male": 8, "person": 30, "animal": 14, "object": 24, "vehicle": 7, "place": 16, "food": 10},
+    "names": {"female": 12, "male": 12},
+    "transitive": {"person > person|animal": 28, "person > object|clothing": 22, "person > food": 8, "person > vehicle": 6,
+                   "person > place": 8, "animal > person|animal": 8},
+    "intransitive": {"person": 20, "animal": 8},
+    "ditransitive": {"alternating": 7},
+    "adjectives": {"size": 5, "colour": 6, "object": 8, "person": 14, "place": 5, "food": 4},
+    "adverbs": {"manner": 12, "frequency": 4, "past": 2, "future": 2, "present": 2},
+}  # fmt: skip
+
+
+@cache
+def core_lexicon() -> Lexicon:
+    """The commonest words only: those that the demo tasks' second language has."""
+    raw = tomllib.loads((DATA / "lexicon.toml").read_text(encoding="utf-8"))
+    for section, sizes in CORE.items():
+        for key in raw[section]:
+            if key not in ("prepositional", "converse"):
+                raw[section][key] = " ".join(raw[section][key].split()[: sizes.get(key, 2)])
+    return Lexicon(raw)

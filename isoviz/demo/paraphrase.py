@@ -248,17 +248,17 @@ def comparative(s: Sampler, same: bool) -> Pair:
         b = s.np(item, adjective=0)
     up, down = (low, high) if s.chance(0.5) else (high, low)
     tense = s.choose(("present", "past"))
-    first = _than(a, up, b, tense)
-    right = (_than(b, down, a, tense), _not_as(b, up, a, tense))
-    wrong = (_than(a, down, b, tense), _than(b, up, a, tense), _not_as(a, up, b, tense))
+    first = than(a, up, b, tense)
+    right = (than(b, down, a, tense), not_as(b, up, a, tense))
+    wrong = (than(a, down, b, tense), than(b, up, a, tense), not_as(a, up, b, tense))
     return _either(s, first, s.choose(right if same else wrong))
 
 
-def _than(a: NP, adjective: Adjective, b: NP, tense: str) -> list[str]:
+def than(a: NP, adjective: Adjective, b: NP, tense: str) -> list[str]:
     return [*a.words, be(tense, a.plural), adjective.comparative, "than", *b.words]
 
 
-def _not_as(a: NP, adjective: Adjective, b: NP, tense: str) -> list[str]:
+def not_as(a: NP, adjective: Adjective, b: NP, tense: str) -> list[str]:
     return [*a.words, be(tense, a.plural), "not", "as", adjective.lemma, "as", *b.words]
 
 

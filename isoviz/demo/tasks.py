@@ -6,20 +6,44 @@ generate("demo/sentiment")["train"][0]  ->  {"sentence": "...", "label": 1, "phe
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from isoviz.demo import acceptability, paraphrase, sentiment
+from isoviz.demo import (
+    acceptability,
+    entailment,
+    paraphrase,
+    qa,
+    sentiment,
+    sentiment5,
+    similarity,
+    summarization,
+    translation,
+    velic,
+)
 from isoviz.demo.grammar import Sampler, render
+from isoviz.demo.lexicon import core_lexicon
+from isoviz.models.families import HeadKind
 
 Row = dict[str, Any]
-VALIDATION_ROWS = 500
+Maker = Callable[[Sampler, int], Row]
 
 
 @dataclass(frozen=True)
 class DemoTask:
-    """What a generated task is: its columns (text columns, then "label"), label names by index and phenomena."""
+    """What a generated task is.
+
+    Attributes:
+        kind: what sits on the encoder.
+        columns: all columns of a row but `phenomenon`: the text columns, then what is to be found.
+        text_columns: those that are read (of seq2seq tasks the second one is the target).
+        label_names: by index; only for classification.
+        train_rows, validation_rows: rows per split.
+        phenomena: the ways its rows are made; each row tells its own.
+        variants: how many kinds of row each phenomenon makes in turn (the labels, for classification).
+        distinct: the columns whose texts never repeat, neither in a split nor between them.
+    """
 
     slug: str
     title: str
@@ -28,12 +52,67 @@ class DemoTask:
     description: str
     train_rows: int
     phenomena: tuple[str, ...]
+    kind: HeadKind = "classification"
+    text_columns: tuple[str, ...] = ()
+    validation_rows: int = 500
+    variants: int = 2
+    distinct: tuple[str, ...] = ()
 
 
-_BUILDERS: dict[str, dict[str, Callable[[Sampler, bool], Any]]] = {
-    "demo/acceptability": dict(acceptability.PHENOMENA),
-    "demo/sentiment": dict(sentiment.PHENOMENA),
-    "demo/paraphrase": dict(paraphrase.PHENOMENA),
+def _words(built: Any) -> tuple[str, ...]:
+    return (render(built),) if isinstance(built, list) else tuple(render(words) for words in built)
+
+
+def _labelled(builder: Callable[[Sampler, Any], Any], columns: tuple[str, ...], binary: bool = False) -> Maker:
+    """A builder of texts for a label as a maker of rows."""
+
+    def make(s: Sampler, label: int) -> Row:
+        texts = _words(builder(s, bool(label) if binary else label))
+        return {**dict(zip(columns, texts, strict=True)), "label": label}
+
+    return make
+
+
+def _scored(builder: similarity.Builder) -> Maker:
+    def make(s: Sampler, number: int) -> Row:
+        first, second, score = builder(s, number)
+        return {"sentence1": render(first), "sentence2": render(second), "label": score}
+
+    return make
+
+
+def _answered(builder: qa.Builder) -> Maker:
+    return lambda s, _: qa.row(builder(s))
+
+
+def _translated(builder: translation.Builder) -> Maker:
+    def make(s: Sampler, _: int) -> Row:
+        english, said = builder(s)
+        return {"source": render(english), "target": velic.render(said)}
+
+    return make
+
+
+def _summarized(builder: summarization.Builder) -> Maker:
+    def make(s: Sampler, variant: int) -> Row:
+        sentences, gist = builder(s, variant)
+        return {"source": " ".join(render(words) for words in sentences), "target": render(gist)}
+
+    return make
+
+
+_ONE, _TWO, _SEQUENCES = ("sentence",), ("sentence1", "sentence2"), ("source", "target")
+_NLI, _QA = ("premise", "hypothesis"), ("question", "context")
+_MAKERS: dict[str, dict[str, Maker]] = {
+    "demo/acceptability": {n: _labelled(b, _ONE, binary=True) for n, b in acceptability.PHENOMENA.items()},
+    "demo/sentiment": {n: _labelled(b, _ONE, binary=True) for n, b in sentiment.PHENOMENA.items()},
+    "demo/sentiment5": {n: _labelled(b, _ONE) for n, b in sentiment5.PHENOMENA.items()},
+    "demo/entailment": {n: _labelled(b, _NLI) for n, b in entailment.PHENOMENA.items()},
+    "demo/similarity": {n: _scored(b) for n, b in similarity.PHENOMENA.items()},
+    "demo/qa": {n: _answered(b) for n, b in qa.PHENOMENA.items()},
+    "demo/paraphrase": {n: _labelled(b, _TWO, binary=True) for n, b in paraphrase.PHENOMENA.items()},
+    "demo/translation": {n: _translated(b) for n, b in translation.PHENOMENA.items()},
+    "demo/summarization": {n: _summarized(b) for n, b in summarization.PHENOMENA.items()},
 }
 _TASKS = {
     task.slug: task
@@ -47,6 +126,8 @@ _TASKS = {
             "named violation. A fifth of all words occurs in validation rows only.",
             3000,
             tuple(acceptability.PHENOMENA),
+            text_columns=_ONE,
+            distinct=_ONE,
         ),
         DemoTask(
             "demo/sentiment",
@@ -57,6 +138,8 @@ _TASKS = {
             "A fifth of all words occurs in validation rows only.",
             2000,
             tuple(sentiment.PHENOMENA),
+            text_columns=_ONE,
+            distinct=_ONE,
         ),
         DemoTask(
             "demo/paraphrase",
@@ -67,6 +150,97 @@ _TASKS = {
             "and modifiers make the difference. A fifth of all words occurs in validation rows only.",
             4000,
             tuple(paraphrase.PHENOMENA),
+            text_columns=_TWO,
+            distinct=_TWO,
+        ),
+        DemoTask(
+            "demo/sentiment5",
+            "Sentiment in five degrees (generated)",
+            (*_ONE, "label"),
+            sentiment5.LABELS,
+            "How positive is the opinion, from very negative to very positive? What is conceded, expected or said of "
+            "something else does not count, however strong its words. A fifth of all words occurs in validation rows only.",
+            3000,
+            tuple(sentiment5.PHENOMENA),
+            text_columns=_ONE,
+            validation_rows=990,
+            variants=5,
+            distinct=_ONE,
+        ),
+        DemoTask(
+            "demo/entailment",
+            "Entailment (generated)",
+            (*_NLI, "label"),
+            entailment.LABELS,
+            "Does the hypothesis follow from the premise, contradict it, or neither? Voice, quantifiers, negation, "
+            "details and verbs such as manage and fail decide; the hypothesis alone says nothing. A fifth of all words "
+            "occurs in validation rows only.",
+            3996,
+            tuple(entailment.PHENOMENA),
+            text_columns=_NLI,
+            validation_rows=999,
+            variants=3,
+            distinct=_NLI,
+        ),
+        DemoTask(
+            "demo/similarity",
+            "Similarity (generated)",
+            (*_TWO, "label"),
+            (),
+            "How much do two sentences say the same, 0 to 5? Who (1), what is done (1.5), to whom or what (1), described "
+            "how (0.75) and where (0.75) count if they agree; synonyms do, exchanged roles and denials do not. A fifth "
+            "of all words occurs in validation rows only.",
+            3996,
+            tuple(similarity.PHENOMENA),
+            kind="regression",
+            text_columns=_TWO,
+            validation_rows=990,
+            variants=similarity.BINS,
+            distinct=_TWO,
+        ),
+        DemoTask(
+            "demo/qa",
+            "Question answering (generated)",
+            (*_QA, "answer_texts", "answer_starts", "id"),
+            (),
+            "Find the answer in a short text whose sentences share their people and verbs: the roles decide, in active "
+            "and passive. A fifth of all words occurs in validation rows only.",
+            3600,
+            tuple(qa.PHENOMENA),
+            kind="span",
+            text_columns=_QA,
+            validation_rows=996,
+            variants=1,
+            distinct=("context",),
+        ),
+        DemoTask(
+            "demo/translation",
+            "Translation (generated)",
+            _SEQUENCES,
+            (),
+            "English into Velic, a made language with the verb last, endings that agree, and no articles: word by word "
+            "nothing is right. A fifth of the English words occurs in validation rows only.",
+            4000,
+            tuple(translation.PHENOMENA),
+            kind="seq2seq",
+            text_columns=_SEQUENCES,
+            variants=1,
+            distinct=_SEQUENCES,
+        ),
+        DemoTask(
+            "demo/summarization",
+            "Summarization (generated)",
+            _SEQUENCES,
+            (),
+            "The gist of a short story: through whose hands a thing went, whether an attempt succeeded and who helped, "
+            "whether most people liked something. No sentence of the story says it. A fifth of all words occurs in "
+            "validation rows only.",
+            3000,
+            tuple(summarization.PHENOMENA),
+            kind="seq2seq",
+            text_columns=_SEQUENCES,
+            variants=summarization.VARIANTS,
+            distinct=("source",),
         ),
     )
 }
@@ -80,24 +254,20 @@ def describe(slug: str) -> DemoTask:
     return _TASKS[slug]
 
 
-def _texts(built: Any) -> tuple[str, ...]:
-    return (render(built),) if isinstance(built, list) else tuple(render(words) for words in built)
-
-
 def _rows(task: DemoTask, count: int, samplers: list[Sampler], rng: random.Random, taken: set[str]) -> list[Row]:
-    """`count` rows over all phenomena in turn, half of each label, none whose text is in `taken` (which grows)."""
-    builders = _BUILDERS[task.slug]
-    names = task.phenomena
+    """`count` rows over all phenomena in turn, as many of each variant, none whose text is in `taken` (which grows)."""
+    makers: Mapping[str, Maker] = _MAKERS[task.slug]
+    names, variants = task.phenomena, task.variants
     rows: list[Row] = []
     for number in range(count):
-        label = number % 2
-        name = names[(number // 2) % len(names)]
-        sampler = samplers[(number // (2 * len(names))) % len(samplers)]
-        texts = _texts(builders[name](sampler, bool(label)))
-        while any(text in taken for text in texts):
-            texts = _texts(builders[name](sampler, bool(label)))
-        taken.update(texts)
-        rows.append({**dict(zip(task.columns, texts, strict=False)), "label": label, "phenomenon": name})
+        variant = number % variants
+        name = names[(number // variants) % len(names)]
+        sampler = samplers[(number // (variants * len(names))) % len(samplers)]
+        row = makers[name](sampler, variant)
+        while any(row[column] in taken for column in task.distinct):
+            row = makers[name](sampler, variant)
+        taken.update(row[column] for column in task.distinct)
+        rows.append({**row, "phenomenon": name})
     rng.shuffle(rows)
     return rows
 
@@ -105,19 +275,24 @@ def _rows(task: DemoTask, count: int, samplers: list[Sampler], rng: random.Rando
 def generate(slug: str) -> dict[str, list[Row]]:
     """The rows of both splits. The same on every machine: all draws come from `random.Random` seeded with text.
 
-    Every row has the task's columns and `phenomenon`. Labels are balanced in each split, phenomena to within two
+    Every row has the task's columns and `phenomenon`. Labels are balanced in each split, phenomena to within a few
     rows. Every second validation row is drawn with a preference for the reserved words, which no training row
     contains.
     """
     task = describe(slug)
-    quantifiers = slug != "demo/paraphrase"
+    quantifiers = slug not in ("demo/paraphrase", "demo/entailment", "demo/similarity", "demo/qa")
+    known = core_lexicon() if slug == "demo/translation" else None
 
     def sampler(name: str, words: str) -> Sampler:
-        return Sampler(random.Random(f"{slug} {name}"), words, quantifiers)
+        return Sampler(random.Random(f"{slug} {name}"), words, quantifiers, known)
 
     taken: set[str] = set()
     order = random.Random(f"{slug} order")
     held_out, seen = sampler("validation held out", "held_out"), sampler("validation", "open")
-    validation = _rows(task, VALIDATION_ROWS, [held_out, seen], order, taken)
+    validation = _rows(task, task.validation_rows, [held_out, seen], order, taken)
     train = _rows(task, task.train_rows, [sampler("train", "open")], order, taken)
+    if task.kind == "span":
+        for name, rows in (("train", train), ("validation", validation)):
+            for number, row in enumerate(rows):
+                row["id"] = f"{name}-{number}"
     return {"train": train, "validation": validation}

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from transformers import BertTokenizer
+    from transformers import BertTokenizer, PreTrainedTokenizerFast
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 CHARACTERS = tuple(c for c in string.printable if not c.isspace() and not c.isupper())
@@ -40,4 +40,46 @@ def make_tokenizer(sentences: Iterable[str], size: int, max_length: int) -> Bert
     pieces = vocabulary(sentences, size)
     return BertTokenizer(
         vocab={piece: index for index, piece in enumerate(pieces)}, do_lower_case=True, model_max_length=max_length
+    )
+
+
+SEQUENCE_SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")  # names and order as in BART
+
+
+def make_sequence_tokenizer(
+    sentences: Iterable[str], first: Iterable[str], size: int, max_length: int
+) -> PreTrainedTokenizerFast:
+    """A lower-casing tokenizer for an encoder-decoder: <s> text </s>.
+
+    `first` are pieces that come before the words of the sentences, which come by frequency.
+    """
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    words = Counter(word for sentence in sentences for word in re.findall(r"[a-z]+", sentence.lower()))
+    ordered = sorted(words, key=lambda word: (-words[word], word))
+    pieces = list(
+        dict.fromkeys([*SEQUENCE_SPECIAL, *CHARACTERS, *(f"##{c}" for c in CHARACTERS), *first, *ordered])
+    )[:size]  # fmt: skip
+    ids = {piece: index for index, piece in enumerate(pieces)}
+    backend = Tokenizer(models.WordPiece(ids, unk_token="<unk>"))
+    backend.normalizer = normalizers.BertNormalizer(lowercase=True)
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>",
+        pair="<s> $A </s> $B </s>",
+        special_tokens=[(token, ids[token]) for token in ("<s>", "</s>")],
+    )
+    backend.decoder = decoders.WordPiece(prefix="##", cleanup=True)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        bos_token="<s>",
+        pad_token="<pad>",
+        eos_token="</s>",
+        unk_token="<unk>",
+        mask_token="<mask>",
+        cls_token="<s>",
+        sep_token="</s>",
+        model_input_names=["input_ids", "attention_mask"],
+        model_max_length=max_length,
     )

@@ -5,7 +5,18 @@
     worker.py     the process of one job
     measuring.py  what it computes
     progress.py   how far it is, in a file
+    points.py     what each point of a cloud is
     results.py    what it leaves behind, and the limit of all that is kept
+    encoders.py   models by name, those of finished runs among them
 
-Nothing here imports torch before a worker starts to compute.
+Looking closer at one cloud of a view:
+
+    maps.py         in two or three dimensions
+    selection.py    the points inside a line
+    neighbours.py   the points nearest to one
+    clustering.py   which dimensions move together
+    desk.py         questions to a process that stays: own sentences, UMAP
+    desk_worker.py  that process
+
+Nothing here imports torch or umap before a worker starts to compute.
 """

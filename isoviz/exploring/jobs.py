@@ -16,9 +16,10 @@ from typing import Any, Final, Literal
 import psutil
 from filelock import FileLock
 
-from isoviz.exploring import progress, results
+from isoviz.errors import InputError
+from isoviz.exploring import encoders, progress, results
 from isoviz.exploring.progress import UNTOLD, Progress, read_json, write_json
-from isoviz.exploring.request import ViewRequest
+from isoviz.exploring.request import ViewRequest, key_of, rows_of
 from isoviz.exploring.worker import ERROR, LOG, PROCESS, REQUEST
 from isoviz.runs.processes import Worker, environment, is_alive
 
@@ -105,6 +106,30 @@ def start(request: ViewRequest, key: str, *, at: Path | None = None) -> State:
         with contextlib.suppress(psutil.NoSuchProcess, FileNotFoundError):
             write_json(folder / PROCESS, {"pid": child.pid, "started": psutil.Process(child.pid).create_time()})
     return look(key, at=root)
+
+
+def obtain(request: ViewRequest, *, at: Path | None = None, patience: float = 3600.0) -> results.ViewResult:
+    """The view of a request, computed if it is not there yet; waits for it. For notebooks: a page looks instead of waiting.
+
+    Raises:
+        IsoVizError: what the job failed with, or that it took longer than `patience` seconds.
+    """
+    request.check()
+    key = key_of(request, encoders.resolve(request.model), rows_of(request.task, request.data))
+    start(request, key, at=at)
+    deadline = time.monotonic() + patience
+    while True:
+        # a hub model has another key once it is here
+        key = key_of(request, encoders.resolve(request.model), rows_of(request.task, request.data))
+        state = look(key, at=at)
+        view = results.find(key, at=at) if state.kind == "done" else None
+        if view is not None:
+            return view
+        if state.kind in ("failed", "lost"):
+            raise InputError(state.message, field=state.field, advice=state.advice)
+        if time.monotonic() > deadline:
+            raise InputError(f"patience: the view took longer than {patience:g} seconds", field="patience")
+        time.sleep(0.2)
 
 
 def stop(key: str, *, at: Path | None = None) -> None:

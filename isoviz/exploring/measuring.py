@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 import isoviz
 from isoviz import metrics, tasks
 from isoviz.errors import InputError, IsoVizError
+from isoviz.exploring import encoders, points
 from isoviz.exploring.request import FORMAT, ViewRequest
 from isoviz.exploring.results import array_name
-from isoviz.models import sources
 from isoviz.models.views import Pooling, Views
 
 EV_KEPT: Final = 200
@@ -23,8 +23,13 @@ COSINE_POINTS: Final = 1_000
 """Points whose pairwise cosines are counted at most: all their pairs, so half a million."""
 COSINE_BINS: Final = 200
 """Of equal width over [−1, 1]."""
-CLOUD_POINTS: Final = 5_000
+CLOUD_POINTS: Final = 20_000
+CLOUD_BYTES: Final = 384 * 2**20
+"""That the kept clouds of rows, all layers together, take at most; those of tokens take a third of it at most."""
 _FLOAT16_MAX: Final = 6e4
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Tell = Callable[[int, int, str], None]
 
@@ -46,32 +51,40 @@ def compute(request: ViewRequest, tell: Tell) -> tuple[dict[str, Any], dict[str,
     began = time.monotonic()
     tell(0, _TOTAL, "reading the data")
     task = tasks.get(request.task)
-    source = sources.resolve(request.model)
+    encoders.resolve(request.model)
     rows = tasks.load(task, request.data)
     frame = {"train": rows.train, "validation": rows.validation}[request.split].iloc[: request.max_rows]
     tell(0, _TOTAL, "loading the model")
 
+    from isoviz.models.adapter import load_tokenizer
     from isoviz.models.extract import layer_views
     from isoviz.models.profile import profile
 
-    try:
-        views = layer_views(
-            source,
-            [frame[column].tolist() for column in task.inputs],
-            poolings="states",  # `head` is a matter of fine-tuning
-            max_length=request.max_length,
-            seed=request.seed,
-            direction=task.checked_direction(None) or None,
-            progress=_part(tell, _READING, "rows"),
-        )
-    except IsoVizError as error:
-        raise _in_our_terms(error) from None
+    texts = [frame[column].tolist() for column in task.inputs]
+    with encoders.opened(request.model) as (source, run):
+        try:
+            views = layer_views(
+                source,
+                texts,
+                poolings="states",  # `head` is a matter of fine-tuning
+                max_length=request.max_length,
+                seed=request.seed,
+                direction=task.checked_direction(None) or None,
+                progress=_part(tell, _READING, "rows"),
+            )
+        except IsoVizError as error:
+            raise _in_our_terms(error) from None
+        tokenizer = load_tokenizer(source)
+        scored = run is not None and run.task == request.task and run.scores_rows
+        logits = run.logits(texts, request.max_length) if run is not None and scored else None
     read = time.monotonic()
     with warnings.catch_warnings():  # entries carry every warning in words
         warnings.simplefilter("ignore")
         entries = profile(views, split=request.split, seed=request.seed, progress=_part(tell, _MEASURING, "clouds"))
         arrays = arrays_of(views, seed=request.seed, progress=_part(tell, _PICTURES, "clouds"))
-    source = sources.resolve(request.model)  # a model of the hub is on this machine now
+    words = tokenizer.convert_ids_to_tokens(views.tokens[views.depth].ids.tolist())
+    arrays |= points_of(views, points.rows(frame, task, views.lengths, logits), list(map(str, words)), request.seed)
+    source = encoders.resolve(request.model)  # a model of the hub is on this machine now
     facts = {
         "format": FORMAT,
         "isoviz": isoviz.__version__,
@@ -99,15 +112,14 @@ def arrays_of(views: Views, *, seed: int = 0, progress: Tell | None = None) -> d
 
     Per layer and pooling: `ev` (k,) float64, k <= `EV_KEPT`, nan where undefined; `sigma` (d,) population standard
     deviations and `mean` (d,), float32; `cosine` (`COSINE_BINS`,) int64, counts of the cosines of distinct pairs. For the last
-    layer also `correlation` (d, d) uint8, |ρ| · 255 in the `order` (d,) int32 that puts like dimensions side by side, and, for
-    cls and mean, `cloud` (n, d) float16 (float32 where a number is too large for that), n <= `CLOUD_POINTS`.
+    layer also `correlation` (d, d) uint8, |ρ| · 255 in the `order` (d,) int32 that puts like dimensions side by side.
     """
     found: dict[str, NDArray[Any]] = {}
     keys: list[tuple[int, Pooling]] = [*views.clouds, *((layer, "tokens") for layer in views.tokens)]
     values: dict[str, NDArray[Any]]
     for done, (layer, pooling) in enumerate(keys):
         tokens = views.tokens.get(layer) if pooling == "tokens" else None
-        points = views.points(layer, pooling)
+        cloud = views.points(layer, pooling)
         if tokens is not None:
             stream = tokens.stream
             values = {
@@ -117,30 +129,62 @@ def arrays_of(views: Views, *, seed: int = 0, progress: Tell | None = None) -> d
             }
         else:
             values = {
-                "ev": np.asarray(metrics.explained_variance(points, k=min(EV_KEPT, *points.shape)), dtype=np.float64),
-                "sigma": np.asarray(metrics.dimension_std(points), dtype=np.float32),
-                "mean": np.asarray(metrics.mean_activation(points), dtype=np.float32),
+                "ev": np.asarray(metrics.explained_variance(cloud, k=min(EV_KEPT, *cloud.shape)), dtype=np.float64),
+                "sigma": np.asarray(metrics.dimension_std(cloud), dtype=np.float32),
+                "mean": np.asarray(metrics.mean_activation(cloud), dtype=np.float32),
             }
-        values["cosine"] = cosine_counts(points, seed=seed)
+        values["cosine"] = cosine_counts(cloud, seed=seed)
         if layer == views.depth:
-            matrix = np.asarray(metrics.abs_correlation(points))
+            matrix = np.asarray(metrics.abs_correlation(cloud))
             order = np.asarray(metrics.correlation_order(matrix))
             values["order"] = order.astype(np.int32)
             values["correlation"] = np.rint(matrix[np.ix_(order, order)] * 255).astype(np.uint8)
-            if tokens is None:
-                kept = points[:CLOUD_POINTS]
-                fits = np.abs(kept).max() <= _FLOAT16_MAX
-                values["cloud"] = kept.astype(np.float16 if fits else np.float32)
         found |= {array_name(layer, pooling, what): array for what, array in values.items()}
         if progress:
             progress(done + 1, len(keys), "drawing up figures")
     return found
 
 
-def cosine_counts(points: NDArray[Any], *, seed: int = 0) -> NDArray[np.int64]:
+def points_of(views: Views, table: pd.DataFrame, words: list[str], seed: int = 0) -> dict[str, NDArray[Any]]:
+    """The clouds themselves, and what each of their points is.
+
+    Per layer and pooling `cloud` (m, d) float16 (float32 where a number is too large for that), under `array_name`. Where the
+    rows are more than `CLOUD_POINTS`, or than `CLOUD_BYTES` hold, as many as fit are drawn at random by the seed, the same in
+    every layer. `points.ROWS` and `points.TOKENS` say what the points are, in the order of the points.
+
+    Args:
+        table: of `isoviz.exploring.points.rows`, one line per row that was read.
+        words: the sampled tokens of a layer, (m,).
+    """
+    (width,) = {cloud.shape[1] for cloud in views.clouds.values()}
+    per_row = 2 * width * len(views.clouds)
+    chosen = _drawn(views.rows, min(CLOUD_POINTS, max(1, CLOUD_BYTES // per_row)), seed)
+    few = _drawn(len(words), max(1, CLOUD_BYTES // 3 // (2 * width * len(views.tokens))), seed)
+    found = {array_name(*key, "cloud"): _small(cloud[chosen]) for key, cloud in views.clouds.items()}
+    for layer, view in views.tokens.items():
+        found[array_name(layer, "tokens", "cloud")] = _small(view.sample[few])
+    groups = views.tokens[views.depth].groups[few]
+    of_tokens = table.iloc[groups].reset_index(drop=True)
+    of_tokens.insert(0, "token", [words[place] for place in few])
+    found[points.ROWS] = points.packed(table.iloc[chosen].reset_index(drop=True))
+    found[points.TOKENS] = points.packed(of_tokens)
+    return found
+
+
+def _drawn(count: int, most: int, seed: int) -> NDArray[np.int64]:
+    if count <= most:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(seed).choice(count, most, replace=False, shuffle=False))
+
+
+def _small(cloud: NDArray[Any]) -> NDArray[Any]:
+    return cloud.astype(np.float16 if np.abs(cloud).max() <= _FLOAT16_MAX else np.float32)
+
+
+def cosine_counts(cloud: NDArray[Any], *, seed: int = 0) -> NDArray[np.int64]:
     """How many distinct pairs have which cosine, (`COSINE_BINS`,): of all pairs of at most `COSINE_POINTS` points drawn by
     the seed. Zero vectors are left out; the last bin holds 1 too."""
-    x = np.asarray(points)
+    x = np.asarray(cloud)
     if len(x) > COSINE_POINTS:
         chosen = np.random.default_rng(seed).choice(len(x), COSINE_POINTS, replace=False, shuffle=False)
         x = x[np.sort(chosen)]

@@ -15,7 +15,7 @@ from isoviz import tasks
 from isoviz.errors import InputError
 from isoviz.models.sources import ModelSource
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Of what a worker writes; raise it whenever the files of an old result would be read wrongly."""
 
 SPLITS: Final = ("validation", "train")
@@ -40,7 +40,7 @@ class ViewRequest:
     """An encoder on the first rows of a task's split.
 
     Attributes:
-        model: a bundled name, a directory, or a hub id.
+        model: a bundled name, a directory, a hub id, or `run:ID` for the encoder of a finished run.
         task: slug.
         data: the folder of the task's files; None for a generated task or the hub.
         split: of `SPLITS`.

@@ -9,14 +9,18 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
+from isoviz.exploring import points
 from isoviz.exploring.progress import read_json, write_json
 from isoviz.home import home
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PROFILE: Final = "profile.json"
 ARRAYS: Final = "arrays.safetensors"
@@ -44,7 +48,7 @@ def limit() -> int:
 
 
 def array_name(layer: int, pooling: str, what: str) -> str:
-    """The name of an array in the file: `ev`, `sigma`, `mean`, `cosine`, `correlation`, `order` or `cloud` of one cloud."""
+    """The name of an array in the file: `ev`, `sigma`, `mean`, `cosine`, `cloud`, `correlation` or `order` of one cloud."""
     return f"{layer}.{pooling}.{what}"
 
 
@@ -93,6 +97,22 @@ class ViewResult:
                 return None
             found: NDArray[Any] = file.get_tensor(name)
             return found
+
+    def points(self, layer: int, pooling: str) -> NDArray[np.float32]:
+        """The kept points of one cloud, (m, d): one per line of `table(pooling)`; KeyError for a cloud that is not there."""
+        found = self.array(layer, pooling, "cloud")
+        if found is None:
+            raise KeyError((layer, pooling))
+        return found.astype(np.float32)
+
+    def table(self, pooling: str) -> pd.DataFrame:
+        """What each point is: `row` (its number in the split, from 0), the row's columns, `length` in tokens; of a run's
+        encoder on its own task also `prediction` and `error`; for pooling `tokens`, `token` before them."""
+        from safetensors import safe_open
+
+        with safe_open(self.folder / ARRAYS, framework="np") as file:
+            packed = file.get_tensor(points.TOKENS if pooling == "tokens" else points.ROWS)
+        return points.unpacked(packed)
 
 
 def find(key: str, *, at: Path | None = None) -> ViewResult | None:

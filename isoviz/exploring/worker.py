@@ -20,10 +20,9 @@ import psutil
 from filelock import FileLock, Timeout
 
 from isoviz.errors import IsoVizError
-from isoviz.exploring import measuring, results
+from isoviz.exploring import encoders, measuring, results
 from isoviz.exploring.progress import ProgressFile, read_json, write_json
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
-from isoviz.models import sources
 
 REQUEST: Final = "request.json"
 PROCESS: Final = "worker.json"
@@ -72,7 +71,7 @@ def _work(folder: Path, request: ViewRequest) -> None:
     with _turn(root / "turns", tell):
         facts, arrays = measuring.compute(request, tell)
     # Once more, for a model that came from the hub has another key now than when it was asked for.
-    key = key_of(request, sources.resolve(request.model), rows_of(request.task, request.data))
+    key = key_of(request, encoders.resolve(request.model), rows_of(request.task, request.data))
     results.publish(folder / _PARTIAL, key, facts, arrays, at=root)
     results.shrink(limit, at=root, keep=key)
 

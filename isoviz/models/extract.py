@@ -180,10 +180,11 @@ class _Collector:
         self.tokens: dict[int, TokenView] = {}
         if "tokens" in poolings:
             groups = np.searchsorted(self.starts, self.sampled, side="right") - 1
+            ids = np.concatenate([np.asarray(row, dtype=np.int64) for row in token_ids])[self.sampled]
             for layer in layers:
                 shapes = ((count, model.width), (kept, model.width))
                 one, sample = (np.empty(shape, dtype=np.float32) for shape in shapes)
-                self.tokens[layer] = TokenView(CloudStream(model.width), one, sample, groups)
+                self.tokens[layer] = TokenView(CloudStream(model.width), one, sample, groups, ids)
 
     def add(self, rows: NDArray[np.int64], states: Sequence[Tensor], pooled: Tensor | None, keep: Tensor) -> None:
         """One batch: `states` (B, L, d) per layer from the embeddings on, `pooled` (B, h), `keep` (B, L)."""

@@ -43,12 +43,14 @@ class TokenView:
         one_per_row: (rows, d) float32, one random token of each row: independent points, for `isoscore_unbiased`.
         sample: (m, d) float32, m <= n tokens drawn without replacement, in the order of the rows and of the text.
         groups: (m,) int64, the row that each sampled token stands in.
+        ids: (m,) int64, the number of each sampled token in the tokenizer's vocabulary.
     """
 
     stream: CloudStream
     one_per_row: NDArray[np.float32]
     sample: NDArray[np.float32]
     groups: NDArray[np.int64]
+    ids: NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -62,5 +62,7 @@ def test_cloud_picture_has_all_points_inside() -> None:
 
 
 def test_model_facts_are_those_of_the_files() -> None:
+    other = home.model_facts("demo/tiny-bart")
+    assert (other["family"], other["layers"], other["width"]) == ("BART", 5, 128)
     facts = home.model_facts("demo/tiny-bert")
     assert facts["parameters"] > 500_000 and facts["bytes"] < 10_000_000

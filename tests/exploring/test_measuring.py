@@ -7,16 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
 from isoviz import metrics, tasks
-from isoviz.exploring import measuring
+from isoviz.exploring import measuring, points
 from isoviz.exploring.request import ViewRequest
+from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.models import sources
+from isoviz.models.adapter import load_tokenizer
 from isoviz.models.extract import layer_views
 from isoviz.models.profile import profile
-from isoviz.models.views import Views
+from isoviz.models.views import TokenView, Views
+from tests import tiny
 from tests.tiny import TinyModels
 
 ROWS = 20
@@ -89,22 +93,44 @@ def test_correlations_of_the_last_layer_stand_in_their_order(pooling: str, compu
     np.testing.assert_allclose(plain, expected, atol=0.5 / 255 + 1e-9)
 
 
-def test_clouds_of_the_last_layer_are_kept_small(computed: Any) -> None:
+def test_clouds_of_every_layer_are_kept_small_with_what_their_points_are(computed: Any) -> None:
     _, arrays, views, _ = computed
-    assert arrays["2.cls.cloud"].dtype == np.float16 and "2.tokens.cloud" not in arrays and "1.cls.cloud" not in arrays
-    np.testing.assert_allclose(arrays["2.cls.cloud"], views.clouds[2, "cls"], rtol=1e-3, atol=1e-3)
+    for layer in range(3):
+        assert arrays[f"{layer}.cls.cloud"].dtype == np.float16
+        np.testing.assert_allclose(arrays[f"{layer}.cls.cloud"], views.clouds[layer, "cls"], rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(arrays[f"{layer}.tokens.cloud"], views.tokens[layer].sample, rtol=1e-3, atol=1e-3)
+    rows = points.unpacked(arrays[points.ROWS])
+    assert list(rows.columns) == ["row", "sentence", "label", "length"] and rows["row"].tolist() == list(range(ROWS))
+    assert set(rows["label"]) == {"unacceptable", "acceptable"} and (rows["length"] == views.lengths).all()
+    tokens = points.unpacked(arrays[points.TOKENS])
+    assert len(tokens) == len(arrays["2.tokens.cloud"]) and (tokens["row"] == views.tokens[2].groups).all()
+    first = tokens[tokens["row"] == 0]
+    assert first["token"].tolist() == ["[CLS]", *rows["sentence"][0].split(), "[SEP]"]
 
 
 def test_numbers_too_large_for_half_precision_keep_theirs() -> None:
-    views = _views_with_outlier()
-    arrays = measuring.arrays_of(views)
+    arrays = _points_of(np.array([[1.0, 2.0], [1e6, 0.0], [3.0, 4.0]], dtype=np.float32))
     assert arrays["0.cls.cloud"].dtype == np.float32 and arrays["0.cls.cloud"].max() == pytest.approx(1e6)
 
 
-def _views_with_outlier() -> Views:
-    points = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)
-    points[2, 3] = 1e6
-    return Views("made up", 6, 0, np.full(6, 3), 8, 0, "cpu", {(0, "cls"): points}, {}, ())
+def test_of_too_many_rows_a_seeded_draw_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "CLOUD_POINTS", 7)
+    cloud = np.arange(40, dtype=np.float32).reshape(20, 2)
+    arrays = _points_of(cloud)
+    rows = points.unpacked(arrays[points.ROWS])["row"].to_numpy()
+    assert len(set(rows)) == 7 and (np.diff(rows) > 0).all()
+    np.testing.assert_array_equal(arrays["0.cls.cloud"], cloud[rows])
+    monkeypatch.setattr(measuring, "CLOUD_BYTES", 2 * 2 * 3)  # three rows of two dimensions in half precision
+    assert arrays["0.cls.cloud"].shape == (7, 2) and _points_of(cloud)["0.cls.cloud"].shape == (3, 2)
+
+
+def _points_of(cloud: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
+    """What is kept of a cloud that is rows and tokens at once."""
+    n, d = cloud.shape
+    numbers = np.arange(n)
+    tokens = {0: TokenView(CloudStream(d), cloud, cloud, numbers, numbers)}
+    views = Views("made up", n, 0, np.full(n, 3), 8, 0, "cpu", {(0, "cls"): cloud}, tokens, ())
+    return measuring.points_of(views, pd.DataFrame({"row": numbers}), [f"t{number}" for number in numbers])
 
 
 def test_cosines_are_counted_over_distinct_pairs() -> None:
@@ -135,3 +161,18 @@ def test_copies_of_one_point_are_drawn_as_undefined(tmp_path: Path) -> None:
         arrays = measuring.arrays_of(views)
     assert np.isnan(arrays["0.cls.ev"]).all() and (arrays["0.cls.sigma"] == 0).all()
     assert arrays["0.cls.cosine"][-1] == 10
+
+
+@pytest.mark.parametrize("kind", ["regression", "span", "seq2seq"])
+def test_every_kind_of_task_is_looked_at(tiny_models: TinyModels, tmp_path: Path, kind: str) -> None:
+    request = ViewRequest(str(tiny_models("bert")), tiny.TASKS[kind], str(tiny.write(kind, tmp_path)), max_rows=8)
+    facts, arrays = measuring.compute(request, lambda done, total, text: None)
+    task = tasks.get(request.task)
+    tokenizer = load_tokenizer(sources.resolve(request.model))
+    frame = tasks.load(task, request.data).validation.iloc[:8]
+    # pairs, question and context, the source alone of a translation
+    read = [frame[name].tolist() for name in (task.columns[:1] if kind == "seq2seq" else task.columns)]
+    lengths = [len(ids) for ids in tokenizer(*read)["input_ids"]]
+    assert {entry["n"] for entry in facts["entries"] if entry["pooling"] == "tokens"} == {sum(lengths)}
+    assert facts["rows"] == 8
+    assert arrays

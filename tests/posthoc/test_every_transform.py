@@ -34,6 +34,9 @@ MAKE = {
     "isobn, code": lambda: posthoc.isobn(form="code", beta=1),
     "batch_norm": lambda: posthoc.batch_norm(),
     "batch_norm without floor": lambda: posthoc.batch_norm(eps=0),
+    "rotation": lambda: posthoc.rotation(seed=3),
+    "shift": lambda: posthoc.shift(by=-2),
+    "scale": lambda: posthoc.scale(factor=3),
     "chain": lambda: chain([posthoc.all_but_the_top(remove=1), posthoc.isobn(), posthoc.pca_whitening()]),
     "chain with clusters": lambda: chain([posthoc.batch_norm(), posthoc.cluster_based(n_clusters=2, remove=1)]),
     "empty chain": lambda: chain([]),
@@ -42,7 +45,17 @@ everyone = pytest.mark.parametrize("name", list(MAKE))
 
 
 def test_the_catalogue_finds_the_files_and_all_are_tried_here():
-    promised = {"zca", "pca_whitening", "all_but_the_top", "cluster_based", "isobn", "batch_norm"}
+    promised = {
+        "zca",
+        "pca_whitening",
+        "all_but_the_top",
+        "cluster_based",
+        "isobn",
+        "batch_norm",
+        "rotation",
+        "shift",
+        "scale",
+    }
     assert promised <= set(posthoc.catalogue())
     assert set(posthoc.catalogue()) <= {make().slug for make in MAKE.values()}
     for slug, kind in posthoc.catalogue().items():
@@ -173,6 +186,10 @@ def test_a_collapsed_fit_set(name):
         np.testing.assert_array_equal(image, train)
     elif name == "all_but_the_top, literal":
         np.testing.assert_allclose(image, 0, atol=1e-15)  # no direction to remove: only centred
+    elif name in {"rotation", "shift", "scale"}:  # they look at no spread, or shift by a multiple of it
+        np.testing.assert_array_equal(image, np.broadcast_to(image[0], image.shape))
+        factor = {"rotation": 1, "shift": 1, "scale": 3}[name]
+        assert np.linalg.norm(image[0]) == pytest.approx(factor * np.linalg.norm(train[0]))
     else:
         np.testing.assert_array_equal(image, 0)
 

@@ -1,0 +1,63 @@
+"""Python side of the map of a cloud: a figure to draw, and what somebody draws around its points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from dashboard import routes
+from dashboard.components import bundle
+
+_mount = st.components.v2.component(
+    "isoviz_scatter_map",
+    html=bundle("scatter_map.html"),
+    css=bundle("scatter_map.css"),
+    js=bundle("feed.js", "look.js", "plotly_script.js", "scatter_map.js"),
+    isolate_styles=False,  # plotly.js writes its styles into the document's head
+)
+
+
+def scatter_map(
+    figure: go.Figure,
+    *,
+    key: str,
+    name: str,
+    words: str,
+    revision: str,
+    height: int,
+    solid: bool,
+    selection: Sequence[tuple[float, float]] = (),
+    on_drawn: Callable[[], None],
+) -> None:
+    """Mount a map. Zoom and camera stay while `revision` stays, whatever else of the figure changes.
+
+    Args:
+        name: of the files that its buttons save.
+        words: what it shows, for those who do not see it.
+        solid: it has three dimensions, and nothing can be drawn around its points.
+        selection: corners of the line that is drawn around points now.
+        on_drawn: called when somebody drew another line; `drawn(key)` tells its corners.
+    """
+    _mount(
+        key=key,
+        data={
+            "figure": figure.to_json(),
+            "plotly": routes.plotly_path(),
+            "name": name,
+            "words": words,
+            "revision": revision,
+            "height": height,
+            "solid": solid,
+            "selection": [list(corner) for corner in selection],
+        },
+        on_polygon_change=on_drawn,
+    )
+
+
+def drawn(key: str) -> list[tuple[float, float]]:
+    """The corners that were drawn on the map of this key, inside its `on_drawn`; none if the line was taken away."""
+    found = st.session_state.get(key)
+    corners = getattr(found, "polygon", None) or []
+    return [(float(x), float(y)) for x, y in corners]

@@ -1,0 +1,59 @@
+"""Taking the view along: the link, and the same in Python."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.components.copy_link import copy_link
+from dashboard.explore_form import PREFIX
+from dashboard.explore_views import Shown, measure_of_address
+from isoviz.exploring.maps import MapRequest
+
+
+def section(shown: list[Shown], request: MapRequest) -> None:
+    """The link, and a few lines for a notebook."""
+    st.subheader("Take it along", anchor=False)
+    st.caption(
+        "The address of this page holds everything: all views, layer, map, colour, what is drawn around points, and your sentences."
+    )
+    copy_link(key=PREFIX + "link")
+    with st.expander("The same in Python", icon=":material/code:"):
+        for one in shown:
+            if one.of > 1:
+                st.markdown(f"**View {one.number}**")
+            st.code(python(one, measure_of_address(), request), language="python", wrap_lines=True)
+
+
+def python(one: Shown, measure: str, request: MapRequest) -> str:
+    """Lines that do again in a notebook what a view shows: the measure, the spectrum, the map."""
+    assert one.filled.request is not None
+    view = one.filled.request
+    default = type(view)(view.model, view.task)
+    named = ("data", "split", "max_rows", "max_length", "seed")
+    more = "".join(
+        f", {name}={getattr(view, name)!r}" for name in named if getattr(view, name) != getattr(default, name)
+    )
+    cloud = f"{one.layer}, {one.pooling!r}"
+    number = 'entry["ev"][0]' if measure == "ev_1" else f'entry["{measure}"]'
+    plain = MapRequest()
+    changed = "".join(
+        f", {name}={value!r}"
+        for name, value in request.as_json().items()
+        if value != getattr(plain, name) and name not in ("kind", "dimensions", "points")
+    )
+    settings = f'"{request.kind}", {request.dimensions}, points={request.points}{changed}'
+    lines = [
+        "from isoviz.exploring import jobs, maps",
+        "from isoviz.exploring.request import ViewRequest",
+        "",
+        f"view = jobs.obtain(ViewRequest({view.model!r}, {view.task!r}{more}))",
+        f"entry, points = view.entry({cloud}), view.points({cloud})",
+        f"print({number}, view.array({cloud}, 'ev')[:5])  # {measure}, explained variance",
+        f"request = maps.MapRequest({settings})",
+        "drawn = points[maps.drawn(len(points), request)]",
+    ]
+    if request.kind == "pca":
+        lines.append(f"coordinates = maps.pca(drawn, {request.dimensions}).coordinates")
+    else:
+        lines.append("coordinates = maps.fit_umap(drawn, request).embedding_")
+    return "\n".join(lines)

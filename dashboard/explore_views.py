@@ -1,0 +1,295 @@
+"""The figures of Explore: the layer profile, and those of one cloud of each view, side by side on the same axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+from numpy.typing import NDArray
+
+from dashboard import explanations, explore_figures, explore_tables, theme, wording
+from dashboard.explore_form import PREFIX, Filled
+from isoviz.exploring import clustering, results
+from isoviz.exploring.results import ViewResult
+from isoviz.metrics.catalogue import METRICS
+
+MEASURES = ("isoscore", "isoscore_unbiased", "ev_1", "mean_cosine", "participation_ratio", "effective_rank", "twonn")
+"""Of the catalogue, in the order in which they are offered; the length of the mean vector comes after them."""
+
+MEAN_NORM = "Length of the mean vector"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One of the views on the page, with the cloud of it that is looked at.
+
+    Attributes:
+        number: counted from 1.
+        of: how many views there are.
+    """
+
+    number: int
+    of: int
+    filled: Filled
+    view: ViewResult
+    layer: int
+    pooling: str
+
+    @property
+    def prefix(self) -> str:
+        """Of the keys of its widgets."""
+        return self.filled.prefix
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """The numbers of its cloud."""
+        return self.view.entry(self.layer, self.pooling)
+
+    @property
+    def cloud(self) -> str:
+        """Layer, pooling, n and d in words."""
+        return f"layer {self.layer}, {self.pooling}, n = {wording.number(self.entry['n'])}, d = {self.entry['d']}"
+
+
+def file_name(one: Shown) -> str:
+    """Of what is downloaded of a view, without its ending."""
+    assert one.filled.request is not None
+    request = one.filled.request
+    parts = (part.replace("/", "-").replace(":", "-").strip("-.~") for part in (request.model, request.task))
+    return "-".join(("explore", *parts, request.split))
+
+
+def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[Shown]:
+    """One measure over all layers; returns the views with the layer and pooling chosen for the figures below."""
+    st.subheader("Layer by layer", anchor=False)
+    titles = _titles()
+    alone = len(views) == 1
+    left, *rest = st.columns([3, 2, 3])
+    with left:
+        title = str(st.selectbox("Measure", list(titles), key=PREFIX + "measure", bind="query-params"))
+    measure = titles[title]
+    columns = st.columns(len(views), gap="medium")
+    shown = []
+    for number, (view, filled, column) in enumerate(zip(views, all_filled, columns, strict=True), start=1):
+        with rest[0] if alone else column:
+            pooling = _pooling_field(view, filled.prefix)
+        with rest[1] if alone else column:
+            layer = _layer_field(view, filled.prefix)
+        shown.append(Shown(number, len(views), filled, view, layer, pooling))
+    figures = [
+        explore_figures.layer_profile(one.view.entries, measure, title, (one.layer, one.pooling)) for one in shown
+    ]
+    if not alone:
+        explore_figures.share_axes(figures)
+    for one, figure, column in zip(shown, figures, columns, strict=True):
+        with column:
+            words = f"{title} over layers 0 to {one.view.depth}, one line for each of {', '.join(one.view.poolings)}"
+            _plot(one, "profile", figure, words)
+            found = explore_tables.value(one.entry, measure)
+            told = f"Layer {one.layer}, {one.pooling}: {wording.number(found)} (n = {wording.number(one.entry['n'])}, d = {one.entry['d']})"
+            st.caption(wording.plain(told))
+            if found is None:
+                for note in one.entry["warnings"]:
+                    st.caption(f":material/info: {wording.plain(note)}")
+    _how_to_read(measure)
+    return shown
+
+
+def _titles() -> dict[str, str]:
+    return {METRICS[slug].title: slug for slug in MEASURES} | {MEAN_NORM: "mean_norm"}
+
+
+def measure_of_address() -> str:
+    """The measure that the layer profile shows, by its column."""
+    titles = _titles()
+    return titles.get(str(st.session_state.get(PREFIX + "measure")), MEASURES[0])
+
+
+def _pooling_field(view: ViewResult, prefix: str) -> str:
+    if (
+        st.session_state.get(prefix + "pooling", view.poolings[0]) not in view.poolings
+    ):  # of a model that reads otherwise
+        del st.session_state[prefix + "pooling"]
+    return str(
+        st.segmented_control(
+            "Pooling",
+            view.poolings,
+            default=view.poolings[0],
+            required=True,
+            key=prefix + "pooling",
+            bind="query-params",
+            help="cls: the first token of each row; last: its last one, for models that read forwards. "
+            "mean: the mean of its tokens. tokens: every token by itself.",
+        )
+    )
+
+
+def _layer_field(view: ViewResult, prefix: str) -> int:
+    key = prefix + "layer"
+    if st.session_state.get(key, 0) > view.depth:  # of a deeper model
+        del st.session_state[key]
+    return int(
+        st.slider("Layer", 0, view.depth, view.depth, key=key, bind="query-params", help="0 is the embedding output.")
+    )
+
+
+def _how_to_read(measure: str) -> None:
+    """What a measure sees and what it cannot, as the catalogue claims it and the tests measure it."""
+    if measure not in METRICS:
+        explanations.show(measure)
+        return
+    metric = METRICS[measure]
+    with st.popover("How to read this", type="tertiary", icon=":material/help:"):
+        st.markdown(wording.plain(metric.sees) + "  \n" + wording.plain(metric.blind_to))
+        st.latex(metric.equation)
+        st.caption(
+            wording.plain(
+                f"Range: {metric.range.text}. Isotropic: {metric.at_isotropy.text}. Enough points: {metric.enough.text}."
+            )
+        )
+        st.caption(wording.plain(f"{metric.paper.text}, {metric.paper.identifier}"))
+
+
+def clouds(shown: list[Shown]) -> None:
+    """The figures of each view's layer and pooling: by themselves in pairs, several views side by side on the same axes."""
+    if len(shown) == 1:
+        (one,) = shown
+        st.subheader(f"Layer {one.layer}, {explore_figures.POOLING_TITLES[one.pooling]}", anchor=False)
+        st.caption(f"n = {wording.number(one.entry['n'])} points, d = {one.entry['d']} dimensions")
+        for row in (("spectrum", "mean_activation"), ("sigma_histogram", "cosine_histogram")):
+            for column, name in zip(st.columns(2, gap="large"), row, strict=True):
+                with column:
+                    _row([one], name)
+    else:
+        st.subheader("Side by side", anchor=False)
+        for name in ("spectrum", "sigma_histogram", "mean_activation", "cosine_histogram"):
+            _row(shown, name)
+    _correlations(shown)
+
+
+def _row(shown: list[Shown], name: str) -> None:
+    """One figure of all views, under one heading."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{explanations.get(name).title}**")
+        explanations.show(name)
+    found = [_FIGURES[name](one) for one in shown]
+    figures = [figure for figure, _, _ in found if figure is not None]
+    if len(shown) > 1:
+        explore_figures.share_axes(figures)
+    for one, column, (figure, words, note) in zip(shown, st.columns(len(shown), gap="medium"), found, strict=True):
+        with column:
+            if figure is None:
+                st.caption("Not kept for this cloud.")
+                continue
+            _plot(one, name, figure, words)
+            if len(shown) > 1:
+                note = f"View {one.number}: {one.cloud}. {note}"
+            if note:
+                st.caption(wording.plain(note))
+
+
+Drawn = tuple[go.Figure | None, str, str]
+"""A figure, what it shows in words, and what is told below it."""
+
+
+def _spectrum(one: Shown) -> Drawn:
+    curves = {}
+    for number in range(one.view.depth + 1):
+        curve = one.view.array(number, one.pooling, "ev")
+        if curve is not None:
+            curves[number] = curve
+    d = one.entry["d"]
+    told = f"first {len(curves[one.layer])} of {d} components, layer {one.layer} over the others"
+    figure = explore_figures.spectrum(curves, one.layer, one.pooling, d)
+    return figure, f"Explained variance of the {told}", ""
+
+
+def _sigma(one: Shown) -> Drawn:
+    sigma = one.view.array(one.layer, one.pooling, "sigma")
+    if sigma is None:
+        return None, "", ""
+    spread = f"{sigma.min():.3g} to {sigma.max():.3g}"
+    told = f"Histogram of the standard deviations of {len(sigma)} dimensions, {spread}"
+    return explore_figures.sigma_histogram(sigma, one.pooling), told, ""
+
+
+def _mean(one: Shown) -> Drawn:
+    mean = one.view.array(one.layer, one.pooling, "mean")
+    if mean is None:
+        return None, "", ""
+    outliers = one.entry["outlier_dimensions"]
+    named = f"outlier dimensions: {', '.join(map(str, outliers))}" if outliers else "no outlier dimension"
+    figure = explore_figures.mean_activation(mean, outliers, one.pooling)
+    return figure, f"Mean activation of {len(mean)} dimensions; {named}", named.capitalize() + "."
+
+
+def _cosine(one: Shown) -> Drawn:
+    counts = one.view.array(one.layer, one.pooling, "cosine")
+    if counts is None:
+        return None, "", ""
+    pairs = int(counts.sum())
+    most, seed = one.view.facts["cosine_points"], one.view.facts["request"]["seed"]
+    drawn = f" of {most:,} points drawn at random with seed {seed}" if one.entry["n"] > most else ""
+    figure = explore_figures.cosine_histogram(counts, one.entry["mean_cosine"], one.pooling)
+    return figure, f"Histogram of the cosines of {pairs:,} pairs of points", f"{pairs:,} pairs{drawn}."
+
+
+_FIGURES: dict[str, Callable[[Shown], Drawn]] = {
+    "spectrum": _spectrum,
+    "sigma_histogram": _sigma,
+    "mean_activation": _mean,
+    "cosine_histogram": _cosine,
+}
+
+
+def _correlations(shown: list[Shown]) -> None:
+    """The clustered |ρ| of every view, in its own order or in that of the first."""
+    entry = explanations.get("matrix")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{entry.title}**")
+        explanations.show("matrix")
+    own = True
+    if len(shown) > 1:
+        choice = st.segmented_control(
+            "Order of the dimensions",
+            ["own", "as in view 1"],
+            default="own",
+            required=True,
+            key=PREFIX + "order",
+            bind="query-params",
+            help="Own: like dimensions of each view side by side. As in view 1: the same dimension at the same place.",
+        )
+        own = choice == "own"
+    first: NDArray[Any] | None = None
+    for one, column in zip(shown, st.columns(len(shown), gap="medium"), strict=True):
+        with column:
+            cells, order = _clustered(one.view.folder.name, one.layer, one.pooling)
+            first = order if first is None else first
+            note = ""
+            if not own and one.number > 1:
+                if len(first) == len(order):
+                    cells, order = clustering.reordered(cells, order, first), first
+                else:
+                    note = f" In its own order: it has {len(order)} dimensions, view 1 has {len(first)}."
+            average = wording.number(one.entry["abs_correlation"], 3)
+            told = f"Absolute correlation of {len(order)} dimensions, {one.cloud}, mean {average} off the diagonal"
+            _plot(one, "correlation", explore_figures.correlation(cells, order), told)
+            name = f"View {one.number}: {one.cloud}" if len(shown) > 1 else one.cloud.capitalize()
+            st.caption(wording.plain(f"{name}. Mean |ρ| off the diagonal: {average}.{note}"))
+
+
+@st.cache_data(show_spinner="Putting like dimensions side by side …", max_entries=32)
+def _clustered(key: str, layer: int, pooling: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    view = results.find(key)
+    assert view is not None  # it was there a moment ago, and looking keeps it
+    return clustering.clustered(view, layer, pooling)
+
+
+def _plot(one: Shown, name: str, figure: go.Figure, words: str) -> None:
+    if one.of > 1:
+        explore_figures.compact(figure)
+        words = f"View {one.number}: {words}"
+    st.plotly_chart(figure, key=one.prefix + name, config=theme.CHART_CONFIG, alt=words)

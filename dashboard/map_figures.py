@@ -1,0 +1,186 @@
+"""Points of a cloud → a scatter of two or three dimensions. No Streamlit here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from dashboard import theme
+
+MOST_GROUPS: Final = 8
+"""Values of a column that get a colour each; of more the rarest go together."""
+REST: Final = "other values"
+_SYMBOLS = ("circle", "diamond", "square", "x", "triangle-up", "cross", "star", "pentagon")
+_SOLID_SYMBOLS = ("circle", "diamond", "square", "x", "cross", "circle-open", "diamond-open", "square-open")
+_SCALE = "Viridis"
+_GREY = "rgba(127,134,145,0.75)"
+OWN_COLOUR: Final = "#e5007a"
+_SHOWN_LETTERS = 90
+
+
+def figure(
+    coordinates: NDArray[Any],
+    axes: Sequence[str],
+    colours: pd.Series | None,
+    texts: Sequence[str],
+    *,
+    own: NDArray[Any] | None = None,
+    own_texts: Sequence[str] = (),
+    range_of: NDArray[Any] | None = None,
+    equal: bool = True,
+    compact: bool = False,
+) -> go.Figure:
+    """The map: one mark per point, coloured by a column, own sentences as stars over it.
+
+    Args:
+        coordinates: (n, 2) or (n, 3).
+        axes: what each axis is.
+        colours: (n,) the column; numbers (more than a few different ones) get a scale, everything else a colour per value.
+        texts: (n,) shown when one points at a mark; cut, and never read as HTML.
+        own, own_texts: (m, 2) or (m, 3) further points, with their labels.
+        range_of: points that the axes leave room for, where they are shared with other maps.
+        equal: one unit is as long on both axes (PCA, whose axes have a length).
+        compact: for several maps side by side.
+    """
+    found = go.Figure()
+    solid = coordinates.shape[1] == 3
+    size = _size(len(coordinates), solid)
+    hover = np.array([escape(_cut(text)) for text in texts], dtype=object)
+    for place, (name, chosen, marker) in enumerate(_groups(colours, len(coordinates))):
+        symbols = _SOLID_SYMBOLS if solid else _SYMBOLS
+        scale = {"size": size, "opacity": 0.75, "line": {"width": 0}}
+        _add(
+            found,
+            coordinates[chosen],
+            name=escape(_cut(name, 30)),
+            mode="markers",
+            marker={**scale, "symbol": symbols[place % len(symbols)], **marker},
+            text=hover[chosen],
+            hovertemplate="%{text}<extra></extra>"
+            if colours is None or not name
+            else f"%{{text}}<extra>{escape(_cut(name, 30))}</extra>",
+            showlegend=bool(name),
+        )
+    if own is not None and len(own):
+        # Names beside a few marks; beside many they would cover each other and the map.
+        named = len(own) <= 12 and not compact
+        _add(
+            found,
+            own,
+            name="own sentences",
+            mode="markers+text" if named else "markers",
+            marker={
+                "symbol": "diamond" if solid else "star",
+                "size": 9 if solid else 17,
+                "color": OWN_COLOUR,
+                "line": {"width": 1.5, "color": "#ffffff"},
+            },
+            text=[escape(_cut(text, 28)) for text in own_texts],
+            textposition="top center",
+            **({} if solid else {"unselected": {"marker": {"opacity": 1}}}),  # what is drawn around is about the rows
+            hovertext=[escape(_cut(text)) for text in own_texts],
+            hovertemplate="%{hovertext}<extra>own</extra>",
+            showlegend=True,
+        )
+    _lay_out(found, axes, solid, _limits(coordinates if range_of is None else range_of, own), equal)
+    if colours is not None and is_scale(colours):
+        found.update_layout(
+            coloraxis={
+                "colorscale": _SCALE,
+                "colorbar": {
+                    "title": {"text": escape(_cut(str(colours.name), 24))},
+                    "thickness": 10,
+                    "len": 0.8,
+                    "outlinewidth": 0,
+                },
+            }
+        )
+    return found
+
+
+def is_scale(colours: pd.Series) -> bool:
+    """Whether a column is drawn as a scale: numbers, of more values than there are colours."""
+    numbers = pd.api.types.is_numeric_dtype(colours) and not pd.api.types.is_bool_dtype(colours)
+    return bool(numbers and colours.nunique() > MOST_GROUPS)
+
+
+def _groups(colours: pd.Series | None, count: int) -> list[tuple[str, NDArray[np.bool_], dict[str, Any]]]:
+    """Name, points and colour of each part that is drawn by itself."""
+    every = np.ones(count, dtype=bool)
+    if colours is None:
+        return [("", every, {"color": theme.PALETTE[0]})]
+    if is_scale(colours):
+        return [("", every, {"color": colours.to_numpy(dtype=np.float64), "coloraxis": "coloraxis"})]
+    values = colours.astype(object).where(colours.notna(), "missing").map(str)
+    order = list(values.value_counts().index)
+    named = sorted(order if len(order) <= MOST_GROUPS else order[: MOST_GROUPS - 1])
+    found = []
+    for place, name in enumerate(named):
+        found.append((name, (values == name).to_numpy(), {"color": theme.PALETTE[place % len(theme.PALETTE)]}))
+    if len(named) < len(order):
+        rest = (~values.isin(named)).to_numpy()
+        found.insert(0, (f"{REST} ({len(order) - len(named)})", rest, {"color": _GREY}))
+    return found
+
+
+def _add(found: go.Figure, points: NDArray[Any], **more: Any) -> None:
+    x, y = points[:, 0].astype(np.float32), points[:, 1].astype(np.float32)
+    if points.shape[1] == 3:
+        found.add_scatter3d(x=x, y=y, z=points[:, 2].astype(np.float32), **more)
+    else:
+        found.add_scattergl(x=x, y=y, **more)
+
+
+def _limits(points: NDArray[Any], own: NDArray[Any] | None) -> list[list[float]]:
+    every = points if own is None or not len(own) else np.concatenate([points, own])
+    low, high = every.min(axis=0), every.max(axis=0)
+    room = np.maximum(0.05 * (high - low), 1e-6)
+    return [[float(a), float(b)] for a, b in zip(low - room, high + room, strict=True)]
+
+
+def _lay_out(found: go.Figure, axes: Sequence[str], solid: bool, limits: list[list[float]], equal: bool) -> None:
+    named = [
+        {"title": {"text": escape(axis), "font": {"size": 13}}, "range": span}
+        for axis, span in zip(axes, limits, strict=True)
+    ]
+    if not solid and equal:
+        named[1] |= {"scaleanchor": "x"}
+    # below, because plotly's buttons are above
+    legend = {"itemsizing": "constant", "font": {"size": 12}, "yanchor": "top", "y": -0.02 if solid else -0.14}
+    if solid:
+        plain = {"backgroundcolor": "rgba(0,0,0,0)", "gridcolor": "rgba(127,134,145,0.35)", "zeroline": False}
+        names = ("xaxis", "yaxis", "zaxis")
+        found.update_layout(
+            theme.figure_layout(
+                scene={name: {**plain, **axis} for name, axis in zip(names, named, strict=True)}
+                | {"dragmode": "orbit"},
+                legend=legend,
+                margin={"l": 0, "r": 0, "t": 32, "b": 0},
+            )
+        )
+        return
+    found.update_layout(
+        theme.figure_layout(
+            xaxis={**named[0], "zeroline": False},
+            yaxis={**named[1], "zeroline": False},
+            legend=legend,
+            dragmode="lasso",
+            margin={"t": 32, "l": 8, "r": 8, "b": 8},
+        )
+    )
+
+
+def _size(count: int, solid: bool) -> float:
+    size = 9.0 if count <= 500 else 7.0 if count <= 2_000 else 5.0 if count <= 8_000 else 3.5
+    return size / 2 if solid else size
+
+
+def _cut(text: str, letters: int = _SHOWN_LETTERS) -> str:
+    plain = " ".join(str(text).split())
+    return plain if len(plain) <= letters else plain[: letters - 1] + "…"

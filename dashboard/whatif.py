@@ -1,0 +1,141 @@
+"""Sections of the What-if page: choose a finished run, read its embeddings, then the panel with the sliders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from dashboard import choosing, forms, resources, whatif_form, whatif_panel, wording
+from dashboard.logs import read_tail
+from dashboard.tables import method_title
+from dashboard.whatif_form import PREFIX
+from isoviz.errors import InputError
+from isoviz.runs.rows import RunRow
+from isoviz.whatif import jobs
+from isoviz.whatif.embeddings import Embeddings, load
+from isoviz.whatif.request import EncodingRequest, request_for
+
+TICK = 0.5
+"""Seconds between looks at a process that runs."""
+
+
+def nothing_yet() -> None:
+    """The page of a store without a finished run."""
+    choosing.nothing_yet(
+        "What-if takes the embeddings of a finished run and its trained head, and shows what a transform would do to both: move "
+        "a slider, and isotropy and accuracy follow at once. The *60-second demo* trains runs to try it on.",
+        "demo",
+        "Start with the 60-second demo",
+    )
+
+
+def choose() -> RunRow | None:
+    """Choose a finished run; the planned empty state if there is none."""
+    runs = resources.store().list(status="finished", limit=whatif_form.RUNS_OFFERED)
+    if not runs:
+        if whatif_form.RUN in st.query_params:
+            forms.error_beside("The run of this address is not in this store, or has not finished.")
+        nothing_yet()
+        return None
+    return whatif_form.run_field(runs)
+
+
+def embeddings_of(run: RunRow) -> str | None:
+    """The key of the run's embeddings once they are there; before that, how to get them, or why that cannot be."""
+    store = resources.store()
+    try:
+        request = request_for(run, store.folder_of(run.id), _data_fingerprint(run.id))
+    except InputError as error:
+        forms.error_beside(forms.sentence(error))
+        return None
+    state = jobs.look(request.key)
+    if state.kind == "done":
+        return request.key
+    if state.kind == "running":
+        st.fragment(_watch, run_every=TICK)(request.key)
+        return None
+    if state.kind in ("failed", "lost"):
+        advice = f" {state.advice}" if state.advice and state.kind == "failed" else ""
+        message = state.message if state.kind == "failed" else "the process that read the embeddings is gone"
+        forms.error_beside(forms.sentence(InputError(message, field=state.field)) + advice)
+        text = None if state.log is None else read_tail(state.log)
+        if text:
+            with st.expander("Log", icon=":material/terminal:"):
+                st.code(text, language=None, wrap_lines=True, height=240)
+    _offer(request, again=state.kind != "none")
+    return None
+
+
+def _offer(request: EncodingRequest, *, again: bool) -> None:
+    with st.container(border=True):
+        st.markdown("#### First, the run's embeddings")
+        st.markdown(
+            f"Up to {request.rows:,} training and {request.rows:,} validation rows go once through the run's last checkpoint. "
+            "It takes seconds for the bundled model, minutes for a large one without a GPU, and is kept for the next time."
+        )
+        label = "Read them again" if again else "Read the embeddings"
+        if st.button(label, key=PREFIX + "read", type="primary", icon=":material/download_for_offline:"):
+            jobs.start(request)
+            st.rerun()
+
+
+def _watch(key: str) -> None:
+    state = jobs.look(key)
+    if state.kind != "running":
+        st.rerun()
+    told = state.progress
+    text = f"{100 * told.fraction:.0f} % · {told.text} · {wording.duration(state.seconds)}"
+    st.progress(told.fraction, text=wording.plain(text))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if st.button("Stop", key=PREFIX + "stop", icon=":material/stop_circle:"):
+            jobs.stop(key)
+            st.rerun()
+        st.caption("Goes on if you leave this page; its address shows it again.")
+
+
+def panel(run: RunRow, key: str) -> None:
+    """Everything about the run's embeddings; moving a slider draws this part alone."""
+    try:
+        found = load(key)
+    except KeyError:  # made room for others this moment
+        st.rerun()
+    cloud = whatif_form.cloud_field(found.differs, method_title(run.config.method))
+    if cloud != found.cloud:
+        found = load(key, "pooled")
+    whatif_form.take_address()
+    _told(found)
+    st.fragment(whatif_panel.draw)(run.id, key, cloud)
+
+
+def _told(found: Embeddings) -> None:
+    facts = found.facts
+    parts = []
+    for split in ("train", "validation"):
+        rows, all_rows = facts["rows"][split], facts["rows_of_run"][split]
+        chosen = "drawn at random with seed 0" if split == "train" else "the first ones"
+        how = "" if rows == all_rows else f" of {all_rows:,}, {chosen}"
+        parts.append(f"{split}: {rows:,} rows{how}")
+    own = facts["metrics"][facts["primary"]]
+    parts.append(f"d = {found.train.shape[1]}")
+    parts.append(f"the run itself: {facts['primary']} {wording.number(own, 3)}" + _epoch(facts))
+    st.caption(wording.plain(" · ".join(parts)) + " · transforms are fitted on train, numbers are of validation")
+    for note in facts["notes"]:
+        st.caption(f":material/info: {wording.plain(note)}")
+    if facts["kind"] == "regression":
+        st.caption(
+            ":material/info: A regression run: its head gives one number. The refitted head is a ridge regression, and the map is "
+            "coloured by the label; there are no classes to tell apart."
+        )
+
+
+def _epoch(facts: Any) -> str:
+    return "" if facts["epoch"] is None else f" after epoch {facts['epoch']}"
+
+
+def _data_fingerprint(run_id: str) -> str:
+    """Of the rows that the run read, from its `started` event; empty if it is not told."""
+    for _, event in resources.store().events(run_id, limit=50):
+        if event["kind"] == "started":
+            return str(event.get("data_fingerprint", ""))
+    return ""

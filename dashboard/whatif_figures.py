@@ -1,0 +1,118 @@
+"""The figures of the What-if page. No Streamlit here: arrays in, Plotly figures out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from dashboard import theme
+
+BEFORE, AFTER = "#7f8691", theme.PALETTE[0]
+DRAWN = 1_500
+"""Points of a map that are drawn at most: chosen at random, the same for both maps."""
+
+_LONGEST = 90
+_SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "pentagon")
+
+
+def spectrum(before: NDArray[np.float64], after: NDArray[np.float64] | None, d: int) -> go.Figure:
+    """EV_k before and after, and of a perfectly isotropic cloud in the d dimensions of the image."""
+    figure = go.Figure()
+    longest = max(len(before), 0 if after is None else len(after))
+    count = np.arange(1, longest + 1)
+    figure.add_scatter(
+        x=count.tolist(),
+        y=np.minimum(count / d, 1).tolist(),
+        mode="lines",
+        line={"color": BEFORE, "dash": "dot", "width": 1.5},
+        name="isotropic, k/d",
+        hoverinfo="skip",
+    )
+    lines = [("no transform", before, BEFORE, "dash")] + (
+        [("after", after, AFTER, "solid")] if after is not None else []
+    )
+    for name, curve, colour, dash in lines:
+        figure.add_scatter(
+            x=list(range(1, len(curve) + 1)),
+            y=curve.tolist(),
+            mode="lines",
+            line={"color": colour, "dash": dash, "width": 2.5},
+            name=name,
+            hovertemplate="EV_%{x} = %{y:.4f}",
+        )
+    figure.update_layout(
+        theme.figure_layout(
+            height=320,
+            xaxis={"title": {"text": "k"}},
+            yaxis={"title": {"text": "EV_k"}, "range": [0, 1.02]},
+            showlegend=True,
+        )
+    )
+    return figure
+
+
+def drawn_rows(n: int) -> NDArray[np.int64]:
+    """Which of n points a map draws."""
+    if n <= DRAWN:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, DRAWN, replace=False))
+
+
+def cloud_map(
+    places: NDArray[np.float32],
+    shares: tuple[float, float],
+    labels: NDArray[np.generic],
+    names: Sequence[str],
+    texts: Sequence[str],
+) -> go.Figure:
+    """The two strongest principal components of a cloud, one mark per validation row.
+
+    Args:
+        places: (n, 2).
+        shares: of the variance, for the axes.
+        labels: (n,) class codes, or numbers that become a colour.
+        names: of the classes; empty for numbers.
+        texts: of the rows, shown on hover.
+    """
+    figure = go.Figure()
+    rows = drawn_rows(len(places))
+    kind = go.Scattergl if len(rows) > 1_000 else go.Scatter
+    groups = [(name, rows[labels[rows] == code]) for code, name in enumerate(names)] or [("", rows)]
+    for number, (name, part) in enumerate(groups):
+        marker = {"size": 6, "opacity": 0.7, "symbol": _SYMBOLS[number % len(_SYMBOLS)]}
+        if names:
+            marker["color"] = theme.PALETTE[number % len(theme.PALETTE)]
+        else:
+            marker |= {"color": labels[part].tolist(), "colorscale": theme.STRENGTH_SCALE, "showscale": True}
+        figure.add_trace(
+            kind(
+                x=places[part, 0].tolist(),
+                y=places[part, 1].tolist(),
+                mode="markers",
+                marker=marker,
+                name=escape(name),
+                customdata=[escape(_short(texts[row])) for row in part],
+                hovertemplate="%{customdata}<extra>" + escape(name) + "</extra>",
+            )
+        )
+    figure.update_layout(
+        theme.figure_layout(
+            height=360,
+            xaxis={"title": {"text": f"component 1 ({100 * shares[0]:.0f} % of the variance)"}},
+            yaxis={
+                "title": {"text": f"component 2 ({100 * shares[1]:.0f} %)"},
+                "scaleanchor": "x",
+                "scaleratio": 1,
+            },
+            showlegend=bool(names),
+        )
+    )
+    return figure
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"

@@ -1,0 +1,335 @@
+"""What the What-if page looks at: a finished run, one of its clouds, and a chain of transforms that lives in the address."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+from pydantic.fields import FieldInfo
+
+from dashboard import forms, resources, wording
+from isoviz.errors import InputError, StoreError
+from isoviz.runs.rows import RunRow
+from isoviz.whatif import chains
+from isoviz.whatif.chains import MOST_STEPS, Step
+from isoviz.whatif.embeddings import CLOUDS
+
+PREFIX = "whatif_"
+"""Of every widget key of this page."""
+
+RUN, CLOUD, CHAIN = "run", "cloud", "chain"
+"""Query parameters of this page."""
+
+FIRST = "zca:strength=0.5"
+"""The chain of a first visit: one slider, and something happens when it is moved."""
+
+RUNS_OFFERED = 200
+
+_STEPS, _WRITTEN, _PROBLEM = PREFIX + "steps", PREFIX + "written", PREFIX + "problem"
+_NEW_IDS = itertools.count()
+
+_SLIDERS: Mapping[tuple[str, str], tuple[float, float, float]] = {
+    ("zca", "strength"): (0.0, 1.0, 0.05),
+    ("pca_whitening", "strength"): (0.0, 1.0, 0.05),
+    ("isobn", "beta"): (0.0, 4.0, 0.05),
+    ("shift", "by"): (-10.0, 10.0, 0.25),
+    (chains.LAYER, "alpha"): (0.0, 1.0, 0.05),
+}
+"""Lowest, highest, step of the parameters that are slid, in whole or in part of what is allowed."""
+
+_COUNTS: Mapping[tuple[str, str], int] = {
+    ("all_but_the_top", "remove"): 40,
+    ("cluster_based", "n_clusters"): 50,
+    ("cluster_based", "remove"): 40,
+}
+"""Highest of the counts that are slid."""
+
+_FACTORS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+_GENTLE: Mapping[str, dict[str, Any]] = {
+    "zca": {"strength": 0.5},
+    "pca_whitening": {"strength": 0.5},
+    "all_but_the_top": {"remove": 1},
+    "cluster_based": {"n_clusters": 5, "remove": 2},
+}
+"""Where a step starts that is added on the page, if not at the transform's own defaults."""
+
+
+# ------------------------------------------------------------------------------------------------------- the run
+
+
+def run_field(runs: list[RunRow]) -> RunRow | None:
+    """Choose a finished run; None, and why, if the address names none that can serve."""
+    known = {row.id: row for row in runs}
+    asked = st.query_params.get(RUN)
+    problem = None
+    if asked and asked not in known:
+        known, problem = _asked_for(asked, known)
+    if asked in known and st.session_state.get(PREFIX + RUN) != asked:
+        st.session_state[PREFIX + RUN] = asked
+    chosen = st.selectbox(
+        "Run",
+        list(known),
+        index=0 if known and not problem else None,
+        format_func=lambda run_id: run_words(known[run_id]),
+        key=PREFIX + RUN,
+        placeholder="Choose a finished run",
+        help="Finished runs, the newest first. Its last checkpoint is read; nothing is trained.",
+    )
+    if problem and chosen is None:
+        forms.error_beside(problem)
+    if chosen is None:
+        return None
+    if chosen != asked:
+        st.query_params[RUN] = chosen
+    return known[chosen]
+
+
+def _asked_for(asked: str, known: dict[str, RunRow]) -> tuple[dict[str, RunRow], str | None]:
+    """A run of the address that is not among the newest finished ones."""
+    if st.session_state.get(PREFIX + RUN) in known:
+        return known, None  # another one was chosen since
+    try:
+        row = resources.store().get(asked)
+    except StoreError:
+        return (
+            known,
+            f"There is no run '{asked}' in this store. It may have been deleted, or the address is incomplete.",
+        )
+    if row.status != "finished":
+        return known, f"The run '{row.name}' is {row.status}; What-if needs a finished run."
+    return {row.id: row, **known}, None
+
+
+def run_words(row: RunRow) -> str:
+    """A run in one line."""
+    return f"{wording.run_title(row)} · {row.config.task} · {row.config.model} · {wording.moment(row.created)[:16]}"
+
+
+def cloud_field(differs: bool, method: str) -> str:
+    """Which of the run's two clouds the chain starts from; one that does not differ from the other is not offered."""
+    asked = st.query_params.get(CLOUD, CLOUDS[0])
+    if not differs:
+        return CLOUDS[0]
+    key = PREFIX + CLOUD
+    if asked in CLOUDS and key not in st.session_state:
+        st.session_state[key] = asked
+    chosen: str | None = st.segmented_control(
+        "Start from",
+        list[str](CLOUDS),
+        default=None if key in st.session_state else CLOUDS[0],
+        required=True,
+        key=key,
+        format_func=lambda cloud: f"{'after' if cloud == 'head' else 'before'} {method}",
+        help="After: what the run's output layer reads. Before: the same vector without the run's own method.",
+    )
+    cloud = chosen or CLOUDS[0]
+    if cloud != asked:
+        st.query_params[CLOUD] = cloud
+    return cloud
+
+
+# ------------------------------------------------------------------------------------------------------- the chain
+
+
+def take_address() -> None:
+    """Put the chain of the address into the editor, if somebody else wrote it; a bad one is told and changes nothing."""
+    asked = st.query_params.get(CHAIN)
+    if _STEPS not in st.session_state:
+        _hold(chains.read(FIRST))
+    if asked is None or asked == st.session_state.get(_WRITTEN):
+        return
+    st.session_state[_WRITTEN] = asked
+    try:
+        _hold(chains.read(asked))
+        st.session_state[_PROBLEM] = None
+    except InputError as error:
+        st.session_state[_PROBLEM] = f"The chain of this address cannot be used. {forms.sentence(error)}"
+
+
+def editor(d: int) -> tuple[Step, ...] | None:
+    """Draw the steps with their parameters; the chain, or None while one of them has to be mended.
+
+    Args:
+        d: dimensions of the run's vectors.
+    """
+    held: list[dict[str, Any]] = st.session_state[_STEPS]
+    beside = st.container()
+    steps: list[Step] = []
+    mend = False
+    for place, entry in enumerate(held):
+        with st.container(border=True):
+            _heading(entry, place, len(held))
+            values = {name: _parameter(entry, name, d) for name in _first_names(entry["slug"])}
+            if rest := [name for name in chains.parameters(entry["slug"]) if name not in values]:
+                with st.expander("More", key=f"{PREFIX}{entry['id']}_more"):
+                    values |= {name: _parameter(entry, name, d) for name in rest}
+            try:
+                step = chains.step(entry["slug"], **values)
+            except InputError as error:
+                forms.error_beside(forms.sentence(error))
+                mend = True
+                continue
+            entry["values"] = values
+            steps.append(step)
+    if not held:
+        st.caption("No transform: the run's cloud as it is.")
+    _adder(held)
+    if not mend:
+        _write(tuple(steps))
+    with beside:
+        forms.error_beside(st.session_state.get(_PROBLEM))
+    if mend:
+        return None
+    return tuple(steps)
+
+
+def _heading(entry: dict[str, Any], place: int, count: int) -> None:
+    title, about = chains.title(entry["slug"]), chains.about(entry["slug"])
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        st.markdown(f"**{place + 1}. {title}**", width="content")
+        st.space("stretch")
+        with st.popover("", icon=":material/help:", type="tertiary", help=f"About {title}"):
+            st.markdown(wording.plain(about.summary))
+            st.latex(about.equation)
+            st.caption(wording.plain(f"{about.paper.title} ({about.paper.short})"))
+            for trap in about.traps:
+                st.caption(f":material/warning: {wording.plain(trap)}")
+        for icon, label, change, off in (
+            ("arrow_upward", "earlier", _earlier, place == 0),
+            ("arrow_downward", "later", _later, place == count - 1),
+            ("close", "remove", _remove, False),
+        ):
+            st.button(
+                "",
+                key=f"{PREFIX}{entry['id']}_step_{label}",
+                icon=f":material/{icon}:",
+                type="tertiary",
+                help=f"{title}: {label}",
+                on_click=change,
+                args=(place,),
+                disabled=off,
+            )
+
+
+def _first_names(slug: str) -> list[str]:
+    """The parameters that are always in sight; the others are below "More"."""
+    names = chains.parameters(slug)
+    return [name for name in names if (slug, name) in _SLIDERS or (slug, name) in _COUNTS] or names[:1]
+
+
+def _parameter(entry: dict[str, Any], name: str, d: int) -> Any:
+    """One widget; what it allows is checked again by the transform."""
+    slug, field = entry["slug"], chains.params_of(entry["slug"]).model_fields[name]
+    held = entry["values"].get(name, field.default)
+    label = forms.param_label(name, field)
+    limits = forms.bounds_text(field)
+    told = [field.description, f"{limits.capitalize()}." if limits and not forms.choices_of(field) else None]
+    source = forms.extra(field).get("source")
+    help_text = wording.plain(" ".join(filter(None, [*told, f"Source: {source}." if source else None])))
+    options: dict[str, Any] = {"key": f"{PREFIX}{entry['id']}_{name}", "help": help_text}
+    if (slug, name) in _SLIDERS:
+        low, high, step = _SLIDERS[slug, name]
+        return st.slider(label, min(low, held), max(high, held), float(held), step, **options)
+    if (slug, name) in _COUNTS:
+        count = max(1, round(d / 100)) if held is None else int(held)
+        lowest = int(forms.bounds(field)["ge"])
+        return st.slider(label, lowest, max(count, min(_COUNTS[slug, name], d), lowest + 1), count, 1, **options)
+    if (slug, name) == ("scale", "factor"):
+        return st.select_slider(label, sorted({*_FACTORS, float(held)}), float(held), **options)
+    return _other(field, label, held, options)
+
+
+def _other(field: FieldInfo, label: str, held: Any, options: dict[str, Any]) -> Any:
+    choices = forms.choices_of(field)
+    if choices == (False, True):
+        return st.toggle(label, bool(held), **options)
+    if choices:
+        return st.segmented_control(label, choices, default=held, required=True, **options)
+    whole = field.annotation in (int, int | None)
+    limits = forms.bounds(field)
+    if whole:
+        low, high = (int(limits[name]) if name in limits else None for name in ("ge", "le"))
+        return st.number_input(
+            label, low, high, None if held is None else int(held), step=1, placeholder="not set", **options
+        )
+    return st.number_input(
+        label,
+        limits.get("ge"),
+        limits.get("le"),
+        None if held is None else float(held),
+        step=None,
+        format="%g",
+        placeholder="not set",
+        **options,
+    )
+
+
+def _adder(held: list[dict[str, Any]]) -> None:
+    if len(held) >= MOST_STEPS:
+        st.caption(f"At most {MOST_STEPS} transforms.")
+        return
+    st.selectbox(
+        "Add a transform",
+        chains.slugs(),
+        index=None,
+        format_func=chains.title,
+        key=PREFIX + "add",
+        placeholder="Add a transform",
+        label_visibility="collapsed",
+        on_change=_add,
+    )
+
+
+def _add() -> None:
+    slug = st.session_state.get(PREFIX + "add")
+    if slug is not None:
+        st.session_state[_STEPS].append(_entry(chains.step(slug, **_GENTLE.get(slug, {}))))
+        st.session_state[PREFIX + "add"] = None
+
+
+def _earlier(place: int) -> None:
+    held = st.session_state[_STEPS]
+    held[place - 1], held[place] = held[place], held[place - 1]
+
+
+def _later(place: int) -> None:
+    _earlier(place + 1)
+
+
+def _remove(place: int) -> None:
+    del st.session_state[_STEPS][place]
+
+
+def _hold(steps: tuple[Step, ...]) -> None:
+    st.session_state[_STEPS] = [_entry(step) for step in steps]
+
+
+def _entry(step: Step) -> dict[str, Any]:
+    """A step as the editor holds it; the id tells its widgets from those of a step that was here before."""
+    kept = {name: value for name, value in step.params.model_dump().items() if name in chains.parameters(step.slug)}
+    return {"id": next(_NEW_IDS), "slug": step.slug, "values": kept}
+
+
+def _write(steps: tuple[Step, ...]) -> None:
+    """Put the chain into the address. A bad one that came with it stays until something is changed."""
+    text = chains.write(steps)
+    if st.session_state.get(_PROBLEM) and st.session_state.get(PREFIX + "seen", text) == text:
+        st.session_state[PREFIX + "seen"] = text
+        return
+    st.session_state[_PROBLEM] = None
+    st.session_state.pop(PREFIX + "seen", None)
+    if st.query_params.get(CHAIN) != text:
+        st.query_params[CHAIN] = text
+    st.session_state[_WRITTEN] = text
+
+
+def link(run: str, cloud: str, steps: tuple[Step, ...]) -> str:
+    """The address that brings the same to another session."""
+    values = {RUN: run, CHAIN: chains.write(steps)}
+    if cloud != CLOUDS[0]:
+        values[CLOUD] = cloud
+    here = (st.context.url or "").partition("?")[0]
+    return f"{here}?{urlencode(values, safe=':~,=')}"

@@ -1,0 +1,185 @@
+"""The panel of the What-if page: sliders on one side, numbers at once on the other, and everything else as it comes.
+
+It is one fragment: a move of a slider draws it alone. What follows in the background is waited for here, in short steps, so that
+the visitor's next move ends the waiting; figures that wait stay on screen as they are until theirs have changed.
+"""
+
+from __future__ import annotations
+
+import functools
+import secrets
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from dashboard import forms, resources, whatif_form, wording
+from dashboard import whatif_drawing as drawing
+from dashboard.whatif_drawing import View
+from dashboard.whatif_form import PREFIX
+from dashboard.whatif_runs import make_it_a_run
+from isoviz.errors import InputError, IsoVizError
+from isoviz.whatif import jobs, notebook
+from isoviz.whatif.background import BACKGROUND, settled
+from isoviz.whatif.chains import Step
+from isoviz.whatif.embeddings import Embeddings, load
+from isoviz.whatif.engine import Answer, NotReadyError, WhatIf
+
+LOOK = 0.05
+"""Seconds between looks at what the background computes; the page listens to its visitor all the while."""
+
+TICK = 0.5
+"""Seconds between looks at a process that trains a layer."""
+
+PATIENCE = 60.0
+"""Seconds for which a visit waits for what follows; after that it says how to look again."""
+
+_LOADED = 2
+"""Clouds whose coordinates are held in memory; each takes about 200 MB at 5,000 × 768."""
+
+
+@functools.lru_cache(maxsize=_LOADED)
+def _engine(key: str, cloud: str, folder: Path) -> WhatIf:
+    return WhatIf(load(key, "pooled" if cloud == "pooled" else "head"))
+
+
+def draw(run_id: str, key: str, cloud: str) -> None:
+    """The fragment: the chain, its numbers, and what follows them."""
+    found = load(key, "pooled" if cloud == "pooled" else "head")
+    engine = _engine(key, cloud, found.folder)
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        st.subheader("Transforms, in this order", anchor=False)
+        steps = whatif_form.editor(found.train.shape[1])
+    if steps is None:
+        with right:
+            st.caption("Mend the step on the left; the numbers follow.")
+        return
+    with right:
+        numbers, said = st.empty(), st.empty()
+    with left:
+        _share(run_id, cloud, steps, found)
+    figures = st.container()
+    below = st.container()
+    view = View(found, numbers, said, figures, below)
+    try:
+        _follow(engine, steps, view, run_id)
+    except InputError as error:
+        with left:
+            forms.error_beside(forms.sentence(error))
+        numbers.caption("These numbers wait for the step on the left to be mended.")
+
+
+def _follow(engine: WhatIf, steps: tuple[Step, ...], view: View, run_id: str) -> None:
+    """The numbers at once, or when they are there; then everything else. A visitor's next move ends this one."""
+    until = time.monotonic() + PATIENCE
+    start, answer = _at_once(engine, ()), _at_once(engine, steps)
+    if start is None or answer is None:
+        drawing.numbers(view, start, answer, None, None)
+        if not _layers(engine, steps, view, until):
+            return
+        if not _wait(lambda: (engine.answer(()), engine.answer(steps)), "numbers", engine, steps, view, until):
+            return
+        start, answer = engine.answer(()), engine.answer(steps)
+    first, full = engine.known(()), engine.known(steps)
+    drawing.numbers(view, start, answer, first, full)
+    drawing.spectrum(view, start, answer)
+    if first is None or full is None:
+        if not _wait(lambda: (engine.full(()), engine.full(steps)), "all", engine, steps, view, until):
+            return
+        first, full = engine.full(()), engine.full(steps)
+        drawing.numbers(view, start, answer, first, full)
+    drawing.reading(view, start, answer, full, steps)
+    drawing.maps(view, first, full)
+    drawing.table(view, start, answer, first, full, run_id)
+    with view.below:
+        make_it_a_run(resources.store().get(run_id), steps)
+
+
+def _at_once(engine: WhatIf, steps: tuple[Step, ...]) -> Answer | None:
+    try:
+        return engine.answer(steps, build=False)
+    except NotReadyError:
+        return None
+
+
+def _layers(engine: WhatIf, steps: tuple[Step, ...], view: View, until: float) -> bool:
+    """Have a process train the IsoLayers of the chain, one after the other; False if that failed or takes too long."""
+    while True:
+        try:
+            engine.frame(steps, build=False)
+            return True
+        except NotReadyError as waiting:
+            if waiting.request is None:
+                return True  # only something to compute here; a later layer is asked for after that
+            state = jobs.look(waiting.request.key)
+            if state.kind == "none":
+                state = jobs.start(waiting.request)
+            if state.kind in ("failed", "lost"):
+                with view.said.container():
+                    forms.error_beside(f"IsoLayer: {state.message or 'its process is gone'}. {state.advice}")
+                    if st.button("Train it again", key=PREFIX + "again"):
+                        jobs.start(waiting.request)
+                        st.rerun(scope="fragment")
+                return False
+            told = f"IsoLayer is being trained: {state.progress.text}, {wording.duration(state.seconds)}"
+            view.said.caption(f":material/hourglass_top: {wording.plain(told)}")
+            if time.monotonic() > until:
+                _later(view)
+                return False
+            time.sleep(TICK)
+
+
+def _wait(
+    compute: Callable[[], Any], what: str, engine: WhatIf, steps: tuple[Step, ...], view: View, until: float
+) -> bool:
+    """Have the background compute; False if it takes too long. Each look lets a visitor's next move through."""
+    viewer = st.session_state.setdefault(PREFIX + "viewer", secrets.token_hex(8))
+    found = engine.embeddings
+    key = f"{found.folder}|{found.cloud}|{what}|{'~'.join(step.text for step in steps)}"
+    began = time.monotonic()
+    future: Future[Any] = BACKGROUND.ask(viewer, key, compute)
+    told = ""
+    while not future.done():
+        seconds = time.monotonic() - began
+        text = f"pending: {'numbers' if what == 'numbers' else 'refitted head, intervals, TwoNN, map'}"
+        text += f" · {seconds:.0f} s" if seconds >= 1 else ""
+        if text != told:
+            view.said.caption(f":material/hourglass_top: {text}")
+            told = text
+        if time.monotonic() > until:
+            _later(view)
+            return False
+        time.sleep(LOOK)
+    if future.cancelled():  # this visitor's other tab asked for something else
+        future = BACKGROUND.ask(viewer, key, compute)
+    if not settled(future):
+        error = future.exception()
+        if isinstance(error, NotReadyError):  # a layer further on in the chain
+            return _layers(engine, steps, view, until) and _wait(compute, what, engine, steps, view, until)
+        if isinstance(error, IsoVizError):
+            raise error
+        if error is not None:
+            raise RuntimeError(f"{type(error).__name__} while computing") from error
+    future.result()
+    return True
+
+
+def _later(view: View) -> None:
+    with view.said.container():
+        st.caption("Still being computed. It goes on; look again in a while.")
+        st.button("Look again", key=PREFIX + "look_again", icon=":material/refresh:")
+
+
+def _share(run_id: str, cloud: str, steps: tuple[Step, ...], found: Embeddings) -> None:
+    with st.container(horizontal=True, gap="small"):
+        with st.popover("Copy link", icon=":material/link:"):
+            st.caption("Brings this run and these transforms to anybody who can open this server.")
+            st.code(whatif_form.link(run_id, cloud, steps), language=None, wrap_lines=True)
+        with st.popover("As Python", icon=":material/code:"):
+            st.caption("The same numbers in a notebook.")
+            source = notebook.source(run_id, cloud, steps, str(found.facts["primary"]))
+            st.code(source, language="python", wrap_lines=True)

@@ -1,0 +1,73 @@
+"""What a chain did, in plain words. No Streamlit here."""
+
+from __future__ import annotations
+
+from dashboard import wording
+from isoviz.whatif.engine import Answer, Full
+from isoviz.whatif.heads import Difference
+
+_SAME = 0.005
+"""IsoScores closer than this are called alike."""
+
+
+def isotropy(before: Answer, after: Answer) -> str:
+    """One sentence on IsoScore, of the same rows before and after."""
+    first, second = before.measures["isoscore"], after.measures["isoscore"]
+    if first is None or second is None:
+        return "IsoScore is undefined here, so nothing can be said of isotropy."
+    change = second - first
+    told = f"IsoScore {wording.number(first, 3)} → {wording.number(second, 3)}"
+    if abs(change) < _SAME:
+        return f"The shape of the cloud stays about as isotropic as it was ({told})."
+    return f"The cloud becomes {'more' if change > 0 else 'less'} isotropic ({told})."
+
+
+def heads(answer: Answer, full: Full) -> str:
+    """What both heads say together: did the transform help, hurt, or only break the fit of the frozen head?"""
+    frozen, refitted = full.frozen_difference, full.refitted_difference
+    if refitted is None or refitted.low is None:
+        return "The metric is undefined for one of the heads, so they cannot be compared."
+    if frozen is None or frozen.low is None:
+        return "The frozen head cannot read these vectors. " + _refitted_only(refitted)
+    n = answer.n
+    if not frozen.told_apart and not refitted.told_apart:
+        return f"Neither head changes by more than chance would on {n:,} rows: this says nothing for or against the transform."
+    if frozen.told_apart and (frozen.value or 0) < 0 and not (refitted.told_apart and (refitted.value or 0) < 0):
+        better = " (and even better)" if refitted.told_apart else ""
+        return (
+            "The frozen head no longer fits: it was trained on the old coordinates. What it needs is still there, for a head "
+            f"refitted on the training rows reads it as well as before{better}."
+        )
+    if refitted.told_apart and (refitted.value or 0) < 0:
+        return (
+            "The transform takes away something the task needs: even a head refitted on the training rows does worse."
+        )
+    if refitted.told_apart:
+        return (
+            "A head refitted on the training rows does better than one refitted without the transform: here it helped."
+        )
+    return "The frozen head does better, a refitted one does not: the gain is in how the old head reads the cloud, not in the cloud."
+
+
+def _refitted_only(refitted: Difference) -> str:
+    if not refitted.told_apart:
+        return "A head refitted on the training rows reads them as well as before, as far as these rows can tell."
+    direction = "better" if (refitted.value or 0) > 0 else "worse"
+    return f"A head refitted on the training rows does {direction} than one refitted without the transform."
+
+
+def difference(found: Difference | None) -> str:
+    """A difference with its interval."""
+    if found is None or found.value is None:
+        return "no difference: one of the two is undefined"
+    if found.low is None or found.high is None:
+        return f"{signed(found.value)}, no interval"
+    if found.low == found.high == 0:
+        return f"{signed(found.value)} (the same predictions, n = {wording.number(found.n)})"
+    interval = f"{signed(found.low)} to {signed(found.high)}"
+    return f"{signed(found.value)} (95 % interval {interval}, paired bootstrap, n = {wording.number(found.n)})"
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """`+0.012`, `−0.300`, `±0`."""
+    return "±0" if round(value, 6) == 0 else ("+" if value > 0 else "−") + f"{abs(value):.{digits}f}"

@@ -1,0 +1,35 @@
+"""|ρ| of the dimensions of a cloud, and the order that puts like ones side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz import metrics
+
+if TYPE_CHECKING:
+    from isoviz.exploring.results import ViewResult
+
+
+def clustered(view: ViewResult, layer: int, pooling: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """|ρ| · 255 (d, d), rows and columns in `order`, and the order (d,).
+
+    Of the last layer it was computed with the view. Of another one it is computed now from the kept points, in about a second
+    for 768 dimensions; where those are a sample (or tokens), it is the sample's.
+    """
+    cells, order = view.array(layer, pooling, "correlation"), view.array(layer, pooling, "order")
+    if cells is not None and order is not None:
+        return cells, order.astype(np.int64)
+    matrix = np.asarray(metrics.abs_correlation(view.points(layer, pooling)))
+    found = np.asarray(metrics.correlation_order(matrix))
+    return np.rint(np.nan_to_num(matrix[np.ix_(found, found)]) * 255).astype(np.uint8), found
+
+
+def reordered(cells: NDArray[Any], order: NDArray[Any], wanted: NDArray[Any]) -> NDArray[Any]:
+    """A matrix whose rows and columns stand in `order`, put into the order `wanted` (d,): the dendrogram of another cloud."""
+    place = np.empty(len(order), dtype=np.int64)
+    place[np.asarray(order)] = np.arange(len(order))
+    to = place[np.asarray(wanted)]
+    return cells[np.ix_(to, to)]

@@ -1,0 +1,195 @@
+"""Encoders by the names that Explore knows: all of `isoviz.models.sources`, and `run:ID`, what a finished run made of one."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.errors import ModelError, StoreError
+from isoviz.models import sources
+from isoviz.models.sources import ModelSource
+from isoviz.models.views import Pooling
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from isoviz.models.adapter import HeadedModel
+    from isoviz.models.encoder import Encoder
+    from isoviz.runs.rows import RunRow
+    from isoviz.runs.store import Store
+
+RUN: Final = "run:"
+_WEIGHTS: Final = "model.safetensors"
+_BATCH: Final = 64
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Texts as points.
+
+    Attributes:
+        points: (m, d) float32: one per text, or one per token of each.
+        texts: (m,) int64, the text that each point belongs to.
+        tokens: the token of each point for pooling `tokens`, else empty.
+    """
+
+    points: NDArray[np.float32]
+    texts: NDArray[np.int64]
+    tokens: tuple[str, ...]
+
+
+def resolve(name: str, store: Store | None = None) -> ModelSource:
+    """Find an encoder; that of a run has its own fingerprint and lies where the model it started from does.
+
+    Args:
+        store: where runs are kept; None for this machine's own.
+
+    Raises:
+        ModelError: it is not there; of a run: there is none, it is not finished, or its weights are gone.
+    """
+    if not name.startswith(RUN):
+        return sources.resolve(name)
+    row, weights = _finished(name, store)
+    base = sources.resolve(row.config.model)
+    stat = weights.stat()
+    return ModelSource(name, "local", base.location, _digest(str(weights), stat.st_size, stat.st_mtime_ns))
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """The model of a finished run as it ended: encoder, method and head, in evaluation mode.
+
+    Attributes:
+        task: slug of the task that its head was trained for.
+        scores_rows: its head gives every row a vector of scores, as classification and regression do.
+    """
+
+    model: HeadedModel
+    tokenizer: PreTrainedTokenizerBase
+    task: str
+    scores_rows: bool
+
+    def logits(self, texts: Sequence[Sequence[str]], max_length: int) -> NDArray[np.float32]:
+        """(n, labels): what the head says of one or two columns of n texts."""
+        import torch
+
+        found = []
+        for start in range(0, len(texts[0]), _BATCH):
+            batch = _batch(self.tokenizer, [column[start : start + _BATCH] for column in texts], max_length)
+            with torch.inference_mode():
+                found.append(self.model(**batch).logits.float().numpy())
+        return np.concatenate(found)
+
+
+@contextlib.contextmanager
+def opened(name: str) -> Iterator[tuple[ModelSource, FinishedRun | None]]:
+    """The encoder as a source that `layer_views` reads; of a run, also the whole model with its head. Loads torch for a run."""
+    if not name.startswith(RUN):
+        yield sources.resolve(name), None
+        return
+    run = load_run(name)
+    with tempfile.TemporaryDirectory(prefix="isoviz-encoder-") as folder:
+        encoder: Any = run.model.network.base_model  # without its head: that is of another width for every task
+        encoder.save_pretrained(folder)
+        run.tokenizer.save_pretrained(folder)
+        yield ModelSource(name, "local", folder, resolve(name).fingerprint), run
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A model in memory that puts texts where its views have theirs."""
+
+    encoder: Encoder
+
+    def embed(self, texts: Sequence[Sequence[str]], layer: int, pooling: Pooling, max_length: int) -> Embedded:
+        """What `isoviz.models.extract.embed` gives for one or two columns of texts, from a model that is in memory already."""
+        batch = _batch(self.encoder.tokenizer, texts, max_length)
+        states, _ = self.encoder(batch)
+        hidden, keep = states[layer].float(), batch["attention_mask"].bool()
+        every = np.arange(len(hidden))
+        if pooling == "cls":
+            return Embedded(hidden[:, 0].numpy(), every, ())
+        if pooling == "last":
+            return Embedded(hidden[every, keep.sum(dim=1) - 1].numpy(), every, ())
+        if pooling == "mean":
+            weight = keep.unsqueeze(-1)
+            mean = hidden.masked_fill(~weight, 0.0).sum(dim=1) / weight.sum(dim=1)
+            return Embedded(mean.numpy(), every, ())
+        words = self.encoder.tokenizer.convert_ids_to_tokens(batch["input_ids"][keep].tolist())
+        return Embedded(hidden[keep].numpy(), np.repeat(every, keep.sum(dim=1).numpy()), tuple(map(str, words)))
+
+
+def load(name: str) -> Reader:
+    """A model by name, ready to embed. Loads torch."""
+    from isoviz.models import encoder
+
+    with opened(name) as (source, _):
+        return Reader(encoder.load(source))
+
+
+def load_run(name: str, store: Store | None = None) -> FinishedRun:
+    """The model of a finished run as it ended. Loads torch; raises like `resolve`."""
+    from isoviz.training.reload import reload
+
+    row, weights = _finished(name, store)
+    model, head = reload(row.config, weights.parent)
+    return FinishedRun(model, head.tokenizer, row.config.task, not head.per_token)
+
+
+def _batch(tokenizer: PreTrainedTokenizerBase, texts: Sequence[Sequence[str]], max_length: int) -> dict[str, Any]:
+    columns = [list(column) for column in texts]
+    if tokenizer.pad_token is None:  # masked out in any case
+        tokenizer.pad_token = tokenizer.eos_token
+    return dict(
+        tokenizer(
+            *columns, truncation=True, max_length=max_length, padding=True, padding_side="right", return_tensors="pt"
+        )
+    )
+
+
+def has_weights(row: RunRow, store: Store) -> bool:
+    """Whether a run ended well and its weights are on this machine."""
+    return row.status == "finished" and _weights(store.folder_of(row.id)) is not None
+
+
+def _finished(name: str, store: Store | None) -> tuple[RunRow, Path]:
+    from isoviz.runs.store import Store
+
+    own = store is None
+    found = Store() if store is None else store
+    try:
+        row = found.get(name.removeprefix(RUN))
+        weights = _weights(found.folder_of(row.id))
+    except StoreError:
+        raise ModelError(f"model: there is no run '{name.removeprefix(RUN)}' in this store", field="model") from None
+    finally:
+        if own:
+            found.close()
+    if row.status != "finished":
+        raise ModelError(
+            f"model: run '{row.id}' is {row.status}; only a finished run can be looked into", field="model"
+        )
+    if weights is None:
+        raise ModelError(f"model: the weights of run '{row.id}' are not on this machine", field="model")
+    return row, weights
+
+
+def _weights(run_dir: Path) -> Path | None:
+    found = sorted((run_dir / "checkpoints").glob(f"step-*/{_WEIGHTS}"))
+    return found[-1] if found else None
+
+
+@functools.lru_cache(maxsize=64)
+def _digest(path: str, size: int, changed: int) -> str:
+    del size, changed  # they tell one content of the file from another
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()[:16]

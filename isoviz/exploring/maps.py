@@ -1,0 +1,186 @@
+"""A cloud in two or three dimensions: PCA, which tells what its axes hold, and UMAP, which keeps neighbours together."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isoviz.errors import InputError
+from isoviz.exploring.neighbours import METRICS, Metric
+
+Kind = Literal["pca", "umap"]
+KINDS: Final[tuple[Kind, ...]] = ("pca", "umap")
+FEWEST_POINTS: Final = 5
+MOST_POINTS: Final = 20_000
+
+Tell = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class MapRequest:
+    """How a cloud is laid out.
+
+    Attributes:
+        kind: of `KINDS`.
+        dimensions: 2 or 3.
+        points: of a larger cloud, so many are drawn at random by the seed.
+        neighbours, min_dist, metric: of UMAP: how many neighbours count, how close points may lie, and what near means.
+        seed: of the draw and of UMAP.
+    """
+
+    kind: Kind = "pca"
+    dimensions: int = 2
+    points: int = 5_000
+    neighbours: int = 15
+    min_dist: float = 0.1
+    metric: Metric = "cosine"
+    seed: int = 0
+
+    def check(self) -> None:
+        """Raise `InputError`, with its field, unless every setting is allowed."""
+        choices = {"kind": KINDS, "dimensions": (2, 3), "metric": METRICS}
+        for field, allowed in choices.items():
+            if getattr(self, field) not in allowed:
+                listed = ", ".join(map(str, allowed))
+                raise InputError(f"{field}: got {getattr(self, field)} (allowed: {listed})", field=field)
+        limits = {"points": (FEWEST_POINTS, MOST_POINTS), "neighbours": (2, 200), "min_dist": (0, 1)}
+        for field, (low, high) in (limits | {"seed": (0, 2**32 - 1)}).items():
+            if not low <= getattr(self, field) <= high:
+                raise InputError(
+                    f"{field}: must be at least {low}, at most {high} (got {getattr(self, field)})", field=field
+                )
+
+    def as_json(self) -> dict[str, Any]:
+        """For a file; `MapRequest(**…)` reads it."""
+        return asdict(self)
+
+    def key(self, layer: int, pooling: str) -> str:
+        """Sixteen hex digits: equal for the same settings of the same cloud of a view. PCA does not look at UMAP's settings."""
+        settings = {
+            name: value for name, value in self.as_json().items() if self.kind == "umap" or name not in _OF_UMAP
+        }
+        content = json.dumps([layer, pooling, settings], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+_OF_UMAP: Final = ("neighbours", "min_dist", "metric")
+
+
+def drawn(count: int, request: MapRequest) -> NDArray[np.int64]:
+    """The places of the points that are laid out, in order: all, or `request.points` of them by its seed."""
+    if count <= request.points:
+        return np.arange(count)
+    chosen = np.random.default_rng(request.seed).choice(count, request.points, replace=False, shuffle=False)
+    return np.sort(chosen)
+
+
+@dataclass(frozen=True)
+class PCAMap:
+    """The directions of largest variance.
+
+    Attributes:
+        coordinates: (n, k) float64.
+        shares: (k,) the share of the whole variance along each axis; nan where there is no variance.
+        centre, axes: (d,) and (d, k), orthonormal, each axis turned so that its largest weight is positive.
+    """
+
+    coordinates: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    centre: NDArray[np.float64]
+    axes: NDArray[np.float64]
+
+    def place(self, points: ArrayLike) -> NDArray[np.float64]:
+        """Where other points (m, d) of the same space lie: (m, k)."""
+        found: NDArray[np.float64] = (np.asarray(points, dtype=np.float64) - self.centre) @ self.axes
+        return found
+
+
+def pca(points: ArrayLike, dimensions: int = 2) -> PCAMap:
+    """Principal components of a cloud (n, d) by its covariance, or by its Gram matrix where n < d.
+
+    Raises:
+        InputError: fewer points or dimensions than axes.
+    """
+    from scipy.linalg import eigh
+
+    x = np.asarray(points, dtype=np.float64)
+    n, d = x.shape
+    if min(n - 1, d) < dimensions:
+        raise InputError(f"points: {n} points in {d} dimensions have no {dimensions} axes", field="dimensions")
+    centre = x.mean(axis=0)
+    x = x - centre
+    small = x @ x.T if n < d else x.T @ x
+    total = float(np.trace(small))
+    last = len(small) - 1
+    values, vectors = eigh(small, subset_by_index=[last - dimensions + 1, last])
+    values, vectors = np.clip(values[::-1], 0.0, None), vectors[:, ::-1]
+    if n < d:  # from weights of points to weights of dimensions
+        vectors = x.T @ vectors
+        lengths = np.linalg.norm(vectors, axis=0)
+        vectors = vectors / np.where(lengths > 0, lengths, 1.0)
+    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(dimensions)])
+    vectors = vectors * np.where(signs == 0, 1.0, signs)
+    shares = values / total if total > 0 else np.full(dimensions, np.nan)
+    return PCAMap(x @ vectors, shares, centre, vectors)
+
+
+def fit_umap(points: ArrayLike, request: MapRequest, tell: Tell | None = None) -> Any:
+    """A fitted `umap.UMAP`; its `embedding_` is (n, k) float32, and its `transform` places other points. Loads numba: slow.
+
+    One thread and a seed, so that the same request gives the same picture.
+
+    Raises:
+        InputError: too few points, or all of them the same.
+    """
+    x = np.asarray(points, dtype=np.float32)
+    if len(x) < FEWEST_POINTS:
+        raise InputError(f"points: UMAP needs at least {FEWEST_POINTS} (got {len(x)})", field="points")
+    if not (x != x[0]).any():
+        raise InputError("points: all points of this cloud are the same, so none is nearer than another", field="layer")
+    if tell:
+        tell(0, 100, "loading UMAP")
+    from umap import UMAP
+
+    if tell:
+        tell(5, 100, "looking for each point's neighbours")
+    # tqdm writes "epoch/epochs" to what it takes for a terminal
+    bar = {"disable": False, "file": _Counter(tell), "bar_format": "{n_fmt}/{total_fmt}", "mininterval": 0.2}
+    return UMAP(
+        n_components=request.dimensions,
+        n_neighbors=min(request.neighbours, len(x) - 1),
+        min_dist=request.min_dist,
+        metric=request.metric,
+        random_state=request.seed,
+        transform_seed=request.seed,
+        n_jobs=1,
+        tqdm_kwds=bar,
+    ).fit(x)
+
+
+class _Counter:
+    """A file for tqdm: what it writes becomes progress."""
+
+    def __init__(self, tell: Tell | None) -> None:
+        self._tell = tell
+
+    def write(self, text: str) -> int:
+        found = re.search(r"(\d+)/(\d+)", text)
+        if found and self._tell:
+            done, total = int(found[1]), max(1, int(found[2]))
+            self._tell(10 + 90 * done // total, 100, f"laying out the map, step {done} of {total}")
+        return len(text)
+
+    def flush(self) -> None:
+        """There is nothing to flush."""
+
+
+def from_json(found: Mapping[str, Any]) -> MapRequest:
+    """What `MapRequest.as_json` gave."""
+    return MapRequest(**found)

@@ -1,0 +1,71 @@
+"""Which points of a map lie inside a line that somebody drew around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isoviz.errors import InputError
+
+MOST_CORNERS = 40
+"""Corners that a line keeps: enough for any lasso by hand, and short enough for an address."""
+
+
+def inside(points: ArrayLike, corners: ArrayLike) -> NDArray[np.bool_]:
+    """(n,) which of the points (n, 2) lie inside the closed polygon of these corners (m, 2), m >= 3.
+
+    By the even-odd rule, so that a line that crosses itself leaves out what it goes around twice. A point on an edge counts as
+    inside on the left and lower edges only: of two polygons that share an edge, exactly one has it.
+
+    Raises:
+        InputError: fewer than three corners, or coordinates that are not finite pairs.
+    """
+    x, y = _pairs("points", points).T
+    polygon = _pairs("selection", corners)
+    if len(polygon) < 3:
+        raise InputError(f"selection: needs at least 3 corners (got {len(polygon)})", field="selection")
+    found = np.zeros(len(x), dtype=bool)
+    for (x0, y0), (x1, y1) in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
+        crosses = (y0 <= y) != (y1 <= y)  # the edge passes the point's height
+        if crosses.any():
+            at = x0 + (y[crosses] - y0) * (x1 - x0) / (y1 - y0)
+            found[crosses] ^= x[crosses] < at
+    return found
+
+
+def shortened(corners: ArrayLike, most: int = MOST_CORNERS) -> list[tuple[float, float]]:
+    """The polygon with at most so many corners, those that span the smallest triangle dropped first, in three digits of its size.
+
+    Whoever selects uses the shortened line, so that an address with it gives the same points.
+    """
+    kept = _pairs("selection", corners)
+    while len(kept) > max(3, most):
+        before, after = np.roll(kept, 1, axis=0) - kept, np.roll(kept, -1, axis=0) - kept
+        kept = np.delete(kept, np.argmin(np.abs(before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0])), axis=0)
+    span = float(np.ptp(kept, axis=0).max())
+    digits = 3 - int(np.floor(np.log10(span))) if span > 0 else 3
+    return [(round(float(x), digits), round(float(y), digits)) for x, y in kept]
+
+
+def written(corners: Sequence[tuple[float, float]]) -> str:
+    """The corners for an address: `x,y;x,y`."""
+    return ";".join(f"{x:g},{y:g}" for x, y in corners)
+
+
+def read(text: str) -> list[tuple[float, float]] | None:
+    """What `written` gave; None for what it cannot have given."""
+    try:
+        pairs = [tuple(map(float, pair.split(","))) for pair in text.split(";")]
+        array = _pairs("selection", pairs)
+    except (ValueError, TypeError):
+        return None
+    return [(float(x), float(y)) for x, y in array] if 3 <= len(array) <= 4 * MOST_CORNERS else None
+
+
+def _pairs(name: str, given: ArrayLike) -> NDArray[np.float64]:
+    pairs = np.asarray(given, dtype=np.float64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.isfinite(pairs).all():
+        raise InputError(f"{name}: expected finite pairs of coordinates (got shape {pairs.shape})", field=name)
+    return pairs

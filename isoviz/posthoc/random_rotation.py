@@ -1,0 +1,82 @@
+"""A random rotation: what does not change under it is about the shape of the cloud, what does is about its coordinates."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.posthoc.affine_map import Affine
+from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
+
+BIBTEX = """\
+@article{mezzadri2007generate,
+  title={How to Generate Random Matrices from the Classical Compact Groups},
+  author={Mezzadri, Francesco},
+  journal={Notices of the American Mathematical Society},
+  volume={54},
+  number={5},
+  pages={592--604},
+  year={2007}
+}
+"""
+
+
+class RotationParams(Params):
+    """Parameters of a random rotation."""
+
+    seed: int = parameter(
+        0,
+        label="Seed",
+        symbol="",
+        help="Which rotation: the same seed gives the same one in the same number of dimensions.",
+        source="Mezzadri 2007",
+        ge=0,
+        le=2**31 - 1,
+    )
+
+
+class Rotation(CataloguedTransform):
+    """y = xR about the origin, with R drawn evenly from all orthogonal matrices (a reflection may be part of it).
+
+    Learnt: `matrix` (d, d); of the fit set only its width matters.
+    """
+
+    slug = "rotation"
+    title = "Random rotation"
+    summary = "Turns the whole cloud about the origin and changes nothing about its shape."
+    equation = r"y = xR,\quad R^\top R = I"
+    paper = Paper(
+        short="Mezzadri 2007",
+        title="How to Generate Random Matrices from the Classical Compact Groups",
+        year=2007,
+        bibtex=BIBTEX,
+    )
+    Params = RotationParams
+    params: RotationParams
+    traps = (
+        "A classifier trained on the old coordinates cannot read the new ones; one trained anew loses nothing.",
+        "Spread and correlation of single dimensions change, so a diagonal transform does something else after it.",
+    )
+    ARRAYS = {"matrix": "dd"}
+
+    def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
+        return Learnt({"matrix": rotation_matrix(x.shape[1], self.params.seed).copy()})
+
+    def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
+        return x @ learnt["matrix"]
+
+    def affine(self) -> Affine:
+        matrix = self.learnt.arrays["matrix"]
+        return Affine(matrix, np.zeros(len(matrix)))
+
+
+@functools.lru_cache(maxsize=4)
+def rotation_matrix(d: int, seed: int) -> NDArray[np.float64]:
+    """(d, d) orthogonal, read-only: the QR factor of a Gaussian matrix with the signs that make it evenly distributed."""
+    q, r = np.linalg.qr(np.random.default_rng(seed).normal(size=(d, d)))
+    matrix: NDArray[np.float64] = q * np.where(r.diagonal() < 0, -1.0, 1.0)
+    matrix.setflags(write=False)
+    return matrix

@@ -1,0 +1,50 @@
+"""Every coordinate times the same factor: a change of unit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.posthoc.affine_map import Affine
+from isoviz.posthoc.isoscore_paper import ISOSCORE_PAPER
+from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Params, parameter
+
+
+class ScaleParams(Params):
+    """Parameters of a scaling."""
+
+    factor: float = parameter(
+        2.0,
+        label="Factor",
+        symbol="c",
+        help="Every coordinate is multiplied by it, from the origin. 1 changes nothing.",
+        source="Rudman et al. 2022, section 3 (a score of isotropy should not see the unit)",
+        ge=1e-6,
+        le=1e6,
+    )
+
+
+class Scale(CataloguedTransform):
+    """y = c·x. Learnt: `scale` (d,); of the fit set only its width matters."""
+
+    slug = "scale"
+    title = "Scale"
+    summary = "Multiplies every coordinate by the same factor."
+    equation = r"y = c\,x"
+    paper = ISOSCORE_PAPER
+    Params = ScaleParams
+    params: ScaleParams
+    traps = ("A trained classifier keeps its bias, so its decisions move although the shape of the cloud stays.",)
+    ARRAYS = {"scale": "d"}
+
+    def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
+        return Learnt({"scale": np.full(x.shape[1], self.params.factor)})
+
+    def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
+        return x * learnt["scale"]
+
+    def affine(self) -> Affine:
+        scale = self.learnt.arrays["scale"]
+        return Affine(scale, np.zeros_like(scale))

@@ -1,0 +1,38 @@
+"""A run's model from one of its checkpoints, for looking at it again: encoder, method and head, as they were."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from safetensors.torch import load_model
+
+from isoviz import methods, tasks
+from isoviz.config import RunConfig
+from isoviz.errors import InputError
+from isoviz.models import sources
+from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
+from isoviz.training import heads
+
+
+def reload(config: RunConfig, checkpoint: Path) -> tuple[HeadedModel, heads.Head]:
+    """The model in evaluation mode on the CPU, and what encodes its rows.
+
+    Args:
+        config: of the run.
+        checkpoint: a folder with `model.safetensors`.
+
+    Raises:
+        InputError: the model that the run started from is not there, or the weights do not fit it.
+    """
+    source = sources.resolve(config.model)
+    task = tasks.get(config.task, config.own)
+    head = heads.of(task, load_tokenizer(source, config.direction), config)
+    network = load_network(source, head.num_labels, config.seed, task.kind)
+    method = methods.get(config.method)
+    model = HeadedModel(network, method(method.Params(**config.params)), task.kind)
+    try:
+        load_model(model, str(checkpoint / "model.safetensors"))
+    except (RuntimeError, OSError) as error:
+        reason = next(iter(str(error).strip().splitlines()), "")
+        raise InputError(f"run: its checkpoint does not fit its model any more ({reason})", field="run") from None
+    return model.eval(), head

@@ -1,0 +1,140 @@
+"""What the pass over a run's rows left: vectors before the head, labels, predictions, and the frozen head itself."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.errors import InputError
+from isoviz.exploring import results
+from isoviz.whatif.heads import FrozenHead, primary, refit
+from isoviz.whatif.request import request_for, root
+
+if TYPE_CHECKING:
+    from isoviz.runs.store import Store
+    from isoviz.whatif.layer import IsoLayerTransform
+
+Cloud = Literal["head", "pooled"]
+CLOUDS: tuple[Cloud, ...] = ("head", "pooled")
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """One cloud of a run: what its output layer reads (`head`), or the same before the method (`pooled`).
+
+    Attributes:
+        key: of the pass.
+        cloud: which of the two.
+        facts: of the pass: `run`, `task`, `kind`, `primary`, `rows`, `metrics`, `notes`, ...
+        train, validation: (n, h) float32.
+        train_labels, labels: (n,) class codes, or numbers for regression; `labels` of the validation rows.
+        predicted: (n,) what the run itself predicts on the validation rows.
+        head: the frozen output layer.
+    """
+
+    key: str
+    cloud: Cloud
+    facts: Mapping[str, Any] = field(repr=False)
+    train: NDArray[np.float32] = field(repr=False)
+    validation: NDArray[np.float32] = field(repr=False)
+    train_labels: NDArray[Any] = field(repr=False)
+    labels: NDArray[Any] = field(repr=False)
+    predicted: NDArray[Any] = field(repr=False)
+    head: FrozenHead = field(repr=False)
+    folder: Path = field(repr=False, default=Path())
+
+    @property
+    def differs(self) -> bool:
+        """Whether the method changes the vector, so that `head` and `pooled` are two clouds."""
+        return bool(self.facts["differs"])
+
+    @property
+    def texts(self) -> list[str]:
+        """Of the validation rows."""
+        return _texts(self.folder)
+
+    def frozen_metric(self, points: Any) -> float | None:
+        """The task's primary metric when the frozen head reads (n, h) `points` in place of `validation`."""
+        return primary(self.facts["primary"], self.labels, self.head.predict(np.asarray(points, dtype=np.float64)))
+
+    def refitted_metric(self, train_points: Any, points: Any) -> float | None:
+        """The same of a head fitted anew on (n, k) `train_points` in place of `train`."""
+        predicted = refit(train_points, self.train_labels, points, self.facts["kind"])
+        return primary(self.facts["primary"], self.labels, predicted)
+
+    def isolayer(self, **params: Any) -> IsoLayerTransform:
+        """An IsoLayer to be trained on these rows' labels, as a step of a chain."""
+        from isoviz.whatif.layer import IsoLayerTransform
+
+        return IsoLayerTransform(self, **params)
+
+
+def embeddings(run: str, *, store: Store | str | Path | None = None, cloud: Cloud = "head") -> Embeddings:
+    """The embeddings of a finished run: kept ones, or computed here and now (and kept).
+
+    Args:
+        run: its id.
+        store: where it is; a URL, a folder or an open store. Default: as the command line's.
+        cloud: `head`, or `pooled` for the vectors before the method.
+
+    Raises:
+        IsoVizError: no such run, not finished, or a task whose head reads no single vector.
+    """
+    from isoviz.runs.store import Store
+
+    opened = store if isinstance(store, Store) else Store(store)
+    request = request_for(opened.get(run), opened.folder_of(run))
+    if results.find(request.key, at=root()) is None:
+        from isoviz.whatif import worker
+
+        facts, arrays = worker.compute(request, lambda done, total, text: None)
+        worker.keep(request, facts, arrays, root(), root() / "jobs" / f"{request.key}.here")
+    return load(request.key, cloud)
+
+
+def load(key: str, cloud: Cloud = "head") -> Embeddings:
+    """The embeddings of a pass that is done; KeyError if there is none."""
+    found = results.find(key, at=root())  # also keeps it from being the next to go
+    if found is None:
+        raise KeyError(key)
+    return _read(key, cloud, found.folder)
+
+
+@functools.lru_cache(maxsize=4)
+def _read(key: str, cloud: Cloud, folder: Path) -> Embeddings:
+    from safetensors.numpy import load_file
+
+    if cloud not in CLOUDS:
+        raise InputError(f"cloud: no cloud '{cloud}' (allowed: {', '.join(CLOUDS)})", field="cloud")
+    arrays = load_file(folder / results.ARRAYS)
+    facts = json.loads((folder / results.PROFILE).read_text(encoding="utf-8"))
+    facts["differs"] = "train.head" in arrays
+    chosen = cloud if facts["differs"] else "pooled"
+    return Embeddings(
+        key=key,
+        cloud=cloud,
+        facts=facts,
+        train=arrays[f"train.{chosen}"],
+        validation=arrays[f"validation.{chosen}"],
+        train_labels=arrays["train.labels"],
+        labels=arrays["validation.labels"],
+        predicted=arrays["validation.predicted"],
+        head=FrozenHead(arrays["weight"], arrays["bias"], facts["kind"]),
+        folder=folder,
+    )
+
+
+@functools.lru_cache(maxsize=4)
+def _texts(folder: Path) -> list[str]:
+    from safetensors import safe_open
+
+    with safe_open(folder / results.ARRAYS, framework="np") as file:
+        texts: list[str] = json.loads(file.get_tensor("texts").tobytes().decode())
+    return texts

@@ -1,0 +1,144 @@
+"""One pass of a run's final checkpoint over its rows in evaluation mode: what the head reads, before and after the method."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz import tasks
+from isoviz.config import RunConfig
+from isoviz.tasks import metrics as task_metrics
+from isoviz.whatif.request import EncodingRequest, fingerprint, refuse_kind
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from isoviz.models.adapter import HeadedModel
+    from isoviz.training.heads import Head
+
+Tell = Callable[[int, int, str], None]
+
+SPLITS: Final = ("train", "validation")
+_BATCH: Final = 64
+
+
+def compute(request: EncodingRequest, tell: Tell) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The facts and arrays that `isoviz.whatif.embeddings.Embeddings` reads.
+
+    Raises:
+        IsoVizError: model, data or checkpoint are not (any more) what the run had.
+    """
+    config = RunConfig.model_validate(dict(request.config))
+    refuse_kind(config)
+    began = time.monotonic()
+    tell(0, 1000, "reading the data")
+    task = tasks.get(config.task, config.own)
+    data = tasks.load(task, config.data, config.direction, config.max_train, config.max_eval)
+    kept = {"train": _chosen(data.train, request.rows), "validation": data.validation.iloc[: request.rows]}
+    notes = []
+    if request.data_fingerprint and data.fingerprint != request.data_fingerprint:
+        notes.append("The task's rows have changed since this run was trained.")
+    tell(20, 1000, "loading the checkpoint")
+    model, head = _reloaded(config, Path(request.checkpoint))
+    arrays: dict[str, NDArray[Any]] = {}
+    total = sum(map(len, kept.values()))
+    done = 0
+    for split in SPLITS:
+
+        def told(rows: int, before: int = done, split: str = split) -> None:
+            share = 100 + 880 * (before + rows) // total
+            tell(share, 1000, f"encoding {split}, {rows} of {len(kept[split])} rows")
+
+        arrays |= {f"{split}.{name}": value for name, value in _encoded(model, head, kept[split], told).items()}
+        done += len(kept[split])
+    if all(np.array_equal(arrays[f"{split}.head"], arrays[f"{split}.pooled"]) for split in SPLITS):
+        for split in SPLITS:
+            del arrays[f"{split}.head"]  # the method leaves the vector as it is
+    output = model.output
+    arrays["weight"] = output.weight.detach().double().cpu().numpy()
+    arrays["bias"] = output.bias.detach().double().cpu().numpy()
+    arrays["texts"] = _packed(kept["validation"], task.columns)
+    progress = _progress(Path(request.checkpoint))
+    values = task_metrics.compute(
+        task.metrics, arrays["validation.labels"], arrays["validation.predicted"], kind=task.kind
+    )
+    facts = {
+        "run": request.run,
+        "task": task.slug,
+        "kind": task.kind,
+        "method": config.method,
+        "primary": task.primary,
+        "label_names": list(task.label_names),
+        "seed": config.seed,
+        "checkpoint": fingerprint(Path(request.checkpoint)),
+        "epoch": progress.get("epoch"),
+        "rows": {split: len(kept[split]) for split in SPLITS},
+        "rows_of_run": {"train": len(data.train), "validation": len(data.validation)},
+        "metrics": values,
+        "notes": notes,
+        "seconds": round(time.monotonic() - began, 3),
+    }
+    return facts, arrays
+
+
+def _reloaded(config: RunConfig, checkpoint: Path) -> tuple[HeadedModel, Head]:
+    from isoviz.training.reload import reload
+
+    return reload(config, checkpoint)
+
+
+def _encoded(
+    model: HeadedModel, head: Head, frame: pd.DataFrame, told: Callable[[int], None]
+) -> dict[str, NDArray[Any]]:
+    """`pooled`, `head` (n, h) float32, `labels`, `predicted` (n,), in the frame's order."""
+    import torch
+
+    from isoviz.training.batches import Collator, fixed_batches
+
+    encoded = head.encode(frame)
+    found: list[tuple[NDArray[Any], ...]] = []
+    rows = 0
+    with torch.inference_mode():
+        for batch in fixed_batches(encoded, Collator(head.tokenizer.pad_token_id), _BATCH):
+            numbers = batch.pop("item")
+            outputs = model(**batch)
+            predicted = np.asarray(head.predict(model, outputs, batch))
+            values = (outputs.reps.pooled.float(), outputs.head.float())
+            found.append((numbers.numpy(), *(value.numpy() for value in values), predicted))
+            rows += len(numbers)
+            told(rows)
+    numbers, pooled, read, predicted = (np.concatenate(column) for column in zip(*found, strict=True))
+    order = np.argsort(numbers)
+    return {
+        "pooled": pooled[order],
+        "head": read[order],
+        "predicted": predicted[order],
+        "labels": frame["label"].to_numpy(),
+        "rows": frame.index.to_numpy(np.int64),
+    }
+
+
+def _chosen(frame: pd.DataFrame, limit: int) -> pd.DataFrame:
+    if limit >= len(frame):
+        return frame
+    return frame.iloc[np.sort(np.random.default_rng(0).choice(len(frame), size=limit, replace=False))]
+
+
+def _packed(frame: pd.DataFrame, columns: tuple[str, ...]) -> NDArray[np.uint8]:
+    """The texts as the bytes of a JSON list, because arrays are all that a result's file holds."""
+    texts = frame[list(columns)].agg(" ⏐ ".join, axis=1).tolist()
+    return np.frombuffer(json.dumps(texts, ensure_ascii=False).encode(), dtype=np.uint8)
+
+
+def _progress(checkpoint: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads((checkpoint / "trainer.json").read_text(encoding="utf-8"))["progress"]
+    except (OSError, ValueError, KeyError):
+        return {}
+    return found

@@ -1,0 +1,172 @@
+"""The frozen head, a head fitted anew, and whether two predictions of the same rows can be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.tasks import metrics as task_metrics
+
+RESAMPLES: Final = 2_000
+_SLOW_RESAMPLES: Final = 500
+"""For metrics that have no closed form in counts."""
+LEVEL: Final = 0.95
+_NEWTON: Final = 1_600
+"""Coefficients up to which a refitted head is found by Newton's method, whose steps cost their number cubed."""
+
+
+@dataclass(frozen=True)
+class FrozenHead:
+    """The run's output layer.
+
+    Attributes:
+        weight, bias: (labels, h) and (labels,) float64.
+        kind: `classification`, or `regression` with one label.
+    """
+
+    weight: NDArray[np.float64]
+    bias: NDArray[np.float64]
+    kind: str = "classification"
+
+    @property
+    def width(self) -> int:
+        """h, the numbers it reads."""
+        return int(self.weight.shape[1])
+
+    def predict(self, points: NDArray[np.float64]) -> NDArray[Any]:
+        """(n,) class codes, or numbers, of (n, h) points."""
+        return self.decide(points @ self.weight.T + self.bias)
+
+    def decide(self, logits: NDArray[np.float64]) -> NDArray[Any]:
+        """(n,) predictions from (n, labels) logits."""
+        chosen: NDArray[Any] = logits.argmax(axis=1) if self.kind == "classification" else logits[:, 0]
+        return chosen
+
+
+def primary(name: str, labels: NDArray[Any], predicted: NDArray[Any]) -> float | None:
+    """One metric of predictions (n,), codes or numbers; None where it is undefined."""
+    kind = task_metrics.METRICS[name].kinds[0]  # one vector per row: no metric of classes is one of numbers too
+    return task_metrics.compute([name], labels, predicted, kind)[name]
+
+
+def refit(train: Any, labels: NDArray[Any], points: Any, kind: str, *, width: int | None = None) -> NDArray[Any]:
+    """Predictions (m,) for `points` (m, k) of a linear head fitted on (n, k) `train`.
+
+    Logistic regression with scikit-learn's default L2 penalty (C = 1), or ridge regression (α = 1) for numbers, on vectors
+    that are centred and divided by one common number so that each has mean squared length k: an unpenalised head could
+    undo every invertible transform, and a penalty that saw the unit would call a change of unit an effect.
+
+    Args:
+        width: k, where columns of zeros were left out; default: the columns there are.
+    """
+    x, y = np.asarray(train, dtype=np.float64), np.asarray(points, dtype=np.float64)
+    mean = x.mean(axis=0)
+    x, y = x - mean, y - mean
+    unit = float(np.sqrt(np.einsum("ij,ij->", x, x) / (len(x) * (width or x.shape[1])))) or 1.0
+    x, y = x / unit, y / unit
+    classes = np.unique(labels)
+    if len(classes) == 1:
+        return np.full(len(y), classes[0])
+    if kind == "regression":
+        from sklearn.linear_model import Ridge
+
+        return np.asarray(Ridge(alpha=1.0, solver="cholesky").fit(x, labels).predict(y))
+    from sklearn.linear_model import LogisticRegression
+
+    # Newton's method ends at the optimum to the last digits, so that the answer is the same in every orthonormal basis
+    small = x.shape[1] * (1 if len(classes) == 2 else len(classes)) <= _NEWTON
+    solver = "newton-cholesky" if small else "lbfgs"
+    return np.asarray(
+        LogisticRegression(solver=solver, max_iter=1000, tol=1e-10 if small else 1e-6).fit(x, labels).predict(y)
+    )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A metric of one prediction minus that of another, on the same n rows.
+
+    Attributes:
+        value: None where one of the two is undefined.
+        low, high: ends of the percentile interval of the paired bootstrap; None without one.
+        n: rows.
+        resamples: how many drew it.
+        level: nominal coverage.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    resamples: int
+    level: float = LEVEL
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the interval leaves zero out."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+
+def paired_difference(
+    metric: str, labels: NDArray[Any], before: NDArray[Any], after: NDArray[Any], kind: str, *, seed: int = 0
+) -> Difference:
+    """`metric(after) − metric(before)` with its paired percentile bootstrap interval (Efron & Tibshirani 1993, chapter 13).
+
+    Rows are drawn with replacement, each with its label and both predictions. For classes that is the same as drawing how
+    often each distinct (label, before, after) comes, from one multinomial distribution; so it is done.
+    """
+    n = len(labels)
+    first, second = primary(metric, labels, before), primary(metric, labels, after)
+    value = None if first is None or second is None else second - first
+    if value is None or n < 2:
+        return Difference(value, None, None, n, 0)
+    generator = np.random.default_rng(seed)
+    rows = np.stack([labels, before, after], axis=1)
+    cells, counts = np.unique(rows, axis=0, return_counts=True) if kind == "classification" else (rows, np.ones(n))
+    closed = _FROM_COUNTS.get(metric)
+    resamples = RESAMPLES if closed and kind == "classification" else _SLOW_RESAMPLES
+    drawn = generator.multinomial(n, counts / n, size=resamples)
+    if closed and kind == "classification":
+        differences = closed(cells[:, 0], cells[:, 2], drawn) - closed(cells[:, 0], cells[:, 1], drawn)
+    else:
+        differences = np.array([_difference(metric, np.repeat(cells, row, axis=0)) for row in drawn])
+    known = differences[np.isfinite(differences)]
+    if len(known) < resamples / 2:
+        return Difference(value, None, None, n, resamples)
+    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Difference(value, float(low), float(high), n, resamples)
+
+
+def _difference(metric: str, rows: NDArray[Any]) -> float:
+    values = [primary(metric, rows[:, 0], rows[:, column]) for column in (1, 2)]
+    return float("nan") if None in values else values[1] - values[0]  # type: ignore[operator]
+
+
+Counted = Callable[[NDArray[Any], NDArray[Any], NDArray[np.int64]], NDArray[np.float64]]
+
+
+def _accuracy(labels: NDArray[Any], predicted: NDArray[Any], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.asarray((counts @ (labels == predicted)) / counts.sum(axis=1))
+
+
+def _f1(labels: NDArray[Any], predicted: NDArray[Any], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    hits = counts @ ((labels == 1) & (predicted == 1))
+    wanted = counts @ (labels == 1) + counts @ (predicted == 1)
+    return np.divide(2.0 * hits, wanted, out=np.zeros(len(counts)), where=wanted > 0)
+
+
+def _matthews(labels: NDArray[Any], predicted: NDArray[Any], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    classes: Sequence[Any] = np.unique(np.concatenate([labels, predicted])).tolist()
+    true = np.stack([counts @ (labels == k) for k in classes], axis=1).astype(np.float64)
+    told = np.stack([counts @ (predicted == k) for k in classes], axis=1).astype(np.float64)
+    n = counts.sum(axis=1).astype(np.float64)
+    covariance = (counts @ (labels == predicted)) * n - (true * told).sum(axis=1)
+    spread = np.sqrt(n**2 - (true**2).sum(axis=1)) * np.sqrt(n**2 - (told**2).sum(axis=1))
+    return np.divide(covariance, spread, out=np.zeros(len(counts)), where=spread > 0)
+
+
+_FROM_COUNTS: Final[dict[str, Counted]] = {"accuracy": _accuracy, "f1": _f1, "matthews": _matthews}
+"""Metrics of `isoviz.tasks.metrics` for (resamples, cells) counts of distinct (label, prediction) pairs, (resamples,)."""

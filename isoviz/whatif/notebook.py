@@ -1,0 +1,33 @@
+"""The same answer as a few lines of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from isoviz.whatif.chains import LAYER, Step
+
+
+def source(run: str, cloud: str, steps: Sequence[Step], metric: str) -> str:
+    """Lines for a notebook that print the numbers of the page: IsoScore before and after, the metric with both heads."""
+    names = sorted({step.slug for step in steps if step.slug != LAYER})
+    chosen = "" if cloud == "head" else f', cloud="{cloud}"'
+    lines = [
+        "from isoviz import metrics",
+        f"from isoviz.posthoc import {', '.join(['chain', *names])}",
+        "from isoviz.whatif import embeddings",
+        "",
+        f'cloud = embeddings("{run}"{chosen})',
+        f"transform = chain([{', '.join(step.source for step in steps)}]).fit(cloud.train)",
+        "train, after = transform.transform(cloud.train), transform.transform(cloud.validation)",
+        'print("IsoScore", metrics.isoscore(cloud.validation), "->", metrics.isoscore(after))',
+        f'print("{metric}, frozen head", cloud.frozen_metric(cloud.validation), "->", cloud.frozen_metric(after))'
+        if not _narrows(steps)
+        else "# the frozen head cannot read fewer dimensions",
+        f'print("{metric}, refitted head", cloud.refitted_metric(cloud.train, cloud.validation), "->", '
+        "cloud.refitted_metric(train, after))",
+    ]
+    return "\n".join(lines)
+
+
+def _narrows(steps: Sequence[Step]) -> bool:
+    return any(step.params.model_dump().get("components") is not None for step in steps)

@@ -1,0 +1,149 @@
+"""What the processes of this package are asked for, and the keys under which their results are kept."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import isoviz
+from isoviz import tasks
+from isoviz.config import RunConfig
+from isoviz.errors import InputError
+from isoviz.home import home
+from isoviz.runs.rows import RunRow
+
+FORMAT: Final = 1
+"""Of what a worker writes; raise it whenever the files of an old result would be read wrongly."""
+
+ROWS: Final = 5_000
+"""Rows of each split that are read at most."""
+
+KINDS: Final = ("classification", "regression")
+"""Head kinds whose output layer reads one vector per row; the others have nothing that a chain could stand before."""
+
+
+def root() -> Path:
+    """Where embeddings and trained layers are kept, in `isoviz.home.home()`."""
+    return home() / "whatif"
+
+
+@dataclass(frozen=True)
+class EncodingRequest:
+    """One pass of a finished run's last checkpoint over its rows.
+
+    Attributes:
+        run: its id.
+        config: `RunConfig` as JSON.
+        checkpoint: the folder of the checkpoint.
+        data_fingerprint: of the rows that the run read; empty if unknown.
+        rows: of each split at most.
+    """
+
+    run: str
+    config: Mapping[str, Any]
+    checkpoint: str
+    data_fingerprint: str = ""
+    rows: int = ROWS
+
+    def as_json(self) -> dict[str, Any]:
+        """For a file; `request_of` reads it."""
+        return {"what": "encoding", **asdict(self)}
+
+    @property
+    def key(self) -> str:
+        """Thirty-two hex digits: equal for the same run, the same content of its checkpoint and the same rows."""
+        return _key(
+            what="encoding", run=self.run, checkpoint=fingerprint(Path(self.checkpoint)), rows=self.rows, format=FORMAT
+        )
+
+
+@dataclass(frozen=True)
+class LayerRequest:
+    """An IsoLayer trained on cached vectors, after other transforms.
+
+    Attributes:
+        embeddings: the key of the vectors.
+        cloud: `head` or `pooled`.
+        before: the chain before it, as text.
+        params: of the method, complete.
+    """
+
+    embeddings: str
+    cloud: str
+    before: str
+    params: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """For a file; `request_of` reads it."""
+        return {"what": "layer", **asdict(self)}
+
+    @property
+    def key(self) -> str:
+        """Equal for equal content and settings."""
+        return _key(format=FORMAT, **self.as_json())
+
+
+Request = EncodingRequest | LayerRequest
+
+
+def request_of(found: Mapping[str, Any]) -> Request:
+    """What `as_json` gave."""
+    content = dict(found)
+    kind = {"encoding": EncodingRequest, "layer": LayerRequest}[content.pop("what")]
+    return kind(**content)
+
+
+def request_for(run: RunRow, folder: Path, data_fingerprint: str = "") -> EncodingRequest:
+    """The request for a run whose files lie in `folder`.
+
+    Raises:
+        InputError: it did not finish, its task has no head that reads one vector, or its checkpoint is gone.
+    """
+    if run.status != "finished":
+        raise InputError(f"run: '{run.id}' is {run.status}; What-if needs a finished run", field="run")
+    refuse_kind(run.config)
+    checkpoint = newest_checkpoint(folder)
+    if checkpoint is None:
+        raise InputError(f"run: the checkpoint of '{run.id}' is gone; train it again", field="run")
+    return EncodingRequest(run.id, run.config.model_dump(mode="json"), str(checkpoint), data_fingerprint)
+
+
+def refuse_kind(config: RunConfig) -> None:
+    """`InputError` for a task without an output layer that reads one vector per row."""
+    task = tasks.get(config.task, config.own)
+    if task.kind not in KINDS:
+        raise InputError(
+            f"run: '{config.task}' is a {task.kind} task; What-if works on {' and '.join(KINDS)}, where one vector per row "
+            "feeds the head",
+            field="run",
+        )
+
+
+def newest_checkpoint(folder: Path) -> Path | None:
+    """The last checkpoint of a run with its weights, if there is one. As `training.checkpoints.newest`, without torch."""
+    found = sorted((folder / "checkpoints").glob("step-*"))
+    return found[-1] if found and (found[-1] / "model.safetensors").is_file() else None
+
+
+def fingerprint(checkpoint: Path) -> str:
+    """Sixteen hex digits of a checkpoint's weights."""
+    file = checkpoint / "model.safetensors"
+    stat = file.stat()
+    return _digest(str(file), stat.st_size, stat.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=64)
+def _digest(name: str, size: int, changed: int) -> str:
+    del size, changed  # the file's state, for the cache
+    with Path(name).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
+def _key(**content: Any) -> str:
+    text = json.dumps({**content, "isoviz": isoviz.__version__}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

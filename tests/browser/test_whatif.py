@@ -1,0 +1,71 @@
+"""What-if in a real browser: a slider moves numbers and not the other figures, the address restores it, a download parses."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+from playwright.sync_api import Page, expect
+
+from isoviz.home import home
+from tests.browser.conftest import Server
+from tests.tiny import TinyModels
+from tests.whatif.trained import train
+
+
+@pytest.fixture
+def serving(serve: Callable[..., Server], tiny_models: TinyModels) -> tuple[Server, str]:
+    """A server with one finished run whose embeddings were read."""
+    run = train(home(), tiny_models)
+    return serve(), run
+
+
+def tile(page: Page, label: str) -> str:
+    """What the tile of that name says, once it says a number."""
+    found = page.get_by_test_id("stMetric").filter(has_text=label).get_by_test_id("stMetricValue")
+    expect(found).to_have_text(re.compile(r"^[−\d]"))
+    return found.inner_text()
+
+
+def ready(page: Page) -> None:
+    expect(page.get_by_role("heading", name="Make it a run")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("pending")).to_have_count(0)
+
+
+def test_a_slider_its_numbers_its_address_and_a_download(
+    serving: tuple[Server, str], open_tab: Callable[..., Page]
+) -> None:
+    server, run = serving
+    page = open_tab(f"{server.url}/whatif?run={run}&chain=zca:strength=0.5")
+    ready(page)
+    before = tile(page, "Participation ratio")
+    page.evaluate("document.querySelector('.st-key-whatif_map_before .js-plotly-plot').dataset.mark = 'same node'")
+
+    slider = page.get_by_role("slider", name="Strength s")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page).to_have_url(re.compile("strength%3D0.55|strength=0.55"))
+    expect(page.get_by_test_id("stMetric").filter(has_text="Participation ratio")).not_to_contain_text(before)
+    ready(page)
+    after = tile(page, "Participation ratio")
+    assert float(after) > float(before)
+    mark = page.locator(".st-key-whatif_map_before .js-plotly-plot")
+    assert mark.get_attribute("data-mark") == "same node"  # the map without transform was not mounted anew
+
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Numbers (CSV)").click()
+    table = pd.read_csv(io.BytesIO(waiting.value.path().read_bytes()), encoding="utf-8-sig").set_index("measure")
+    assert table.loc["Participation ratio", "after"] == pytest.approx(float(after), rel=6e-3)
+    assert table["n"].eq(48).all() and "EV_1" in table.index
+
+    page.get_by_role("button", name="Copy link").click()
+    link = page.get_by_test_id("stCode").first.inner_text().strip()
+    other = open_tab(link, dark=True, width=390)  # a fresh session
+    ready(other)
+    assert tile(other, "Participation ratio") == after
+    assert other.get_by_role("slider", name="Strength s").input_value() == "0.55"
+    wider = other.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert wider == 0

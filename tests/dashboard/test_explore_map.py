@@ -1,0 +1,240 @@
+"""The map on the page: settings and selection in the address, own sentences, several views, and the same in Python."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from dashboard import downloads, explore_own
+from isoviz.exploring import desk, desk_worker, maps, measuring, results, selection
+from isoviz.exploring.desk import Reply
+from isoviz.exploring.maps import MapRequest
+from isoviz.exploring.request import ViewRequest
+from isoviz.exploring.results import ViewResult
+from isoviz.models import sources
+from isoviz.models.extract import embed
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.test_explore_page import address, errors, key_for, texts
+
+ROWS = 24
+
+
+@pytest.fixture(autouse=True)
+def _fresh_cache() -> None:
+    st.cache_data.clear()
+    st.cache_resource.clear()
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[ViewRequest, dict, dict]:  # type: ignore[type-arg]
+    """A small view, really computed: its request, facts and arrays."""
+    request = ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=ROWS)
+    return request, *measuring.compute(request, lambda done, total, text: None)
+
+
+@pytest.fixture
+def view(made: tuple[ViewRequest, dict, dict]) -> ViewResult:  # type: ignore[type-arg]
+    request, facts, arrays = made
+    key = key_for(request)
+    results.publish(results.root() / "jobs" / key / "result", key, facts, arrays, at=results.root())
+    found = results.find(key)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def answered(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The desk's work done at once in this process, UMAP's by PCA: what the page does with answers, without waiting."""
+    asked: list[str] = []
+
+    class Fitted:
+        def __init__(self, points: Any, request: MapRequest) -> None:
+            self._map = maps.pca(points, request.dimensions)
+            self.embedding_ = self._map.coordinates
+
+        def transform(self, points: Any) -> Any:
+            return self._map.place(points)
+
+    def ask(kind: desk.Kind, question: Any, given: Any = None, *, at: Path | None = None) -> Reply:
+        asked.append(kind)
+        kept = desk_worker.Kept(2)
+        facts, arrays = desk_worker.WORK[kind](dict(question), given or {}, kept, lambda *told: None, results.root())
+        return Reply("done", "some", facts=facts, arrays=arrays)
+
+    monkeypatch.setattr(maps, "fit_umap", lambda points, request, tell=None: Fitted(points, request))
+    monkeypatch.setattr(desk, "ask", ask)
+    yield asked
+
+
+def figures(page: AppTest) -> list[dict[str, Any]]:
+    """What the maps of a page were given."""
+    found = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
+    return [data for data in found if "figure" in data]
+
+
+def numbers(trace: dict[str, Any], axis: str) -> np.ndarray:  # type: ignore[type-arg]
+    import base64
+
+    packed = trace[axis]
+    return np.frombuffer(base64.b64decode(packed["bdata"]), dtype=packed["dtype"])
+
+
+def lasso(page: AppTest, corners: list[tuple[float, float]]) -> str:
+    """The value of the address for a line around points of the page's first map."""
+    return f"{figures(page)[0]['revision']}:{selection.written(selection.shortened(corners))}"
+
+
+def test_every_point_is_drawn_where_pca_puts_it(open_page: OpenPage, view: ViewResult, made: Any) -> None:
+    page = open_page("explore", **address(made[0], explore_layer="1", explore_pooling="mean"))
+    assert errors(page) == []
+    (data,) = figures(page)
+    figure = json.loads(data["figure"])
+    x = np.concatenate([numbers(trace, "x") for trace in figure["data"]])
+    expected = maps.pca(view.points(1, "mean"))
+    np.testing.assert_allclose(np.sort(x), np.sort(expected.coordinates[:, 0]), rtol=1e-5)
+    assert {trace["name"] for trace in figure["data"]} == {"acceptable", "unacceptable"}
+    assert f"PC 1 ({100 * expected.shares[0]:.1f} % of the variance)" == figure["layout"]["xaxis"]["title"]["text"]
+    assert "layer 1, mean; 24 points, d = 128" in texts(page)
+    assert "encoder of a finished run" in texts(page)  # where predictions would come from
+
+
+def test_line_in_the_address_selects_and_a_point_has_its_neighbours(
+    open_page: OpenPage, view: ViewResult, made: Any
+) -> None:
+    page = open_page("explore", **address(made[0]))
+    coordinates = maps.pca(view.points(4, "cls")).coordinates
+    middle = float(np.median(coordinates[:, 0]))
+    right = [(middle, -99.0), (99.0, -99.0), (99.0, 99.0), (middle, 99.0)]
+    inside = np.flatnonzero(selection.inside(coordinates, selection.shortened(right)))
+    assert 0 < len(inside) < ROWS
+    point = int(inside[0])
+    again = open_page("explore", **address(made[0]), explore_lasso=lasso(page, right), explore_point=str(point))
+    assert errors(again) == [] and f"{len(inside)} of 24 points selected" in texts(again)
+    table, near = again.dataframe[0].value, again.dataframe[1].value
+    assert table["row"].tolist() == inside.tolist() and {"sentence", "label", "length"} <= set(table.columns)
+    cloud = view.points(4, "cls").astype(float)
+    cosines = cloud @ cloud[point] / np.linalg.norm(cloud, axis=1) / np.linalg.norm(cloud[point])
+    cosines[point] = -2
+    assert near["row"].tolist() == np.argsort(-cosines, kind="stable")[:10].tolist()
+    np.testing.assert_allclose(near["cosine"], np.sort(cosines)[::-1][:10], atol=1e-9)
+    assert figures(again)[0]["selection"]
+
+    other = open_page("explore", **address(made[0]), explore_lasso=lasso(page, right), explore_layer="1")
+    assert errors(other) == [] and "points selected" not in texts(other)  # drawn on another map
+    for junk in ("x", "a:1,2", f"{figures(page)[0]['revision']}:1,2;3,4", "::"):
+        assert errors(open_page("explore", **address(made[0]), explore_lasso=junk, explore_point="99999")) == []
+
+
+def test_own_sentences_are_placed_with_their_neighbours(
+    open_page: OpenPage, view: ViewResult, made: Any, answered: list[str]
+) -> None:
+    lines = ["the dog sleeps", "the cats sleep"]
+    page = open_page("explore", **address(made[0]), explore_own="\n".join(lines))
+    assert errors(page) == [] and "sentences" in answered
+    own = json.loads(figures(page)[0]["figure"])["data"][-1]
+    points = embed(sources.resolve(made[0].model), [lines], layer=4)
+    expected = maps.pca(view.points(4, "cls")).place(points)
+    np.testing.assert_allclose(numbers(own, "x"), expected[:, 0], atol=1e-3)
+    assert own["name"] == "own sentences"
+    table = page.dataframe[0].value
+    assert (
+        len(table) == 6
+        and table["yours"].iloc[0] == "1. the dog sleeps"
+        and table["yours"].iloc[3] == "2. the cats sleep"
+    )
+    nearest = np.argmin(np.linalg.norm(view.points(4, "cls") - points[0], axis=1))
+    page.segmented_control(key="explore_own_near").set_value("euclidean").run()
+    assert page.dataframe[0].value["row"].iloc[0] == nearest
+
+    tokens = open_page("explore", **address(made[0]), explore_own="the dog", explore_pooling="tokens")
+    assert errors(tokens) == [] and "1. [CLS] · the dog" in tokens.dataframe[0].value["yours"].tolist()
+
+
+def test_umap_comes_from_the_desk_and_places_own_sentences(
+    open_page: OpenPage, view: ViewResult, made: Any, answered: list[str]
+) -> None:
+    page = open_page("explore", **address(made[0]), explore_map="UMAP", explore_size="3-D", explore_own="w1")
+    assert errors(page) == [] and answered.count("maps") >= 2
+    figure = json.loads(figures(page)[0]["figure"])
+    assert figure["layout"]["scene"]["xaxis"]["title"]["text"] == "UMAP 1" and figures(page)[0]["solid"]
+    assert figure["data"][-1]["name"] == "own sentences"
+
+
+def test_what_is_on_its_way_or_failed_is_told(
+    open_page: OpenPage, view: ViewResult, made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from isoviz.exploring.progress import Progress
+
+    replies = [Reply("running", "x", Progress(30, 100, "laying out the map, step 60 of 200"))]
+    monkeypatch.setattr(desk, "ask", lambda kind, question, given=None: replies[-1])
+    page = open_page("explore", **address(made[0]), explore_map="UMAP")
+    (bar,) = page.get("progress")
+    assert errors(page) == [] and bar.proto.value == 30 and "step 60 of 200" in bar.proto.text
+    replies.append(Reply("failed", "x", message="points: UMAP needs at least 5 (got 2)", field="points"))
+    page.run()
+    assert "UMAP needs at least 5" in errors(page)[0]
+    dropped: list[str] = []
+    monkeypatch.setattr(desk, "forget", lambda kind, id: dropped.append(id))
+    page.button(key="explore_map_again").click().run()
+    assert dropped == ["x"]
+
+
+def test_views_side_by_side_on_the_same_axes(open_page: OpenPage, view: ViewResult, made: Any) -> None:
+    second = {"explore2_layer": "1", "explore2_pooling": "mean", "explore2_rows": str(ROWS)}
+    page = open_page("explore", **address(made[0]), explore_views="2", **second)
+    assert errors(page) == [] and len(page.get("plotly_chart")) == 12 and len(figures(page)) == 2
+    charts = [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
+    for left, right in zip(charts[0:10:2], charts[1:10:2], strict=True):
+        assert left["layout"]["yaxis"]["range"] == right["layout"]["yaxis"]["range"]
+    first, other = (json.loads(data["figure"])["layout"] for data in figures(page))
+    assert first["xaxis"]["range"] == other["xaxis"]["range"]
+    own = charts[-1]["layout"]["xaxis"]["ticktext"]
+    page.segmented_control(key="explore_order").set_value("as in view 1").run()
+    assert errors(page) == []
+    shared = [json.loads(chart.proto.spec)["layout"]["xaxis"]["ticktext"] for chart in page.get("plotly_chart")[-2:]]
+    assert shared[0] == shared[1] and shared[1] != own
+
+
+def test_added_view_begins_as_a_copy(open_page: OpenPage, view: ViewResult, made: Any) -> None:
+    page = open_page("explore", **address(made[0]))
+    page.segmented_control(key="explore_views").set_value(3).run()
+    assert errors(page) == []
+    assert page.selectbox(key="explore3_model").value == made[0].model
+    assert (
+        page.selectbox(key="explore2_task").value == made[0].task
+        and page.number_input(key="explore2_rows").value == ROWS
+    )
+
+
+def test_the_same_in_python(open_page: OpenPage, view: ViewResult, made: Any) -> None:
+    page = open_page("explore", **address(made[0]), explore_layer="1", explore_pooling="mean", explore_points="1000")
+    (code,) = [block.value for block in page.code if "ViewRequest" in block.value]
+    told, names = io.StringIO(), {}  # type: ignore[var-annotated]
+    with redirect_stdout(told):
+        exec(code, names)
+    assert told.getvalue().split()[0] == repr(view.entry(1, "mean")["isoscore"])
+    figure = json.loads(figures(page)[0]["figure"])
+    x = np.concatenate([numbers(trace, "x") for trace in figure["data"]])
+    np.testing.assert_allclose(np.sort(names["coordinates"][:, 0]), np.sort(x), rtol=1e-5)
+
+
+def test_files_hold_every_point() -> None:
+    table = pd.DataFrame({"row": [0, 1], "sentence": ["=1+1", "b"], "pca_1": [0.5, 1.5], "selected": [True, False]})
+    back = pd.read_parquet(io.BytesIO(downloads.parquet(table)))
+    pd.testing.assert_frame_equal(back, table)
+    assert "'=1+1" in downloads.csv(table).decode("utf-8-sig")
+
+
+def test_pairs_stand_on_one_line() -> None:
+    assert explore_own._columns(["a || b", "c"], 2) == [["a", "c"], ["b", ""]]
+    assert explore_own._columns(["a", "c"], 2) == [["a", "c"]] and explore_own._columns(["a || b"], 1) == [["a || b"]]

@@ -1,0 +1,71 @@
+"""The map as a figure: parts and their colours, own sentences over it, text that is never HTML."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from dashboard import explore_figures, map_figures
+from dashboard.map_figures import MOST_GROUPS, OWN_COLOUR
+
+
+def drawn(colours: pd.Series | None, count: int = 6, dimensions: int = 2, **more: object) -> go.Figure:
+    points = np.arange(count * dimensions, dtype=float).reshape(count, dimensions)
+    axes = ["one", "two", "three"][:dimensions]
+    return map_figures.figure(points, axes, colours, [f"text {i}" for i in range(count)], **more)  # type: ignore[arg-type]
+
+
+def test_a_part_and_a_symbol_per_label_in_webgl() -> None:
+    figure = drawn(pd.Series(["yes", "no", "yes", None, "no", "yes"], name="label"))
+    assert [(trace.type, trace.name, len(trace.x)) for trace in figure.data] == [
+        ("scattergl", "missing", 1),
+        ("scattergl", "no", 2),
+        ("scattergl", "yes", 3),
+    ]
+    assert len({trace.marker.symbol for trace in figure.data}) == 3
+    assert figure.data[2].x.tolist() == [0, 4, 10] and figure.data[2].text.tolist() == ["text 0", "text 2", "text 5"]
+
+
+def test_numbers_are_a_scale_and_rare_values_go_together() -> None:
+    figure = drawn(pd.Series(range(20), name="length"), 20)
+    (trace,) = figure.data
+    assert trace.marker.coloraxis == "coloraxis" and figure.layout.coloraxis.colorbar.title.text == "length"
+    values = [f"v{i}" for i in range(MOST_GROUPS + 2) for _ in range(i + 1)]
+    figure = drawn(pd.Series(values, name="kind"), len(values))
+    assert len(figure.data) == MOST_GROUPS and figure.data[0].name == "other values (3)"
+    assert sum(len(trace.x) for trace in figure.data) == len(values)
+    assert len(drawn(pd.Series([0, 1, 0, 1, 0, 1], name="label")).data) == 2  # codes are not a scale
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_own_sentences_lie_over_the_map_and_widen_its_axes(dimensions: int) -> None:
+    own = np.full((1, dimensions), 99.0)
+    figure = drawn(None, dimensions=dimensions, own=own, own_texts=["1"])
+    rows, mine = figure.data
+    assert mine.marker.color == OWN_COLOUR and mine.x.tolist() == [99] and not rows.showlegend
+    axis = figure.layout.scene.xaxis if dimensions == 3 else figure.layout.xaxis
+    assert axis.range[1] > 99 and axis.title.text == "one"
+    assert figure.data[0].type == ("scatter3d" if dimensions == 3 else "scattergl")
+
+
+def test_shared_room_and_texts_that_are_no_html() -> None:
+    figure = drawn(pd.Series(["<b>x</b>"] * 6, name="label"), range_of=np.array([[-50.0, -50.0], [50.0, 50.0]]))
+    assert figure.layout.xaxis.range[0] < -50 and figure.data[0].name == "&lt;b&gt;x&lt;/b&gt;"
+    assert map_figures._cut("a  b\nc") == "a b c" and len(map_figures._cut("x" * 500)) == 90
+
+
+def test_figures_side_by_side_share_their_axes() -> None:
+    one, other = go.Figure(), go.Figure()
+    one.add_bar(x=[1, 2], y=[0, 10], width=1)
+    other.add_scatter(
+        x=[5, 9], y=[None, 40], error_y={"type": "data", "symmetric": False, "array": [0, 5], "arrayminus": [0, 1]}
+    )
+    explore_figures.share_axes([one, other])
+    assert one.layout.xaxis.range == other.layout.xaxis.range and one.layout.yaxis.range == other.layout.yaxis.range
+    assert one.layout.xaxis.range[0] < 0.5 and one.layout.xaxis.range[1] > 9 and one.layout.yaxis.range[1] > 45
+    one.update_xaxes(range=[0, 1])
+    other.update_xaxes(range=[-1, 0.5])
+    explore_figures.share_axes([one, other])
+    assert other.layout.xaxis.range == (-1, 1)

@@ -1,0 +1,282 @@
+"""What-if: the empty store, a chain, bad links, the address that restores it, the way to a fine-tune; figures and words by hand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import whatif_figures, whatif_panel, whatif_words
+from dashboard.whatif_runs import form_address
+from isoviz import metrics
+from isoviz.exploring.progress import ProgressFile, write_json
+from isoviz.runs.store import Store
+from isoviz.whatif import chains, embeddings
+from isoviz.whatif.background import BACKGROUND
+from isoviz.whatif.engine import Answer, Full
+from isoviz.whatif.fine_tunes import of_chain
+from isoviz.whatif.heads import Difference
+from isoviz.whatif.request import request_for, root
+from tests.dashboard.conftest import ROOT, OpenPage
+from tests.dashboard.made_up import config
+from tests.tiny import TinyModels
+from tests.whatif.trained import train
+
+
+@pytest.fixture(scope="module")
+def original(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+    """A home with a baseline run and an IsoBN run; both were read."""
+    home = tmp_path_factory.mktemp("trained")
+    return home, train(home, tiny_models), train(home, tiny_models, "isobn", epochs=1)
+
+
+@pytest.fixture
+def runs(original: tuple[Path, str, str], tmp_path: Path) -> tuple[str, str]:
+    """The ids of both, in this test's own home; comes before `open_page`, which opens the store."""
+    home, *ids = original
+    shutil.copytree(home, tmp_path / "home")
+    whatif_panel._engine.cache_clear()
+    return ids[0], ids[1]
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> object:
+    yield
+    BACKGROUND.close()
+
+
+def errors(page: AppTest) -> list[str]:
+    assert not page.exception, page.exception[0].message
+    return [error.value.replace("\\", "") for error in page.error]
+
+
+def texts(page: AppTest) -> str:
+    shown = [*page.markdown, *page.caption, *page.subheader, *page.code]
+    return "\n".join(element.value for element in shown).replace("\\", "")
+
+
+def tiles(page: AppTest) -> dict[str, str]:
+    """What the tiles say in the end."""
+    return {tile.label: tile.value.replace("−", "-") for tile in page.metric}
+
+
+def chain_of(page: AppTest) -> str:
+    """The chain in the address, whoever wrote it there."""
+    found = page.query_params["chain"]
+    return found if isinstance(found, str) else found[0]
+
+
+def button(page: AppTest, label: str) -> object:
+    return next(found for found in page.button if found.label == label)
+
+
+def test_an_empty_store_offers_the_next_step(open_page: OpenPage) -> None:
+    page = open_page("whatif")
+    assert errors(page) == []
+    assert "No run yet" in texts(page) and "What-if takes the embeddings" in texts(page)
+    assert page.get("page_link")
+    assert errors(open_page("whatif", run="nobody")) == [
+        "The run of this address is not in this store, or has not finished."
+    ]
+
+
+def test_numbers_figures_and_words_of_a_chain(runs: tuple[str, str], open_page: OpenPage) -> None:
+    page = open_page("whatif", run=runs[0], chain="zca:strength=0.5")
+    assert errors(page) == []
+    found = embeddings(runs[0])
+    from isoviz.posthoc import zca
+
+    transform = zca(strength=0.5).fit(found.train)
+    train, after = transform.transform(found.train), transform.transform(found.validation)
+    shown = tiles(page)
+    assert float(shown["IsoScore"]) == pytest.approx(metrics.isoscore(after), rel=6e-3)
+    assert float(shown["Effective rank"]) == pytest.approx(metrics.effective_rank(after), rel=6e-3)
+    assert float(shown["matthews, frozen head"]) == pytest.approx(found.frozen_metric(after), abs=6e-4)
+    assert float(shown["matthews, refitted head"]) == pytest.approx(found.refitted_metric(train, after), abs=6e-4)
+    words = texts(page)
+    assert "isotropic" in words and "n = 48" in words
+    assert "95 % interval" in words or "the same predictions" in words
+    specs = [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
+    assert [len(spec["data"]) for spec in specs] == [3, 2, 2]  # EV_k; two maps, by label
+    assert "No training method corresponds to: ZCA whitening" in texts(page)
+
+
+def test_a_slider_moves_the_numbers_and_the_address(runs: tuple[str, str], open_page: OpenPage) -> None:
+    page = open_page("whatif", run=runs[0], chain="zca:strength=0.5")
+    before = tiles(page)
+    page.slider[0].set_value(1.0).run()
+    assert errors(page) == []
+    assert chain_of(page) == "zca"
+    assert float(tiles(page)["IsoScore"]) > float(before["IsoScore"])
+    other = AppTest.from_file(
+        ROOT / "dashboard" / "app.py", default_timeout=30
+    ).run()  # somebody else, with that address
+    other.switch_page(str(ROOT / "pages" / "whatif.py"))
+    for key, value in page.query_params.items():
+        other.query_params[key] = value
+    other.run()
+    assert tiles(other) == tiles(page) and other.slider[0].value == 1.0
+
+
+def test_steps_are_added_moved_and_removed(runs: tuple[str, str], open_page: OpenPage) -> None:
+    page = open_page("whatif", run=runs[0], chain="scale:factor=5")
+    page.selectbox(key="whatif_add").set_value("isobn").run()
+    assert chain_of(page) == "scale:factor=5~isobn"
+    page.selectbox(key="whatif_add").set_value("all_but_the_top").run()
+    assert errors(page) == []
+    assert chain_of(page) == "scale:factor=5~isobn~all_but_the_top:remove=1"
+    keys = [found.key for found in page.button if found.key and found.key.endswith("_step_earlier")]
+    page.button(key=keys[2]).click().run()
+    assert chain_of(page) == "scale:factor=5~all_but_the_top:remove=1~isobn"
+    assert page.slider[1].value == 0.5  # IsoBN's β came along
+    for key in keys:
+        page.button(key=key.replace("earlier", "remove")).click().run()
+    assert chain_of(page) == "none" and "No transform" in texts(page)
+    assert all(tile.delta in ("±0", "") for tile in page.metric)
+
+
+@pytest.mark.parametrize(
+    "chain, reason",
+    [
+        ("zca:strenght=1", "The chain of this address cannot be used. Unknown parameter of 'zca' 'strenght'"),
+        ("<b>", "'<b>' is no step"),
+        ("zca:strength=9", "less than or equal to 1"),
+    ],
+)
+def test_a_bad_link_is_told_beside_the_chain(
+    runs: tuple[str, str], open_page: OpenPage, chain: str, reason: str
+) -> None:
+    page = open_page("whatif", run=runs[0], chain=chain)
+    assert len(errors(page)) == 1 and reason in errors(page)[0]
+    assert chain_of(page) == chain  # left as it is until something is changed
+    page.slider[0].set_value(0.25).run()
+    assert errors(page) == [] and chain_of(page) == "zca:strength=0.25"
+
+
+def test_what_this_run_cannot_do_is_told(runs: tuple[str, str], open_page: OpenPage) -> None:
+    page = open_page("whatif", run=runs[0], chain="pca_whitening:components=40")
+    assert any("components must be at most 16" in error for error in errors(page))
+    page = open_page("whatif", run=runs[0], chain="pca_whitening:components=3")
+    assert errors(page) == [] and tiles(page)["matthews, frozen head"] == "undefined"
+    assert "The frozen head cannot read these vectors" in texts(page)
+    page = open_page("whatif", run="nobody")
+    assert errors(page) == [
+        "There is no run 'nobody' in this store. It may have been deleted, or the address is incomplete."
+    ]
+
+
+def test_a_run_that_is_not_finished_and_one_whose_files_are_gone(runs: tuple[str, str], open_page: OpenPage) -> None:
+    store = Store(None)
+    (waiting,) = store.create([config("isobn", 0, {})])
+    assert "is queued; What-if needs a finished run" in errors(open_page("whatif", run=waiting))[0]
+    shutil.rmtree(store.folder_of(runs[0]) / "checkpoints")
+    assert errors(open_page("whatif", run=runs[0])) == [f"The checkpoint of '{runs[0]}' is gone; train it again."]
+
+
+def test_before_the_first_reading_and_while_it_goes_on(
+    runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import psutil
+
+    shutil.rmtree(root() / "results")
+    page = open_page("whatif", run=runs[0])
+    assert "First, the run's embeddings" in texts(page) and button(page, "Read the embeddings")
+    store = Store(None)
+    request = request_for(store.get(runs[0]), store.folder_of(runs[0]))
+    me, folder = psutil.Process(), root() / "jobs" / request.key
+    folder.mkdir(parents=True)
+    write_json(folder / "request.json", request.as_json())
+    write_json(folder / "worker.json", {"pid": me.pid, "started": me.create_time()})
+    ProgressFile(folder)(420, 1000, "encoding train, 40 of 96 rows")
+    page = open_page("whatif", run=runs[0])
+    assert errors(page) == [] and button(page, "Stop")
+    assert "42 % · encoding train" in page.get("progress")[0].proto.text.replace("\\", "")
+    write_json(
+        folder / "error.json", {"message": "data: the folder is gone", "field": "data", "advice": "Bring it back."}
+    )
+    assert errors(open_page("whatif", run=runs[0])) == ["The folder is gone. Bring it back."]
+
+
+def test_both_clouds_of_a_run_whose_method_changes_the_vector(runs: tuple[str, str], open_page: OpenPage) -> None:
+    page = open_page("whatif", run=runs[1], chain="none", cloud="pooled")
+    assert errors(page) == []
+    assert float(tiles(page)["IsoScore"]) == pytest.approx(
+        metrics.isoscore(embeddings(runs[1], cloud="pooled").validation), rel=6e-3
+    )
+    assert 'embeddings("' + runs[1] + '", cloud="pooled")' in texts(page)
+    (link,) = [found.value for found in page.code if found.value.count("?") and "chain=" in found.value]
+    assert parse_qs(urlsplit(link).query) == {"run": [runs[1]], "cloud": ["pooled"], "chain": ["none"]}
+
+
+def test_a_step_becomes_a_fine_tune_on_the_train_page(runs: tuple[str, str], open_page: OpenPage) -> None:
+    page = open_page("whatif", run=runs[0], chain="isobn:beta=1.5~rotation")
+    assert button(page, "Fine-tune with IsoBN (beta = 1.5)")
+    assert "No training method corresponds to: Random rotation" in texts(page)
+    (tune,), _ = of_chain(chains.read("isobn:beta=1.5,form=code"))
+    row = Store(None).get(runs[0])
+    filled = open_page("train", **form_address(row.config, tune))
+    assert not filled.exception
+    values = {found.key: found.value for found in [*filled.text_input, *filled.number_input, *filled.multiselect]}
+    assert values["train_isobn.beta"] == "1.5" and values["train_isobn.eps"] == "0.001"
+    assert values["train_models"] == [row.config.model] and values["train_tasks"] == ["glue/cola"]
+    assert values["train_data.glue/cola"] == row.config.data
+    assert values["train_epochs"] == 2 and values["train_learning_rate"] == "0.002" and values["train_batch_size"] == 16
+    chosen = {found.key: found.value for found in filled.pills}
+    assert chosen["train_methods"] == ["baseline", "isobn"] and chosen["train_isobn.form"] == ["code"]
+
+
+# ------------------------------------------------------------------------------------------------- words and figures
+
+
+def answer(isoscore: float | None, frozen: float | None = 0.8) -> Answer:
+    return Answer(100, 4, {"isoscore": isoscore}, None, frozen, {})
+
+
+def full(frozen: tuple[float, float] | None, refitted: tuple[float, float] | None) -> Full:
+    def made(ends: tuple[float, float] | None) -> Difference | None:
+        return None if ends is None else Difference(sum(ends) / 2, *ends, 100, 2000)
+
+    return Full(2.0, 0.8, made(frozen), made(refitted), np.zeros((2, 2)), (0.5, 0.2), np.zeros(2))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "frozen, refitted, told",
+    [
+        ((-0.2, -0.1), (-0.02, 0.02), "no longer fits"),
+        ((-0.2, -0.1), (0.02, 0.05), "and even better"),
+        ((-0.2, -0.1), (-0.2, -0.1), "takes away something"),
+        ((-0.01, 0.01), (-0.01, 0.01), "says nothing for or against"),
+        ((-0.01, 0.01), (0.01, 0.03), "here it helped"),
+        ((0.01, 0.03), (-0.01, 0.01), "not in the cloud"),
+        (None, (-0.01, 0.01), "cannot read these vectors"),
+        ((0.1, 0.2), None, "cannot be compared"),
+    ],
+)
+def test_the_two_heads_in_words(frozen: object, refitted: object, told: str) -> None:
+    said = whatif_words.heads(answer(0.5), full(frozen, refitted))  # type: ignore[arg-type]
+    assert told in said
+
+
+def test_isotropy_in_words() -> None:
+    assert "more isotropic (IsoScore 0.1 → 0.3)" in whatif_words.isotropy(answer(0.1), answer(0.3))
+    assert "less isotropic" in whatif_words.isotropy(answer(0.3), answer(0.1))
+    assert "about as isotropic" in whatif_words.isotropy(answer(0.3), answer(0.302))
+    assert "undefined" in whatif_words.isotropy(answer(None), answer(0.1))
+    assert whatif_words.signed(-0.0123) == "−0.012" and whatif_words.signed(0.0) == "±0"
+
+
+def test_maps_name_their_sample_and_escape_what_people_wrote() -> None:
+    places = np.random.default_rng(0).normal(size=(4000, 2)).astype(np.float32)
+    labels = np.arange(4000) % 2
+    figure = whatif_figures.cloud_map(places, (0.5, 0.25), labels, ["<b>no", "yes"], ["<script>" + "x" * 200] * 4000)
+    assert sum(len(trace.x) for trace in figure.data) == whatif_figures.DRAWN
+    assert {trace.type for trace in figure.data} == {"scattergl"}
+    assert figure.data[0].name == "&lt;b&gt;no" and figure.data[0].customdata[0].startswith("&lt;script&gt;")
+    assert len(figure.data[0].customdata[0]) < 120
+    numbers = whatif_figures.cloud_map(places[:50], (0.5, 0.25), labels[:50] * 0.5, [], ["t"] * 50)
+    assert numbers.data[0].marker.showscale and numbers.data[0].type == "scatter"

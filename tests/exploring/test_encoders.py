@@ -1,0 +1,95 @@
+"""Encoders by name: those of finished runs, and texts embedded by a model in memory as the big pass embeds them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from isoviz import tasks
+from isoviz.config import RunConfig
+from isoviz.errors import ModelError
+from isoviz.exploring import encoders, measuring, points
+from isoviz.exploring.request import ViewRequest
+from isoviz.models import sources
+from isoviz.models.extract import embed
+from isoviz.models.views import Pooling
+from isoviz.runs.execution import execute
+from isoviz.runs.store import Store
+from tests.tiny import TinyModels
+
+TEXTS = [["w1 w2 w3", "w4", "w0 w9 w8 w7 w6 w5"]]
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    opened = Store()
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("family", ["bert", "distilbert", "roberta"])
+@pytest.mark.parametrize("pooling", ["cls", "mean", "tokens"])
+def test_model_in_memory_embeds_as_the_pass_does(family: str, pooling: Pooling, tiny_models: TinyModels) -> None:
+    name = str(tiny_models(family))
+    found = encoders.load(name).embed(TEXTS, 1, pooling, 128)
+    expected = embed(sources.resolve(name), TEXTS, pooling=pooling, layer=1)
+    np.testing.assert_allclose(found.points, expected, atol=1e-5)
+    assert len(found.texts) == len(found.points)
+    assert len(found.tokens) == (len(found.points) if pooling == "tokens" else 0)
+
+
+@pytest.fixture
+def finished(store: Store, tiny_models: TinyModels, cola: Path) -> str:
+    """A run of one epoch, really trained."""
+    config = RunConfig(
+        model=str(tiny_models("bert")),
+        task="glue/cola",
+        data=str(cola),
+        method="isobn",
+        epochs=1,
+        batch_size=16,
+        learning_rate=1e-2,
+    )
+    (id,) = store.create([config], claim="test")
+    store.claim("test", "cpu", id=id)
+    assert execute(store, id).status == "finished"
+    return id
+
+
+def test_encoder_of_a_finished_run(finished: str, store: Store, tiny_models: TinyModels, cola: Path) -> None:
+    name, base = f"run:{finished}", sources.resolve(str(tiny_models("bert")))
+    source = encoders.resolve(name)
+    assert source.fingerprint != base.fingerprint and encoders.has_weights(store.get(finished), store)
+    request = ViewRequest(name, "glue/cola", str(cola))
+    facts, arrays = measuring.compute(request, lambda done, total, text: None)
+    before, _ = measuring.compute(replace(request, model=base.location), lambda done, total, text: None)
+    assert facts["model_fingerprint"] == source.fingerprint and facts["entries"] != before["entries"]
+
+    rows = points.unpacked(arrays[points.ROWS])
+    accuracy = (rows["prediction"] == rows["label"]).mean()
+    result = store.get(finished).result
+    assert result is not None and result["metrics"]["accuracy"] == pytest.approx(accuracy)
+    assert ((rows["error"] < 0.5) == (rows["prediction"] == rows["label"])).all()
+
+    texts = [tasks.load(tasks.get("glue/cola"), cola).validation["sentence"].tolist()]
+    again = encoders.load(name).embed(texts, 2, "cls", 128)
+    np.testing.assert_allclose(arrays["2.cls.cloud"], again.points, rtol=1e-3, atol=2e-3)
+
+    for path in store.folder_of(finished).glob("checkpoints/*/model.safetensors"):
+        path.unlink()
+    assert not encoders.has_weights(store.get(finished), store)
+    with pytest.raises(ModelError, match="weights of run"):
+        encoders.resolve(name)
+
+
+def test_unknown_and_unfinished_runs(store: Store, tiny_models: TinyModels) -> None:
+    with pytest.raises(ModelError, match="no run 'nothing'"):
+        encoders.resolve("run:nothing")
+    config = RunConfig(model="demo/tiny-bert", task="demo/acceptability", method="baseline")
+    (id,) = store.create([config])
+    with pytest.raises(ModelError, match="queued; only a finished run"):
+        encoders.resolve(f"run:{id}")

@@ -1,0 +1,98 @@
+"""PCA against the definition by numpy's own decomposition; UMAP reproducible, its transform at home in its own map."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from isoviz.errors import InputError
+from isoviz.exploring import clustering, maps
+from isoviz.exploring.maps import MapRequest
+
+
+@pytest.mark.parametrize("shape", [(40, 6), (5, 30)])
+def test_pca_by_the_singular_values(shape: tuple[int, int]) -> None:
+    x = np.random.default_rng(0).standard_normal(shape) * np.linspace(1, 4, shape[1]) + 3
+    found = maps.pca(x, 3)
+    centred = x - x.mean(axis=0)
+    _, singular, axes = np.linalg.svd(centred, full_matrices=False)
+    np.testing.assert_allclose(found.shares, singular[:3] ** 2 / (singular**2).sum())
+    for axis in range(3):
+        right = axes[axis] * np.sign(axes[axis][np.abs(axes[axis]).argmax()])
+        np.testing.assert_allclose(found.axes[:, axis], right, atol=1e-9)
+        np.testing.assert_allclose(found.coordinates[:, axis], centred @ right, atol=1e-8)
+    np.testing.assert_allclose(found.place(x[:2]), found.coordinates[:2], atol=1e-8)
+
+
+def test_pca_of_copies_has_no_shares_and_of_too_few_points_no_axes() -> None:
+    found = maps.pca(np.ones((6, 4)), 2)
+    assert np.isnan(found.shares).all() and (found.coordinates == 0).all()
+    with pytest.raises(InputError, match="2 points in 9 dimensions have no 2 axes"):
+        maps.pca(np.zeros((2, 9)), 2)
+
+
+def test_key_is_of_what_changes_the_picture() -> None:
+    plain = MapRequest()
+    assert plain.key(2, "cls") == replace(plain, neighbours=30).key(2, "cls")  # PCA does not look at it
+    near = MapRequest("umap")
+    different = [near, replace(near, neighbours=30), replace(near, seed=1), replace(near, dimensions=3), plain]
+    keys = {request.key(2, "cls") for request in different} | {near.key(1, "cls"), near.key(2, "mean")}
+    assert len(keys) == 7 and maps.from_json(near.as_json()) == near
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"kind": "tsne"}, "kind: got tsne"),
+        ({"dimensions": 4}, "dimensions: got 4"),
+        ({"metric": "manhattan"}, "allowed: cosine, euclidean"),
+        ({"points": 4}, "points: must be at least 5"),
+        ({"min_dist": 2.0}, "min_dist: must be at least 0, at most 1"),
+    ],
+)
+def test_settings_that_are_not_allowed(wrong: dict, told: str) -> None:  # type: ignore[type-arg]
+    with pytest.raises(InputError, match=told):
+        MapRequest(**wrong).check()
+
+
+def test_draw_is_named_by_its_seed() -> None:
+    assert maps.drawn(7, MapRequest(points=7)).tolist() == list(range(7))
+    first, again, other = (maps.drawn(50, MapRequest(points=9, seed=seed)) for seed in (0, 0, 1))
+    assert len(set(first)) == 9 and (np.diff(first) > 0).all()
+    assert (first == again).all() and (first != other).any()
+
+
+def test_umap_refuses_what_has_no_neighbours() -> None:
+    with pytest.raises(InputError, match="at least 5"):
+        maps.fit_umap(np.zeros((4, 3)), MapRequest("umap"))
+    with pytest.raises(InputError, match="all points of this cloud are the same"):
+        maps.fit_umap(np.ones((9, 3)), MapRequest("umap"))
+
+
+@pytest.mark.slow
+def test_umap_repeats_itself_and_places_new_points_among_their_like() -> None:
+    generator = np.random.default_rng(0)
+    centres = 10 * np.eye(3, 12)
+    cloud = np.concatenate([centre + generator.standard_normal((30, 12)) for centre in centres])
+    request, told = MapRequest("umap", neighbours=10), []
+    first = maps.fit_umap(cloud, request, lambda done, total, text: told.append((done, total, text)))
+    again = maps.fit_umap(cloud, request)
+    np.testing.assert_array_equal(first.embedding_, again.embedding_)
+    assert any("laying out the map, step" in text for _, _, text in told) and told[-1][0] == 100
+
+    fresh = np.concatenate([centre + generator.standard_normal((5, 12)) for centre in centres])
+    placed = first.transform(fresh.astype(np.float32))
+    np.testing.assert_array_equal(placed, again.transform(fresh.astype(np.float32)))
+    groups = first.embedding_.reshape(3, 30, 2).mean(axis=1)
+    nearest = np.linalg.norm(placed[:, None] - groups, axis=2).argmin(axis=1)
+    assert nearest.tolist() == [0] * 5 + [1] * 5 + [2] * 5
+
+
+def test_matrix_in_the_order_of_another() -> None:
+    plain = np.arange(16).reshape(4, 4)
+    own, wanted = np.array([2, 0, 3, 1]), np.array([1, 2, 3, 0])
+    np.testing.assert_array_equal(
+        clustering.reordered(plain[np.ix_(own, own)], own, wanted), plain[np.ix_(wanted, wanted)]
+    )

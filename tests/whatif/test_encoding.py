@@ -1,0 +1,213 @@
+"""A really trained run: what is read of it is what it predicts; jobs, keys, the notebook's lines, an IsoLayer on the spot."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shutil
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from isoviz import metrics, tasks
+from isoviz.config import RunConfig
+from isoviz.errors import InputError
+from isoviz.runs.store import Store
+from isoviz.whatif import chains, embeddings, encoding, jobs, layer, notebook, worker
+from isoviz.whatif.background import Background
+from isoviz.whatif.embeddings import load
+from isoviz.whatif.engine import NotReadyError, WhatIf
+from isoviz.whatif.request import LayerRequest, refuse_kind, request_for, root
+from tests.tiny import TinyModels
+from tests.whatif.trained import train
+
+
+@pytest.fixture(scope="module")
+def original(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+    """A home with a baseline run and an IsoBN run, both read."""
+    home = tmp_path_factory.mktemp("trained")
+    return home, train(home, tiny_models), train(home, tiny_models, "isobn", max_train=64, max_eval=40)
+
+
+@pytest.fixture
+def runs(original: tuple[Path, str, str], tmp_path: Path) -> tuple[str, str]:
+    """The ids of both, in this test's own home."""
+    home, *ids = original
+    shutil.copytree(home, tmp_path / "home")
+    return ids[0], ids[1]
+
+
+def test_the_frozen_head_predicts_what_the_run_predicted(runs):
+    store = Store(None)
+    for run, rows in zip(runs, ((96, 48), (64, 40)), strict=True):
+        found = embeddings(run)
+        assert (len(found.train), len(found.validation)) == rows
+        assert (found.head.predict(found.validation.astype(np.float64)) == found.predicted).all()
+        for name, value in found.facts["metrics"].items():
+            assert value == pytest.approx(store.get(run).result["metrics"][name])
+        assert found.frozen_metric(found.validation) == pytest.approx(found.facts["metrics"][found.facts["primary"]])
+        isotropy = store.get(run).result["isotropy"]
+        assert isotropy["cloud"] == "head"
+        assert metrics.isoscore(found.validation) == pytest.approx(isotropy["isoscore"], rel=1e-4)
+
+
+def test_both_clouds_where_the_method_changes_the_vector(runs):
+    baseline, isobn = embeddings(runs[0]), embeddings(runs[1])
+    assert not baseline.differs and isobn.differs
+    before = embeddings(runs[1], cloud="pooled")
+    factors = isobn.train[0] / before.train[0]
+    np.testing.assert_allclose(before.train * factors, isobn.train, rtol=1e-4)
+    with pytest.raises(InputError, match="cloud: no cloud 'layers'"):
+        embeddings(runs[1], cloud="layers")  # type: ignore[arg-type]
+
+
+def test_texts_and_labels_are_those_of_the_rows(runs):
+    found = embeddings(runs[1])
+    config = Store(None).get(runs[1]).config
+    data = tasks.load(tasks.get(config.task), config.data)
+    assert found.texts == data.validation["sentence"].iloc[:40].tolist()
+    assert found.labels.tolist() == data.validation["label"].iloc[:40].tolist()
+    chosen = np.sort(np.random.default_rng(0).choice(96, size=64, replace=False))  # as the training loop chooses
+    assert found.train_labels.tolist() == data.train["label"].iloc[chosen].tolist()
+
+
+def test_fewer_rows_than_there_are(runs):
+    store = Store(None)
+    request = replace(request_for(store.get(runs[0]), store.folder_of(runs[0])), rows=20)
+    told: list[int] = []
+    facts, arrays = encoding.compute(request, lambda done, total, text: told.append(done))
+    assert facts["rows"] == {"train": 20, "validation": 20} and facts["rows_of_run"]["train"] == 96
+    assert told == sorted(told)
+    np.testing.assert_allclose(arrays["validation.pooled"], embeddings(runs[0]).validation[:20], rtol=1e-4, atol=1e-5)
+    changed = replace(request, data_fingerprint="other")
+    assert "have changed" in encoding.compute(changed, lambda done, total, text: None)[0]["notes"][0]
+
+
+def test_the_key_is_of_the_content(runs):
+    store = Store(None)
+    request = request_for(store.get(runs[0]), store.folder_of(runs[0]))
+    before = request.key
+    assert request_for(store.get(runs[0]), store.folder_of(runs[0])).key == before == embeddings(runs[0]).key
+    assert replace(request, rows=9).key != before
+    file = Path(request.checkpoint) / "model.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(content)
+    assert request.key != before
+
+
+def test_what_cannot_be_read(runs):
+    store = Store(None)
+    row = store.get(runs[0])
+    with pytest.raises(InputError, match="is stopped; What-if needs a finished run"):
+        request_for(replace(row, status="stopped"), store.folder_of(runs[0]))
+    request = request_for(row, store.folder_of(runs[0]))
+    (Path(request.checkpoint) / "model.safetensors").unlink()
+    with pytest.raises(InputError, match=f"the checkpoint of '{runs[0]}' is gone"):
+        request_for(row, store.folder_of(runs[0]))
+    with pytest.raises(InputError, match="is a span task; What-if works on classification and regression"):
+        refuse_kind(RunConfig(task="squad"))
+
+
+def test_a_job_reads_in_a_process_of_its_own(runs):
+    store = Store(None)
+    request = request_for(store.get(runs[0]), store.folder_of(runs[0]))
+    shutil.rmtree(root() / "results")
+    assert jobs.look(request.key).kind == "none"
+    folder = root() / "jobs" / request.key
+    folder.mkdir(parents=True)
+    (folder / "request.json").write_text(json.dumps(request.as_json()))
+    assert worker.main([str(folder)]) == 0  # what the process does, here
+    assert jobs.look(request.key).kind == "done" and not folder.exists()
+    assert jobs.start(request).kind == "done"  # nothing is started for what is there
+    assert load(request.key).train.shape == (96, 16)
+
+
+def test_a_job_that_cannot_work_says_why(runs):
+    store = Store(None)
+    request = request_for(store.get(runs[0]), store.folder_of(runs[0]))
+    broken = replace(request, config={**request.config, "data": "/nowhere"}, rows=30)
+    folder = root() / "jobs" / broken.key
+    folder.mkdir(parents=True)
+    (folder / "request.json").write_text(json.dumps(broken.as_json()))
+    assert worker.main([str(folder)]) == 1
+    state = jobs.look(broken.key)
+    assert state.kind == "failed" and state.field == "data" and "/nowhere" in state.message
+    assert "/nowhere" in (folder / "error.json").read_text()
+
+
+@pytest.mark.parametrize(
+    "chain", ["zca:strength=0.4", "all_but_the_top:remove=2~isobn:beta=0.7", "pca_whitening:components=4", "none"]
+)
+def test_the_notebooks_lines_print_the_pages_numbers(runs, chain):
+    steps = chains.read(chain)
+    source = notebook.source(runs[0], "head", steps, "matthews")
+    assert len(source.splitlines()) <= 10
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(source, {})
+    engine = WhatIf(embeddings(runs[0]))
+    first, answer, full = engine.answer(()), engine.answer(steps), engine.full(steps)
+    numbers = {
+        line.rpartition("->")[0].strip(): float(line.rpartition("->")[2]) for line in said.getvalue().splitlines()
+    }
+    found = {re.sub(r" [-\d.e]+$", "", name): value for name, value in numbers.items()}
+    assert found["IsoScore"] == pytest.approx(answer.measures["isoscore"], rel=1e-9)
+    assert found["matthews, refitted head"] == pytest.approx(full.refitted)
+    if answer.frozen is not None:
+        assert found["matthews, frozen head"] == pytest.approx(answer.frozen)
+    assert f"IsoScore {metrics.isoscore(embeddings(runs[0]).validation)}" in said.getvalue()
+    assert first.measures["isoscore"] == pytest.approx(metrics.isoscore(embeddings(runs[0]).validation), rel=1e-9)
+
+
+def test_an_isolayer_is_trained_on_the_spot(runs):
+    found = embeddings(runs[0])
+    engine = WhatIf(found)
+    steps = chains.read("scale:factor=3~isolayer:alpha=0.5")
+    with pytest.raises(NotReadyError) as waiting:
+        engine.answer(steps)
+    request = waiting.value.request
+    assert isinstance(request, LayerRequest) and request.before == "scale:factor=3"
+    told: list[int] = []
+    facts, arrays = layer.compute(request, lambda done, total, text: told.append(done))
+    worker.keep(request, facts, arrays, root(), root() / "partial")
+    assert told and told == sorted(told)
+    with pytest.raises(NotReadyError) as waiting:  # there, but the points have to be taken through it
+        engine.answer(steps, build=False)
+    assert waiting.value.request is None
+    answer = engine.answer(steps)
+    after = 3 * found.validation.astype(np.float64) @ arrays["linear"] + arrays["offset"]
+    assert answer.measures["isoscore"] == pytest.approx(metrics.isoscore(after), rel=1e-9)
+    assert answer.measures["isoscore"] > engine.answer(()).measures["isoscore"]
+    again = found.isolayer(alpha=0.5).fit(3 * found.train.astype(np.float64))
+    np.testing.assert_allclose(again.affine().linear, arrays["linear"], atol=1e-6)
+    assert again.transform(found.validation[:3]).shape == (3, 16)
+    with pytest.raises(InputError, match="needs all 96 training rows"):
+        found.isolayer().fit(found.train[:10])
+    with pytest.raises(InputError, match="reads 16 numbers, not 5"):
+        found.isolayer().fit(found.train[:, :5])
+
+
+def test_the_newest_wish_of_a_viewer_counts():
+    background = Background()
+    order: list[str] = []
+
+    def slow(name: str) -> str:
+        time.sleep(0.05)
+        order.append(name)
+        return name
+
+    first = background.ask("me", "a", lambda: slow("a"))
+    second = background.ask("me", "b", lambda: slow("b"))
+    other = background.ask("you", "b2", lambda: slow("b2"))
+    third = background.ask("me", "c", lambda: slow("c"))
+    assert third.result(5) == "c" and other.result(5) == "b2" and first.result(5) == "a"
+    assert second.cancelled() and order == ["a", "b2", "c"]
+    assert background.ask("me", "c", lambda: slow("c")) is third  # kept
+    assert background.ask("me", "b", lambda: slow("b")).result(5) == "b"  # asked for anew
+    background.close()

@@ -1,0 +1,189 @@
+"""The engine's closed forms against `isoviz.metrics` on arrays that were really transformed: each transform, chains of two."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+
+from isoviz import metrics, posthoc
+from isoviz.errors import InputError
+from isoviz.metrics.cloud import UndefinedWarning
+from isoviz.posthoc import chain
+from isoviz.tasks import metrics as task_metrics
+from isoviz.whatif import chains
+from isoviz.whatif.embeddings import Embeddings
+from isoviz.whatif.engine import MEASURES, NotReadyError, WhatIf
+from isoviz.whatif.frames import DIAGONAL, SPECTRAL
+from tests.whatif.made import made
+
+SINGLE = [
+    "zca",
+    "zca:strength=0.5",
+    "zca:strength=0",
+    "zca:strength=0.7,eps=0.3",
+    "pca_whitening",
+    "pca_whitening:strength=0.3",
+    "pca_whitening:components=5",
+    "all_but_the_top",
+    "all_but_the_top:remove=3",
+    "all_but_the_top:remove=2,literal=true",
+    "isobn",
+    "isobn:beta=1.5,form=code",
+    "batch_norm",
+    "batch_norm:eps=0",
+    "cluster_based:n_clusters=3,remove=2",
+    "rotation:seed=4",
+    "shift:by=-3",
+    "scale:factor=0.01",
+]
+WHITE = ("zca", "pca_whitening", "pca_whitening:components=5")
+PAIRS = [
+    f"{first}~{second}"
+    for first, second in itertools.product([*SINGLE[1::2], "rotation", *WHITE], SINGLE[::2])
+    # which of equal directions go, or are kept, is arbitrary
+    if first not in WHITE or not (second.startswith("all_but_the_top") or "components" in second)
+]
+LONGER = [
+    "scale:factor=3~rotation~zca:strength=0.4~isobn~all_but_the_top:remove=2~shift",
+    "rotation~rotation:seed=1~isobn~zca",
+]
+
+
+@pytest.fixture(scope="module")
+def engine() -> WhatIf:
+    return WhatIf(made())
+
+
+@pytest.fixture(scope="module")
+def narrow() -> WhatIf:
+    """Fewer training points than dimensions."""
+    return WhatIf(made(n=20, m=30, d=40, seed=3))
+
+
+def transformed(found: Embeddings, text: str) -> tuple[np.ndarray, np.ndarray]:
+    """Both splits, through the catalogue's own transforms."""
+    whole = chain([step.make() for step in chains.read(text)]).fit(found.train)
+    return np.asarray(whole.transform(found.train)), np.asarray(whole.transform(found.validation))
+
+
+def test_every_transform_is_tried():
+    assert {part.partition(":")[0] for part in SINGLE} == set(posthoc.catalogue())
+    assert set(SPECTRAL + DIAGONAL) < set(posthoc.catalogue())
+
+
+def check(engine: WhatIf, text: str, tolerance: float = 1e-9) -> None:
+    found = engine.embeddings
+    answer = engine.answer(chains.read(text))
+    _, after = transformed(found, text)
+    assert (answer.n, answer.d) == after.shape
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in MEASURES:
+            expected = getattr(metrics, name)(after)
+            assert answer.measures[name] == pytest.approx(expected, rel=tolerance, abs=tolerance), name
+        np.testing.assert_allclose(answer.ev, metrics.explained_variance(after), rtol=0, atol=tolerance)
+    if after.shape[1] == found.head.width:
+        predicted = (after @ found.head.weight.T + found.head.bias).argmax(axis=1)
+        expected = task_metrics.compute(["accuracy"], found.labels, predicted)["accuracy"]
+        assert answer.frozen == pytest.approx(expected, abs=1.5 / len(after))
+        assert (answer.predicted != predicted).sum() <= 1  # a tie to the last digit may fall either way
+    else:
+        assert answer.frozen is None and "reads 12 numbers, the chain leaves" in answer.reasons["frozen"]
+
+
+@pytest.mark.parametrize("text", ["none", *SINGLE])
+def test_one_transform_is_what_the_metrics_say_of_its_image(engine, text):
+    check(engine, text)
+
+
+@pytest.mark.parametrize("text", PAIRS + LONGER)
+def test_chains_are_what_the_metrics_say_of_their_image(engine, text):
+    check(engine, text)
+
+
+@pytest.mark.parametrize("text", [text for text in SINGLE if "cluster" not in text and "components" not in text])
+def test_fewer_points_than_dimensions(narrow, text):
+    check(narrow, text, 1e-8)
+
+
+def test_many_labels_and_no_label_lost():
+    found = made(labels=5, seed=2)
+    check(WhatIf(found), "isobn:beta=0.25")
+    assert (WhatIf(found).answer(()).predicted == found.predicted).all()
+
+
+def test_what_follows_is_what_the_metrics_say(engine):
+    found = engine.embeddings
+    for text in ("zca:strength=0.5", "isobn~all_but_the_top:remove=2", "pca_whitening:components=3"):
+        steps = chains.read(text)
+        full = engine.full(steps)
+        train, after = transformed(found, text)
+        assert full.twonn == pytest.approx(metrics.twonn(after), rel=1e-9)
+        assert full.refitted == pytest.approx(found.refitted_metric(train, after), abs=1e-9)
+        values, directions = np.linalg.eigh(np.cov(after.T))
+        places = (after - after.mean(axis=0)) @ directions[:, [-1, -2]]
+        np.testing.assert_allclose(np.abs(full.map), np.abs(places), atol=1e-4 * np.abs(places).max())
+        assert full.map_shares == pytest.approx((values[-1] / values.sum(), values[-2] / values.sum()))
+        assert engine.known(steps) is full
+    assert engine.full(chains.read("pca_whitening:components=3")).frozen_difference is None
+    nothing = engine.full(()).frozen_difference
+    assert (nothing.value, nothing.low, nothing.high) == (0, 0, 0)
+
+
+def test_a_rotation_breaks_the_frozen_head_and_not_the_refitted_one(engine):
+    full, start = engine.full(chains.read("rotation")), engine.full(())
+    assert full.refitted == pytest.approx(start.refitted, abs=1 / 160)
+    assert full.frozen_difference.told_apart and full.frozen_difference.value < -0.1
+    assert not full.refitted_difference.told_apart
+
+
+def test_sliders_move_without_waiting_once_the_cloud_is_there():
+    engine = WhatIf(made(seed=5))
+    with pytest.raises(NotReadyError):
+        engine.answer((), build=False)
+    engine.full(chains.read("zca"))
+    for text in ("none", "zca:strength=0.2", "all_but_the_top:remove=4", "isobn:beta=2", "batch_norm", "scale~zca:strength=0.1",
+                 "zca:strength=0.3~all_but_the_top:remove=1", "rotation~zca:strength=0.9", "shift:by=2", "zca~rotation"):  # fmt: skip
+        engine.answer(chains.read(text), build=False)
+    for text in ("isobn~zca", "zca~isobn", "cluster_based:n_clusters=3,remove=1"):
+        with pytest.raises(NotReadyError):
+            engine.answer(chains.read(text), build=False)
+        engine.answer(chains.read(text))
+        engine.answer(chains.read(text), build=False)
+    engine.answer(chains.read("isobn~zca:strength=0.5"), build=False)  # the last slider moves on what is there
+
+
+def test_a_collapsed_cloud_has_reasons_instead_of_numbers():
+    found = made()
+    flat = Embeddings(
+        **{**vars(found), "train": np.ones_like(found.train), "validation": np.ones_like(found.validation)}
+    )
+    answer = WhatIf(flat).answer(chains.read("zca"))
+    assert all(value is None for value in answer.measures.values()) and answer.ev is None
+    assert answer.reasons["isoscore"] == "all points are equal"
+    with pytest.warns(UndefinedWarning):
+        metrics.isoscore(np.ones((5, 3)))
+
+
+def test_what_a_step_cannot_do_here_is_said(engine):
+    for text, reason in (
+        ("all_but_the_top:remove=99", "All-but-the-top: remove must be at most 12"),
+        ("pca_whitening:components=13", "PCA whitening: components must be at most 12"),
+        ("cluster_based:n_clusters=400,remove=1", "Cluster-based: n_clusters must be at most 300"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            engine.answer(chains.read(text))
+
+
+def test_regression_has_numbers_too():
+    found = made(kind="regression")
+    found.facts["primary"] = "pearson"
+    engine = WhatIf(found)
+    full = engine.full(chains.read("isobn"))
+    answer = engine.answer(chains.read("isobn"))
+    _, after = transformed(found, "isobn")
+    assert answer.frozen == pytest.approx(np.corrcoef(found.labels, after @ found.head.weight[0])[0, 1])
+    assert full.refitted > 0.5 and full.refitted_difference.low is not None

@@ -1,0 +1,93 @@
+"""The closed forms of resampled metrics against scikit-learn on resampled rows, and the interval against scipy's bootstrap."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import bootstrap
+
+from isoviz.tasks import metrics as task_metrics
+from isoviz.whatif import heads
+from isoviz.whatif.heads import paired_difference, refit
+
+
+def predictions(n: int = 240, classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    labels = random.integers(classes, size=n)
+    before = np.where(random.random(n) < 0.7, labels, random.integers(classes, size=n))
+    after = np.where(random.random(n) < 0.85, labels, random.integers(classes, size=n))
+    return labels, before, after
+
+
+@pytest.mark.parametrize(
+    "metric, classes", [("accuracy", 2), ("accuracy", 4), ("matthews", 2), ("matthews", 4), ("f1", 2)]
+)
+def test_metrics_from_counts_are_the_metrics(metric, classes):
+    labels, told, _ = predictions(classes=classes)
+    cells, counts = np.unique(np.stack([labels, told], axis=1), axis=0, return_counts=True)
+    drawn = np.random.default_rng(1).multinomial(240, counts / 240, size=6)
+    drawn = np.vstack([drawn, np.eye(len(cells), dtype=np.int64)[:1] * 240])  # one label, one prediction throughout
+    found = heads._FROM_COUNTS[metric](cells[:, 0], cells[:, 1], drawn)
+    for value, row in zip(found, drawn, strict=True):
+        rows = np.repeat(cells, row, axis=0)
+        expected = task_metrics.compute([metric], rows[:, 0], rows[:, 1])[metric]
+        assert value == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "matthews"])
+def test_the_interval_is_scipys_paired_percentile_bootstrap(metric):
+    labels, before, after = predictions()
+    found = paired_difference(metric, labels, before, after, "classification")
+    one = {"accuracy": lambda y, p: np.mean(y == p), "matthews": lambda y, p: np.corrcoef(y, p)[0, 1]}[metric]
+
+    def difference(y, a, b):
+        return one(y, b) - one(y, a)
+
+    expected = bootstrap(
+        (labels, before, after), difference, paired=True, vectorized=False, n_resamples=1500, method="percentile",
+        rng=np.random.default_rng(3),
+    )  # fmt: skip
+    spread = float(expected.standard_error)
+    assert found.value == pytest.approx(difference(labels, before, after))
+    assert found.low == pytest.approx(expected.confidence_interval.low, abs=0.25 * spread)
+    assert found.high == pytest.approx(expected.confidence_interval.high, abs=0.25 * spread)
+    assert found.n == 240 and found.told_apart == (expected.confidence_interval.low > 0)
+
+
+def test_numbers_are_resampled_row_by_row():
+    random = np.random.default_rng(0)
+    labels = random.normal(size=80)
+    before, after = labels + 2 * random.normal(size=80), labels + 0.3 * random.normal(size=80)
+    found = paired_difference("pearson", labels, before, after, "regression")
+    assert found.told_apart and found.low < found.value < found.high
+    assert (
+        paired_difference("pearson", labels, np.zeros(80), after, "regression").value is None
+    )  # undefined stays undefined
+
+
+def test_equal_predictions_differ_by_nothing():
+    labels, before, _ = predictions()
+    found = paired_difference("matthews", labels, before, before, "classification")
+    assert (found.value, found.low, found.high, found.told_apart) == (0.0, 0.0, 0.0, False)
+
+
+def test_a_refitted_head_sees_neither_unit_nor_origin_nor_axes():
+    random = np.random.default_rng(0)
+    train, points = (
+        random.normal(size=(200, 6)) * [4, 2, 1, 1, 0.5, 0.1],
+        random.normal(size=(90, 6)) * [4, 2, 1, 1, 0.5, 0.1],
+    )
+    labels = (train @ [1, -1, 0, 2, 0, 0] + random.normal(size=200) > 0).astype(int)
+    turn = np.linalg.qr(random.normal(size=(6, 6)))[0]
+    first = refit(train, labels, points, "classification")
+    np.testing.assert_array_equal(
+        first, refit(1e3 * train @ turn + 7, labels, 1e3 * points @ turn + 7, "classification")
+    )
+    padded = [np.hstack([part, np.zeros((len(part), 2))]) for part in (train, points)]
+    np.testing.assert_array_equal(refit(*[padded[0], labels, padded[1]], "classification"),
+                                  refit(train, labels, points, "classification", width=8))  # fmt: skip
+    assert set(refit(train, np.ones(200, dtype=int), points, "classification")) == {1}
+    numbers = train @ [1.0, -1, 0, 2, 0, 0]
+    assert np.corrcoef(refit(train, numbers, points, "regression"), points @ [1, -1, 0, 2, 0, 0])[0, 1] > 0.99
+    many = (10 * random.random(200)).astype(int)
+    assert len(refit(np.tile(train, (1, 40)), many, np.tile(points, (1, 40)), "classification")) == 90
