@@ -1,29 +1,55 @@
-"""Where the rows of a task come from: a folder on the server, an upload, or the hub; checked with a preview before launch."""
+"""Where the rows of a task come from: generated, a folder on the server, an upload, or the hub; looked at before launch."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
+from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
-from dashboard import forms, resources, uploads, wording
+from dashboard import forms, resources, rows_view, uploads, wording
 from isoviz import tasks
+from isoviz.config import OwnTask
 from isoviz.errors import DataError, InputError
 from isoviz.tasks.files import SPLITS, SUFFIXES
-from isoviz.tasks.protocol import DataReport, Task
+from isoviz.tasks.protocol import DataReport, Problems, Task
 
 FROM_FOLDER, FROM_UPLOAD, FROM_HUB = "Folder on the server", "Upload", "Hugging Face hub"
 
 Stamp = tuple[tuple[str, int, int], ...]
 
 
-def data_field(slug: str) -> tuple[str | None, bool]:
-    """Draw the data section of a task that reads files: (folder or None for the hub, whether its rows can serve)."""
+@dataclass(frozen=True)
+class Source:
+    """Where the rows of one task come from.
+
+    Attributes:
+        data: folder (or own file), None for rows that are generated or come from the hub.
+        direction: of a translation.
+        own: completed columns of own data.
+        ready: whether the rows can serve.
+    """
+
+    data: str | None = None
+    direction: str | None = None
+    own: OwnTask | None = None
+    ready: bool = True
+
+
+def data_field(slug: str) -> Source:
+    """Draw the data section of a task of the catalogue."""
     task = tasks.get(slug)
+    if task.generated:
+        st.caption(wording.plain(task.description))
+        _generated(task)
+        return Source(direction=_direction(task))
     with st.container(border=True):
         st.markdown(f"**Data for {task.title}**")
         columns = ", ".join(task.file_columns)
         st.caption(wording.plain(f"{task.description} Columns: {columns}. Licence: {task.licence}"))
+        direction = _direction(task)
         choices = [FROM_FOLDER, FROM_UPLOAD, *([FROM_HUB] if task.hub else [])]
         source = st.segmented_control(
             "Rows come from",
@@ -34,11 +60,24 @@ def data_field(slug: str) -> tuple[str | None, bool]:
             bind="query-params",
         )
         if source == FROM_HUB:
-            return None, _hub(task)
+            return Source(None, direction, ready=_hub(task, direction))
         if source == FROM_UPLOAD:
             _upload(task)
         folder = _folder(task)
-        return folder, folder is not None and _report(task, folder)
+        return Source(folder, direction, ready=folder is not None and look(task, folder, direction))
+
+
+def _direction(task: Task) -> str | None:
+    if not task.directions:
+        return None
+    chosen: str = st.selectbox(
+        "Direction",
+        task.directions,
+        key=forms.key(f"direction.{task.slug}"),
+        bind="query-params",
+        help="From the first language to the second, by their codes.",
+    )
+    return chosen
 
 
 def _folder(task: Task) -> str | None:
@@ -57,11 +96,10 @@ def _folder(task: Task) -> str | None:
 
 
 def _upload(task: Task) -> None:
-    endings = [suffix.removeprefix(".") for suffix in SUFFIXES]
     for column, split in zip(st.columns(2), SPLITS, strict=True):
         column.file_uploader(
             f"{split.capitalize()} file",
-            type=endings,
+            type=endings(),
             key=f"upload_{task.slug}_{split}",
             on_change=_take_upload,
             args=(task.slug,),
@@ -72,72 +110,120 @@ def _upload(task: Task) -> None:
         st.caption("When both files are there they are checked and kept beside the runs; their folder appears below.")
 
 
+def endings() -> Sequence[str]:
+    """What an upload may be, as a file chooser wants it."""
+    return [suffix.removeprefix(".") for suffix in SUFFIXES]
+
+
 def _take_upload(slug: str) -> None:
     """Keep a complete upload and put its folder into the form; a bad one is told below the upload, and changes nothing else."""
-    task = tasks.get(slug)
-    found = {split: st.session_state.get(f"upload_{slug}_{split}") for split in SPLITS}
-    files = {split: (file.name, file.getbuffer()) for split, file in found.items() if file is not None}
+    files = uploaded(slug)
     st.session_state[_problem_key(slug)] = None
     if len(files) < len(SPLITS):
         return
     try:
-        folder = uploads.save(resources.store().folder, task, files)
+        folder = uploads.save(resources.store().folder, tasks.get(slug), files)
     except DataError as error:
         st.session_state[_problem_key(slug)] = forms.sentence(error)
         return
     st.session_state[forms.key(f"data.{slug}")] = str(folder)
 
 
+def uploaded(slug: str) -> uploads.Files:
+    """The files that the upload fields of a task hold now."""
+    found = {split: st.session_state.get(f"upload_{slug}_{split}") for split in SPLITS}
+    return {split: (file.name, file.getbuffer()) for split, file in found.items() if file is not None}
+
+
 def _problem_key(slug: str) -> str:
     return f"upload_problem_{slug}"
 
 
-def _hub(task: Task) -> bool:
+def _hub(task: Task, direction: str | None) -> bool:
     name = "/".join(task.hub or ())
     asked = f"hub_asked_{task.slug}"
     st.caption(wording.plain(f"{name}: from this machine's hub cache if it is there, else it is downloaded."))
     if st.button("Get and check it", key=f"hub_{task.slug}", icon=":material/cloud_download:"):
         st.session_state[asked] = True
-    return bool(st.session_state.get(asked)) and _report(task, None)
+    return bool(st.session_state.get(asked)) and look(task, None, direction)
 
 
-def _report(task: Task, folder: str | None) -> bool:
+# ---------------------------------------------------------------------------------------------------- looking at the rows
+
+
+def look(task: Task, data: str | None, direction: str | None = None) -> bool:
+    """Show what the rows are, or all that is wrong with them; whether they can serve."""
+    files = stamp(data) if data else ()
     with st.spinner("Reading the rows …", show_time=True):
-        report, problem = _checked(task.slug, folder, stamp(folder) if folder else ())
+        report, problem = _checked(task.slug, data, direction, files, _columns(task))
+        faults = None
+        if report is None and data is not None:
+            faults = _faults(task.slug, data, direction, files, _columns(task))
     if report is None:
-        forms.error_beside(problem)
+        if faults is not None and faults.count:
+            rows_view.problems(faults)
+        else:
+            forms.error_beside(problem)
         return False
-    _preview(report)
+    rows_view.counts(report)
+    with _expander(task) as panel:
+        if panel.open:
+            rows_view.draw(task, report)
     return True
 
 
-def _preview(report: DataReport) -> None:
-    for split, count in report.rows.items():
-        labels = ", ".join(f"{name} {number}" for name, number in report.labels[split].items())
-        st.markdown(f":material/check_circle: **{split}** {count:,} rows: {wording.plain(labels)}")
-    for note in report.notes:
-        st.caption(f":material/info: {wording.plain(note)}")
-    with st.expander("First rows"):
-        for split, rows in report.preview.items():
-            st.caption(split)
-            st.dataframe(rows, hide_index=True, alt=f"First rows of the {split} split")
+def _generated(task: Task) -> None:
+    with _expander(task) as panel:
+        if panel.open:  # generating takes a moment
+            with st.spinner("Generating the rows …", show_time=True):
+                report, problem = _checked(task.slug, None, None, (), None)
+            forms.error_beside(problem)
+            if report is not None:
+                rows_view.counts(report)
+                rows_view.draw(task, report)
+
+
+def _expander(task: Task) -> ExpanderContainer:
+    label = f"Rows of {task.slug}" if task.own is None else "Rows as they will be used"
+    return st.expander(label, icon=":material/table_rows:", key=f"rows_{task.slug}", on_change="rerun")
+
+
+def _columns(task: Task) -> str | None:
+    return task.own.model_dump_json() if task.own is not None else None
+
+
+def _task(slug: str, columns: str | None) -> Task:
+    return tasks.get(slug, OwnTask.model_validate_json(columns) if columns else None)
 
 
 @st.cache_data(show_spinner=False, max_entries=32, ttl=900)
-def _checked(slug: str, folder: str | None, files: Stamp) -> tuple[DataReport | None, str | None]:
+def _checked(
+    slug: str, data: str | None, direction: str | None, files: Stamp, columns: str | None
+) -> tuple[DataReport | None, str | None]:
     """The check's answer, remembered until a file changes (`files`)."""
     del files
     try:
-        return tasks.check_data(tasks.get(slug), folder), None
+        return tasks.check_data(_task(slug, columns), data, direction), None
     except InputError as error:
         return None, forms.sentence(error)
 
 
-def stamp(folder: str) -> Stamp:
-    """Name, size and time of the folder's data files: equal stamps, equal content for all purposes here."""
+@st.cache_data(show_spinner=False, max_entries=32, ttl=900)
+def _faults(slug: str, data: str, direction: str | None, files: Stamp, columns: str | None) -> Problems | None:
+    """The single rows at fault; None if something else is wrong."""
+    del files
     try:
-        found = sorted(path for path in Path(folder).expanduser().iterdir() if path.suffix in SUFFIXES)
-        stats = [(path.name, path.stat()) for path in found]
+        return tasks.problems(_task(slug, columns), data, direction)
+    except InputError:
+        return None
+
+
+def stamp(data: str) -> Stamp:
+    """Name, size and time of a folder's data files, or of one file: equal stamps, equal content for all purposes here."""
+    path = Path(data).expanduser()
+    try:
+        inside = [path] if path.is_file() else sorted(one for one in path.iterdir() if one.suffix in SUFFIXES)
+        stats = [(one.name, one.stat()) for one in inside]
     except OSError:
         return ()
     return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)

@@ -210,6 +210,27 @@ _ENTRIES: dict[str, Explanation] = {
         formula_text="z_i = U₂ᵀ(x_i − x̄), U₂ the two strongest principal directions of the validation rows",
         paper="Pearson 1901.",
     ),
+    "confusion": Explanation(
+        title="Confusion matrix",
+        reading=(
+            "Each row is a true class, each column what the model said; a cell has the number of rows and their share of the "
+            "true class. The diagonal is right; a full column beside it is a class that others are taken for."
+        ),
+        formula=r"C_{ij} = \#\{r : y_r = i,\ \hat y_r = j\}, \qquad \text{share}_{ij} = C_{ij} / \textstyle\sum_k C_{ik}",
+        formula_text="C_ij = rows of class i predicted as j,  share = C_ij / Σ_k C_ik",
+        paper="Stehman 1997, Selecting and interpreting measures of thematic classification accuracy.",
+    ),
+    "predicted": Explanation(
+        title="Predicted against true",
+        reading=(
+            "One mark per validation row; on the dotted line the prediction is right. A flat cloud says that the model keeps to "
+            "the middle, a cloud along another line that it ranks well but is off in scale."
+        ),
+        formula=r"r = \frac{\sum_i (y_i - \bar y)(\hat y_i - \bar{\hat y})}"
+        r"{\sqrt{\sum_i (y_i - \bar y)^2 \sum_i (\hat y_i - \bar{\hat y})^2}}",
+        formula_text="r = Σ(y − ȳ)(ŷ − mean ŷ) / √(Σ(y − ȳ)² Σ(ŷ − mean ŷ)²)",
+        paper="Wang et al. 2019 (GLUE) for the correlation as metric.",
+    ),
     "clouds": Explanation(
         title="Three clouds",
         reading=(

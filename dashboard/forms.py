@@ -25,8 +25,8 @@ PREFIX = "train_"
 SETTINGS = tuple(
     name
     for name in RunConfig.model_fields
-    # num_beams waits for a task that generates text, direction for one that translates; own belongs to the task's data
-    if name not in {"version", "model", "task", "data", "own", "direction", "method", "params", "seed", "num_beams"}
+    # own and direction belong to the task's data
+    if name not in {"version", "model", "task", "data", "own", "direction", "method", "params", "seed"}
 )
 """The common training settings, in the order of `RunConfig`."""
 

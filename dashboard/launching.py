@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from isoviz.config import RunConfig
+from isoviz import tasks
+from isoviz.config import OwnTask, RunConfig
 from isoviz.demo import bundled_models
 from isoviz.demo.baselines import recorded_pace
 from isoviz.demo.tasks import SLUGS as DEMO_TASKS
@@ -28,6 +29,8 @@ class Plan:
         methods: (slug, parameter → values).
         seeds: one run each.
         settings: common training settings; a missing one has its default.
+        own: columns of the task `own`.
+        directions: slug → direction, of tasks that translate.
     """
 
     models: tuple[str, ...]
@@ -35,6 +38,8 @@ class Plan:
     methods: tuple[tuple[str, Mapping[str, tuple[Any, ...]]], ...]
     seeds: tuple[int, ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    own: OwnTask | None = None
+    directions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def variants(self) -> int:
@@ -50,7 +55,7 @@ class Plan:
 def configs(plan: Plan) -> list[RunConfig]:
     """All runs of a plan, checked and resolved; `InputError` names the first field at fault.
 
-    The data folder belongs to a task, so tasks are expanded one by one.
+    Data folder, columns and direction belong to a task, so tasks are expanded one by one.
     """
     if plan.runs > planning.MAX_RUNS:
         raise InputError(
@@ -59,9 +64,16 @@ def configs(plan: Plan) -> list[RunConfig]:
     if not plan.tasks:
         raise InputError("task: choose at least one", field="task")
     choices = [(slug, {name: list(values) for name, values in params.items()}) for slug, params in plan.methods]
+    settings = dict(plan.settings)
+    if settings.get("doc_stride") == RunConfig.model_fields["doc_stride"].default:
+        del settings["doc_stride"]  # left alone in the form: short inputs get a shorter one
     found: list[RunConfig] = []
     for task, data in plan.tasks:
-        found += planning.expand(plan.models, [task], choices, plan.seeds, data=data, **plan.settings)
+        own = plan.own if task == tasks.OWN else None
+        direction = plan.directions.get(task)
+        found += planning.expand(
+            plan.models, [task], choices, plan.seeds, data=data, own=own, direction=direction, **settings
+        )
     return found
 
 

@@ -9,14 +9,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import live, menu, resources, theme, wording
+from dashboard import live, menu, outcome_view, resources, theme, wording
 from dashboard.actions import done
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
 from dashboard.tables import method_title, variant
-from isoviz.config import RunConfig
-from isoviz.errors import StoreError
+from isoviz.config import OwnTask, RunConfig
+from isoviz.errors import InputError, StoreError
 from isoviz.runs import planning
 from isoviz.runs.rows import RunRow
 
@@ -127,6 +127,11 @@ def curves(run: RunRow) -> None:
     matrix(run, key="run-matrix")
 
 
+def predictions(run: RunRow) -> None:
+    """What it predicted: confusion matrix, numbers or texts, and the rows that went wrong."""
+    outcome_view.draw(run, lambda: _started(run).get("data_fingerprint"))
+
+
 def numbers(run: RunRow) -> None:
     """What the run ended with: task metrics, isotropy with its cloud, times."""
     st.subheader("Final numbers", anchor=False)
@@ -184,7 +189,7 @@ def configuration(run: RunRow) -> None:
 
 
 def config_lines(config: RunConfig) -> list[tuple[str, str, str]]:
-    """Title, value and field name of every setting; the method's parameters under its name."""
+    """Title, value and field name of every setting that applies; the method's parameters under its name, own columns too."""
     from isoviz import methods
 
     known = methods.find(config.method)
@@ -195,14 +200,38 @@ def config_lines(config: RunConfig) -> list[tuple[str, str, str]]:
         title = " ".join(str(part) for part in (field.title if field else name, extra.get("symbol")) if part)
         lines.append((f"  {title}", _setting(value), name))
     for name, field in RunConfig.model_fields.items():
-        if name not in _METHOD_FIELDS:
+        if name == "own" and config.own is not None:
+            lines += _own_lines(config.own)
+        elif name not in _METHOD_FIELDS and name not in _without_use(config):
             lines.append((field.title or name, _setting(getattr(config, name)), name))
     return lines
+
+
+def _own_lines(own: OwnTask) -> list[tuple[str, str, str]]:
+    return [
+        (f"  {field.title}", _setting(getattr(own, name)), f"own.{name}")
+        for name, field in OwnTask.model_fields.items()
+        if getattr(own, name) not in (None, ())
+    ]
+
+
+def _without_use(config: RunConfig) -> set[str]:
+    """Settings that this run's task does not read."""
+    from isoviz import tasks
+
+    absent = {name for name in ("own", "direction") if getattr(config, name) is None}
+    try:
+        kind = tasks.get(config.task, config.own).kind
+    except InputError:  # a task that this version does not know: everything is shown
+        return absent
+    return absent | {name for name, of in {"doc_stride": "span", "num_beams": "seq2seq"}.items() if of != kind}
 
 
 def _setting(value: object) -> str:
     if value is None:
         return "–"
+    if isinstance(value, tuple):
+        return ", ".join(str(part) for part in value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:g}".replace("-", "−") if isinstance(value, float) else str(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,8 +10,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import forms, model_form, presets, theme, wording
-from dashboard.data_form import data_field
+from dashboard.data_form import Source, data_field
 from dashboard.launching import Plan
+from dashboard.own_form import own_field
 from isoviz import methods, tasks
 from isoviz.errors import InputError
 from isoviz.methods.protocol import Method
@@ -18,6 +20,7 @@ from isoviz.models import sources
 
 COMMON = ("epochs", "learning_rate", "batch_size", "max_train")
 """Settings shown first; the others are below "All training settings"."""
+OWN_TITLE = "Own data"
 
 
 @dataclass
@@ -34,24 +37,24 @@ def draw() -> Filled:
     models = _models()
     below_models = st.container()
     chosen = _tasks(mend)
+    rows_of = {slug: own_field() if slug == tasks.OWN else data_field(slug) for slug in chosen}
     with below_models:
-        _check_models(models, chosen, mend)
+        _check_models(models, rows_of, mend)
         model_form.finder(forms.key("models"), several=True)
-    files = [slug for slug in chosen if not tasks.get(slug).generated]
-    folders: dict[str, str | None] = {}
-    for slug in files:
-        folders[slug], ready = data_field(slug)
-        if not ready:
-            mend.append(f"data for {tasks.get(slug).title}")
+    for slug, source in rows_of.items():
+        if not source.ready:
+            mend.append("own data" if slug == tasks.OWN else f"data for {tasks.get(slug).title}")
     picked = _methods(mend)
     seeds = _seeds(mend)
     settings = _settings(mend)
     plan = Plan(
         models=tuple(models),
-        tasks=tuple((slug, folders.get(slug)) for slug in chosen),
+        tasks=tuple((slug, source.data) for slug, source in rows_of.items()),
         methods=tuple(picked),
         seeds=tuple(seeds),
         settings=settings,
+        own=rows_of[tasks.OWN].own if tasks.OWN in rows_of else None,
+        directions={slug: source.direction for slug, source in rows_of.items() if source.direction},
     )
     return Filled(plan, mend)
 
@@ -70,12 +73,13 @@ def _models() -> list[str]:
     )
 
 
-def _check_models(names: list[str], slugs: list[str], mend: list[str]) -> None:
+def _check_models(names: list[str], rows_of: Mapping[str, Source], mend: list[str]) -> None:
     """Below the models, once the tasks are known: not every model can have every kind of head."""
     if not names:
         forms.error_beside("Choose at least one model.")
         mend.append("models")
-    heads = list(dict.fromkeys(tasks.get(slug).kind for slug in slugs))
+    known = [tasks.get(slug, source.own) for slug, source in rows_of.items() if slug != tasks.OWN or source.own]
+    heads = list(dict.fromkeys(task.kind for task in known))
     if None in [model_form.tell(name, heads) for name in names]:
         mend.append("models")
 
@@ -84,18 +88,17 @@ def _tasks(mend: list[str]) -> list[str]:
     known = tasks.catalogue()
     chosen = st.multiselect(
         "Tasks",
-        list(known),
+        [*known, tasks.OWN],
         default=list(known)[:1],
+        format_func=lambda slug: OWN_TITLE if slug == tasks.OWN else slug,
         key=forms.key("tasks"),
         bind="query-params",
-        help="Demo tasks generate their own rows. The others need their data: a folder, an upload, or the hub.",
+        help="Demo tasks generate their own rows. The others need their data: a folder, an upload, or the hub. "
+        f"“{OWN_TITLE}” takes any table with texts and labels.",
     )
     if not chosen:
         forms.error_beside("Choose at least one task.")
         mend.append("tasks")
-    for slug in chosen:
-        if known[slug].generated:
-            st.caption(wording.plain(known[slug].description))
     return chosen
 
 

@@ -6,24 +6,28 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from isoviz import tasks
 from isoviz.errors import DataError
-from isoviz.tasks.files import SPLITS, SUFFIXES
-from isoviz.tasks.protocol import Task
+from isoviz.tasks import own
+from isoviz.tasks.files import SPLITS, SUFFIXES, tabular
+from isoviz.tasks.protocol import TRAIN, Task
 
 FOLDER = "uploads"
 
+Files = Mapping[str, tuple[str, bytes | memoryview]]
+"""Split → (file name as uploaded, content). Of the name only the ending is used."""
 
-def save(store_folder: Path, task: Task, files: Mapping[str, tuple[str, bytes | memoryview]]) -> Path:
+
+def save(store_folder: Path, task: Task, files: Files) -> Path:
     """Check uploaded splits and keep them; the same content gives the same folder, and nothing bad is kept.
 
     Args:
         store_folder: the store's folder.
         task: what the rows are for.
-        files: split → (file name as uploaded, content). Of the name only the ending is used.
+        files: both splits.
 
     Returns:
         The folder with `train` and `validation`.
@@ -31,9 +35,31 @@ def save(store_folder: Path, task: Task, files: Mapping[str, tuple[str, bytes | 
     Raises:
         DataError: a split is missing, its ending is unknown, or its rows cannot serve the task.
     """
-    suffixes = {split: _suffix(split, files) for split in SPLITS}
+    return _keep(store_folder, files, SPLITS, lambda folder: tasks.check_data(task, folder))
+
+
+def save_own(store_folder: Path, files: Files) -> Path:
+    """Keep a person's own files, `train` and perhaps `validation`: tables, whose rows are looked at when columns are chosen.
+
+    Raises:
+        DataError: there is no training file, an ending is unknown, or a file is no table with rows.
+    """
+    return _keep(
+        store_folder, files, [TRAIN, *(split for split in SPLITS if split in files and split != TRAIN)], _tables
+    )
+
+
+def _tables(folder: Path) -> None:
+    for paths in own.find(folder).values():
+        for path in paths:
+            if tabular(path, 1).empty:
+                raise DataError(f"data: {path.name} has no rows", field="data")
+
+
+def _keep(store_folder: Path, files: Files, splits: Sequence[str], check: Callable[[Path], object]) -> Path:
+    suffixes = {split: _suffix(split, files, splits) for split in splits}
     digest = hashlib.sha256()
-    for split in SPLITS:
+    for split in splits:
         digest.update(f"{split}{suffixes[split]}\0".encode())
         digest.update(hashlib.sha256(files[split][1]).digest())
     root = store_folder / FOLDER
@@ -42,20 +68,20 @@ def save(store_folder: Path, task: Task, files: Mapping[str, tuple[str, bytes | 
         root.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(dir=root, prefix=".incoming-"))
         try:
-            for split in SPLITS:
+            for split in splits:
                 (partial / f"{split}{suffixes[split]}").write_bytes(files[split][1])
-            tasks.check_data(task, partial)
+            check(partial)
             _move(partial, final)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
     else:
-        tasks.check_data(task, final)  # kept for another task, perhaps
+        check(final)  # kept for another task, perhaps
     return final
 
 
-def _suffix(split: str, files: Mapping[str, tuple[str, bytes | memoryview]]) -> str:
+def _suffix(split: str, files: Files, splits: Sequence[str]) -> str:
     if split not in files:
-        raise DataError(f"data: the {split} file is missing (needed: {' and '.join(SPLITS)})", field="data")
+        raise DataError(f"data: the {split} file is missing (needed: {' and '.join(splits)})", field="data")
     suffix = Path(files[split][0]).suffix.lower()
     if suffix not in SUFFIXES:
         raise DataError(

@@ -10,6 +10,7 @@ run = run_view.chosen()
 if run is not None:
     run_view.heading(run)
     run_view.curves(run)
+    run_view.predictions(run)
     left, right = st.columns(2, gap="large")
     with left:
         run_view.numbers(run)

@@ -54,12 +54,15 @@ class ScatterMap {
     this.note.hidden = true;
     if (!this.drawn) {
       this.drawn = true;
-      this.plot.on("plotly_selected", (event) => this.selected(event));
+      // plotly also says "selected" when a selection is only drawn again: without this the page would answer itself for ever
+      this.plot.on("plotly_selecting", () => (this.drawing = true));
+      this.plot.on("plotly_selected", (event) => this.drawing && this.selected(event));
       this.plot.on("plotly_deselect", () => this.tell([]));
     }
   }
 
   selected(event) {
+    this.drawing = false;
     if (!event) return;
     const { lassoPoints, range } = event;
     if (lassoPoints?.x?.length > 2) this.tell(lassoPoints.x.map((x, i) => [x, lassoPoints.y[i]]));

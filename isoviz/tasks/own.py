@@ -229,6 +229,10 @@ def task(columns: OwnTask) -> Task:
             f"own.label_names: at least two classes are needed (got {', '.join(columns.label_names) or 'none'})",
             field="own.label_names",
         )
+    if len(set(columns.label_names)) < len(columns.label_names):
+        raise InputError(
+            f"own.label_names: each class once (got {', '.join(columns.label_names)})", field="own.label_names"
+        )
     metrics = _METRICS[kind]
     if kind == "classification" and len(columns.label_names) == 2:
         metrics = ("accuracy", "f1", "matthews")

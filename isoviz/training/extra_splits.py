@@ -42,6 +42,7 @@ def metrics(
                 with accelerator.autocast():
                     found += zip(items, head.predict(model, model(**batch), batch), strict=True)
         told = sorted((pair for there in gather(found) for pair in there), key=itemgetter(0))
-        scored = head.evaluate(split.frame, split.encoded, [value for _, value in told])
+        answers = head.answers(split.frame, split.encoded, [value for _, value in told])
+        scored = head.evaluate(split.frame, answers)
         values |= {f"{metric}_{name}": value for metric, value in scored.items()}
     return values

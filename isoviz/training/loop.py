@@ -31,7 +31,17 @@ from isoviz.methods.protocol import Representations, Sample
 from isoviz.models import hub, sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.tasks import baselines, metrics
-from isoviz.training import checkpoints, extra_splits, heads, measuring, memory, outcome, processes, second_stage
+from isoviz.training import (
+    checkpoints,
+    extra_splits,
+    heads,
+    measuring,
+    memory,
+    outcome,
+    predictions,
+    processes,
+    second_stage,
+)
 from isoviz.training.checkpoints import Progress
 from isoviz.training.optimisation import make_optimizer, make_scheduler
 from isoviz.training.processes import Processes
@@ -326,7 +336,8 @@ class _Run:
             self.config.seed,
             self.check,
         )
-        values = self.head.evaluate(self.rows.frame, self.rows.validation, found.predictions)
+        answers = self.head.answers(self.rows.frame, self.rows.validation, found.predictions)
+        values = self.head.evaluate(self.rows.frame, answers)
         values |= extra_splits.metrics(
             self.plain, self.head, self.rows.extra, self.accelerator, self.processes.gather, self.check
         )
@@ -342,6 +353,11 @@ class _Run:
         progress.history.append(
             {"evaluated": evaluated.model_dump(mode="json"), "measured": measured.model_dump(mode="json")}
         )
+        if (
+            self.processes.is_main
+            and outcome.reported(self.config, progress, self.task.primary) is progress.history[-1]
+        ):
+            predictions.save(self.run_dir, self.task, self.rows.frame, answers, progress.epoch)
         progress.measured = progress.epoch
 
     def _measured(self, found: measuring.Pass) -> Measured:

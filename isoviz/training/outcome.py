@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from isoviz.config import RunConfig
 from isoviz.events import Finished
@@ -17,13 +18,8 @@ _OF_THE_HEAD = (
 def finished(
     config: RunConfig, progress: Progress, primary: str, startup_seconds: float, total_seconds: float
 ) -> Finished:
-    """The closing event, from the history of epochs: the last one, or by `select=best` the one with the highest metric.
-
-    After a second stage (`Method.fit_frozen`) it is always the last one: the stage started from the last epoch.
-    """
-    chosen = progress.history[-1]
-    if config.select == "best" and not progress.fitted:  # epoch 0 is the untrained head: it does not compete
-        chosen = max(progress.history[1:], key=lambda entry: rank(entry["evaluated"]["metrics"].get(primary)))
+    """The closing event, from the history of epochs."""
+    chosen = reported(config, progress, primary)
     measured = chosen["measured"]
     head, pooled = measured["clouds"]["head"], measured["clouds"]["pooled"]
     seconds = progress.train_seconds
@@ -44,6 +40,17 @@ def finished(
             "total_seconds": total_seconds,
         },
     )
+
+
+def reported(config: RunConfig, progress: Progress, primary: str) -> dict[str, Any]:
+    """The entry of the history that a run reports: the last one, or by `select=best` the one with the highest metric.
+
+    After a second stage (`Method.fit_frozen`) it is always the last one: the stage started from the last epoch.
+    """
+    if config.select != "best" or progress.fitted or len(progress.history) == 1:
+        return progress.history[-1]
+    # epoch 0 is the untrained head: it does not compete
+    return max(progress.history[1:], key=lambda entry: rank(entry["evaluated"]["metrics"].get(primary)))
 
 
 def rank(value: float | None) -> float:

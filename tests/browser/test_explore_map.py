@@ -54,13 +54,18 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
     expect(selected).to_be_visible()
     told = selected.inner_text()
     assert 0 < int(told.split()[0]) < ROWS and "explore_lasso=" in page.url
+    address = page.url
+    page.wait_for_timeout(2000)
+    assert page.url == address  # drawing it again is no new selection
 
     # the same in a fresh session, on a telephone at night
     other = open_tab(page.url, dark=True, width=390)
     expect(other.get_by_text(told)).to_be_visible()
     assert other.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+    button = other.locator(".st-key-explore_map_points_csv button")
+    expect(button).to_be_visible(timeout=LONG)
     with other.expect_download() as got:
-        other.locator(".st-key-explore_map_points_csv button").click()
+        button.click()
     table = tmp_path / "points.csv"
     got.value.save_as(table)
     assert len(pd.read_csv(io.BytesIO(table.read_bytes()))) == ROWS
@@ -84,7 +89,7 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
     field.fill("the old dog sleeps\nnobody sleep")
     field.press("Control+Enter")
     expect(page.get_by_text("Nearest to your sentences")).to_be_visible(timeout=LONG)
-    names = page.locator(".ivz-map-plot").evaluate("plot => plot.data.map(t => [t.name, t.x.length])")
+    names = page.locator(".ivz-map-plot").evaluate("plot => plot._fullData.map(t => [t.name, t._length])")
     assert ["own sentences", 2] in names
     expect(page.get_by_text(told)).to_be_visible()  # what was drawn is still there
 

@@ -56,3 +56,30 @@ def test_a_name_never_leads_out_of_the_folder(tmp_path: Path) -> None:
     kept = save(tmp_path, name="../../evil.csv")
     assert kept.is_relative_to(tmp_path / "uploads")
     assert not list(tmp_path.parent.glob("evil*"))
+
+
+def test_own_files_are_kept_with_or_without_a_validation(tmp_path: Path) -> None:
+    odd = b"Was,Laune\nGut war es.,froh\n"
+    alone = uploads.save_own(tmp_path, {"train": ("a.CSV", odd)})
+    assert [path.name for path in alone.iterdir()] == ["train.csv"]
+    both = uploads.save_own(tmp_path, {"train": ("a.csv", odd), "validation": ("b.csv", odd)})
+    assert sorted(path.name for path in both.iterdir()) == ["train.csv", "validation.csv"]
+    assert uploads.save_own(tmp_path, {"train": ("c.csv", odd)}) == alone
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({"train": ("a.csv", b"")}, "is empty"),
+        ({"train": ("a.csv", b"Was,Laune\n")}, "has no rows"),
+        ({"train": ("a.exe", b"MZ")}, r"ends in '.exe' \(allowed: .parquet"),
+        ({"train": ("a.parquet", b"PAR1")}, "cannot be read as parquet"),
+        ({"validation": ("a.csv", b"a,b\n1,2\n")}, "train file is missing"),
+    ],
+)
+def test_own_files_that_are_no_tables_are_not_kept(
+    tmp_path: Path, files: dict[str, tuple[str, bytes]], told: str
+) -> None:
+    with pytest.raises(DataError, match=told):
+        uploads.save_own(tmp_path, files)
+    assert not (tmp_path / "uploads").exists() or list((tmp_path / "uploads").iterdir()) == []

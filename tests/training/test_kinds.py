@@ -166,14 +166,18 @@ def test_answers_come_from_the_logits(tiny_models, data):
         start[labels[0]] = end[labels[1]] = 5.0 if labels.any() else 0.0
         told.append((start, end))
     full = metrics.compute(["f1"], [["w1"]], ["w1"], kind="span")["f1"]
-    assert head.evaluate(rows.frame, rows.validation, told) == {"f1": full, "exact_match": full}
-    assert head.evaluate(rows.frame, rows.validation, [(-a, -b) for a, b in told])["exact_match"] < full
+    assert head.evaluate(rows.frame, head.answers(rows.frame, rows.validation, told)) == {
+        "f1": full,
+        "exact_match": full,
+    }
+    wrong = head.answers(rows.frame, rows.validation, [(-a, -b) for a, b in told])
+    assert head.evaluate(rows.frame, wrong)["exact_match"] < full
 
 
 def test_the_reference_as_text_has_full_marks(tiny_models, data):
     cfg = config(tiny_models("bart"), data["seq2seq"], "seq2seq")
     _, head, rows = reloaded(cfg, None, 0)
-    found = head.evaluate(rows.frame, rows.validation, rows.frame["target"].tolist())
+    found = head.evaluate(rows.frame, heads.Answers(rows.frame["target"].tolist()))
     assert found["bleu"] == pytest.approx(100.0)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.training.heads.classification import Classification
 from isoviz.training.heads.generation import Generation
-from isoviz.training.heads.protocol import Head
+from isoviz.training.heads.protocol import Answers, Head
 from isoviz.training.heads.regression import Regression
 from isoviz.training.heads.span import Span
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from isoviz.config import RunConfig
     from isoviz.tasks.protocol import Task
 
-__all__ = ["Head", "of"]
+__all__ = ["Answers", "Head", "of"]
 
 _HEADS: dict[str, type[Head]] = {
     "classification": Classification,

@@ -8,7 +8,7 @@ import numpy as np
 
 from isoviz.tasks import metrics
 from isoviz.training.batches import Encoded, tokenise
-from isoviz.training.heads.protocol import Head
+from isoviz.training.heads.protocol import Answers, Head
 from isoviz.training.token_cache import Ragged
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Classification(Head):
-    """Labels are codes (n,) int64, and so are predictions."""
+    """Labels are codes (n,) int64; a prediction is a code with its probability."""
 
     @property
     def num_labels(self) -> int:
@@ -32,10 +32,14 @@ class Classification(Head):
         return Encoded(tokens, frame["label"].to_numpy(), np.arange(len(frame)))
 
     def predict(self, model: HeadedModel, outputs: Outputs, batch: dict[str, Tensor]) -> list[Any]:
-        return outputs.logits.argmax(dim=1).tolist()
+        shares = outputs.logits.float().softmax(dim=1).max(dim=1).values
+        return list(zip(outputs.logits.argmax(dim=1).tolist(), shares.tolist(), strict=True))
 
-    def evaluate(self, frame: pd.DataFrame, encoded: Encoded, predictions: list[Any]) -> dict[str, float | None]:
-        return metrics.compute(self.task.metrics, np.asarray(encoded.labels), np.asarray(predictions, dtype=np.int64))
+    def answers(self, frame: pd.DataFrame, encoded: Encoded, predictions: list[Any]) -> Answers:
+        return Answers([code for code, _ in predictions], [share for _, share in predictions])
+
+    def evaluate(self, frame: pd.DataFrame, answers: Answers) -> dict[str, float | None]:
+        return metrics.compute(self.task.metrics, frame["label"].to_numpy(), np.asarray(answers.values, dtype=np.int64))
 
     def quick_metric(self, logits: Tensor, labels: Tensor) -> float | None:
         predicted = logits.argmax(dim=1).cpu().numpy()

@@ -9,7 +9,7 @@ import torch
 
 from isoviz.tasks import metrics
 from isoviz.training.batches import Encoded
-from isoviz.training.heads.protocol import Head
+from isoviz.training.heads.protocol import Answers, Head
 from isoviz.training.token_cache import Ragged
 
 if TYPE_CHECKING:
@@ -59,6 +59,6 @@ class Generation(Head):
         written = model.generate(batch["input_ids"], batch["attention_mask"], **self.options)
         return [text.strip() for text in self.tokenizer.batch_decode(written, skip_special_tokens=True)]
 
-    def evaluate(self, frame: pd.DataFrame, encoded: Encoded, predictions: list[Any]) -> dict[str, float | None]:
+    def evaluate(self, frame: pd.DataFrame, answers: Answers) -> dict[str, float | None]:
         references = frame[self.task.columns[1]].tolist()
-        return metrics.compute(self.task.metrics, references, predictions, kind="seq2seq")
+        return metrics.compute(self.task.metrics, references, answers.values, kind="seq2seq")

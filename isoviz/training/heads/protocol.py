@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isoviz import tasks
@@ -16,6 +17,19 @@ if TYPE_CHECKING:
     from isoviz.config import RunConfig
     from isoviz.models.adapter import HeadedModel, Outputs
     from isoviz.tasks.protocol import Task
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a head says of each row.
+
+    Attributes:
+        values: one per row: class code, number or text.
+        confidence: the probability given to the predicted class, one per row; None for kinds that have none.
+    """
+
+    values: list[Any]
+    confidence: list[float] | None = None
 
 
 class Head:
@@ -66,11 +80,15 @@ class Head:
         """Called once, before anything is predicted."""
 
     def predict(self, model: HeadedModel, outputs: Outputs, batch: dict[str, Tensor]) -> list[Any]:
-        """What `evaluate` needs of each item of a batch."""
+        """What `answers` needs of each item of a batch."""
         raise NotImplementedError
 
-    def evaluate(self, frame: pd.DataFrame, encoded: Encoded, predictions: list[Any]) -> dict[str, float | None]:
-        """The task's metrics, from the predictions in the order of the items."""
+    def answers(self, frame: pd.DataFrame, encoded: Encoded, predictions: list[Any]) -> Answers:
+        """What is said of each row, from the predictions in the order of the items. Where a row is an item: the same."""
+        return Answers(predictions)
+
+    def evaluate(self, frame: pd.DataFrame, answers: Answers) -> dict[str, float | None]:
+        """The task's metrics on these rows."""
         raise NotImplementedError
 
     def quick_metric(self, logits: Tensor, labels: Tensor) -> float | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from isoviz.tasks import metrics
 from isoviz.training.batches import Encoded, tokenise
-from isoviz.training.heads.protocol import Head
+from isoviz.training.heads.protocol import Answers, Head
 from isoviz.training.token_cache import Ragged
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ class Regression(Head):
     def predict(self, model: HeadedModel, outputs: Outputs, batch: dict[str, Tensor]) -> list[Any]:
         return outputs.logits.squeeze(-1).float().tolist()
 
-    def evaluate(self, frame: pd.DataFrame, encoded: Encoded, predictions: list[Any]) -> dict[str, float | None]:
-        return self._metrics(self.task.metrics, np.asarray(encoded.labels), np.asarray(predictions, dtype=np.float64))
+    def evaluate(self, frame: pd.DataFrame, answers: Answers) -> dict[str, float | None]:
+        return self._metrics(self.task.metrics, frame["label"].to_numpy(), np.asarray(answers.values, dtype=np.float64))
 
     def quick_metric(self, logits: Tensor, labels: Tensor) -> float | None:
         truth, predicted = labels.double().cpu().numpy(), logits.squeeze(-1).double().cpu().numpy()

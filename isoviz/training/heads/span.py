@@ -9,7 +9,7 @@ import numpy as np
 
 from isoviz.tasks import metrics, spans
 from isoviz.training.batches import Encoded
-from isoviz.training.heads.protocol import Head
+from isoviz.training.heads.protocol import Answers, Head
 from isoviz.training.token_cache import Ragged
 
 if TYPE_CHECKING:
@@ -75,8 +75,10 @@ class Span(Head):
         lengths = batch["attention_mask"].sum(dim=1).tolist()
         return [(row[:length, 0], row[:length, 1]) for row, length in zip(logits, lengths, strict=True)]
 
-    def evaluate(self, frame: pd.DataFrame, encoded: Encoded, predictions: list[Any]) -> dict[str, float | None]:
+    def answers(self, frame: pd.DataFrame, encoded: Encoded, predictions: list[Any]) -> Answers:
         assert isinstance(encoded, EncodedSpans)
         starts, ends = ([pair[end] for pair in predictions] for end in (0, 1))
-        answers = spans.best_answers(encoded.features, frame[self.task.columns[1]].tolist(), starts, ends)
-        return metrics.compute(self.task.metrics, frame["answer_texts"].tolist(), answers, kind="span")
+        return Answers(spans.best_answers(encoded.features, frame[self.task.columns[1]].tolist(), starts, ends))
+
+    def evaluate(self, frame: pd.DataFrame, answers: Answers) -> dict[str, float | None]:
+        return metrics.compute(self.task.metrics, frame["answer_texts"].tolist(), answers.values, kind="span")

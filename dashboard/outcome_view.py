@@ -1,0 +1,249 @@
+"""What a run predicted, on its page: which classes are taken for which, numbers against numbers, texts beside texts, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard import downloads, explanations, forms, resources, theme, wording
+from dashboard.data_form import Stamp, stamp
+from isoviz import tasks
+from isoviz.config import OwnTask, RunConfig
+from isoviz.errors import InputError
+from isoviz.runs.rows import RunRow
+from isoviz.tasks import outcomes
+from isoviz.tasks.protocol import Task
+from isoviz.training import predictions
+from isoviz.training.predictions import Predictions
+
+SHOWN = 500
+"""Rows of the table on screen; the file has all."""
+
+
+def draw(run: RunRow, fingerprint: Callable[[], str | None]) -> None:
+    """The section of the page; nothing for a run that has not predicted yet, or that was made before predictions were kept.
+
+    Args:
+        fingerprint: of the rows that the run read; asked for only where its rows are read again.
+    """
+    found, problem = _kept(str(resources.store().folder_of(run.id)), _stamp_of(run))
+    if found is None and problem is None:
+        return
+    st.subheader("Predictions", anchor=False)
+    forms.error_beside(problem)
+    if found is None:
+        return
+    try:
+        task = tasks.get(run.config.task, run.config.own)
+    except InputError as error:  # a task that this version does not know
+        forms.error_beside(forms.sentence(error))
+        return
+    count = len(found.table)
+    cut = f", the first of {wording.number(found.rows)}" if count < found.rows else ""
+    when = "before training" if found.epoch == 0 else f"after epoch {found.epoch}"
+    st.caption(f"Of the validation rows {when}: n = {wording.number(count)}{cut}.")
+    if task.kind == "classification":
+        _confusion(run, task, found)
+    elif task.kind == "regression":
+        _numbers(found)
+    else:
+        _texts(task, found)
+    with st.expander(
+        "Row by row, the worst first", icon=":material/table_rows:", key="run_rows", on_change="rerun"
+    ) as rows:
+        if rows.open:
+            _rows(run, task, found, fingerprint())
+
+
+def _stamp_of(run: RunRow) -> Stamp:
+    return stamp(str(resources.store().folder_of(run.id) / predictions.FILE))
+
+
+@st.cache_data(show_spinner=False, max_entries=16, ttl=900)
+def _kept(folder: str, files: Stamp) -> tuple[Predictions | None, str | None]:
+    del files
+    try:
+        return predictions.load(Path(folder)), None
+    except InputError as error:
+        return None, forms.sentence(error)
+
+
+# ---------------------------------------------------------------------------------------------------- figures per kind
+
+
+def _confusion(run: RunRow, task: Task, found: Predictions) -> None:
+    from dashboard import data_figures
+
+    matrix = outcomes.confusion(task, found.table["label"].to_numpy(), found.table["prediction"].to_numpy())
+    shares = data_figures.row_shares(matrix.counts)
+    st.plotly_chart(
+        data_figures.confusion(matrix, theme.is_dark()),
+        key="run_confusion",
+        width=170 + 130 * len(matrix.names) if len(matrix.names) <= 6 else "stretch",  # wide cells are hard to compare
+        config=theme.CHART_CONFIG,
+        alt=f"Confusion matrix, n = {int(matrix.counts.sum())}. {_in_words(matrix, shares)}",
+    )
+    explanations.show("confusion")
+    with st.expander("The matrix as a table", icon=":material/grid_on:"):
+        table = pd.DataFrame(matrix.counts, columns=[f"predicted {name}" for name in matrix.names])
+        table.insert(0, "true", matrix.names)
+        table["rows"] = matrix.counts.sum(axis=1)
+        table["found"] = [None if np.isnan(share) else float(share) for share in np.diag(shares)]
+        config = {
+            "found": st.column_config.NumberColumn(format="percent", help="Share of the class's rows predicted as it.")
+        }
+        st.dataframe(
+            table, hide_index=True, column_config=config, alt="Confusion matrix: counts per true and predicted class"
+        )
+        downloads.buttons(f"isoviz-{run.id}-confusion", table)
+
+
+def _in_words(found: outcomes.Confusion, shares: np.ndarray) -> str:
+    """Each class with how often it is found and what it is taken for most, for those who cannot see the figure."""
+    told = []
+    for place, name in enumerate(found.names):
+        row = found.counts[place]
+        if not row.sum():
+            told.append(f"{name}: no rows")
+            continue
+        others = np.where(np.arange(len(row)) == place, -1, row)
+        wrong = int(others.argmax())
+        rest = f", {int(row[wrong])} taken for {found.names[wrong]}" if others[wrong] > 0 else ""
+        told.append(f"{name}: {int(row[place])} of {int(row.sum())} found ({shares[place, place]:.0%}){rest}")
+    return "; ".join(told)
+
+
+def _numbers(found: Predictions) -> None:
+    from dashboard import data_figures
+
+    true, said = (found.table[name].to_numpy(dtype=np.float64) for name in ("label", "prediction"))
+    undefined = int((~np.isfinite(said)).sum())
+    st.plotly_chart(
+        data_figures.predicted(true, said),
+        key="run_predicted",
+        config=theme.CHART_CONFIG,
+        alt=f"Predicted against true numbers, n = {len(true) - undefined}: true {_range(true)}, predicted {_range(said)}",
+    )
+    explanations.show("predicted")
+    if undefined:
+        st.caption(f"{undefined} predictions are no finite numbers and are left out.")
+
+
+def _range(values: np.ndarray) -> str:
+    known = values[np.isfinite(values)]
+    return f"{known.min():.4g} to {known.max():.4g}" if len(known) else "undefined"
+
+
+def _texts(task: Task, found: Predictions) -> None:
+    """The first predictions beside what they should be; both are in the file, so no data are read for it."""
+    table = found.table.head(8)
+    right = "reference" if task.kind == "seq2seq" else "right answers"
+    shown = pd.DataFrame(
+        {"row": table["row"], "prediction": table["prediction"], right: [_joined(value) for value in table["label"]]}
+    )
+    st.caption("The first rows")
+    st.dataframe(
+        shown,
+        hide_index=True,
+        row_height=70,
+        column_config=_columns(shown),
+        alt="Predicted texts beside the right ones",
+    )
+
+
+def _joined(value: object) -> str:
+    return value if isinstance(value, str) else " / ".join(dict.fromkeys(str(one) for one in value))  # type: ignore[attr-defined]
+
+
+def _columns(table: pd.DataFrame) -> dict[str, Any]:
+    """Numbers with three decimals, and a narrow column of row numbers."""
+    numbers = {
+        str(name): st.column_config.NumberColumn(format="%.3f")
+        for name in table.columns
+        if pd.api.types.is_float_dtype(table[name])
+    }
+    return {**numbers, "row": st.column_config.NumberColumn(width=60)}
+
+
+# ---------------------------------------------------------------------------------------------------- row by row
+
+
+def _rows(run: RunRow, task: Task, found: Predictions, fingerprint: str | None) -> None:
+    with st.spinner("Reading the rows again …", show_time=True):
+        frame, problem = _texts_again(run.config, fingerprint)
+    if frame is not None and len(frame) < len(found.table):
+        frame, problem = None, "There are fewer rows than this run predicted."
+    if problem:
+        st.warning(wording.plain(f"The texts cannot be shown: {problem}"), icon=":material/database_off:")
+    table = _worst_first(task, found, frame)
+    if task.kind == "classification" and st.toggle("Wrong ones only", value=True, key="run_wrong_only"):
+        table = table[~table["correct"]].drop(columns="correct")
+    total = len(table)
+    if not total:
+        st.caption("No row is wrong.")
+        return
+    st.dataframe(
+        table.head(SHOWN),
+        hide_index=True,
+        height="auto",
+        column_config=_columns(table),
+        alt="Predictions row by row, the worst first",
+    )
+    st.caption(
+        f"{wording.number(total)} rows."
+        if total <= SHOWN
+        else f"The first {SHOWN} of {wording.number(total)}; the file has all."
+    )
+    downloads.buttons(f"isoviz-{run.id}-predictions", table)
+
+
+def _worst_first(task: Task, found: Predictions, frame: pd.DataFrame | None) -> pd.DataFrame:
+    """`outcomes.errors` of what was kept; without the rows it has no text columns, but for a reference."""
+    kept = found.table
+    right = "answer_texts" if task.kind == "span" else task.columns[-1] if task.kind == "seq2seq" else "label"
+    if frame is None:
+        rows = pd.DataFrame(dict.fromkeys(task.columns, ""), index=kept.index)
+        rows[right] = kept["label"]
+    else:
+        rows = frame.head(len(kept))
+    confidence = kept["confidence"].to_numpy() if "confidence" in kept else None
+    said = kept["prediction"]
+    table = outcomes.errors(
+        task, rows, said.to_numpy() if task.kind != "span" else said.tolist(), confidence=confidence
+    )
+    return table if frame is not None else table.drop(columns=[name for name in task.columns if name != right])
+
+
+def _texts_again(config: RunConfig, fingerprint: str | None) -> tuple[pd.DataFrame | None, str | None]:
+    """The validation rows of a run, or why they cannot be shown as those that it read."""
+    read = config.model_dump(include={"task", "data", "direction", "max_train", "max_eval"})
+    columns = config.own.model_dump_json() if config.own is not None else None
+    frame, now, problem = _loaded(columns=columns, files=stamp(config.data) if config.data else (), **read)
+    if frame is not None and fingerprint is not None and now != fingerprint:
+        return None, f"the data have changed since this run (fingerprint {now}, the run's was {fingerprint})."
+    return frame, problem
+
+
+@st.cache_data(show_spinner=False, max_entries=8, ttl=900)
+def _loaded(
+    task: str,
+    data: str | None,
+    direction: str | None,
+    max_train: int | None,
+    max_eval: int | None,
+    columns: str | None,
+    files: Stamp,
+) -> tuple[pd.DataFrame | None, str, str | None]:
+    """Validation rows and the fingerprint of all rows read, remembered until a file changes (`files`)."""
+    del files
+    try:
+        known = tasks.get(task, OwnTask.model_validate_json(columns) if columns else None)
+        found = tasks.load(known, data, direction, max_train, max_eval)
+    except InputError as error:
+        return None, "", forms.sentence(error)
+    return found.validation, found.fingerprint, None

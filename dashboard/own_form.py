@@ -1,0 +1,322 @@
+"""A person's own files as a task: which column is what, what is predicted, which rows are held out; told before launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard import forms, resources, uploads, wording
+from dashboard.data_form import FROM_UPLOAD, Source, Stamp, endings, look, stamp, uploaded
+from isoviz import tasks
+from isoviz.config import OwnTask
+from isoviz.errors import DataError, InputError
+from isoviz.tasks import own
+from isoviz.tasks.files import SPLITS, SUFFIXES
+from isoviz.tasks.own import Guess, Preview
+from isoviz.tasks.protocol import TRAIN
+
+FROM_PATH = "File or folder on the server"
+NO_SECOND = "(none)"
+INFERRED = "inferred"
+KINDS = {
+    INFERRED: "inferred from the labels",
+    "classification": "class",
+    "regression": "number",
+    "span": "answer in the second text",
+    "seq2seq": "text to write",
+}
+"""What can be predicted, in plain words."""
+PATH = forms.key(f"data.{tasks.OWN}")
+_COLUMNS = ("text", "second", "label")
+_PROBLEM = "upload_problem_own"
+
+
+def own_field() -> Source:
+    """Draw the section of own data: files, preview, columns, kind, classes, split, and what is wrong row by row."""
+    with st.container(border=True):
+        st.markdown("**Own data**")
+        st.caption(
+            "Any table with a column of texts and one of labels. Choose the columns below; nothing is changed in it."
+        )
+        source = st.segmented_control(
+            "Rows come from",
+            [FROM_PATH, FROM_UPLOAD],
+            default=FROM_PATH,
+            required=True,
+            key=forms.key(f"from.{tasks.OWN}"),
+            bind="query-params",
+        )
+        if source == FROM_UPLOAD:
+            _upload()
+        path = _path()
+        if path is None:
+            return Source(ready=False)
+        shown, problem = _preview(path, stamp(path))
+        if shown is None:
+            forms.error_beside(problem)
+            return Source(path, ready=False)
+        _first_rows(shown)
+        columns, places = _mapping(shown)
+        return _told(path, columns, places)
+
+
+# ---------------------------------------------------------------------------------------------------- the files
+
+
+def _upload() -> None:
+    labels = ("File (the training rows, or all)", "Validation file, if there is one")
+    for column, split, label in zip(st.columns(2), SPLITS, labels, strict=True):
+        column.file_uploader(label, type=endings(), key=f"upload_{tasks.OWN}_{split}", on_change=_take_upload)
+    if problem := st.session_state.get(_PROBLEM):
+        forms.error_beside(problem)
+    else:
+        st.caption("Kept beside the runs, so that a run can be repeated; its folder appears below.")
+
+
+def _take_upload() -> None:
+    files = uploaded(tasks.OWN)
+    st.session_state[_PROBLEM] = None
+    if TRAIN not in files:
+        return
+    try:
+        folder = uploads.save_own(resources.store().folder, files)
+    except DataError as error:
+        st.session_state[_PROBLEM] = forms.sentence(error)
+        return
+    st.session_state[PATH] = str(folder)
+    _guess_again()
+
+
+def _path() -> str | None:
+    text = st.text_input(
+        "Data file or folder",
+        key=PATH,
+        bind="query-params",
+        placeholder="/path/to/reviews.csv",
+        on_change=_guess_again,
+        help="A file that the server can read, or a folder with a training and perhaps a validation file.",
+    )
+    path = (text or "").strip()
+    if not path:
+        st.caption(f"Needed: one file, or a folder with train and perhaps validation ({', '.join(SUFFIXES)}).")
+    return path or None
+
+
+def _guess_again() -> None:
+    """Other files, other columns: what was chosen for the former ones is replaced by what fits these."""
+    path = str(st.session_state.get(PATH) or "").strip()
+    shown, _ = _preview(path, stamp(path)) if path else (None, None)
+    if shown is None:
+        return
+    for name, column in own.guess_columns(shown).items():
+        st.session_state[_key(name)] = _none(shown) if name == "second" and column is None else column
+    st.session_state[_key("kind")] = INFERRED
+    st.session_state[_key("label_names")] = ""
+
+
+@st.cache_data(show_spinner=False, max_entries=32, ttl=900)
+def _preview(path: str, files: Stamp) -> tuple[Preview | None, str | None]:
+    """The first rows, or why there are none; remembered until a file changes (`files`)."""
+    del files
+    try:
+        return own.preview(path), None
+    except InputError as error:
+        return None, forms.sentence(error)
+
+
+def _first_rows(shown: Preview) -> None:
+    told = [f"{split}: {', '.join(names)}" for split, names in shown.files.items()]
+    st.caption(wording.plain(f"First rows as they stand in the file. {'; '.join(told)}."))
+    frame = pd.DataFrame(list(shown.rows[:6]), columns=list(shown.columns))
+    st.dataframe(frame.map(_cell), hide_index=True, alt="First rows of the file")
+
+
+def _cell(value: object) -> object:
+    """Nested values as text: a table cannot hold columns that mix them."""
+    return str(value) if isinstance(value, (dict, list, tuple, np.ndarray)) else value
+
+
+# ---------------------------------------------------------------------------------------------------- the columns
+
+
+def _key(name: str) -> str:
+    return forms.key(f"own.{name}")
+
+
+def _none(shown: Preview) -> str:
+    """The choice of no second text; no column is called that."""
+    name = NO_SECOND
+    while name in shown.columns:
+        name = f"({name})"
+    return name
+
+
+def _mapping(shown: Preview) -> tuple[dict[str, Any], dict[str, DeltaGenerator]]:
+    """Draw the fields of `OwnTask`: their values, and per field the place below it where its error goes."""
+    guessed = own.guess_columns(shown)
+    values: dict[str, Any] = {}
+    places: dict[str, DeltaGenerator] = {}
+    for cell, name in zip(st.columns(3), _COLUMNS, strict=True):
+        with cell:
+            values[name] = _column(name, shown, guessed[name])
+            places[name] = st.container()
+    kind, split = st.columns([1, 2])
+    with kind:
+        chosen = st.selectbox(
+            "What is predicted",
+            list(KINDS),
+            format_func=lambda one: KINDS.get(one, str(one)),
+            key=_key("kind"),
+            bind="query-params",
+            help="Inferred from the label's values; correct it here, for example to predict a rating as a number.",
+        )
+        values["kind"] = None if chosen == INFERRED else chosen
+        places["kind"] = st.container()
+    with split:
+        if shown.split:
+            values |= _split(places)
+        else:
+            st.caption("The validation file is used as it is; nothing is held out of the training rows.")
+    places["label_names"] = st.container()
+    places[""] = st.container()
+    return values, places
+
+
+def _column(name: str, shown: Preview, guessed: str | None) -> str | None:
+    field = OwnTask.model_fields[name]
+    options = [*([_none(shown)] if name == "second" else []), *shown.columns]
+    chosen = st.selectbox(
+        f"{field.title} column",
+        options,
+        index=options.index(guessed) if guessed in options else 0 if name == "second" else None,
+        key=_key(name),
+        bind="query-params",
+        placeholder="Choose a column",
+        help=wording.plain(field.description or ""),
+    )
+    return None if name == "second" and chosen == options[0] else chosen
+
+
+def _split(places: dict[str, DeltaGenerator]) -> dict[str, Any]:
+    share, seed = st.columns(2)
+    fields = OwnTask.model_fields
+    with share:
+        held = st.number_input(
+            "Share held out",
+            min_value=0.01,
+            max_value=0.99,
+            value=fields["share"].default,
+            step=0.05,
+            key=_key("share"),
+            bind="query-params",
+            help="There is no validation file: so much of the rows is kept for it, rows with the same texts together.",
+        )
+        places["share"] = st.container()
+    with seed:
+        drawn = st.number_input(
+            "Seed of the split",
+            min_value=0,
+            max_value=2**31 - 1,
+            value=fields["split_seed"].default,
+            step=1,
+            key=_key("split_seed"),
+            bind="query-params",
+            help="Which rows are held out; the same for all runs with this seed.",
+        )
+        places["split_seed"] = st.container()
+    return {"share": held, "split_seed": drawn}
+
+
+# ---------------------------------------------------------------------------------------------------- what comes of it
+
+
+def _told(path: str, values: Mapping[str, Any], places: Mapping[str, DeltaGenerator]) -> Source:
+    missing = [name for name in ("text", "label") if values[name] is None]
+    for name in missing:
+        with places[name]:
+            forms.error_beside("Choose a column.")
+    if missing:
+        return Source(path, ready=False)
+    names = tuple(line.strip() for line in str(st.session_state.get(_key("label_names")) or "").splitlines())
+    try:
+        columns = OwnTask.checked(**{**values, "label_names": tuple(name for name in names if name)})
+    except InputError as error:
+        _beside(places, error.field, forms.sentence(error))
+        return Source(path, ready=False)
+    with st.spinner("Looking at the labels …", show_time=True):
+        found, problem, field = _guessed(path, stamp(path), columns.model_dump_json())
+    if found is None:
+        _beside(places, field, problem)
+        with places["label_names"]:
+            _class_field(())  # what was typed stays, and can be mended
+        return Source(path, ready=False)
+    if values["kind"] is None:
+        with places["kind"]:
+            st.caption(wording.plain(f"Inferred: {KINDS[found.kind]}. {found.why}"))
+    if found.kind == "classification":
+        with places["label_names"]:
+            _classes(found)
+    else:
+        columns = columns.model_copy(update={"label_names": ()})
+    columns = columns.model_copy(update={"kind": found.kind, "label_names": found.label_names})
+    try:
+        task = tasks.get(tasks.OWN, columns)
+    except InputError as error:
+        _beside(places, error.field, forms.sentence(error))
+        return Source(path, ready=False)
+    return Source(path, own=columns, ready=look(task, path))
+
+
+def _beside(places: Mapping[str, DeltaGenerator], field: str | None, problem: str | None) -> None:
+    name = (field or "").removeprefix("own").removeprefix(".")
+    with places.get(name, places[""]):
+        forms.error_beside(problem)
+
+
+@st.cache_data(show_spinner=False, max_entries=32, ttl=900)
+def _guessed(path: str, files: Stamp, columns: str) -> tuple[Guess | None, str | None, str | None]:
+    """What the labels are, or why they cannot be that, and the field at fault; remembered until a file changes."""
+    del files
+    try:
+        return own.guess(path, OwnTask.model_validate_json(columns)), None, None
+    except InputError as error:
+        return None, forms.sentence(error), error.field
+
+
+def _classes(found: Guess) -> None:
+    table, order = st.columns([1, 1])
+    with table:
+        st.caption("Classes in the order of their codes")
+        frame = pd.DataFrame({"code": range(len(found.label_names)), "class": found.label_names, "rows": found.counts})
+        st.dataframe(frame, hide_index=True, height="auto", alt="Classes with their codes and how many rows each has")
+    with order:
+        _class_field(found.label_names)
+
+
+def _class_field(names: tuple[str, ...]) -> None:
+    st.text_area(
+        "Other order, one class per line",
+        key=_key("label_names"),
+        bind="query-params",
+        height=120,
+        placeholder="empty: numbers by value, words by alphabet",
+        help="The codes of the classes, from 0, and so the order in tables and figures. All classes of the file must be there.",
+    )
+    if names and not st.session_state.get(_key("label_names")):
+        st.button(
+            "Edit this order",
+            key="own_edit_order",
+            type="tertiary",
+            icon=":material/edit:",
+            on_click=_write_names,
+            args=("\n".join(names),),
+        )
+
+
+def _write_names(text: str) -> None:
+    st.session_state[_key("label_names")] = text

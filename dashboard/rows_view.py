@@ -1,0 +1,87 @@
+"""A task's rows on screen, before launch: counts, first rows, lengths, labels, and what is wrong row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import forms, theme, wording
+from isoviz.tasks.protocol import DataReport, Problems, Task
+
+
+def counts(report: DataReport) -> None:
+    """Rows per split with their labels, and what is odd without being wrong."""
+    for split, count in report.rows.items():
+        labels = ", ".join(f"{name} {number:,}" for name, number in report.labels[split].items())
+        told = f": {wording.plain(labels)}" if labels else ""
+        st.markdown(f":material/check_circle: **{wording.plain(split)}** {count:,} rows{told}")
+    for note in report.notes:
+        st.caption(f":material/info: {wording.plain(note)}")
+
+
+def draw(task: Task, report: DataReport) -> None:
+    """First rows per split, histogram of the lengths of each text, and of the labels."""
+    from dashboard import data_figures  # Plotly takes a moment to load: only for those who look
+
+    for split, rows in report.preview.items():
+        st.caption(f"First rows of {wording.plain(split)}")
+        st.dataframe(_named(task, rows), hide_index=True, alt=f"First rows of the {split} split")
+    figures: dict[str, Any] = {}
+    for column in task.columns:
+        found = {split: lengths[column] for split, lengths in report.lengths.items()}
+        figures[f"{column}: words per row"] = data_figures.spread(found, "words")
+    if task.label_names:
+        figures["Classes"] = data_figures.classes(report.labels, "class")
+    elif report.values:
+        figures["Labels"] = data_figures.spread(report.values, "label")
+    cells = [cell for _ in range(-(-len(figures) // 2)) for cell in st.columns(2)]
+    for (title, figure), cell in zip(figures.items(), cells, strict=False):
+        with cell:
+            st.markdown(f"**{wording.plain(title)}**")
+            st.plotly_chart(
+                figure,
+                key=f"rows_{task.slug}_{title}",
+                config=theme.CHART_CONFIG,
+                alt=f"Histogram, {title}: {_in_words(task, report, title)}",
+            )
+
+
+def _named(task: Task, rows: list[dict[str, object]]) -> pd.DataFrame:
+    """Rows with their classes by name."""
+    frame = pd.DataFrame(rows)
+    if task.label_names and "label" in frame:
+        frame["label"] = [task.label_names[int(code)] for code in frame["label"]]
+    return frame
+
+
+def _in_words(task: Task, report: DataReport, title: str) -> str:
+    if title == "Classes":
+        parts = [
+            f"{split} " + ", ".join(f"{k} {v}" for k, v in found.items()) for split, found in report.labels.items()
+        ]
+        return "; ".join(parts)
+    column = title.partition(":")[0]
+    found = report.values if title == "Labels" else {split: all_of[column] for split, all_of in report.lengths.items()}
+    return "; ".join(f"{split} {h.low:.4g} to {h.high:.4g}, median {h.median:.4g}" for split, h in found.items())
+
+
+def problems(found: Problems) -> None:
+    """The first rows at fault, each with its place."""
+    shown = len(found.shown)
+    one = found.count == 1
+    cut = f" The first {shown} are listed." if shown < found.count else ""
+    forms.error_beside(
+        f"{found.count:,} row{' is' if one else 's are'} at fault: mend or remove {'it' if one else 'them'}.{cut}"
+    )
+    st.dataframe(
+        pd.DataFrame(
+            [(one.split, one.row, one.column, one.what, one.value) for one in found.shown],
+            columns=["split", "row", "column", "what is wrong", "value"],
+        ),
+        hide_index=True,
+        height="auto",
+        alt="Rows that cannot be used, with the column and what is wrong",
+    )
+    st.caption("Rows are counted from 1, without the line of column names.")

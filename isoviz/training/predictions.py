@@ -1,0 +1,92 @@
+"""What a run predicted on its validation rows, kept beside its arrays: one parquet file, complete or not there at all."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isoviz.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from isoviz.tasks.protocol import Task
+    from isoviz.training.heads import Answers
+
+FILE = "arrays/predictions.parquet"
+"""Below the run's folder."""
+MAX_ROWS = 20_000
+"""Of more validation rows the first ones are kept."""
+_ABOUT = b"isoviz"
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predictions as they were kept.
+
+    Attributes:
+        table: one line per row, in the order of the validation rows: `row` (number from 1), `prediction` (class code, number
+            or text), `label` (the same; of answers to questions the list of right texts), and for classes `confidence`, the
+            probability that the network gave to the predicted class.
+        epoch: after which they were made.
+        rows: validation rows in all; more than the table has where it was cut at `MAX_ROWS`.
+    """
+
+    table: pd.DataFrame
+    epoch: int
+    rows: int
+
+
+def save(run_dir: Path, task: Task, frame: pd.DataFrame, answers: Answers, epoch: int) -> None:
+    """Write them in place of an earlier epoch's.
+
+    Args:
+        frame: the validation rows, as in `TaskData`.
+        answers: one per row of it.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    kept = min(len(frame), MAX_ROWS)
+    columns: dict[str, Any] = {
+        "row": pyarrow.array(range(1, kept + 1), pyarrow.int32()),
+        "prediction": pyarrow.array(answers.values[:kept]),
+        "label": pyarrow.array(_labels(task, frame.head(kept))),
+    }
+    if answers.confidence is not None:
+        columns["confidence"] = pyarrow.array(answers.confidence[:kept], pyarrow.float32())
+    about = json.dumps({"epoch": epoch, "rows": len(frame)}).encode()
+    path = run_dir / FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    pyarrow.parquet.write_table(pyarrow.table(columns).replace_schema_metadata({_ABOUT: about}), partial)
+    partial.replace(path)
+
+
+def load(run_dir: Path) -> Predictions | None:
+    """What a run kept; None if it has not come to that, or was made before predictions were kept.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    path = run_dir / FILE
+    if not path.is_file():
+        return None
+    try:
+        table = pyarrow.parquet.read_table(path)
+        about = json.loads(table.schema.metadata[_ABOUT])
+        return Predictions(table.to_pandas(), int(about["epoch"]), int(about["rows"]))
+    except (pyarrow.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise DataError(f"data: {path.name} of this run cannot be read: {reason}", field="data") from None
+
+
+def _labels(task: Task, frame: pd.DataFrame) -> list[Any]:
+    column = {"span": "answer_texts", "seq2seq": task.columns[-1]}.get(task.kind, "label")
+    found: list[Any] = frame[column].tolist()
+    return found

@@ -1,0 +1,259 @@
+"""Own data on the Train page: columns mapped and corrected, bad rows listed one by one, launched as the command says."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import own_form
+from isoviz.config import OwnTask
+from isoviz.runs.store import Store
+from tests import tiny
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.test_train_page import _one_cpu, errors, launch, numbers  # noqa: F401
+
+MOODS = ["glad", "sad", "calm"]
+
+
+def table(rows: int = 30) -> pd.DataFrame:
+    """A table whose columns are called as nobody expects."""
+    return pd.DataFrame(
+        {
+            "Nr.": range(rows),
+            "Was gesagt wurde": [f"the film number {row} is <b>fine</b> and *long*" for row in range(rows)],
+            "Laune": [MOODS[row % 3] for row in range(rows)],
+            "Sterne": [1 + row % 5 for row in range(rows)],
+        }
+    )
+
+
+@pytest.fixture
+def reviews(tmp_path: Path) -> Path:
+    path = tmp_path / "reviews.csv"
+    table().to_csv(path, index=False)
+    return path
+
+
+def own(open_page: OpenPage, path: Path | str) -> AppTest:
+    """The Train page with own data chosen and its file named."""
+    page = open_page("train", train_tasks="Own data")
+    assert page.multiselect(key="train_tasks").value == ["own"]
+    page.text_input(key="train_data.own").set_value(str(path)).run()
+    return page
+
+
+def choose(page: AppTest, **columns: str | None) -> AppTest:
+    for name, column in columns.items():
+        page.selectbox(key=f"train_own.{name}").set_value(column)
+    return page.run()
+
+
+def words(page: AppTest) -> str:
+    return "\n".join(element.value for element in [*page.caption, *page.markdown]).replace("\\", "")
+
+
+def test_a_file_becomes_a_task_and_its_run(open_page: OpenPage, store: Store, reviews: Path) -> None:
+    page = own(open_page, reviews)
+    assert page.selectbox(key="train_own.text").value == "Was gesagt wurde"  # the only texts
+    page = choose(page, label="Laune")
+    assert errors(page) == []
+    assert "Inferred: class" in words(page)
+    classes = next(frame.value for frame in page.dataframe if "class" in frame.value)
+    assert classes["class"].tolist() == ["calm", "glad", "sad"]
+    assert classes["rows"].tolist() == [10, 10, 10]
+    page.number_input(key="train_own.share").set_value(0.3)
+    page.number_input(key="train_own.split_seed").set_value(7)
+    page.pills(key="train_methods").set_value(["baseline"]).run()
+    assert "**validation** 9 rows" in words(page)
+    command = page.code[0].value
+    launch(page)
+    (row,) = store.list()
+    wanted = OwnTask(
+        text="Was gesagt wurde", label="Laune", kind="classification", label_names=("calm", "glad", "sad"), share=0.3,
+        split_seed=7,
+    )  # fmt: skip
+    assert (row.config.task, row.config.data, row.config.own) == ("own", str(reviews), wanted)
+    said = shlex.split(command)
+    assert said[said.index("--text") + 1] == "Was gesagt wurde"
+    assert said[said.index("--share") + 1] == "0.3"
+    assert said[said.index("--split-seed") + 1] == "7"
+
+
+def test_kind_can_be_corrected(open_page: OpenPage, store: Store, reviews: Path) -> None:
+    page = choose(own(open_page, reviews), label="Sterne")
+    assert "Inferred: class" in words(page)
+    page = choose(page, kind="regression")
+    assert errors(page) == []
+    assert not [frame for frame in page.dataframe if "class" in frame.value]
+    page = choose(page, label="Laune")
+    assert any("30 rows are at fault" in error for error in errors(page))
+    listed = next(frame.value for frame in page.dataframe if "what is wrong" in frame.value)
+    assert set(listed["what is wrong"]) == {"'Laune' must be a number"}
+    assert page.button(key="launch").disabled
+    launch(choose(page, label="Sterne"))
+    assert {row.config.own.kind for row in store.list() if row.config.own} == {"regression"}
+
+
+def test_order_of_classes_can_be_changed(open_page: OpenPage, store: Store, reviews: Path) -> None:
+    page = choose(own(open_page, reviews), label="Laune")
+    page.button(key="own_edit_order").click().run()
+    assert page.text_area(key="train_own.label_names").value == "calm\nglad\nsad"
+    page.text_area(key="train_own.label_names").set_value("sad\n calm \n\nglad").run()
+    assert errors(page) == []
+    assert "--label-names sad calm glad" in page.code[0].value
+    page.text_area(key="train_own.label_names").set_value("sad\nsad\nglad").run()
+    assert any("each class once" in error.lower() for error in errors(page))
+    page.text_area(key="train_own.label_names").set_value("sad\nglad").run()
+    assert any("10 rows are at fault" in error for error in errors(page))
+    assert page.text_area(key="train_own.label_names").value == "sad\nglad"
+    page.text_area(key="train_own.label_names").set_value("sad\ncalm\nglad").run()
+    launch(page)
+    assert {row.config.own.label_names for row in store.list() if row.config.own} == {("sad", "calm", "glad")}
+
+
+def test_bad_rows_are_listed_one_by_one(open_page: OpenPage, store: Store, tmp_path: Path) -> None:
+    bad = table(200)
+    bad.loc[[4, 9], "Was gesagt wurde"] = None
+    bad["Zahl"] = [f"{row / 7}" if row % 3 else "viel" for row in range(200)]
+    path = tmp_path / "bad.csv"
+    bad.to_csv(path, index=False)
+    page = choose(own(open_page, path), label="Zahl", kind="regression")
+    told = errors(page)
+    assert any(
+        "68 rows are at fault" in error and "first 50 are listed" in error for error in told
+    )  # 67 words, and 2 empty ones of which one is both
+    listed = next(frame.value for frame in page.dataframe if "what is wrong" in frame.value)
+    assert len(listed) == 50
+    found = {(line["split"], line["row"]): line for line in listed.to_dict("records")}
+    held = [place for place in found if place[1] in (5, 10)]
+    assert {found[place]["column"] for place in held} <= {"Was gesagt wurde"}
+    assert set(listed["value"]) <= {"'viel'", ""}
+    assert page.button(key="launch").disabled
+    assert page.selectbox(key="train_own.label").value == "Zahl"  # nothing is lost
+    choose(page, label="Laune", kind="inferred")
+    (error, *_) = errors(page)
+    assert "2 rows are at fault" in "".join(errors(page)), error
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.csv", "", "is empty"),
+        ("a.txt", "text,label\na,1\n", "ends in '.txt'"),
+        ("a.jsonl", "no json", "cannot be read as jsonl"),
+    ],
+)
+def test_a_file_that_is_no_table_is_told(
+    open_page: OpenPage, tmp_path: Path, name: str, content: str, told: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    page = own(open_page, path)
+    assert told in errors(page)[0]
+    assert page.text_input(key="train_data.own").value == str(path)
+    assert page.button(key="launch").disabled
+
+
+def test_wrong_columns_are_told_beside_their_field(open_page: OpenPage, reviews: Path) -> None:
+    page = choose(own(open_page, reviews), label="Laune", second="Laune")
+    assert any("each column once" in error.lower() for error in errors(page))
+    page = choose(page, second="Nr.", kind="seq2seq")
+    assert any("written from one text" in error for error in errors(page))
+    page = choose(page, second=page.selectbox(key="train_own.second").options[0], kind="span")
+    assert any("need the column of the context" in error for error in errors(page))
+    assert page.button(key="launch").disabled
+
+
+def test_upload_with_and_without_a_validation_file(open_page: OpenPage, store: Store) -> None:
+    page = open_page("train", train_tasks="Own data")
+    page.segmented_control(key="train_from.own").set_value("Upload").run()
+    content = table(12).to_csv(index=False).encode()
+    page.file_uploader(key="upload_own_train").set_value(("x.csv", b"", "text/csv")).run()
+    assert any("is empty" in error for error in errors(page))
+    page.file_uploader(key="upload_own_train").set_value(("x.csv", content, "text/csv")).run()
+    assert errors(page) == []
+    folder = Path(page.text_input(key="train_data.own").value)
+    assert [path.name for path in folder.iterdir()] == ["train.csv"]
+    assert page.number_input(key="train_own.share").value == 0.2
+    page.file_uploader(key="upload_own_validation").set_value(("v.csv", content, "text/csv")).run()
+    choose(page, label="Laune")
+    assert errors(page) == []
+    assert not [field for field in page.number_input if field.key == "train_own.share"]
+    assert "12 validation rows also stand in train" in words(page)
+    folder = page.text_input(key="train_data.own").value
+    launch(page)
+    assert {row.config.data for row in store.list()} == {folder}
+
+
+def test_the_address_restores_the_form(open_page: OpenPage, reviews: Path) -> None:
+    page = open_page(
+        "train",
+        **{
+            "train_tasks": "Own data",
+            "train_data.own": str(reviews),
+            "train_own.label": "Sterne",
+            "train_own.kind": own_form.KINDS["regression"],
+            "train_own.share": "0.4",
+        },
+    )
+    assert errors(page) == []
+    assert page.selectbox(key="train_own.label").value == "Sterne"
+    assert page.selectbox(key="train_own.kind").value == "regression"
+    assert "**validation** 12 rows" in words(page)
+    assert numbers(page)["Runs"] == "2"
+
+
+def test_another_file_is_guessed_anew(open_page: OpenPage, reviews: Path, tmp_path: Path) -> None:
+    page = choose(own(open_page, reviews), label="Laune", kind="seq2seq")
+    other = tmp_path / "pairs.jsonl"
+    rows = [{"sentence": f"one two three {row}", "Laune": "so so so", "label": row % 2} for row in range(20)]
+    pd.DataFrame(rows).to_json(other, orient="records", lines=True)
+    page.text_input(key="train_data.own").set_value(str(other)).run()
+    assert (page.selectbox(key="train_own.text").value, page.selectbox(key="train_own.label").value) == (
+        "sentence",
+        "label",
+    )
+    assert page.selectbox(key="train_own.kind").value == own_form.INFERRED
+    assert errors(page) == []
+
+
+def test_rows_of_a_task_are_drawn_when_asked_for(open_page: OpenPage, tmp_path: Path) -> None:
+    folder = tiny.write("regression", tmp_path / "stsb")
+    page = open_page("train", **{"train_tasks": "glue/stsb", "train_data.glue/stsb": str(folder)})
+    assert errors(page) == []
+    before = len(page.dataframe)
+    page.session_state["rows_glue/stsb"] = True
+    page.run()
+    assert not page.exception
+    assert len(page.dataframe) == before + 2
+    charts = [chart.proto.alt for chart in page.get("plotly_chart")]
+    assert len(charts) == 3  # two texts and the label
+    assert "train 3 to 7" in charts[0]
+    assert charts[2].startswith("Histogram, Labels: train ")
+
+
+def test_direction_of_a_translation(open_page: OpenPage, store: Store, tmp_path: Path, tiny_models: object) -> None:
+    folder = tiny.write("seq2seq", tmp_path / "wmt")
+    model = str(tiny_models("bart"))  # type: ignore[operator]
+    page = open_page(
+        "train", **{"train_tasks": "wmt16/ro-en", "train_data.wmt16/ro-en": str(folder), "train_models": model}
+    )
+    page.pills(key="train_methods").set_value(["baseline"])
+    page.number_input(key="train_max_length").set_value(64)
+    direction = page.selectbox(key="train_direction.wmt16/ro-en")
+    assert direction.options == ["ro-en", "en-ro"]
+    direction.set_value("en-ro").run()
+    assert errors(page) == []
+    launch(page)
+    assert [(row.config.task, row.config.direction) for row in store.list()] == [("wmt16/ro-en", "en-ro")]
+
+
+def test_text_is_no_markup(open_page: OpenPage, reviews: Path) -> None:
+    page = choose(own(open_page, reviews), label="Was gesagt wurde", text="Laune")
+    shown = words(page)
+    assert "<b>fine" not in shown
+    assert not [element for element in page.markdown if element.allow_html]
