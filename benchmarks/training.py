@@ -27,7 +27,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -38,13 +38,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 # threads wait as every worker's do (`isoviz.training.devices.share_cores`); torch reads it when it is loaded
 os.environ.update({"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"})
 
+import numpy as np
+import pandas as pd
 import torch
 from _charts import Panel, bars, milliseconds
 from _report import Table, machine, write_section
 from _workload import BUNDLED, COLA, TASK, WIDE, Encoder, Lengths, minilm_size, sentences, write_rows
 from accelerate import Accelerator
 from torch.utils.data import DataLoader
-from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+from transformers import PreTrainedTokenizerBase, PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 from transformers.utils import logging
 
 from isoviz import methods, tasks
@@ -55,7 +57,7 @@ from isoviz.methods.protocol import Method, Representations, Sample
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.training import heads, processes, second_stage, train
-from isoviz.training.batches import Collator, Encoded, EpochBatches, encode, fixed_batches
+from isoviz.training.batches import Collator, Encoded, EpochBatches, fixed_batches, tokenise
 from isoviz.training.optimisation import make_optimizer, make_scheduler
 from isoviz.training.processes import Processes
 from isoviz.training.second_stage import Stage
@@ -183,8 +185,14 @@ def padded(encoder: Encoder, lengths: Lengths, rows: int) -> Iterator[dict[str, 
 
 def tokenised(encoder: Encoder, lengths: Lengths, rows: int, seed: int) -> tuple[Encoded, Collator]:
     tokenizer = load_tokenizer(sources.resolve(encoder.model))
-    encoded = encode(sentences(tokenizer, lengths, rows, seed), ("sentence",), tokenizer, RunConfig().max_length)
+    frame = sentences(tokenizer, lengths, rows, seed)
+    encoded = encode(frame, ("sentence",), tokenizer, RunConfig().max_length)
     return encoded, Collator(tokenizer.pad_token_id)
+
+
+def encode(frame: pd.DataFrame, columns: Sequence[str], tokenizer: PreTrainedTokenizerBase, longest: int) -> Encoded:
+    """Rows of a classification task, tokenised here and now: nothing kept is read."""
+    return Encoded(tokenise(frame, columns, tokenizer, longest), frame["label"].to_numpy(), np.arange(len(frame)))
 
 
 def moment() -> float:

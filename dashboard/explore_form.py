@@ -114,7 +114,7 @@ def draw(prefix: str = PREFIX) -> Filled:
     with filled.places["model"]:
         source = _source(model)
     model_form.finder(prefix + "model", several=False)
-    st.caption(wording.plain(tasks.get(slug).description))
+    st.caption(wording.plain(_told(tasks.get(slug))))
     folder, ready = (None, True) if tasks.get(slug).generated else _data_field(tasks.get(slug), filled)
     if source is None or not ready:
         return filled
@@ -180,6 +180,11 @@ def _of_run(name: str) -> ModelSource | None:
 def _task_field(prefix: str) -> str:
     known = tasks.catalogue()
     return str(st.selectbox("Task", list(known), key=prefix + "task", bind="query-params"))
+
+
+def _told(task: Task) -> str:
+    """What the task is, and which of its texts are looked at where it is not all."""
+    return task.description if task.inputs == task.columns else f"{task.description} Read here: the source texts."
 
 
 def _data_field(task: Task, filled: Filled) -> tuple[str | None, bool]:

@@ -31,7 +31,7 @@ _NEAREST = 3
 
 def field(shown: list[Shown]) -> list[str]:
     """The lines that somebody typed, at most `MOST_LINES`."""
-    pairs = any(len(tasks.get(_task(one)).columns) == 2 for one in shown)
+    pairs = any(len(tasks.get(_task(one)).inputs) == 2 for one in shown)
     text = st.text_area(
         "Your own sentences, one per line",
         key=PREFIX + "own",
@@ -60,7 +60,7 @@ def ask(one: Shown, lines: Sequence[str]) -> Reply | None:
         "layer": one.layer,
         "pooling": one.pooling,
         "max_length": facts["max_length"],
-        "texts": _columns(lines, len(tasks.get(_task(one)).columns)),
+        "texts": _columns(lines, len(tasks.get(_task(one)).inputs)),
     }
     return desk.ask("sentences", question)
 

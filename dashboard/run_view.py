@@ -281,6 +281,8 @@ def provenance_lines(run: RunRow, started: dict[str, Any]) -> list[tuple[str, st
             ("Data fingerprint", started["data_fingerprint"]),
             ("Model fingerprint", started["model_fingerprint"]),
             ("Model commit", started.get("model_revision") or "–"),
+            ("Data commit", started.get("data_revision") or "–"),
+            *((f"What {name} is", how) for name, how in started.get("signatures", {}).items()),
             *((f"Version of {name}", found) for name, found in started["versions"].items()),
         ]
     return [*lines, ("Disk use", wording.size(resources.store().disk_use(run.id)))]

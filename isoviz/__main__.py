@@ -74,16 +74,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default=fields["model"].default, help=fields["model"].description)
     parser.add_argument("--task", default=fields["task"].default, help=fields["task"].description)
     parser.add_argument("--data", metavar="DIR", help=f"{fields['data'].description} For --task own also one file.")
-    own = parser.add_argument_group("own data", "for --task own: the columns of the files, and what they are")
-    for name, option in OWN_OPTIONS.items():
-        rest: dict[str, Any] = {"type": {"share": float, "split_seed": int}.get(name, str), "metavar": "COLUMN"}
-        if name == "kind":
-            rest |= {"choices": HEAD_KINDS, "metavar": "KIND"}
-        elif name == "label_names":
-            rest |= {"nargs": "+", "metavar": "NAME"}
-        elif name in ("share", "split_seed"):
-            rest["metavar"] = "N"
-        own.add_argument(option, dest=f"own.{name}", help=OwnTask.model_fields[name].description, **rest)
+    _add_own(parser)
     parser.add_argument("--method", default=fields["method"].default, metavar="SLUG", help=fields["method"].description)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the method")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], metavar="N", help="one run per seed")
@@ -103,12 +94,27 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     _add_store(parser)
 
 
+def _add_own(parser: argparse.ArgumentParser) -> None:
+    own = parser.add_argument_group("own data", "for --task own: the columns of the files, and what they are")
+    for name, option in OWN_OPTIONS.items():
+        rest: dict[str, Any] = {"type": {"share": float, "split_seed": int}.get(name, str), "metavar": "COLUMN"}
+        if name == "kind":
+            rest |= {"choices": HEAD_KINDS, "metavar": "KIND"}
+        elif name == "label_names":
+            rest |= {"nargs": "+", "metavar": "NAME"}
+        elif name in ("share", "split_seed"):
+            rest["metavar"] = "N"
+        own.add_argument(option, dest=f"own.{name}", help=OwnTask.model_fields[name].description, **rest)
+
+
 def _add_measure(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--embeddings", metavar="FILE", help="an array (points, dimensions): .npy, .npz, .safetensors")
     what.add_argument("--model", help="bundled model, local directory or hub id, which may end in @REVISION")
     parser.add_argument("--task", default="demo/acceptability")
-    parser.add_argument("--data", metavar="DIR")
+    parser.add_argument("--data", metavar="DIR", help="the task's files; for --task own also one file")
+    parser.add_argument("--direction", metavar="FROM-TO", help=RunConfig.model_fields["direction"].description)
+    _add_own(parser)
     parser.add_argument("--split", default="validation", metavar="NAME")
     parser.add_argument(
         "--layer", type=int, metavar="N", help="one cloud: from 1, 0 is the embedding output (default: the last)"

@@ -108,7 +108,7 @@ class RunConfig(BaseModel):
     )
     early_stopping: str | None = Field(
         None,
-        pattern=r"^[\w/]+:\d+$",
+        pattern=r"^[\w/-]+:\d+$",
         title="Early stopping",
         description="METRIC:PATIENCE, in epochs without a higher value; METRIC may be 'primary', the task's own.",
     )

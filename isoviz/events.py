@@ -30,7 +30,11 @@ class Entered(_Event):
 
 
 class Started(_Event):
-    """Everything is loaded; training begins (or goes on) now."""
+    """Everything is loaded; training begins (or goes on) now.
+
+    The revisions are commits on the hub, of what came from there. `signatures` says of each metric that depends on settings
+    (BLEU, chrF, ROUGE) what exactly is computed.
+    """
 
     kind: Literal["started"] = "started"
     device: str
@@ -46,7 +50,9 @@ class Started(_Event):
     data_fingerprint: str
     model_fingerprint: str
     model_revision: str | None = None
+    data_revision: str | None = None
     versions: dict[str, str]
+    signatures: dict[str, str] = Field(default_factory=dict)
     baselines: dict[str, float | None] = Field(default_factory=dict)
 
 

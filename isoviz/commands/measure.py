@@ -16,6 +16,7 @@ from isoviz.errors import InputError
 
 if TYPE_CHECKING:
     from isoviz.models.sources import ModelSource
+    from isoviz.tasks.protocol import Task
 
 LABELS = {
     "isoscore": "IsoScore",
@@ -78,14 +79,15 @@ def _measure_model(options: argparse.Namespace) -> int:
     from isoviz import tasks
     from isoviz.models import folders, sources
 
-    task = tasks.get(options.task)
+    task = _task(options)
     source = sources.resolve(options.model)
     for field in ("max_eval", "max_length", "batch_size"):
         number = getattr(options, field)
         if number is not None and number < 1:
             raise InputError(f"{field}: must be at least 1 (got {number})", field=field)
-    rows = tasks.load(task, options.data)
-    frames = {"train": rows.train, "validation": rows.validation}
+    direction = task.checked_direction(options.direction) or None
+    rows = tasks.load(task, options.data, direction)
+    frames = {"train": rows.train, "validation": rows.validation, **rows.extra}
     if options.split not in frames:
         allowed = ", ".join(frames)
         raise InputError(f"split: no split '{options.split}' (allowed: {allowed})", field="split")
@@ -96,7 +98,7 @@ def _measure_model(options: argparse.Namespace) -> int:
     from isoviz.models.views import Pooling, poolings_of
 
     whole = options.layer is None and options.pooling is None
-    texts = [frame[column].tolist() for column in task.columns]
+    texts = [frame[column].tolist() for column in task.inputs]
     by_layer: list[dict[str, Any]] = []
     with progress_bar() as progress:
         source = sources.fetch(source, progress)
@@ -109,6 +111,7 @@ def _measure_model(options: argparse.Namespace) -> int:
             layers="all" if whole else "last" if options.layer is None else [options.layer],
             max_length=options.max_length,
             batch_size=options.batch_size,
+            direction=direction,
             progress=progress,
         )
         layer = views.depth if options.layer is None else options.layer
@@ -128,6 +131,8 @@ def _measure_model(options: argparse.Namespace) -> int:
         "model_fingerprint": source.fingerprint,
         "model_revision": source.revision,
         "data_fingerprint": rows.fingerprint,
+        "data_revision": rows.revision,
+        "texts": list(task.inputs),
     }
     document = {**{name: value for name, value in headline.items() if name not in cloud}, "cloud": cloud}
     weights = _output_embeddings(source) if whole else None
@@ -146,6 +151,16 @@ def _measure_model(options: argparse.Namespace) -> int:
         _print_partition("output embeddings", weights)
     print_notes([*views.warnings, *headline["warnings"]])
     return 0
+
+
+def _task(options: argparse.Namespace) -> Task:
+    """The task that the options name; own data by their columns, as for `train`."""
+    from isoviz import tasks
+    from isoviz.commands.train import own_columns
+    from isoviz.tasks import own
+
+    columns = own_columns(options)
+    return tasks.get(options.task, own.completed(options.data, columns) if columns else None)
 
 
 def _output_embeddings(source: ModelSource) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import Any
 
 from isoviz.commands.output import print_json
 from isoviz.commands.train import as_json, carry_out, describe
@@ -33,11 +34,21 @@ def _list(store: Store, options: argparse.Namespace) -> int:
 def _show(store: Store, options: argparse.Namespace) -> int:
     row = store.get(options.id)
     if options.json:
-        print_json({"runs": [as_json(row)]})
+        print_json({"runs": [{**as_json(row), "provenance": _provenance(store, row.id)}]})
     else:
         print(describe(row))
         print(f"    files: {store.folder_of(row.id)} ({store.disk_use(row.id) / 1e6:.1f} MB)")
     return 0
+
+
+def _provenance(store: Store, run_id: str) -> dict[str, Any]:
+    """With what it ran: the newest `started` event (a resumed run has one per attempt); empty before the first."""
+    found: dict[str, Any] = {}
+    cursor = 0
+    while batch := store.events(run_id, after=cursor):
+        found = next((event for _, event in reversed(batch) if event["kind"] == "started"), found)
+        cursor = batch[-1][0]
+    return {name: value for name, value in found.items() if name != "kind"}
 
 
 def _stop(store: Store, options: argparse.Namespace) -> int:

@@ -60,7 +60,7 @@ def compute(request: ViewRequest, tell: Tell) -> tuple[dict[str, Any], dict[str,
     from isoviz.models.extract import layer_views
     from isoviz.models.profile import profile
 
-    texts = [frame[column].tolist() for column in task.columns]
+    texts = [frame[column].tolist() for column in task.inputs]
     with encoders.opened(request.model) as (source, run):
         try:
             views = layer_views(
@@ -69,6 +69,7 @@ def compute(request: ViewRequest, tell: Tell) -> tuple[dict[str, Any], dict[str,
                 poolings="states",  # `head` is a matter of fine-tuning
                 max_length=request.max_length,
                 seed=request.seed,
+                direction=task.checked_direction(None) or None,
                 progress=_part(tell, _READING, "rows"),
             )
         except IsoVizError as error:

@@ -12,3 +12,4 @@ class Baseline(Method):
     title = "Baseline"
     summary = "Plain fine-tuning, nothing added."
     equation = r"L = L_{\mathrm{task}}"
+    of_rows_together = False

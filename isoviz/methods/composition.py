@@ -120,6 +120,7 @@ def compose(parts: Sequence[type[Method]]) -> type[Composed]:
             "direction": directions.pop() if len(directions) == 1 else "none",
             "traps": tuple(f"{part.title}: {trap}" for part in parts for trap in part.traps),
             "kinds": tuple(kind for kind in parts[0].kinds if all(kind in part.kinds for part in parts)),
+            "of_rows_together": any(part.of_rows_together for part in parts),
             "frozen_stage": "".join(part.frozen_stage for part in parts),
             "of": tuple(parts),
         },

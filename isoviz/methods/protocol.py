@@ -119,6 +119,8 @@ class Method:
         traps: sentences a user should read before trusting a number.
         kinds: head kinds that it can be trained on.
         pulls: what its penalty pulls to a target, in words; methods that pull the same do not combine.
+        of_rows_together: its terms or statistics depend on which rows are read together in a batch, so that a batch cannot be
+            read in parts. True unless a method says otherwise.
         frozen_stage: name of a second stage after fine-tuning, in which `fit_frozen` trains on cached vectors; "" for none.
     """
 
@@ -132,6 +134,7 @@ class Method:
     traps: ClassVar[tuple[str, ...]] = ()
     kinds: ClassVar[tuple[HeadKind, ...]] = HEAD_KINDS
     pulls: ClassVar[str] = ""
+    of_rows_together: ClassVar[bool] = True
     frozen_stage: ClassVar[str] = ""
 
     def __init__(self, params: BaseModel) -> None:

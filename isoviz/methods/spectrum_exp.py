@@ -96,6 +96,7 @@ class SpectrumExp(Method):
     params: SpectrumExpParams
     pulls = "the singular values of the output matrix"
     direction = "none"
+    of_rows_together = False  # its term is of the output weights
     traps = (
         "For two labels there are two singular values: hardly a spectrum. Pulling both to a small target empties the "
         "classifier, which then predicts one class, as in the paper's GLUE table. The default scale keeps the norm.",

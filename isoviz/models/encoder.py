@@ -77,12 +77,13 @@ class Encoder:
         return states, None
 
 
-def load(source: ModelSource, *, head: bool = False) -> Encoder:
+def load(source: ModelSource, *, head: bool = False, direction: str | None = None) -> Encoder:
     """Load a model for reading, in float32.
 
     Args:
         source: on this machine (see `sources.fetch`).
         head: with what lies between the last layer and a classifier, which costs a family that the adapter knows.
+        direction: "en-ro" where the texts are to be translated, for tokenizers that mark their language.
 
     Raises:
         ModelError: it cannot be loaded.
@@ -90,7 +91,7 @@ def load(source: ModelSource, *, head: bool = False) -> Encoder:
     config = folders.config_of(Path(source.location)) or {}
     kind = architectures.architecture(config)
     try:
-        tokenizer = load_tokenizer(source)
+        tokenizer = load_tokenizer(source, direction)
     except ImportError as error:  # a tokenizer of the slow kind wants a package of its own
         raise ModelError(
             f"model: the tokenizer of '{source.name}' cannot be loaded: {_words(error)}", field="model"

@@ -38,6 +38,7 @@ def layer_views(
     batch_size: int = 64,
     max_tokens_per_layer: int | None = 5_000,
     seed: int = 0,
+    direction: str | None = None,
     progress: Progress | None = None,
 ) -> Views:
     """Every layer's clouds from one pass: each row goes through the encoder once, whatever is asked for.
@@ -56,6 +57,7 @@ def layer_views(
         batch_size: rows per step.
         max_tokens_per_layer: sample kept of the tokens; None keeps all.
         seed: of the token samples.
+        direction: "en-ro" where the texts are to be translated, for tokenizers that mark their language.
         progress: told after each step.
 
     Raises:
@@ -75,7 +77,7 @@ def layer_views(
     if isinstance(poolings, str):
         poolings = [name for name in offered if poolings == "all" or name != "head"]
     _check_poolings(poolings, offered, f" of '{source.name}'")
-    model = encoder.load(source, head="head" in poolings)
+    model = encoder.load(source, head="head" in poolings, direction=direction)
     tokenizer = model.tokenizer
     numbers = _checked_layers(source, layers, model.num_layers)
     if set(poolings) == {"head"} and model.num_layers not in numbers:

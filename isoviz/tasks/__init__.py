@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from isoviz.config import OwnTask
 
-__all__ = ["OWN", "Task", "TaskData", "catalogue", "check_data", "files_of", "get", "load", "problems"]
+__all__ = ["OWN", "Task", "TaskData", "catalogue", "check_data", "files_of", "fingerprint", "get", "load", "problems"]
 
 OWN = own.SLUG
 """The task of a person's own files. It is not in the catalogue: without its columns it is no task."""
@@ -79,12 +79,13 @@ def load(
     """
     direction = task.checked_direction(direction) or None
     checked: dict[str, pd.DataFrame] = {}
-    for split, frame in _raw(task, data, direction, max_train, max_eval).items():
+    frames, revision = _raw(task, data, direction, max_train, max_eval)
+    for split, frame in frames.items():
         limit = max_train if split == TRAIN else max_eval
         whole = limit is None and not (task.own is not None and split != TRAIN)
         checked[split] = checking.check(frame, task, f"{split} split", direction, whole)
     extra = {split: frame for split, frame in checked.items() if split not in SPLITS}
-    return TaskData(checked[TRAIN], checked[VALIDATION], _fingerprint(checked), extra)
+    return TaskData(checked[TRAIN], checked[VALIDATION], fingerprint(checked), extra, revision)
 
 
 def check_data(
@@ -105,7 +106,7 @@ def problems(task: Task, data: str | Path | None = None, direction: str | None =
         DataError: for what is no matter of single rows: a file that cannot be read, a column that is not there.
     """
     found = []
-    for split, frame in _raw(task, data, task.checked_direction(direction) or None, None, None).items():
+    for split, frame in _raw(task, data, task.checked_direction(direction) or None, None, None)[0].items():
         _, faults = checking.examine(frame, task, direction)
         rows = [problem for fault in faults for problem in fault.problems(split)]
         found += sorted(rows, key=lambda problem: problem.row)
@@ -114,19 +115,20 @@ def problems(task: Task, data: str | Path | None = None, direction: str | None =
 
 def _raw(
     task: Task, data: str | Path | None, direction: str | None, max_train: int | None, max_eval: int | None
-) -> dict[str, pd.DataFrame]:
-    """Raw frames by split, indexed by row number in their file."""
+) -> tuple[dict[str, pd.DataFrame], str | None]:
+    """Raw frames by split, indexed by row number in their file; and the commit, of rows of the hub."""
     picks = {split: _pick(split, max_train if split == TRAIN else max_eval) for split in _splits(task)}
     wanted = task.wanted(direction)
     if task.generated:
         if data is not None:
             raise DataError(f"data: '{task.slug}' generates its own rows and takes no data folder", field="data")
-        return _generated(task, wanted, picks)
+        return _generated(task, wanted, picks), None
     if task.own is not None:
-        return own.frames(task, data, wanted, picks)
+        return own.frames(task, data, wanted, picks), None
     if data is not None:
-        return {split: files.read(paths, wanted, picks[split]) for split, paths in files.find(data, task).items()}
-    return hub.load(task, wanted, picks).frames
+        return {split: files.read(paths, wanted, picks[split]) for split, paths in files.find(data, task).items()}, None
+    found = hub.load(task, wanted, picks)
+    return found.frames, found.revision
 
 
 def files_of(task: Task, data: str | Path) -> list[Path]:
@@ -165,7 +167,8 @@ def _generated(
     return found
 
 
-def _fingerprint(frames: Mapping[str, pd.DataFrame]) -> str:
+def fingerprint(frames: Mapping[str, pd.DataFrame]) -> str:
+    """Sixteen hex digits of the content of checked rows, by split."""
     import pandas as pd
 
     digest = hashlib.sha256()

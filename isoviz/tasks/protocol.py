@@ -66,6 +66,11 @@ class Task:
     own: OwnTask | None = None
 
     @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns that an encoder reads: of seq2seq tasks the source alone, else all text columns."""
+        return self.columns[:1] if self.kind == "seq2seq" else self.columns
+
+    @property
     def simple_guess(self) -> str:
         """The name of the guess that a model must beat to have learned anything."""
         kinds = {"classification": "majority", "regression": "mean", "span": "whole context", "seq2seq": "source"}
@@ -115,12 +120,14 @@ class TaskData:
 
     Attributes:
         extra: further validation splits by name (MNLI's `mismatched`), in the same form.
+        revision: the data set's commit on the hub; None for other rows, or where the cache does not know it.
     """
 
     train: pd.DataFrame
     validation: pd.DataFrame
     fingerprint: str
     extra: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    revision: str | None = None
 
 
 @dataclass(frozen=True)

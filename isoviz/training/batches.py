@@ -66,12 +66,12 @@ def _lengths(lists: list[list[int]]) -> np.ndarray:
     return np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
 
 
-def encode(frame: pd.DataFrame, columns: Sequence[str], tokenizer: PreTrainedTokenizerBase, max_length: int) -> Encoded:
-    """Tokenise one or two text columns; longer inputs are cut (of a pair, the longer text first)."""
-    texts = [frame[column].tolist() for column in columns]
-    tokens = tokenizer(*texts, truncation=True, max_length=max_length)
-    inputs = {name: list(values) for name, values in tokens.items()}
-    return Encoded(inputs, frame["label"].to_numpy(), np.arange(len(frame)))
+def tokenise(
+    frame: pd.DataFrame, columns: Sequence[str], tokenizer: PreTrainedTokenizerBase, max_length: int
+) -> dict[str, list[list[int]]]:
+    """The model's inputs of one or two text columns; longer ones are cut (of a pair, the longer text first)."""
+    tokens = tokenizer(*(frame[column].tolist() for column in columns), truncation=True, max_length=max_length)
+    return {name: list(values) for name, values in tokens.items()}
 
 
 class Collator:

@@ -30,8 +30,18 @@ from isoviz.events import (
 from isoviz.methods.protocol import Representations, Sample
 from isoviz.models import hub, sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
-from isoviz.tasks import baselines
-from isoviz.training import checkpoints, heads, measuring, outcome, predictions, processes, second_stage
+from isoviz.tasks import baselines, metrics
+from isoviz.training import (
+    checkpoints,
+    extra_splits,
+    heads,
+    measuring,
+    memory,
+    outcome,
+    predictions,
+    processes,
+    second_stage,
+)
 from isoviz.training.checkpoints import Progress
 from isoviz.training.optimisation import make_optimizer, make_scheduler
 from isoviz.training.processes import Processes
@@ -66,11 +76,18 @@ def train(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path,
     Raises:
         IsoVizError: model, task or parameters that cannot be used; DivergedError for a non-finite loss term.
     """
-    began = time.perf_counter()
     if config.threads:
         torch.set_num_threads(config.threads)
+    parts = 1
+    while parts := _attempt(config, emit, should_stop, run_dir, resume, parts):
+        memory.free()
+        resume = True
+
+
+def _attempt(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path, resume: bool, parts: int) -> int:
+    """The run with each batch in `parts`; returns 0, or where memory is short how many parts to go on with. All is let go."""
     emit = emit if processes.begin() else _ignore
-    run = _Run(config, emit, should_stop, run_dir, began)
+    run = _Run(config, emit, should_stop, run_dir, parts)
     try:
         run.load(resume)
         while True:
@@ -85,17 +102,25 @@ def train(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path,
         run.finish()
     except _StopRequestedError:
         run.stop()
+    except (RuntimeError, MemoryError) as error:
+        if not (run.ready and memory.is_short(error)):
+            raise
+        parts = memory.more_parts(parts, config, type(run.method), run.processes.count)
+        emit(Entered(phase="loading", detail=f"the memory did not suffice: again, each batch in {parts} parts"))
+        return parts
+    return 0
 
 
 class _Run:
     """The state of one run in this process."""
 
-    def __init__(self, config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path, began: float) -> None:
+    def __init__(self, config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path, parts: int) -> None:
         self.config = config
         self.emit = emit
         self.should_stop = should_stop
         self.run_dir = run_dir
-        self.began = began
+        self.parts = parts
+        self.began = time.perf_counter()
         self.progress = Progress()
         self.pending_generators: dict[str, torch.Tensor] | None = None
         self.session_rows = 0
@@ -132,7 +157,7 @@ class _Run:
         self.check()
 
         self.emit(Entered(phase="tokenising", detail=f"{len(data.train)} + {len(data.validation)} rows"))
-        self.rows = rows = Rows(data, self.head, config, part)
+        self.rows = rows = Rows(data, self.head, config, part, self.parts)
         self.head.prepare(model, rows.train)
         self.steps_per_epoch = math.ceil(math.ceil(len(rows.order) / self.processes.count) / config.grad_accum)
         self.total_steps = self.steps_per_epoch * config.epochs
@@ -166,6 +191,8 @@ class _Run:
                 data_fingerprint=data.fingerprint,
                 model_fingerprint=source.fingerprint,
                 model_revision=source.revision,
+                data_revision=data.revision,
+                signatures=metrics.signature(self.task.metrics),
                 versions={name: version(name) for name in ("torch", "transformers", "accelerate")},
                 baselines=baselines.of(self.task, rows.guess),
             )
@@ -201,17 +228,14 @@ class _Run:
                 raise _StopRequestedError
             rows = len(batch.pop("item")) * self.processes.count
             with self.accelerator.accumulate(self.model):
-                outputs = self.model(**batch, penalise=True)
-                self.accelerator.backward(outputs.loss)
+                terms = memory.backward(self.model, batch, self.parts, self.task.kind == "seq2seq", self.accelerator)
                 self.optimizer.step()
                 stepped = self.accelerator.sync_gradients
                 if stepped:
                     self.scheduler.step()
                 self.optimizer.zero_grad()
-            names = list(outputs.terms)
-            terms = [*(outputs.terms[name] for name in names), outputs.loss]
-            values = self.processes.mean(torch.stack([term.detach().float() for term in terms])).tolist()
-            losses = dict(zip([*names, "total"], values, strict=True))
+            values = self.processes.mean(torch.stack(list(terms.values()))).tolist()
+            losses = dict(zip(terms, values, strict=True))
             self._check_finite(losses)
             for name, value in losses.items():
                 sums[name] = sums.get(name, 0.0) + value
@@ -314,6 +338,9 @@ class _Run:
         )
         answers = self.head.answers(self.rows.frame, self.rows.validation, found.predictions)
         values = self.head.evaluate(self.rows.frame, answers)
+        values |= extra_splits.metrics(
+            self.plain, self.head, self.rows.extra, self.accelerator, self.processes.gather, self.check
+        )
         evaluated = Evaluated(
             step=progress.step, epoch=progress.epoch, loss=found.loss, metrics=values, primary=self.task.primary
         )

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 2_000_000_000
 """Of all files together."""
+ABANDONED = 3600
+"""Seconds after which a file that is still being written has lost its writer."""
 
 Ragged = dict[str, list[list[int]]]
 """Name → token list per row, as a tokenizer gives them without padding."""
@@ -35,20 +38,22 @@ def folder() -> Path:
     return home() / "tokens"
 
 
-def key(data: str, tokenizer: PreTrainedTokenizerBase, **settings: Any) -> str:
+def key(data: str, tokenizer: str, **settings: Any) -> str:
     """Thirty-two hex digits of everything that the tokens depend on.
 
     Args:
-        data: fingerprint of the rows (of one split: name it in `settings`).
-        settings: whatever else decides (columns, max_length, split, doc_stride, ...), as JSON values.
+        data: fingerprint of the rows that are read.
+        tokenizer: its `fingerprint`.
+        settings: whatever else decides (kind, max_length, doc_stride, ...), as JSON values.
     """
-    content = {"isoviz": isoviz.__version__, "data": data, "tokenizer": fingerprint(tokenizer), "settings": settings}
+    content = {"isoviz": isoviz.__version__, "data": data, "tokenizer": tokenizer, "settings": settings}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
     """Sixteen hex digits of what a tokenizer does to a text, whatever it was last asked to cut or pad."""
-    digest = hashlib.sha256(f"{type(tokenizer).__name__} {tokenizer.truncation_side} {tokenizer.padding_side}".encode())
+    about = (type(tokenizer).__name__, tokenizer.truncation_side, tokenizer.padding_side, tokenizer.model_input_names)
+    digest = hashlib.sha256(json.dumps(about).encode())
     if tokenizer.is_fast:
         backend = json.loads(tokenizer.backend_tokenizer.to_str())
         for passing in ("truncation", "padding"):
@@ -56,6 +61,9 @@ def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
         digest.update(json.dumps(backend, sort_keys=True).encode())
     else:
         digest.update(json.dumps(tokenizer.get_vocab(), sort_keys=True).encode())
+        for _, part in sorted(vars(tokenizer).items()):  # sentencepiece models; Marian has one for either language
+            if hasattr(part, "serialized_model_proto"):
+                digest.update(part.serialized_model_proto())
     for name in ("src_lang", "tgt_lang"):
         digest.update(str(getattr(tokenizer, name, None)).encode())
     return digest.hexdigest()[:16]
@@ -112,7 +120,10 @@ def _write(path: Path, found: Ragged) -> None:
 
 
 def _shrink(newest: Path) -> None:
-    """Remove the files that were used longest ago until all fit; never the one just written."""
+    """Remove the files that were used longest ago until all fit; never the one just written. And what killed writers left."""
+    for left in newest.parent.glob(".writing-*"):
+        if left.stat().st_mtime < time.time() - ABANDONED:
+            left.unlink(missing_ok=True)
     known = sorted(
         ((path.stat().st_mtime, path.stat().st_size, path) for path in newest.parent.glob("*.safetensors")),
         reverse=True,

@@ -63,6 +63,9 @@ def test_train_gives_one_json_document_and_the_store_agrees(small, tmp_path):
     assert {run["id"] for run in listed} == {run["id"] for run in runs}
     shown = json.loads(call("runs", "show", runs[0]["id"], "--store", store, "--json").stdout)["runs"][0]
     assert shown["isotropy"] == isotropy
+    assert shown["provenance"]["data_fingerprint"] and shown["provenance"]["model_fingerprint"]
+    assert shown["provenance"]["data_revision"] is None  # files have no commit
+    assert shown["provenance"]["signatures"] == {}
     exported = json.loads(call("runs", "export", *[run["id"] for run in runs], "--store", store, "--json").stdout)[
         "runs"
     ]

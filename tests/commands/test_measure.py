@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from safetensors.numpy import save_file
 from transformers.utils import logging
 
-from isoviz import metrics
+from isoviz import metrics, tasks
 from isoviz.__main__ import main
 from isoviz.demo import bundled_model_dir
-from isoviz.models import profile
+from isoviz.models import extract, profile
+from tests import tiny
 
 CLOUD = np.random.default_rng(0).normal(size=(300, 6)) * [4, 2, 1, 1, 1, 1] + 3
 
@@ -285,6 +287,85 @@ def test_the_bundled_models_output_embeddings_are_measured(call):
     assert (weights["n"], weights["d"]) == (config["vocab_size"], 128)
     assert 0 < weights["i1"] < 1
     assert weights["norm_min"] < weights["norm_mean"] < weights["norm_max"]
+
+
+READ = {"regression": 2, "span": 2, "seq2seq": 1}
+
+
+@pytest.mark.parametrize("kind", list(READ))
+def test_which_texts_are_read_of_each_kind(call, tiny_models, tmp_path, monkeypatch, kind):
+    seen = []
+    plain = extract._tokenise
+    monkeypatch.setattr(
+        extract, "_tokenise", lambda tok, columns, *rest: (seen.append(columns), plain(tok, columns, *rest))[1]
+    )
+    folder = tiny.write(kind, tmp_path / "data")
+    words = ["--model", tiny_models("bert"), "--task", tiny.TASKS[kind], "--data", folder, "--json"]
+    document = json.loads(call(*words)[1])
+    task = tasks.get(tiny.TASKS[kind])
+    assert document["n"] == 12
+    assert document["cloud"]["texts"] == list(task.columns[: READ[kind]])
+    frame = tasks.load(task, folder).validation
+    assert seen == [[frame[name].tolist() for name in task.columns[: READ[kind]]]]
+
+
+def test_the_direction_says_which_language_is_read(call, tiny_models, tmp_path):
+    folder = tiny.write("seq2seq", tmp_path / "data")
+    words = ["--model", tiny_models("bart"), "--task", "wmt16/ro-en", "--data", folder, "--pooling", "mean", "--json"]
+    default, there, back = (
+        json.loads(call(*words, *more)[1]) for more in ([], ["--direction", "ro-en"], ["--direction", "en-ro"])
+    )
+    assert default == there
+    # the tiny set's English is its Romanian backwards: other places, so other vectors
+    assert there["isoscore"] != back["isoscore"]
+    code, out, err = call(*words, "--direction", "de-en")
+    assert (code, out) == (2, "")
+    assert "--direction: 'wmt16/ro-en' has no direction 'de-en' (allowed: ro-en, en-ro)" in err
+
+
+def test_mbart_reads_in_the_language_of_the_direction(call, tmp_path, monkeypatch):
+    seen = []
+    plain = extract._tokenise
+    monkeypatch.setattr(extract, "_tokenise", lambda tok, *rest: (seen.append(tok.src_lang), plain(tok, *rest))[1])
+    model, folder = tiny.make_mbart(tmp_path / "model", False), tiny.write("seq2seq", tmp_path / "data")
+    for direction in ([], ["--direction", "en-ro"]):
+        assert (
+            call("--model", model, "--task", "wmt16/ro-en", "--data", folder, "--pooling", "mean", *direction)[0] == 0
+        )
+    assert seen == ["ro_RO", "en_XX"]
+
+
+def test_own_data_by_its_columns(call, tiny_models, tmp_path):
+    rows = pd.DataFrame({"satz": [f"w{i} w{i + 1}" for i in range(20)], "art": ["x", "y"] * 10})
+    rows.to_csv(tmp_path / "own.csv", index=False)
+    words = ["--model", tiny_models("bert"), "--task", "own", "--data", tmp_path / "own.csv"]
+    document = json.loads(call(*words, "--text", "satz", "--label", "art", "--split", "train", "--json")[1])
+    assert document["n"] == 16  # a fifth is held out
+    assert json.loads(call(*words, "--text", "satz", "--label", "art", "--share", "0.5", "--json")[1])["n"] == 10
+    for more, message in (
+        ([], "--text: --task own needs the column's name"),
+        (["--text", "satz"], "--label: --task own needs the column's name"),
+        (["--text", "nothing", "--label", "art"], "--data: "),
+    ):
+        code, out, err = call(*words, *more)
+        assert (code, out, len(err.strip().splitlines())) == (2, "", 1)
+        assert message in err
+    code, _, err = call("--model", tiny_models("bert"), "--task", "demo/sentiment", "--text", "satz")
+    assert code == 2
+    assert "--text: is for --task own" in err
+
+
+def test_a_further_split_has_its_name(call, tiny_models, tmp_path):
+    for split, count in (("train", 8), ("validation_matched", 6), ("validation_mismatched", 7)):
+        made = {
+            "premise": ["w1 w2"] * count,
+            "hypothesis": [f"w{i} w3" for i in range(count)],
+            "label": [i % 3 for i in range(count)],
+        }
+        pd.DataFrame(made).to_csv(tmp_path / f"{split}.csv", index=False)
+    words = ["--model", tiny_models("bert"), "--task", "glue/mnli", "--data", tmp_path, "--pooling", "cls"]
+    assert json.loads(call(*words, "--split", "mismatched", "--json")[1])["n"] == 7
+    assert "no split 'tests' (allowed: train, validation, mismatched)" in call(*words, "--split", "tests")[2]
 
 
 def test_cut_rows_are_noted(call, model):

@@ -16,9 +16,11 @@ from isoviz.exploring import measuring, points
 from isoviz.exploring.request import ViewRequest
 from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.models import sources
+from isoviz.models.adapter import load_tokenizer
 from isoviz.models.extract import layer_views
 from isoviz.models.profile import profile
 from isoviz.models.views import TokenView, Views
+from tests import tiny
 from tests.tiny import TinyModels
 
 ROWS = 20
@@ -159,3 +161,18 @@ def test_copies_of_one_point_are_drawn_as_undefined(tmp_path: Path) -> None:
         arrays = measuring.arrays_of(views)
     assert np.isnan(arrays["0.cls.ev"]).all() and (arrays["0.cls.sigma"] == 0).all()
     assert arrays["0.cls.cosine"][-1] == 10
+
+
+@pytest.mark.parametrize("kind", ["regression", "span", "seq2seq"])
+def test_every_kind_of_task_is_looked_at(tiny_models: TinyModels, tmp_path: Path, kind: str) -> None:
+    request = ViewRequest(str(tiny_models("bert")), tiny.TASKS[kind], str(tiny.write(kind, tmp_path)), max_rows=8)
+    facts, arrays = measuring.compute(request, lambda done, total, text: None)
+    task = tasks.get(request.task)
+    tokenizer = load_tokenizer(sources.resolve(request.model))
+    frame = tasks.load(task, request.data).validation.iloc[:8]
+    # pairs, question and context, the source alone of a translation
+    read = [frame[name].tolist() for name in (task.columns[:1] if kind == "seq2seq" else task.columns)]
+    lengths = [len(ids) for ids in tokenizer(*read)["input_ids"]]
+    assert {entry["n"] for entry in facts["entries"] if entry["pooling"] == "tokens"} == {sum(lengths)}
+    assert facts["rows"] == 8
+    assert arrays

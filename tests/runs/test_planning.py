@@ -8,6 +8,7 @@ import pytest
 
 from isoviz.__main__ import build_parser
 from isoviz.commands.train import plan
+from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.runs import planning
 
@@ -137,3 +138,7 @@ def test_runs_that_are_no_full_grid_get_a_line_each():
         methods=[("istar", {"lam": 3, "zeta": 0.8})]
     )
     assert len(planning.command(configs).splitlines()) == 2
+
+
+def test_a_metric_with_a_hyphen_can_be_watched():
+    assert RunConfig.checked(task="sst5", early_stopping="macro-f1:2").early_stopping == "macro-f1:2"

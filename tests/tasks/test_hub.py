@@ -55,6 +55,7 @@ def read(task=None, revision=None, limit=None):
 def test_found_fetched_and_then_had_without_the_hub(server, published, cola, tmp_path, monkeypatch):
     found = read()
     assert found.revision == published
+    assert tasks.load(tasks.get("glue/cola")).revision == published
     for split in files.SPLITS:
         expected = pd.read_parquet(cola / f"{split}.parquet")[list(COLUMNS)]
         pd.testing.assert_frame_equal(found.frames[split], expected, check_dtype=False)

@@ -66,7 +66,8 @@ def reloaded(cfg: RunConfig, folder: Path | None, seed: int) -> tuple[HeadedMode
         newest = checkpoints.newest(folder)
         assert newest is not None
         load_model(model, str(newest / "model.safetensors"))
-    rows = Rows(tasks.load(task, cfg.data, cfg.direction), head, cfg, (0, 1))
+    data = tasks.load(task, cfg.data, cfg.direction, cfg.max_train, cfg.max_eval)
+    rows = Rows(data, head, cfg, (0, 1))
     head.prepare(model, rows.train)
     return model.eval(), head, rows
 
@@ -243,3 +244,23 @@ def test_a_family_without_that_head_is_refused(tiny_models, data, tmp_path):
             ValueError, match=f"^model: .* is of the family '{family}': it can be fine-tuned for .*, not for {kind} \\("
         ):
             run(config(tiny_models(family), data[kind], kind), tmp_path)
+
+
+@pytest.mark.parametrize("kind", (*ENCODER_KINDS, "seq2seq"))
+def test_bf16_stays_finite_and_trains(tiny_models, data, tmp_path, kind):
+    model = tiny_models("bart" if kind == "seq2seq" else "bert")
+    events = run(config(model, data[kind], kind, "isobn", precision="bf16", epochs=3), tmp_path)
+    assert of(events, "started")[0].precision == "bf16"
+    losses = [event.loss for event in of(events, "evaluated")]
+    assert all(math.isfinite(value) for event in of(events, "stepped") for value in event.losses.values())
+    assert min(losses[1:]) < losses[0]
+    assert all(event.isoscore_star is not None for event in of(events, "measured"))
+
+
+def test_what_bleu_is_stands_in_the_provenance(tiny_models, data, tmp_path):
+    seq2seq = of(run(config(tiny_models("bart"), data["seq2seq"], "seq2seq"), tmp_path / "a"), "started")[0]
+    assert set(seq2seq.signatures) == {"bleu", "chrf"}
+    assert seq2seq.signatures["bleu"].startswith("nrefs:1|case:mixed|") and "version:" in seq2seq.signatures["bleu"]
+    assert seq2seq.data_revision is None  # rows from files have no commit
+    regression = of(run(config(tiny_models("bert"), data["regression"], "regression"), tmp_path / "b"), "started")[0]
+    assert regression.signatures == {}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -62,12 +64,44 @@ def test_what_was_used_longest_ago_goes_first(monkeypatch):
 
 
 def test_key_follows_everything_that_tokens_depend_on(tokenizer):
-    one = token_cache.key("data", tokenizer, max_length=64)
-    tokenizer("some text", truncation=True, max_length=5, padding="max_length")  # leaves its traces in a fast tokenizer
-    assert token_cache.key("data", tokenizer, max_length=64) == one
-    assert token_cache.key("data", tokenizer, max_length=65) != one
-    assert token_cache.key("other", tokenizer, max_length=64) != one
     before = token_cache.fingerprint(tokenizer)
+    one = token_cache.key("data", before, max_length=64)
+    tokenizer("some text", truncation=True, max_length=5, padding="max_length")  # leaves its traces in a fast tokenizer
+    assert token_cache.fingerprint(tokenizer) == before
+    assert token_cache.key("data", before, max_length=65) != one
+    assert token_cache.key("other", before, max_length=64) != one
+    assert token_cache.key("data", "other", max_length=64) != one
     changed = load_tokenizer(sources.resolve("demo/tiny-bert"))
     changed.add_tokens(["entirelynewword"])
     assert token_cache.fingerprint(changed) != before
+    silent = load_tokenizer(sources.resolve("demo/tiny-bert"))
+    silent.model_input_names = ["input_ids", "attention_mask"]  # the same words, but no token types
+    assert token_cache.fingerprint(silent) != before
+
+
+def test_what_a_killed_writer_left_is_removed_in_time():
+    token_cache.kept("a", lambda: ROWS)
+    old, new = (token_cache.folder() / f".writing-{name}" for name in ("old", "new"))
+    for path in (old, new):
+        path.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    token_cache.kept("b", lambda: ROWS)
+    assert new.exists()
+    assert not old.exists()
+
+
+WRITER = """
+import sys
+from isoviz.training import token_cache
+rows = {"input_ids": [[number] * 50 for number in range(400)]}
+for turn in range(40):
+    assert token_cache.kept(f"key-{turn % 2}", lambda: rows) == rows
+    if turn % 3 == int(sys.argv[1]):
+        (token_cache.folder() / f"key-{turn % 2}.safetensors").unlink(missing_ok=True)
+"""
+
+
+def test_processes_that_write_the_same_at_once_read_it_whole():
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(number)]) for number in range(2)]
+    assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
+    assert not list(token_cache.folder().glob(".writing-*"))

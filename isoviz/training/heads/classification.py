@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isoviz.tasks import metrics
-from isoviz.training.batches import Encoded, encode
+from isoviz.training.batches import Encoded, tokenise
 from isoviz.training.heads.protocol import Answers, Head
+from isoviz.training.token_cache import Ragged
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,8 +25,11 @@ class Classification(Head):
     def num_labels(self) -> int:
         return len(self.task.label_names)
 
-    def encode(self, frame: pd.DataFrame) -> Encoded:
-        return encode(frame, self.task.columns, self.tokenizer, self.config.max_length)
+    def tokenise(self, frame: pd.DataFrame) -> Ragged:
+        return tokenise(frame, self.read, self.tokenizer, self.config.max_length)
+
+    def assemble(self, frame: pd.DataFrame, tokens: Ragged) -> Encoded:
+        return Encoded(tokens, frame["label"].to_numpy(), np.arange(len(frame)))
 
     def predict(self, model: HeadedModel, outputs: Outputs, batch: dict[str, Tensor]) -> list[Any]:
         shares = outputs.logits.float().softmax(dim=1).max(dim=1).values

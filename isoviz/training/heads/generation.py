@@ -10,6 +10,7 @@ import torch
 from isoviz.tasks import metrics
 from isoviz.training.batches import Encoded
 from isoviz.training.heads.protocol import Answers, Head
+from isoviz.training.token_cache import Ragged
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,13 +24,18 @@ class Generation(Head):
 
     per_token = True
 
-    def encode(self, frame: pd.DataFrame) -> Encoded:
-        source, target = (frame[column].tolist() for column in self.task.columns)
+    def tokenise(self, frame: pd.DataFrame) -> Ragged:
+        source, target = (frame[column].tolist() for column in self.read)
         limit = {"truncation": True, "max_length": self.config.max_length}
         tokens = self.tokenizer(source, **limit)
-        labels = [list(ids) for ids in self.tokenizer(text_target=target, **limit)["input_ids"]]
-        inputs = {name: list(tokens[name]) for name in ("input_ids", "attention_mask")}
-        return Encoded(inputs, labels, np.arange(len(frame)))
+        return {
+            **{name: tokens[name] for name in ("input_ids", "attention_mask")},
+            "labels": self.tokenizer(text_target=target, **limit)["input_ids"],
+        }
+
+    def assemble(self, frame: pd.DataFrame, tokens: Ragged) -> Encoded:
+        inputs = {name: lists for name, lists in tokens.items() if name != "labels"}
+        return Encoded(inputs, tokens["labels"], np.arange(len(frame)))
 
     def prepare(self, model: HeadedModel, train: Encoded) -> None:
         """How a text begins and how long it may be, as the training targets have it.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from isoviz import tasks
+from isoviz.training import token_cache
 from isoviz.training.batches import Encoded
 
 if TYPE_CHECKING:
@@ -43,14 +45,35 @@ class Head:
         self.task = task
         self.tokenizer = tokenizer
         self.config = config
+        self._tokenizer = token_cache.fingerprint(tokenizer)
 
     @property
     def num_labels(self) -> int:
         """Outputs of the output layer, where the task decides it."""
         return 1
 
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The columns that `tokenise` looks at."""
+        return self.task.columns
+
+    @property
+    def settings(self) -> dict[str, int]:
+        """What else its tokens depend on, beside rows and tokenizer."""
+        return {"max_length": self.config.max_length}
+
     def encode(self, frame: pd.DataFrame) -> Encoded:
-        """Tokens and labels of these rows."""
+        """Tokens and labels of these rows. The tokens are kept on this machine: equal rows are not tokenised twice."""
+        rows = tasks.fingerprint({"rows": frame[list(self.read)]})
+        key = token_cache.key(rows, self._tokenizer, kind=self.task.kind, **self.settings)
+        return self.assemble(frame, token_cache.kept(key, lambda: self.tokenise(frame)))
+
+    def tokenise(self, frame: pd.DataFrame) -> token_cache.Ragged:
+        """Everything that takes time to make, as lists of whole numbers per item."""
+        raise NotImplementedError
+
+    def assemble(self, frame: pd.DataFrame, tokens: token_cache.Ragged) -> Encoded:
+        """The items, from what `tokenise` made of the same rows, now or earlier."""
         raise NotImplementedError
 
     def prepare(self, model: HeadedModel, train: Encoded) -> None:

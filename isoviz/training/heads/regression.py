@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isoviz.tasks import metrics
-from isoviz.training.batches import Encoded, encode
+from isoviz.training.batches import Encoded, tokenise
 from isoviz.training.heads.protocol import Answers, Head
+from isoviz.training.token_cache import Ragged
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
 class Regression(Head):
     """Labels are numbers (n,) float64, and so are predictions."""
 
-    def encode(self, frame: pd.DataFrame) -> Encoded:
-        return encode(frame, self.task.columns, self.tokenizer, self.config.max_length)
+    def tokenise(self, frame: pd.DataFrame) -> Ragged:
+        return tokenise(frame, self.read, self.tokenizer, self.config.max_length)
+
+    def assemble(self, frame: pd.DataFrame, tokens: Ragged) -> Encoded:
+        return Encoded(tokens, frame["label"].to_numpy(), np.arange(len(frame)))
 
     def predict(self, model: HeadedModel, outputs: Outputs, batch: dict[str, Tensor]) -> list[Any]:
         return outputs.logits.squeeze(-1).float().tolist()

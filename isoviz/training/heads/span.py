@@ -10,12 +10,18 @@ import numpy as np
 from isoviz.tasks import metrics, spans
 from isoviz.training.batches import Encoded
 from isoviz.training.heads.protocol import Answers, Head
+from isoviz.training.token_cache import Ragged
 
 if TYPE_CHECKING:
     import pandas as pd
     from torch import Tensor
 
     from isoviz.models.adapter import HeadedModel, Outputs
+
+OFFSETS = ("offset_start", "offset_end")
+"""Names under which characters into the context are kept, per token."""
+NOWHERE = -1
+"""Stands there for a token outside the context."""
 
 
 @dataclass
@@ -34,11 +40,35 @@ class Span(Head):
     def num_labels(self) -> int:
         return 2
 
-    def encode(self, frame: pd.DataFrame) -> EncodedSpans:
-        questions, contexts = (frame[column].tolist() for column in self.task.columns)
+    @property
+    def read(self) -> tuple[str, ...]:
+        return (*self.task.columns, "answer_starts", "answer_texts")
+
+    @property
+    def settings(self) -> dict[str, int]:
+        return {**super().settings, "doc_stride": self.config.doc_stride}
+
+    def tokenise(self, frame: pd.DataFrame) -> Ragged:
+        questions, contexts, starts, texts = (frame[column].tolist() for column in self.read)
         features = spans.features(questions, contexts, self.tokenizer, self.config.max_length, self.config.doc_stride)
-        labels = spans.gold(features, frame["answer_starts"].tolist(), frame["answer_texts"].tolist())
-        return EncodedSpans(features.inputs, labels, np.asarray(features.row), features)
+        return {
+            **features.inputs,
+            "labels": spans.gold(features, starts, texts).tolist(),
+            "row": features.row[:, None].tolist(),
+            **{
+                name: [[NOWHERE if place is None else place[end] for place in places] for places in features.offsets]
+                for end, name in enumerate(OFFSETS)
+            },
+        }
+
+    def assemble(self, frame: pd.DataFrame, tokens: Ragged) -> EncodedSpans:
+        inputs = {name: lists for name, lists in tokens.items() if name not in ("labels", "row", *OFFSETS)}
+        offsets: list[list[spans.Offset | None]] = [
+            [None if pair[0] == NOWHERE else pair for pair in zip(*places, strict=True)]
+            for places in zip(*(tokens[name] for name in OFFSETS), strict=True)
+        ]
+        labels, row = (np.asarray(tokens[name], dtype=np.int64) for name in ("labels", "row"))
+        return EncodedSpans(inputs, labels, row[:, 0], spans.SpanFeatures(inputs, row[:, 0], offsets))
 
     def predict(self, model: HeadedModel, outputs: Outputs, batch: dict[str, Tensor]) -> list[Any]:
         logits = outputs.logits.float().cpu().numpy()

@@ -1,0 +1,101 @@
+"""When the memory does not suffice for a batch: it is read in parts, whose gradients add up to the whole batch's.
+
+The batch that a step sees stays what the configuration says, so that epochs, steps, schedule and checkpoints do too. A method
+whose penalty or statistics are of the rows read together (`Method.of_rows_together`) would become another one; its run fails,
+with advice.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from isoviz.errors import IsoVizError
+from isoviz.models.adapter import IGNORED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from accelerate import Accelerator
+
+    from isoviz.config import RunConfig
+    from isoviz.methods.protocol import Method
+    from isoviz.models.adapter import Outputs
+
+NO_LABELS = "a training batch has labels"
+
+
+def is_short(error: BaseException) -> bool:
+    """Whether an error says that the device or the machine has no memory left."""
+    from accelerate.utils.memory import should_reduce_batch_size
+
+    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+        return True
+    return isinstance(error, RuntimeError) and should_reduce_batch_size(error)
+
+
+def more_parts(parts: int, config: RunConfig, method: type[Method], processes: int) -> int:
+    """Twice as many parts per batch, after a batch in `parts` did not fit.
+
+    Raises:
+        IsoVizError: more parts would not help, or would change what is computed.
+    """
+    message = f"the memory does not suffice for batches of {config.batch_size} rows"
+    if method.of_rows_together:
+        raise IsoVizError(
+            message,
+            field="batch_size",
+            advice=f"{method.title} depends on the rows that are read together, so its batches are not cut by themselves: "
+            "choose a smaller batch size, a shorter longest input or a smaller model.",
+        )
+    if processes > 1 or 2 * parts > config.batch_size:
+        told = " in all processes" if processes > 1 else f", read in {parts} parts" if parts > 1 else ""
+        raise IsoVizError(
+            message + told,
+            field="batch_size",
+            advice="Halve the batch size and double the accumulation (the same effective batch), shorten the longest input, "
+            "or choose a smaller model.",
+        )
+    return 2 * parts
+
+
+def free() -> None:
+    """Give back what the run that failed has left; call it when nothing refers to that any more."""
+    from accelerate.utils.memory import clear_device_cache
+
+    clear_device_cache(garbage_collection=True)
+
+
+def backward(
+    model: Callable[..., Outputs], batch: dict[str, Tensor], parts: int, per_token: bool, accelerator: Accelerator
+) -> dict[str, Tensor]:
+    """Add the batch's gradients; its loss terms, detached, and their `total`.
+
+    Args:
+        parts: how many parts the rows are read in, one after the other. With more than one, terms and gradients are the means
+            over parts, weighted by what the task loss is a mean of.
+        per_token: the labels are (B, T) target tokens, of which those that are not padding count; else the rows count.
+    """
+    if parts == 1:
+        outputs = model(**batch, penalise=True)
+        accelerator.backward(outputs.loss)
+        return _told(outputs)
+    pieces = [
+        dict(zip(batch, piece, strict=True)) for piece in zip(*(v.chunk(parts) for v in batch.values()), strict=True)
+    ]
+    weights = [float((p["labels"] != IGNORED).sum()) if per_token else float(len(p["labels"])) for p in pieces]
+    terms: dict[str, Tensor] = {}
+    for piece, weight in zip(pieces, weights, strict=True):
+        outputs = model(**piece, penalise=True)
+        share = weight / sum(weights)
+        assert outputs.loss is not None, NO_LABELS
+        accelerator.backward(outputs.loss * share)
+        terms = {name: terms.get(name, 0.0) + share * term for name, term in _told(outputs).items()}
+    return terms
+
+
+def _told(outputs: Outputs) -> dict[str, Tensor]:
+    assert outputs.loss is not None, NO_LABELS
+    return {name: term.detach().float() for name, term in {**outputs.terms, "total": outputs.loss}.items()}

@@ -1,0 +1,118 @@
+"""What the heads keep of their tokens: the same rows are tokenised once, and come back as they were."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from transformers import PreTrainedTokenizerBase
+
+from isoviz import tasks
+from isoviz.config import RunConfig
+from isoviz.models import sources
+from isoviz.models.adapter import load_tokenizer
+from isoviz.training import heads, token_cache, train
+from isoviz.training.heads.span import EncodedSpans
+from isoviz.training.rows import Rows
+from tests import tiny
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """One entry per call of any tokenizer."""
+    seen: list[int] = []
+    plain = PreTrainedTokenizerBase.__call__
+
+    def counted(self: Any, *args: Any, **options: Any) -> Any:
+        seen.append(1)
+        return plain(self, *args, **options)
+
+    monkeypatch.setattr(PreTrainedTokenizerBase, "__call__", counted)
+    return seen
+
+
+def config(tiny_models: tiny.TinyModels, kind: str, folder: Any, **changes: Any) -> RunConfig:
+    values = {
+        "epochs": 1,
+        "batch_size": 8,
+        "threads": 1,
+        "precision": "no",
+        "max_length": 24,
+        "doc_stride": 8,
+    } | changes
+    model = tiny_models("bart" if kind == "seq2seq" else "bert")
+    return RunConfig.checked(model=str(model), task=tiny.TASKS[kind], data=str(folder), **values)
+
+
+def rows_of(cfg: RunConfig) -> Rows:
+    task = tasks.get(cfg.task)
+    head = heads.of(task, load_tokenizer(sources.resolve(cfg.model)), cfg)
+    return Rows(tasks.load(task, cfg.data, None, cfg.max_train, cfg.max_eval), head, cfg, (0, 1))
+
+
+@pytest.mark.parametrize("kind", list(tiny.TASKS))
+def test_the_same_rows_are_tokenised_once(tiny_models, tmp_path, calls, kind):
+    folder = tiny.write(kind, tmp_path / "data")
+    first = rows_of(config(tiny_models, kind, folder))
+    made = len(calls)
+    assert made > 0
+    again = rows_of(config(tiny_models, kind, folder, batch_size=4))
+    assert len(calls) == made
+    for one, two in ((first.train, again.train), (first.validation, again.validation)):
+        assert two.inputs == one.inputs
+        assert np.array_equal(np.asarray(two.rows), np.asarray(one.rows))
+        if isinstance(one.labels, list):
+            assert two.labels == one.labels
+        else:
+            np.testing.assert_array_equal(two.labels, one.labels)
+            assert two.labels.dtype == one.labels.dtype
+        if isinstance(one, EncodedSpans):
+            assert isinstance(two, EncodedSpans)
+            assert two.features.offsets == one.features.offsets
+            assert any(place is None for places in two.features.offsets for place in places)
+            assert any(place is not None and place[0] > 0 for places in two.features.offsets for place in places)
+    rows_of(config(tiny_models, kind, folder, max_eval=5))
+    assert 0 < len(calls) - made < made  # the training rows are still the same
+    made = len(calls)
+    rows_of(config(tiny_models, kind, folder, max_length=20))
+    assert len(calls) > made
+
+
+def test_kept_windows_are_those_of_the_library(tiny_models, tmp_path):
+    """Against `spans` itself: nothing is lost on the way through the lists of whole numbers."""
+    from isoviz.tasks import spans
+
+    cfg = config(tiny_models, "span", tiny.write("span", tmp_path / "data"))
+    rows = rows_of(cfg)
+    columns = [rows.frame[name].tolist() for name in ("question", "context", "answer_starts", "answer_texts")]
+    expected = spans.features(*columns[:2], load_tokenizer(sources.resolve(cfg.model)), 24, 8)
+    assert isinstance(rows.validation, EncodedSpans)
+    assert rows.validation.features.offsets == expected.offsets
+    assert rows.validation.inputs == expected.inputs
+    np.testing.assert_array_equal(rows.validation.rows, expected.row)
+    np.testing.assert_array_equal(rows.validation.labels, spans.gold(expected, *columns[2:]))
+
+
+def test_other_answers_are_other_rows(tiny_models, tmp_path):
+    """Labels of spans are kept with the tokens, so the key has to see them."""
+    cfg = config(tiny_models, "span", tiny.write("span", tmp_path / "data"))
+    data = tasks.load(tasks.get(cfg.task), cfg.data)
+    head = heads.of(tasks.get(cfg.task), load_tokenizer(sources.resolve(cfg.model)), cfg)
+    moved = data.validation.copy()
+    first = moved.loc[0, "context"].split()[0]
+    moved.at[0, "answer_texts"], moved.at[0, "answer_starts"] = [first], [0]
+    assert not np.array_equal(head.encode(moved).labels, head.encode(data.validation).labels)
+
+
+def test_a_second_run_starts_without_tokenising(tiny_models, tmp_path, calls):
+    cfg = config(tiny_models, "classification", tiny.write("classification", tmp_path / "data"))
+    told = []
+    for name in ("one", "two"):
+        events: list[Any] = []
+        before = len(calls)
+        train(cfg, events.append, lambda: False, tmp_path / name)
+        told.append((len(calls) - before, events[-1].metrics, events[-1].isotropy))
+    assert [count for count, *_ in told] == [2, 0]
+    assert told[0][1:] == told[1][1:]
+    assert len(list(token_cache.folder().glob("*.safetensors"))) == 2

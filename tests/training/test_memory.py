@@ -1,0 +1,136 @@
+"""Batches that do not fit: read in parts to the same gradients, from the newest checkpoint on, or refused with advice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from accelerate import Accelerator
+
+from isoviz import methods, tasks
+from isoviz.config import RunConfig
+from isoviz.errors import IsoVizError
+from isoviz.models import sources
+from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
+from isoviz.training import heads, memory, processes, train
+from isoviz.training.rows import Rows
+from tests import tiny
+
+SHORT = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 8.00 GiB"
+
+
+@pytest.fixture
+def fits(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    """Training steps of more than `rows` rows run out of memory, from the `after`-th pass of them on; `seen` counts passes."""
+    limit = {"rows": 10**6, "after": 0, "seen": 0}
+    plain = HeadedModel.forward
+
+    def forward(self: HeadedModel, input_ids: Any, *args: Any, **options: Any) -> Any:
+        if self.training:
+            limit["seen"] += 1
+            if len(input_ids) > limit["rows"] and limit["seen"] > limit["after"]:
+                raise torch.OutOfMemoryError(SHORT)
+        return plain(self, input_ids, *args, **options)
+
+    monkeypatch.setattr(HeadedModel, "forward", forward)
+    return limit
+
+
+def run(model: Path, folder: Path, out: Path, method: str = "baseline", **changes: Any) -> list[Any]:
+    values = {"epochs": 2, "learning_rate": 5e-3, "batch_size": 8, "threads": 1, "precision": "no"} | changes
+    events: list[Any] = []
+    params = methods.check_params(method, {})
+    cfg = RunConfig.checked(
+        model=str(model), task="glue/cola", data=str(folder), method=method, params=params, **values
+    )
+    train(cfg, events.append, lambda: False, out)
+    return events
+
+
+def of(events: list[Any], kind: str) -> list[Any]:
+    return [event for event in events if event.kind == kind]
+
+
+@pytest.mark.parametrize("kind", list(tiny.TASKS))
+@pytest.mark.parametrize("parts", [3, 8])
+def test_parts_add_up_to_the_whole_batch(tiny_models, tmp_path, kind, parts):
+    processes.begin()
+    accelerator = Accelerator(cpu=True, mixed_precision="no")
+    model_dir = tiny_models("bart" if kind == "seq2seq" else "bert")
+    values = {"max_length": 24, "doc_stride": 8, "batch_size": 8, "threads": 1}
+    cfg = RunConfig.checked(
+        model=str(model_dir), task=tiny.TASKS[kind], data=str(tiny.write(kind, tmp_path / "data")), **values
+    )
+    task, source = tasks.get(cfg.task), sources.resolve(cfg.model)
+    head = heads.of(task, load_tokenizer(source), cfg)
+    rows = Rows(tasks.load(task, cfg.data), head, cfg, (0, 1))
+    method = methods.get("spectrum_exp" if kind == "classification" else "baseline")
+    model = HeadedModel(load_network(source, head.num_labels, 0, kind), method(method.Params()), kind).eval()
+    batch = next(iter(rows.loader))
+    batch.pop("item")
+    found = []
+    for count in (1, parts):
+        model.zero_grad()
+        terms = memory.backward(model, batch, count, kind == "seq2seq", accelerator)
+        grads = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+        found.append((terms, grads))
+    (whole, expected), (terms, grads) = found
+    assert list(terms) == list(whole)
+    for name in whole:
+        torch.testing.assert_close(terms[name], whole[name], rtol=1e-5, atol=1e-6)
+    assert set(grads) == set(expected)
+    for name in expected:
+        torch.testing.assert_close(grads[name], expected[name], rtol=1e-4, atol=1e-6)
+
+
+def test_a_run_goes_on_in_parts_to_the_same_numbers(tiny_models, cola, tmp_path, fits):
+    model = tiny_models("bert", dropout=0.0)
+    whole = run(model, cola, tmp_path / "whole")
+    assert fits["seen"] == 16
+    fits |= {"rows": 3, "after": 10, "seen": 0}  # it fits for an epoch, and no longer
+    parts = run(model, cola, tmp_path / "parts")
+    assert parts[-1].kind == "finished"
+    assert [(event.step, event.epoch) for event in of(parts, "resumed")] == [(8, 1), (8, 1)]
+    told = [event.detail for event in of(parts, "entered") if "memory" in event.detail]
+    assert told == [f"the memory did not suffice: again, each batch in {count} parts" for count in (2, 4)]
+    one, other = (of(events, "stepped")[-1] for events in (whole, parts))
+    assert other.step == one.step
+    assert other.losses == pytest.approx(one.losses, rel=1e-3)
+    assert parts[-1].metrics["loss"] == pytest.approx(whole[-1].metrics["loss"], rel=1e-3)
+
+
+@pytest.mark.parametrize("slug", ["isobn", "istar"])
+def test_what_depends_on_the_batch_fails_with_advice(tiny_models, cola, tmp_path, fits, slug):
+    fits["rows"] = 4
+    with pytest.raises(IsoVizError, match="memory does not suffice for batches of 8 rows") as caught:
+        run(tiny_models("bert"), cola, tmp_path, slug)
+    assert caught.value.field == "batch_size"
+    assert methods.get(slug).title in caught.value.advice
+    assert "smaller batch size" in caught.value.advice
+
+
+def test_one_row_that_does_not_fit_ends_the_run(tiny_models, cola, tmp_path, fits):
+    fits["rows"] = 0
+    with pytest.raises(IsoVizError, match="of 8 rows, read in 8 parts"):
+        run(tiny_models("bert"), cola, tmp_path, epochs=1)
+    assert fits["seen"] == 4  # 8, 4, 2 and 1 rows
+
+
+def test_other_errors_are_not_taken_for_it(tiny_models, cola, tmp_path, monkeypatch):
+    def broken(*args: Any, **options: Any) -> None:
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+
+    monkeypatch.setattr(memory, "backward", broken)
+    with pytest.raises(RuntimeError, match="shapes"):
+        run(tiny_models("bert"), cola, tmp_path)
+    assert memory.is_short(MemoryError())
+    assert memory.is_short(RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried ..."))
+
+
+def test_which_methods_depend_on_the_batch():
+    free = {slug for slug in methods.catalogue() if not methods.get(slug).of_rows_together}
+    assert free == {"baseline", "isolayer", "spectrum_exp", "spectrum_pol"}
+    assert methods.get("isobn+spectrum_exp").of_rows_together
+    assert not methods.get("isolayer+spectrum_exp").of_rows_together
