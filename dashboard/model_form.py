@@ -14,9 +14,10 @@ from isoviz.models import cache, hub, sources
 from isoviz.models.cache import CachedModel
 from isoviz.models.families import HeadKind
 from isoviz.models.hub import Match
+from isoviz.models.published import PUBLISHED
 from isoviz.models.sources import ModelSource
 
-HERE, FOLDER, HUB = "On this machine", "Directory", "Hub search"
+HERE, PAPERS, FOLDER, HUB = "On this machine", "In the papers", "Directory", "Hub search"
 HELP = (
     "A bundled model, a local directory with config.json, model.safetensors and a tokenizer, or a hub id, "
     "which may end in @ and a branch, tag or commit."
@@ -72,7 +73,7 @@ def finder(field: str, *, several: bool) -> None:
     with st.expander("Find a model", icon=":material/search:"):
         place = st.segmented_control(
             "Where",
-            [HERE, FOLDER, HUB],
+            [HERE, PAPERS, FOLDER, HUB],
             default=HERE,
             required=True,
             key=f"{field}.where",
@@ -80,6 +81,8 @@ def finder(field: str, *, several: bool) -> None:
         )
         if place == FOLDER:
             _folder(field, several)
+        elif place == PAPERS:
+            _published(field, several)
         elif place == HUB:
             _hub(field, several)
         else:
@@ -103,6 +106,13 @@ def _here(field: str, several: bool) -> None:
         f"{len(usable)} models, the last used first",
     )
     _unusable({one.name: one.problem for one in found if one.problem})
+
+
+def _published(field: str, several: bool) -> None:
+    labels = {one.name: one.told for one in PUBLISHED}
+    _pick("Models that the papers fine-tune", field, several, labels, f"{len(labels)} models")
+    if reason := hub.offline():
+        st.caption(f"Those that are not in this machine's hub cache cannot be fetched now: {wording.plain(reason)}.")
 
 
 def _folder(field: str, several: bool) -> None:

@@ -58,7 +58,7 @@ def test_look_progress_profile_and_the_same_by_its_address(serving: Server, open
     assert [name for name, _, _ in shown] == ["first token [CLS]", "mean of the tokens", "every token"]
     assert depth >= 2 and all(layers == list(range(depth + 1)) for _, layers, _ in shown)
     assert all(known >= depth for _, _, known in shown)
-    expect(page.locator(".js-plotly-plot")).to_have_count(6)
+    expect(page.locator(".js-plotly-plot")).to_have_count(7)
 
     page.locator(".st-key-explore_pooling").get_by_text("mean", exact=True).click()
     expect(page.get_by_role("heading", name=f"Layer {depth}, mean of the tokens")).to_be_visible()

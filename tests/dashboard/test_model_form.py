@@ -15,6 +15,8 @@ from isoviz.exploring import measuring, results, worker
 from isoviz.exploring.progress import write_json
 from isoviz.exploring.request import ViewRequest
 from isoviz.models import sources
+from isoviz.models.families import FAMILIES
+from isoviz.models.published import PUBLISHED
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.test_explore_page import address, charts, key_for
@@ -209,3 +211,19 @@ def test_explore_takes_one_model(open_page: OpenPage, tiny_models: TinyModels) -
     page.button[_button(page, "Take it")].click().run()
     assert errors(page) == [] and page.selectbox(key=field).value == folder
     assert page.query_params[field] == folder
+
+
+def test_the_papers_models_are_offered(open_page: OpenPage) -> None:
+    page = at(open_page("train"), model_form.PAPERS)
+    offered = page.selectbox(key=f"{FIELD}.models")
+    assert len(offered.options) == len(PUBLISHED)
+    chosen = next(one for one in PUBLISHED if "IsoBN" in one.papers)
+    offered.set_value(chosen.name).run()
+    assert chosen.name in page.multiselect(key=FIELD).value
+    assert any(chosen.name in text for text in errors(page))  # no machine of the tests reaches the hub
+
+
+def test_each_published_model_is_of_a_family_that_can_be_trained() -> None:
+    """By the family's name in the id; the hub is not asked."""
+    assert all(any(family in one.name.replace("xlm-", "") for family in FAMILIES) for one in PUBLISHED)
+    assert len({one.name for one in PUBLISHED}) == len(PUBLISHED)
