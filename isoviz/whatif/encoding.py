@@ -103,22 +103,24 @@ def _encoded(
 
     encoded = head.encode(frame)
     found: list[tuple[NDArray[Any], ...]] = []
+    said: dict[int, Any] = {}
     rows = 0
     with torch.inference_mode():
         for batch in fixed_batches(encoded, Collator(head.tokenizer.pad_token_id), _BATCH):
             numbers = batch.pop("item")
             outputs = model(**batch)
-            predicted = np.asarray(head.predict(model, outputs, batch))
+            said |= dict(zip(numbers.tolist(), head.predict(model, outputs, batch), strict=True))
             values = (outputs.reps.pooled.float(), outputs.head.float())
-            found.append((numbers.numpy(), *(value.numpy() for value in values), predicted))
+            found.append((numbers.numpy(), *(value.numpy() for value in values)))
             rows += len(numbers)
             told(rows)
-    numbers, pooled, read, predicted = (np.concatenate(column) for column in zip(*found, strict=True))
+    numbers, pooled, read = (np.concatenate(column) for column in zip(*found, strict=True))
     order = np.argsort(numbers)
+    answers = head.answers(frame, encoded, [said[item] for item in sorted(said)])
     return {
         "pooled": pooled[order],
         "head": read[order],
-        "predicted": predicted[order],
+        "predicted": np.asarray(answers.values),
         "labels": frame["label"].to_numpy(),
         "rows": frame.index.to_numpy(np.int64),
     }

@@ -21,7 +21,7 @@ from tests.story import Story
 Serve = Callable[..., Server]
 OpenTab = Callable[..., Page]
 
-MENU = ["Home", "Explore", "Train", "Live", "Trade-offs", "Results"]
+MENU = ["Home", "Explore", "Train", "Live", "Trade-offs", "Results", "What-if"]
 
 
 def plot(page: Page, name: str) -> Any:
