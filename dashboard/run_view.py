@@ -145,7 +145,7 @@ def numbers(run: RunRow) -> None:
         return
     epoch = run.result.get("metrics", {}).get("epoch")
     st.caption("On the validation split" + ("." if epoch is None else f", after epoch {epoch:g}."))
-    _table(result_lines(run.result, _started(run).get("eval_rows")), name=190, value=90, measured_on=200)
+    _table(result_lines(run.result, _started(run).get("eval_rows")), name=190, value=140, measured_on=200)
 
 
 def _table(lines: Sequence[tuple[str, ...]], **widths: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 
@@ -23,13 +24,15 @@ def run_title(row: RunRow) -> str:
 
 
 def number(value: object, digits: int = 4) -> str:
-    """A measured value: significant digits, or `undefined`."""
+    """A measured value: significant digits, whole numbers above those in full, or `undefined`."""
     if value is None:
         return "undefined"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
     if isinstance(value, int):
-        return f"{value:,}".replace(",", "\u202f")
+        return f"{value:,}".replace(",", "\u202f").replace("-", "−")
+    if math.isfinite(value) and 10**digits <= abs(round(value)) < 10**15:
+        return number(round(value))
     return f"{value:.{digits}g}".replace("-", "−")
 
 

@@ -44,6 +44,8 @@ def compute(request: EncodingRequest, tell: Tell) -> tuple[dict[str, Any], dict[
     notes = []
     if request.data_fingerprint and data.fingerprint != request.data_fingerprint:
         notes.append("The task's rows have changed since this run was trained.")
+    if config.select == "best":
+        notes.append("The run's own page reports its best epoch; these are the vectors and the head of its last one.")
     tell(20, 1000, "loading the checkpoint")
     model, head = _reloaded(config, Path(request.checkpoint))
     arrays: dict[str, NDArray[Any]] = {}

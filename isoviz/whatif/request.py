@@ -17,7 +17,7 @@ from isoviz.errors import InputError
 from isoviz.home import home
 from isoviz.runs.rows import RunRow
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Of what a worker writes; raise it whenever the files of an old result would be read wrongly."""
 
 ROWS: Final = 5_000

@@ -86,6 +86,11 @@ def test_fewer_rows_than_there_are(runs):
     np.testing.assert_allclose(arrays["validation.pooled"], embeddings(runs[0]).validation[:20], rtol=1e-4, atol=1e-5)
     changed = replace(request, data_fingerprint="other")
     assert "have changed" in encoding.compute(changed, lambda done, total, text: None)[0]["notes"][0]
+    chosen = {**request.config, "select": "best"}
+    assert (
+        "its best epoch"
+        in encoding.compute(replace(request, config=chosen), lambda done, total, text: None)[0]["notes"][0]
+    )
 
 
 def test_the_key_is_of_the_content(runs):
