@@ -8,12 +8,10 @@ another text of the same kind?
 
 from __future__ import annotations
 
-import argparse
 import json
-import platform
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +19,7 @@ import numpy as np
 
 from isoviz.demo.corpus import texts
 from isoviz.demo.packing import Packed, Specials, batch, epochs, mask, pack, with_random_seconds
+from isoviz.demo.pretraining import autocast, begin, command, optimizer_of, save, step_with, write_record
 from isoviz.demo.wordpiece import make_tokenizer
 
 if TYPE_CHECKING:
@@ -145,12 +144,6 @@ def losses(
     )
 
 
-def autocast(precision: str) -> Any:
-    import torch
-
-    return torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16")
-
-
 def train(
     model: BertForPreTraining, recipe: Recipe, specials: Specials, encoded: list[Any], kinds: list[str]
 ) -> dict[str, Any]:
@@ -165,14 +158,7 @@ def train(
     check = batch(rows, recipe.length, specials)
     check_masked, check_chosen = mask(check, recipe.mask_rates, specials, rng)
 
-    decayed = [p for p in model.parameters() if p.ndim > 1]
-    others = [p for p in model.parameters() if p.ndim <= 1]
-    optimizer = torch.optim.AdamW(
-        [{"params": decayed, "weight_decay": recipe.weight_decay}, {"params": others, "weight_decay": 0.0}],
-        lr=recipe.learning_rate,
-        betas=(0.9, 0.98),
-        fused=True,
-    )
+    optimizer = optimizer_of(model, recipe)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer,
         lambda step: min((step + 1) / recipe.warmup, max(0.0, (recipe.steps - step) / (recipe.steps - recipe.warmup))),
@@ -187,11 +173,7 @@ def train(
         model.train()
         with autocast(recipe.precision):
             words, pairs, _, _ = losses(model, packed, masked, chosen)
-        (words + recipe.next_sentence_weight * pairs).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        schedule.step()
+        step_with(words + recipe.next_sentence_weight * pairs, model, optimizer, schedule)
         tokens += int((packed.block > 0).sum())
         window.append((words.item(), pairs.item()))
         if step % 50 == 0 or step == recipe.steps:
@@ -219,25 +201,9 @@ def train(
     return {"curve": log, "tokens": tokens, "seconds": round(time.perf_counter() - began, 1)}
 
 
-def save(model: BertForPreTraining, tokenizer: BertTokenizer, out: Path) -> None:
-    """A transformers directory: weights in half precision, to be loaded (and fine-tuned) in float32."""
-    model.half().save_pretrained(out)
-    path = out / "config.json"
-    config = json.loads(path.read_text())
-    config["dtype"] = "float32"
-    path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
-    tokenizer.save_pretrained(out)
-
-
 def pretrain(recipe: Recipe, out: Path) -> None:
     """Generates the text, trains vocabulary and network, and writes both with `pretraining.json` to `out`."""
-    import tokenizers
-    import torch
-    import transformers
-
-    torch.set_num_threads(recipe.threads)
-    torch.use_deterministic_algorithms(True)
-    torch.manual_seed(recipe.seed)
+    begin(recipe)
     began = time.perf_counter()
     corpus = list(texts(recipe.texts, recipe.seed))
     kinds = [kind for kind, _ in corpus]
@@ -256,39 +222,12 @@ def pretrain(recipe: Recipe, out: Path) -> None:
         file=sys.stderr,
     )
     result = train(model, recipe, specials, encoded, kinds)
-    counts = {kind: kinds.count(kind) for kind in sorted(set(kinds))}
-    record = {
-        "recipe": asdict(recipe),
-        "parameters": sum(p.numel() for p in model.parameters()),
-        "text": {
-            "texts": len(corpus),
-            "sentences": len(flat),
-            "words": sum(len(sentence.split()) for _, text in corpus for sentence in text),
-            "kinds": counts,
-        },
-        "versions": {
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-            "tokenizers": tokenizers.__version__,
-        },
-        "prepare_seconds": round(prepared, 1),
-        **result,
-    }
-    out.mkdir(parents=True, exist_ok=True)
     save(model, tokenizer, out)
-    (out / "pretraining.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    write_record(out, recipe, model, corpus, prepare_seconds=round(prepared, 1), **result)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m isoviz.demo.pretrain", description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="folder for the model")
-    for name in ("texts", "steps", "threads", "seed"):
-        parser.add_argument(f"--{name}", type=int, default=getattr(Recipe, name))
-    parser.add_argument("--precision", choices=("bf16", "no"), default=Recipe.precision)
-    options = vars(parser.parse_args(arguments))
-    out = options.pop("out")
-    pretrain(Recipe(**options), out)
+    command("isoviz.demo.pretrain", __doc__, Recipe, pretrain, ("texts", "steps", "threads", "seed"), arguments)
 
 
 if __name__ == "__main__":

@@ -10,15 +10,12 @@ Deterministic on one kind of machine at one thread count.
 
 from __future__ import annotations
 
-import argparse
-import hashlib
 import json
-import platform
 import random
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +25,7 @@ from isoviz.demo import summarization, translation, velic
 from isoviz.demo.corpus import sentences_of_validation, texts
 from isoviz.demo.grammar import Sampler, render
 from isoviz.demo.lexicon import core_lexicon
-from isoviz.demo.pretrain import autocast
+from isoviz.demo.pretraining import autocast, begin, command, optimizer_of, save, step_with, write_record
 from isoviz.demo.wordpiece import make_sequence_tokenizer
 
 if TYPE_CHECKING:
@@ -265,15 +262,7 @@ def train(
         for kind in KINDS
         if any(row[0] == kind for row in held_out)
     }
-    optimizer = torch.optim.AdamW(
-        [
-            {"params": [p for p in model.parameters() if p.ndim > 1], "weight_decay": recipe.weight_decay},
-            {"params": [p for p in model.parameters() if p.ndim <= 1], "weight_decay": 0.0},
-        ],
-        lr=recipe.learning_rate,
-        betas=(0.9, 0.98),
-        fused=True,
-    )
+    optimizer = optimizer_of(model, recipe)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: learning_rate(step, recipe))
     stream = batches(rest, recipe, ids, rng)
     log: list[dict[str, Any]] = []
@@ -283,11 +272,7 @@ def train(
         source, target = next(stream)
         with autocast(recipe.precision):
             loss, _ = loss_and_hits(model, source, target, ids)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        schedule.step()
+        step_with(loss, model, optimizer, schedule)
         tokens += int((target != ids.pad).sum())
         window.append(loss.item())
         if step % 100 == 0 or step == recipe.steps:
@@ -309,26 +294,9 @@ def train(
     return {"curve": log, "tokens": tokens, "seconds": round(time.perf_counter() - began, 1)}
 
 
-def save(model: BartForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, out: Path) -> None:
-    """A transformers directory: weights in half precision, to be loaded (and fine-tuned) in float32."""
-    model.generation_config.max_length = 64
-    model.half().save_pretrained(out)
-    path = out / "config.json"
-    config = json.loads(path.read_text())
-    config["dtype"] = "float32"
-    path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
-    tokenizer.save_pretrained(out)
-
-
 def pretrain(recipe: Recipe, out: Path) -> None:
     """Generates the text, makes vocabulary and network, trains, and writes all with `pretraining.json` to `out`."""
-    import tokenizers
-    import torch
-    import transformers
-
-    torch.set_num_threads(recipe.threads)
-    torch.use_deterministic_algorithms(True)
-    torch.manual_seed(recipe.seed)
+    begin(recipe)
     began = time.perf_counter()
     made = list(corpus(recipe))
     english = [sentence for kind, text in made for sentence in (text[:1] if kind == "two languages" else text)]
@@ -339,43 +307,16 @@ def pretrain(recipe: Recipe, out: Path) -> None:
     encoded = [(kind, [next(flat_ids) for _ in text]) for kind, text in made]
     ids = ids_of(tokenizer)
     model = new_model(recipe, ids, len(tokenizer))
-    parameters = sum(p.numel() for p in model.parameters())
     prepared = time.perf_counter() - began
-    print(f"{len(made)} texts, {len(tokenizer)} pieces, {parameters} parameters, {prepared:.0f} s", file=sys.stderr)
+    print(f"{len(made)} texts, {len(tokenizer)} pieces, {model.num_parameters()} parameters", file=sys.stderr)
     result = train(model, recipe, ids, encoded)
-    out.mkdir(parents=True, exist_ok=True)
+    model.generation_config.max_length = 64
     save(model, tokenizer, out)
-    record = {
-        "recipe": asdict(recipe),
-        "parameters": parameters,
-        "sha256": hashlib.sha256((out / "model.safetensors").read_bytes()).hexdigest(),
-        "text": {
-            "texts": len(made),
-            "sentences": len(encodings),
-            "words": sum(len(sentence.split()) for _, text in made for sentence in text),
-            "kinds": {kind: sum(found == kind for found, _ in made) for kind in KINDS},
-        },
-        "versions": {
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-            "tokenizers": tokenizers.__version__,
-        },
-        "prepare_seconds": round(prepared, 1),
-        **result,
-    }
-    (out / "pretraining.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    write_record(out, recipe, model, made, prepare_seconds=round(prepared, 1), **result)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m isoviz.demo.pretrain_bart", description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="folder for the model")
-    for name in ("texts", "threads", "seed"):
-        parser.add_argument(f"--{name}", type=int, default=getattr(Recipe, name))
-    parser.add_argument("--precision", choices=("bf16", "no"), default=Recipe.precision)
-    options = vars(parser.parse_args(arguments))
-    out = options.pop("out")
-    pretrain(Recipe(**options), out)
+    command("isoviz.demo.pretrain_bart", __doc__, Recipe, pretrain, ("texts", "threads", "seed"), arguments)
 
 
 if __name__ == "__main__":
