@@ -206,12 +206,12 @@ def every_run(runs: pd.DataFrame) -> None:
     st.subheader("Every run", anchor=False)
     columns = ["run", "status", "task", "title", "variant", "seed", "metric", "value", *tables.ISOTROPY[:4], "model"]
     listed = runs[[*columns, "seconds", "problem", "group", "name"]]
-    links = [f"/run?id={run}" for run in listed["run"]]
+    links = [f"run?id={run}" for run in listed["run"]]
     config: dict[str, Any] = {
         name: st.column_config.NumberColumn(**_NUMBER)
         for name in ("value", "isoscore", "isoscore_star", "isoscore_unbiased", "ev1")
     }
-    config["open"] = st.column_config.LinkColumn("Run", display_text=r"/run\?id=(.*)")
+    config["open"] = st.column_config.LinkColumn("Run", display_text=r"run\?id=(.*)")
     config["seconds"] = st.column_config.NumberColumn(format="%.1f")
     table = listed.drop(columns="run")
     table.insert(0, "open", links)

@@ -103,8 +103,8 @@ texts in two languages {recipe["one_side_rate"]:.0%} of one side is masked and l
 most {recipe["batch_tokens"]:,} source tokens, {record["tokens"] / 1e6:.1f} million target tokens in all, AdamW, peak learning rate
 {recipe["learning_rate"]}, {recipe["warmup"]} steps of warm-up, linear decay planned for {recipe["planned_steps"]:,} steps and from
 step {recipe["cool_from"]:,} on faster, to zero at the last one; no dropout, {precision};
-{record["seconds"] / 60:.0f} minutes on {recipe["threads"]} thread of a busy CPU. The plan was shortened while the run was under way,
-because the machine was slow; the recipe in the script is the one that was run.
+{record["seconds"] / 60:.0f} minutes on {recipe["threads"]} thread of a busy CPU. The schedule was found by
+shortening a first run while it was under way; the script, run as a whole, gives the same weights to the byte.
 
 Pieces right, given all before them (masked ones and others), in held-out texts:
 
