@@ -255,7 +255,8 @@ def _fine_tuning() -> str:
     tables = "\n\n".join(_by_phenomenon(slug) for slug in slugs if describe(slug).kind == "classification")
     return f"""## Fine-tuning on the demo tasks
 The primary metric on the validation rows; about half of them hold words that no training row shows. "Random weights" is the same
-network before its pretraining, with fresh weights per seed. Recipes:
+network before its pretraining, with fresh weights per seed. The seconds are of two cores, which from `demo/sentiment5` on did
+other work too. Recipes:
 
 {recipes}
 

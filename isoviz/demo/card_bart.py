@@ -135,7 +135,8 @@ Not recorded yet: `python -m isoviz.demo.record_baselines` does it.
     rows = ", ".join(f"{describe(slug).validation_rows} of `{slug}`" for slug in slugs)
     return f"""## Fine-tuning on the demo tasks
 On the validation rows ({rows}), about half of which hold words that no training row shows. "Bag of words" is the answer of the
-training row with the most similar source; "random weights" is the same network before its pretraining. Recipes:
+training row with the most similar source; "random weights" is the same network before its pretraining; the seconds
+are of two cores that did other work too. Recipes:
 
 {recipes}
 

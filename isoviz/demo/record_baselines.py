@@ -36,8 +36,9 @@ RECIPE: dict[str, Any] = {
 SPECIAL: dict[str, dict[str, Any]] = {  # where a task needs something else than the recipe
     "demo/sentiment": {"epochs": 8},
     "demo/sentiment5": {"epochs": 6},
+    "demo/entailment": {"epochs": 8},
     "demo/paraphrase": {"epochs": 3},
-    "demo/qa": {"epochs": 5, "max_length": 96},
+    "demo/qa": {"epochs": 8, "max_length": 96},
     "demo/translation": {"epochs": 6, "learning_rate": 1e-3},
     "demo/summarization": {"epochs": 6, "learning_rate": 1e-3, "max_length": 128},
 }
