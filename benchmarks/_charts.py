@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
+PNG_COLOURS = 48
 HATCHES = ("", "//", "..", "\\\\", "xx", "--", "++")
 
 
@@ -37,11 +38,25 @@ def pyplot() -> Any:
 
 
 def save(figure: Any, path: Path) -> None:
-    """As SVG, without the date, so that an unchanged figure is an unchanged file."""
+    """By the name's ending: SVG without the date, or PNG in few colours; an unchanged figure is an unchanged file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, format="svg", metadata={"Date": None})
+    if path.suffix == ".png":
+        _save_png(figure, path)
+    else:
+        figure.savefig(path, format="svg", metadata={"Date": None})
     pyplot().close(figure)
     print(f"written: {path}")
+
+
+def _save_png(figure: Any, path: Path) -> None:
+    from io import BytesIO
+
+    from PIL import Image
+
+    stream = BytesIO()
+    figure.savefig(stream, format="png", dpi=160)
+    whole = Image.open(stream).convert("RGB")
+    whole.quantize(PNG_COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 @dataclass(frozen=True)
