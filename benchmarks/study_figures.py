@@ -27,6 +27,7 @@ from isoviz.studies import Result
 from isoviz.studies.result import Figure, Panel
 
 ROOT = Path(__file__).resolve().parent.parent
+DASHES = ("-", "--", "-.", ":")
 MARKS = ("o", "s", "^", "v", "P", "X", "*")
 
 
@@ -63,8 +64,11 @@ def draw(figure: Figure, path: Path) -> None:
         axis.set_title(panel.title, fontsize=7.5, loc="left")
         if panel.kind == "lines" and number == 0:
             axis.legend(fontsize=7, frameon=False, loc="lower right")
-    for axis in axes.flat if shared else ():
-        axis.label_outer()
+    if shared:
+        for axis in axes.flat:
+            axis.label_outer()
+    else:
+        drawn.colorbar(axes.flat[0].images[0], ax=axes, shrink=0.5, aspect=30)
     save(drawn, path)
 
 
@@ -86,15 +90,20 @@ def _lines(axis: Any, panel: Panel) -> None:
             continue
         if series.low and series.high:
             axis.fill_between(series.x, series.low, series.high, color=colour, alpha=0.18, linewidth=0)
-        joined = series.role == "added" or series.low is None
+        if series.low is None:  # a curve rather than estimates at a few places
+            dashes = DASHES[order % len(DASHES)]
+            axis.plot(series.x, series.y, color=colour, linewidth=1.6, linestyle=dashes, label=series.name)
+            continue
+        width, style = (2.0, "-") if series.role == "added" else (0, "")
+        mark = MARKS[order % len(MARKS)]
         axis.plot(
             series.x,
             series.y,
             color=colour,
-            marker=MARKS[order % len(MARKS)],
-            markersize=5 if series.low else 2.5,
-            linewidth=(2.0 if series.role == "added" else 1.0) if joined else 0,
-            linestyle="-" if joined else "",
+            marker=mark,
+            markersize=5,
+            linewidth=width,
+            linestyle=style,
             label=series.name,
         )
     for reference in panel.references:
@@ -120,16 +129,17 @@ def _bars(axis: Any, panel: Panel) -> None:
         colour = COLOURS[order % len(COLOURS)]
         axis.bar(places, series.y, width=width, color=colour, edgecolor="white", linewidth=0.2)
         first = math.floor(places[0])
+        zero = first - 2
         if series.at_zero is not None:
-            axis.bar([first - 1], [series.at_zero], width=0.8, color=colour, hatch="///", edgecolor="white")
+            axis.bar([zero], [series.at_zero], width=0.8, color=colour, hatch="///", edgecolor="white")
         decades = range(first, math.ceil(places[-1]) + 1, 2)
-        axis.set_xticks([first - 1, *decades], ["0", *(f"$10^{{{decade}}}$" for decade in decades)])
+        axis.set_xticks([zero, *decades], ["0", *(f"$10^{{{decade}}}$" for decade in decades)])
     axis.set_ylim(panel.y_axis.low, panel.y_axis.high)
 
 
 def _matrix(axis: Any, panel: Panel) -> None:
     assert panel.matrix is not None
-    axis.imshow(panel.matrix.array(), cmap="Blues", vmin=0, vmax=1, interpolation="none")
+    axis.imshow(panel.matrix.array(), cmap="Blues", vmin=0, vmax=1, interpolation="auto")
     axis.set_xticks([])
     axis.set_yticks([])
 

@@ -61,7 +61,8 @@ class Cloud:
 
     @property
     def title(self) -> str:
-        return f"{self.task.title}, {self.tensor} (n = {self.n:,}, d = {self.d})\n{self.model}"
+        """Over a panel; the encoder without its owner, for a panel is narrow."""
+        return f"{self.task.title}, {self.tensor}\n{self.model.rsplit('/', 1)[-1]}, n = {self.n:,}, d = {self.d}"
 
 
 def most_components(d: int) -> int:

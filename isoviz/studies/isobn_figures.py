@@ -137,8 +137,9 @@ def dimensions_table(clouds: Sequence[Cloud]) -> Table:
         pairs = cloud.correlation[np.triu_indices(cloud.d, 1)]
         mean, strong = (float(pairs.mean()), 100 * float((pairs >= STRONG).mean())) if len(pairs) else (None, None)
         zero = cloud.d - len(positive)
-        row = [cloud.task.title, cloud.model, cloud.tensor, cloud.n, cloud.d, lowest, median, float(cloud.sigma.max())]
-        rows.append([*row, zero, cloud.tiny, mean, strong])
+        widest = float(cloud.sigma.max())
+        named = [cloud.task.title, cloud.model, cloud.tensor]
+        rows.append([*named, cloud.n, cloud.d, lowest, median, widest, zero, cloud.tiny, mean, strong])
     return Table(
         title="The dimensions of each cloud",
         header=["task", "encoder", "vector", "n", "d", "smallest σ > 0", "median σ", "largest σ", "σ = 0", "tiny σ",
@@ -215,7 +216,6 @@ def compute(
     from isoviz.models import sources
 
     started = time.perf_counter()
-    progress(0.0, "reading the tasks")
     found = [(model, sources.resolve(model.found)) for model in models]
     loaded = list(_loaded(tasks, inputs.data, rows))
     clouds: list[Cloud] = []
@@ -237,6 +237,8 @@ def compute(
         clouds += [cloud for row in by_tensor.values() for cloud in row]  # a row of panels for each vector
         if POOLER not in by_tensor:
             notes.append(f"{model.name}: its checkpoint holds no trained pooler, so there is its [CLS] state only.")
+    if lacking := paper.lacking(tasks):
+        notes.append(f"Of the paper's tasks not in this run: {', '.join(lacking)}.")
     progress(1.0, "done")
     config = {
         "models": [{"name": name, "fingerprint": mark} for name, mark in prints.items()],

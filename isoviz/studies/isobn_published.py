@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -29,6 +29,12 @@ _PRINTED: Final[Mapping[tuple[str, str], tuple[Triple, Triple, Triple]]] = Mappi
         (ROBERTA, "STS-B"): ((0.87, 0.90, 0.92), (0.65, 0.72, 0.77), (0.17, 0.32, 0.45)),
     }
 )
+
+
+def lacking(tasks: Sequence[str]) -> list[str]:
+    """The paper's tasks that are not among ours, by its names; none where ours are others altogether."""
+    found = [name for slug, name in TASKS.items() if slug not in tasks]
+    return found if len(found) < len(TASKS) else []
 
 
 def is_its(model: str) -> bool:

@@ -200,8 +200,8 @@ def test_the_result_is_complete_and_names_no_path(run, tiny_models):
         ("ev", "Figure 4", 2),
     ]
     for figure in result.figures:
-        assert [panel.title.splitlines()[0] for panel in figure.panels] == [
-            f"{task}, {tensor} (n = {n}, d = 16)"
+        assert [panel.title for panel in figure.panels] == [
+            f"{task}, {tensor}\nbert, n = {n}, d = 16"
             for tensor in ("[CLS] state", "pooler output")
             for task, n in (("CoLA", ROWS), ("STS-B", ROWS + 8))
         ]
@@ -211,6 +211,7 @@ def test_the_result_is_complete_and_names_no_path(run, tiny_models):
     assert all(str(folder) not in text for folder in folders.values())
     assert "w0" not in text  # nor any sentence
     record = result.provenance
+    assert "Of the paper's tasks not in this run: MRPC, RTE." in result.notes
     assert record.inputs == ["--model", f"{NAME}=DIR", "--tasks", *folders, "--data",
                              *(f"{slug}=DIR" for slug in folders)]  # fmt: skip
     assert record.config["models"] == [{"name": NAME, "fingerprint": sources.fingerprint(tiny_models("bert"))}]
@@ -245,6 +246,7 @@ def test_a_demo_task_has_no_printed_numbers(tiny_models):
         Inputs.read([str(tiny_models("albert"))]).models, ["demo/paraphrase"], 30, "quick", Inputs(), silent
     )
     assert result.published == []
+    assert not any("not in this run" in note for note in result.notes)
     assert result.tables[1].notes == ["The paper prints no numbers for these tasks."]
     assert result.tables[0].rows[0][3] == 30
 
