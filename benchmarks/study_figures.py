@@ -43,7 +43,7 @@ def draw(figure: Figure, path: Path) -> None:
     if len(figure.panels) == 1:
         drawn, axis = plt.subplots(figsize=(7.2, 4.6), layout="constrained")
         _panel(axis, figure.panels[0])
-        axis.set_title(figure.title, fontsize=10, loc="left")
+        axis.set_title("\n".join(filter(None, [figure.title, figure.panels[0].title])), fontsize=10, loc="left")
         if figure.panels[0].kind == "lines":
             axis.legend(fontsize=7.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         save(drawn, path)
@@ -153,9 +153,11 @@ def page(result: Result) -> str:
     references = [line.label for figure in result.figures for panel in figure.panels for line in panel.references]
     numbers = references + [
         f"printed {number.published:g}, here {number.reproduced:.5f}: {number.what} ({number.where})"
+        + (f"; what differs is {number.differs}" if number.differs else "")
         for number in result.published
         if number.reproduced is not None and not result.tables  # which have the printed numbers beside ours
     ]
+    command = " ".join(["python -m isoviz study run", record.study, "--scale", record.scale, *record.inputs])
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
     return "\n\n".join(
         [
@@ -167,8 +169,7 @@ def page(result: Result) -> str:
             "What the paper leaves open or contradicts:",
             _bullets(study.open_points),
             literal(" ".join(result.notes)),
-            f"`{' '.join(['python -m isoviz study run', record.study, '--scale', record.scale, *record.inputs])}`; seed {record.seed}, "
-            f"{record.finished[:10]}, {record.seconds:.0f} s; {versions}.",
+            f"`{command}`; seed {record.seed}, {record.finished[:10]}, {record.seconds:.0f} s; {versions}.",
         ]
     )
 

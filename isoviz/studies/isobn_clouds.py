@@ -138,24 +138,17 @@ def encode(
 
     source = sources.fetch(source, lambda done, total, what: progress(0.0, hub.in_words(done, total, what)))
     tensors = tensors_of(source)
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always", UserWarning)
-        views: Views = layer_views(
-            source,
-            texts,
-            poolings=tuple(tensors.values()),
-            layers="last",
-            max_length=MAX_LENGTH,
-            progress=lambda done, total, what: progress(0.9 * done / total, what),
-        )
-        clouds = tuple(
-            measure(views.points(views.depth, pooling), model.name, task, tensor) for tensor, pooling in tensors.items()
-        )
-    notes = [*views.warnings, *(str(one.message) for one in said if _of_metrics(one.category))]
-    return Encoded(clouds, source.fingerprint, tuple(f"{task.title}: {note}." for note in dict.fromkeys(notes)))
-
-
-def _of_metrics(category: type[Warning]) -> bool:
-    from isoviz.metrics import SmallSampleWarning, UndefinedWarning
-
-    return issubclass(category, (SmallSampleWarning, UndefinedWarning))
+    views: Views = layer_views(
+        source,
+        texts,
+        poolings=tuple(tensors.values()),
+        layers="last",
+        max_length=MAX_LENGTH,
+        progress=lambda done, total, what: progress(0.9 * done / total, what),
+    )
+    clouds = {pooling: views.points(views.depth, pooling) for pooling in tensors.values()}
+    with warnings.catch_warnings(record=True) as said:  # what the metrics say belongs into the record
+        warnings.simplefilter("always")
+        found = tuple(measure(clouds[pooling], model.name, task, tensor) for tensor, pooling in tensors.items())
+    notes = [*views.warnings, *(str(one.message) for one in said)]
+    return Encoded(found, source.fingerprint, tuple(f"{task.title}: {note}." for note in dict.fromkeys(notes)))
