@@ -73,7 +73,7 @@ def test_a_study_of_ones_own_encoder_and_files(tiny_models, cola, capsys, tmp_pa
         ),
         (["study", "run", "isobn-figures", "--data", "{file}"], "--data: expected TASK=DIR"),
         (["study", "run", "isobn-figures", "--tasks", "glue/cula"], "did you mean 'glue/cola'"),
-        (["study", "run", "istar-figure-3"], "did you mean 'istar-figure-2'? (allowed: istar-figure-2"),
+        (["study", "run", "istar-figure-3"], "did you mean 'istar-figure-2'? (allowed: isobn-figures, istar-figure-2)"),
         (["study", "run", "istar-figure-2", "--scale", "huge"], "--scale: invalid choice: 'huge'"),
         (["study", "run", "istar-figure-2", "--out", "{file}/x"], "--out: cannot make the folder"),
         (["study"], "ACTION"),
