@@ -43,6 +43,7 @@ def draw(figure: Figure, path: Path) -> None:
     if len(figure.panels) == 1:
         drawn, axis = plt.subplots(figsize=(7.2, 4.6), layout="constrained")
         _panel(axis, figure.panels[0])
+        _limits(axis, figure.panels[0])
         axis.set_title("\n".join(filter(None, [figure.title, figure.panels[0].title])), fontsize=10, loc="left")
         if figure.panels[0].kind == "lines":
             axis.legend(fontsize=7.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -65,7 +66,8 @@ def draw(figure: Figure, path: Path) -> None:
         if panel.kind == "lines" and number == 0:
             axis.legend(fontsize=7, frameon=False, loc="lower right")
     if shared:
-        for axis in axes.flat:
+        for axis, panel in zip(axes.flat, figure.panels, strict=False):
+            _limits(axis, panel)  # only now: an open end is that of the longest bar of all panels
             axis.label_outer()
     else:
         drawn.colorbar(axes.flat[0].images[0], ax=axes, shrink=0.5, aspect=30)
@@ -76,6 +78,13 @@ def _panel(axis: Any, panel: Panel) -> None:
     {"lines": _lines, "bars": _bars, "matrix": _matrix}[panel.kind](axis, panel)
     axis.set_xlabel(panel.x_axis.label)
     axis.set_ylabel(panel.y_axis.label)
+
+
+def _limits(axis: Any, panel: Panel) -> None:
+    if panel.kind == "lines":  # bars stand on powers of ten, with one more bin for zero
+        axis.set_xlim(panel.x_axis.low, panel.x_axis.high)
+    if panel.kind != "matrix":
+        axis.set_ylim(panel.y_axis.low, panel.y_axis.high)
 
 
 def _lines(axis: Any, panel: Panel) -> None:
@@ -117,8 +126,6 @@ def _lines(axis: Any, panel: Panel) -> None:
         axis.minorticks_off()
     if panel.y_axis.log:
         axis.set_yscale("log")
-    axis.set_xlim(panel.x_axis.low, panel.x_axis.high)
-    axis.set_ylim(panel.y_axis.low, panel.y_axis.high)
 
 
 def _bars(axis: Any, panel: Panel) -> None:
@@ -134,7 +141,6 @@ def _bars(axis: Any, panel: Panel) -> None:
             axis.bar([zero], [series.at_zero], width=0.8, color=colour, hatch="///", edgecolor="white")
         decades = range(first, math.ceil(places[-1]) + 1, 2)
         axis.set_xticks([zero, *decades], ["0", *(f"$10^{{{decade}}}$" for decade in decades)])
-    axis.set_ylim(panel.y_axis.low, panel.y_axis.high)
 
 
 def _matrix(axis: Any, panel: Panel) -> None:

@@ -101,7 +101,7 @@ def measure(points: NDArray[Any], model: str, task: Task, tensor: str) -> Cloud:
 
 
 def tensors_of(source: ModelSource) -> dict[str, Pooling]:
-    """The vectors of a row that are shown: the first token's last state, and the pooler's output where that is trained.
+    """The vectors of a row that are shown: the first token's last state, and the pooler's output if it has weights.
 
     Raises:
         ModelError: a model that has no first token which stands for the text.
@@ -133,7 +133,7 @@ def encode(
     model: NamedModel, source: ModelSource, task: Task, texts: Sequence[Sequence[str]], progress: Progress
 ) -> Encoded:
     """One pass over a training set, one or two columns of n texts, and what the figures draw of it. Loads torch."""
-    from isoviz.models import hub, sources
+    from isoviz.models import checkpoint, hub, sources
     from isoviz.models.extract import layer_views
 
     source = sources.fetch(source, lambda done, total, what: progress(0.0, hub.in_words(done, total, what)))
@@ -150,5 +150,7 @@ def encode(
     with warnings.catch_warnings(record=True) as said:  # what the metrics say belongs into the record
         warnings.simplefilter("always")
         found = tuple(measure(clouds[pooling], model.name, task, tensor) for tensor, pooling in tensors.items())
-    notes = [*views.warnings, *(str(one.message) for one in said)]
-    return Encoded(found, source.fingerprint, tuple(f"{task.title}: {note}." for note in dict.fromkeys(notes)))
+    notes = [f"{task.title}: {note}." for note in (*views.warnings, *(str(one.message) for one in said))]
+    if POOLER in tensors and (doubt := checkpoint.pooling_as_initialised(source)):
+        notes.append(f"{model.name}: {doubt}.")
+    return Encoded(found, source.fingerprint, tuple(dict.fromkeys(notes)))

@@ -32,6 +32,13 @@ PER_DECADE: Final = 5
 """Bins of Figure 1 for each power of ten."""
 STRONG: Final = 0.5
 """|ρ| from which two dimensions count as strongly correlated."""
+OF_ALL: Final = (
+    "A point is a training row (a pair of texts is read together), through the encoder as it was downloaded, in evaluation "
+    "mode and float32.",
+    "σ has the divisor n; the first bin of its histogram also holds what is smaller but not zero. Both transforms are fitted "
+    "on the cloud that they are applied to.",
+)
+"""What is to be known of each cloud."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +243,7 @@ def compute(
                 by_tensor.setdefault(cloud.tensor, []).append(cloud)
         clouds += [cloud for row in by_tensor.values() for cloud in row]  # a row of panels for each vector
         if POOLER not in by_tensor:
-            notes.append(f"{model.name}: its checkpoint holds no trained pooler, so there is its [CLS] state only.")
+            notes.append(f"{model.name}: its checkpoint holds no pooler, so there is its [CLS] state only.")
     if lacking := paper.lacking(tasks):
         notes.append(f"Of the paper's tasks not in this run: {', '.join(lacking)}.")
     progress(1.0, "done")
@@ -252,12 +259,7 @@ def compute(
         figures=[draw(clouds, len(loaded)) for draw in (spreads, correlations, explained)],
         tables=[dimensions_table(clouds), ev_table(clouds)],
         published=beside_printed(clouds),
-        notes=[
-            "A point is a training row (a pair of texts is read together), through the encoder as it was downloaded, in "
-            "evaluation mode and float32.",
-            "σ has the divisor n. Both transforms are fitted on the cloud that they are applied to.",
-            *dict.fromkeys(notes),
-        ],
+        notes=[*OF_ALL, *dict.fromkeys(notes)],
         provenance=provenance(
             IsoBNFigures.slug,
             scale,

@@ -81,3 +81,25 @@ def test_pictures_are_drawn_and_the_same_each_time(figures, tmp_path):
     for value in (0.0, 0.5, 1.0):  # each entry of the matrix in its own shade, to half a step of each channel
         wanted = [255 * channel for channel in colormaps["Blues"](value)[:3]]
         assert any(max(abs(a - b) for a, b in zip(colour, wanted, strict=True)) < 5 for colour in drawn)
+
+
+def test_no_bar_is_cut_by_the_panel_before_it(figures, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    kept = []
+    monkeypatch.setattr(figures, "save", lambda drawn, path: kept.append(drawn))
+    panels = [
+        Panel(
+            kind="bars",
+            x_axis=Axis(label="σ", log=True),
+            y_axis=Axis(label="%", low=0.0),
+            series=[Series(name="d", role="measured", group="a", x=[1e-3, 1e-2], y=[0.0, high], at_zero=1.0)],
+        )
+        for high in (30.0, 99.0, 60.0)
+    ]
+    figures.draw(Figure(name="sigma", title="t", place="1", columns=2, panels=panels), tmp_path / "x.svg")
+    drawn = [axis for axis in kept[0].axes if axis.patches]
+    assert len(drawn) == 3
+    for axis in drawn:
+        low, high = axis.get_ylim()
+        assert low == 0
+        assert 99.0 <= high < 120.0

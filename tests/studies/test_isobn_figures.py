@@ -10,7 +10,7 @@ import pytest
 
 from isoviz import studies, tasks
 from isoviz.errors import DataError, InputError, ModelError
-from isoviz.models import sources
+from isoviz.models import checkpoint, sources
 from isoviz.studies import isobn_published as paper
 from isoviz.studies.inputs import Inputs
 from isoviz.studies.isobn_clouds import measure, most_components
@@ -218,6 +218,18 @@ def test_the_result_is_complete_and_names_no_path(run, tiny_models):
     assert [task["rows"] for task in record.config["tasks"]] == [ROWS, ROWS + 8]
 
 
+def test_a_pooler_with_the_bias_of_a_new_one_is_named(run, tiny_models, tmp_path):
+    from transformers import AutoModel
+
+    assert any("toy/bert: the pooler of this checkpoint has a bias of exactly zero" in note for note in run[0].notes)
+    trained = AutoModel.from_pretrained(tiny_models("bert"))
+    trained.pooler.dense.bias.data[3] = -0.01
+    trained.save_pretrained(tmp_path / "trained")
+    assert checkpoint.pooling_as_initialised(sources.resolve(str(tiny_models("bert"))))
+    for source in (str(tmp_path / "trained"), str(tiny_models("roberta")), "demo/tiny-bert", "demo/tiny-bart"):
+        assert checkpoint.pooling_as_initialised(sources.resolve(source)) is None
+
+
 def test_printed_numbers_stand_beside_the_poolers_output(run):
     result, _ = run
     ours = {(row[0], row[3]): row[4:7] for row in result.tables[1].rows if row[2] == "pooler output"}
@@ -231,12 +243,12 @@ def test_printed_numbers_stand_beside_the_poolers_output(run):
     assert (first.what, first.published) == ("EV_1, CoLA, none, pooler output", 0.49)
 
 
-def test_an_encoder_without_a_trained_pooler_has_its_state_only(tiny_models, tmp_path):
+def test_an_encoder_without_a_pooler_has_its_state_only(tiny_models, tmp_path):
     data = tiny.write("classification", tmp_path / "cola", train=20)
     inputs = Inputs.read([str(tiny_models("roberta"))], ["glue/cola"], [f"glue/cola={data}"])
     result = IsoBNFigures().run("quick", silent, inputs)
     assert [len(figure.panels) for figure in result.figures] == [1, 1, 1]
-    assert any("no trained pooler" in note for note in result.notes)
+    assert any("holds no pooler" in note for note in result.notes)
     assert result.published[0].what.endswith("[CLS] state")
     assert result.provenance.config["models"][0]["name"] == tiny_models("roberta").name  # its folder's name
 
