@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -224,6 +225,7 @@ def test_a_pooler_with_the_bias_of_a_new_one_is_named(run, tiny_models, tmp_path
     assert any("toy/bert: the pooler of this checkpoint has a bias of exactly zero" in note for note in run[0].notes)
     trained = AutoModel.from_pretrained(tiny_models("bert"))
     trained.pooler.dense.bias.data[3] = -0.01
+    shutil.copytree(tiny_models("bert"), tmp_path / "trained")  # with its tokenizer
     trained.save_pretrained(tmp_path / "trained")
     assert checkpoint.pooling_as_initialised(sources.resolve(str(tiny_models("bert"))))
     for source in (str(tmp_path / "trained"), str(tiny_models("roberta")), "demo/tiny-bert", "demo/tiny-bart"):
