@@ -219,7 +219,12 @@ def _loaded(slugs: Sequence[str], data: Mapping[str, str], rows: int | None) -> 
 def compute(
     models: Sequence[NamedModel], tasks: Sequence[str], rows: int | None, scale: str, inputs: Inputs, progress: Progress
 ) -> Result:
-    """The figures for any encoders and tasks; `scale` and `inputs` are only named in the provenance."""
+    """The figures for any encoders and tasks, whose files lie where `inputs` says.
+
+    Args:
+        rows: of a training set at most, a random choice that is the same for every run; None for all.
+        scale: its name in the provenance.
+    """
     from isoviz.models import sources
 
     started = time.perf_counter()
@@ -246,6 +251,8 @@ def compute(
             notes.append(f"{model.name}: its checkpoint holds no pooler, so there is its [CLS] state only.")
     if lacking := paper.lacking(tasks):
         notes.append(f"Of the paper's tasks not in this run: {', '.join(lacking)}.")
+    if rows:
+        notes.append(f"At most {rows:,} training rows of each task, a random choice that is the same for every run.")
     progress(1.0, "done")
     config = {
         "models": [{"name": name, "fingerprint": mark} for name, mark in prints.items()],
