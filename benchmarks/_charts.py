@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
+PNG_STEPS = 31  # of each channel; black, white and the shades between keep their places
 HATCHES = ("", "//", "..", "\\\\", "xx", "--", "++")
 
 
@@ -37,11 +38,35 @@ def pyplot() -> Any:
 
 
 def save(figure: Any, path: Path) -> None:
-    """As SVG, without the date, so that an unchanged figure is an unchanged file."""
+    """By the name's ending: SVG without the date, or PNG in few colours; an unchanged figure is an unchanged file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, format="svg", metadata={"Date": None})
+    if path.suffix == ".png":
+        _save_png(figure, path)
+    else:
+        figure.savefig(path, format="svg", metadata={"Date": None})
     pyplot().close(figure)
     print(f"written: {path}")
+
+
+def _save_png(figure: Any, path: Path) -> None:
+    """With a palette where the colours, rounded to `PNG_STEPS`, are few enough for one."""
+    from io import BytesIO
+
+    import numpy as np
+    from PIL import Image
+
+    stream = BytesIO()
+    figure.savefig(stream, format="png", dpi=160)
+    pixels = np.asarray(Image.open(stream).convert("RGB"), dtype=np.float64)
+    rounded = np.rint(np.rint(pixels / 255 * PNG_STEPS) * 255 / PNG_STEPS).astype(np.uint32)
+    packed = (rounded[..., 0] << 16) | (rounded[..., 1] << 8) | rounded[..., 2]
+    colours, index = np.unique(packed, return_inverse=True)
+    if len(colours) > 256:
+        Image.fromarray(rounded.astype(np.uint8)).save(path, optimize=True)
+        return
+    image = Image.fromarray(index.reshape(packed.shape).astype(np.uint8))
+    image.putpalette([channel for colour in colours.tolist() for channel in colour.to_bytes(3, "big")])
+    image.save(path, optimize=True)
 
 
 @dataclass(frozen=True)

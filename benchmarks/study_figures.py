@@ -1,4 +1,6 @@
-"""Draws the recorded studies: `docs/data/NAME.json` becomes `docs/images/NAME.svg`, and its numbers go into `docs/studies.md`.
+"""Draws the recorded studies: `docs/data/NAME.json` becomes pictures in `docs/images`, and its numbers go into `docs/studies.md`.
+
+A figure with matrices becomes a PNG, any other one an SVG.
 
     python -m isoviz study run istar-figure-2 --scale full --out docs/data
     python benchmarks/study_figures.py [--data docs/data] [--out docs]
@@ -9,6 +11,7 @@ Nothing is computed here, so that a picture and a page never hold a number that 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,17 +24,73 @@ from _report import Table, literal, write_section
 
 from isoviz import studies
 from isoviz.studies import Result
+from isoviz.studies.result import Figure, Panel
 
 ROOT = Path(__file__).resolve().parent.parent
+DASHES = ("-", "--", "-.", ":")
 MARKS = ("o", "s", "^", "v", "P", "X", "*")
 
 
-def draw(result: Result, path: Path) -> None:
-    """Measured and added series with their spread, expectations as thin lines, references dashed."""
+def image(result: Result, figure: Figure) -> str:
+    """The file name of a figure's picture."""
+    name = "-".join(filter(None, [result.provenance.study, figure.name]))
+    return f"{name}.png" if any(panel.kind == "matrix" for panel in figure.panels) else f"{name}.svg"
+
+
+def draw(figure: Figure, path: Path) -> None:
+    """All panels of a figure; of several, the legend stands in the first one, for they share it."""
     plt = pyplot()
-    figure, axis = plt.subplots(figsize=(7.2, 4.6), layout="constrained")
-    groups = list(dict.fromkeys(series.group for series in result.series if series.role != "expected"))
-    for series in result.series:
+    if len(figure.panels) == 1:
+        drawn, axis = plt.subplots(figsize=(7.2, 4.6), layout="constrained")
+        _panel(axis, figure.panels[0])
+        _limits(axis, figure.panels[0])
+        axis.set_title("\n".join(filter(None, [figure.title, figure.panels[0].title])), fontsize=10, loc="left")
+        if figure.panels[0].kind == "lines":
+            axis.legend(fontsize=7.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        save(drawn, path)
+        return
+    rows = -(-len(figure.panels) // figure.columns)
+    size = (0.5 + 2.9 * figure.columns, 0.6 + 2.6 * rows)
+    shared = figure.panels[0].kind != "matrix"
+    drawn, axes = plt.subplots(
+        rows, figure.columns, figsize=size, layout="constrained", squeeze=False, sharex=shared, sharey=shared
+    )
+    drawn.suptitle(figure.title, fontsize=11)
+    for number, axis in enumerate(axes.flat):
+        if number >= len(figure.panels):
+            axis.set_axis_off()
+            continue
+        panel = figure.panels[number]
+        _panel(axis, panel)
+        axis.set_title(panel.title, fontsize=7.5, loc="left")
+        if panel.kind == "lines" and number == 0:
+            axis.legend(fontsize=7, frameon=False, loc="lower right")
+    if shared:
+        for axis, panel in zip(axes.flat, figure.panels, strict=False):
+            _limits(axis, panel)  # only now: an open end is that of the longest bar of all panels
+            axis.label_outer()
+    else:
+        drawn.colorbar(axes.flat[0].images[0], ax=axes, shrink=0.5, aspect=30)
+    save(drawn, path)
+
+
+def _panel(axis: Any, panel: Panel) -> None:
+    {"lines": _lines, "bars": _bars, "matrix": _matrix}[panel.kind](axis, panel)
+    axis.set_xlabel(panel.x_axis.label)
+    axis.set_ylabel(panel.y_axis.label)
+
+
+def _limits(axis: Any, panel: Panel) -> None:
+    if panel.kind == "lines":  # bars stand on powers of ten, with one more bin for zero
+        axis.set_xlim(panel.x_axis.low, panel.x_axis.high)
+    if panel.kind != "matrix":
+        axis.set_ylim(panel.y_axis.low, panel.y_axis.high)
+
+
+def _lines(axis: Any, panel: Panel) -> None:
+    """Measured and added series with their spread, expectations as thin lines, references dashed."""
+    groups = list(dict.fromkeys(series.group for series in panel.series if series.role != "expected"))
+    for series in panel.series:
         order = groups.index(series.group)
         # what the paper does not have is black, whatever its place in the legend
         colour = "black" if series.role == "added" else COLOURS[order % (len(COLOURS) - 1)]
@@ -40,6 +99,10 @@ def draw(result: Result, path: Path) -> None:
             continue
         if series.low and series.high:
             axis.fill_between(series.x, series.low, series.high, color=colour, alpha=0.18, linewidth=0)
+        if series.low is None:  # a curve rather than estimates at a few places
+            dashes = DASHES[order % len(DASHES)]
+            axis.plot(series.x, series.y, color=colour, linewidth=1.6, linestyle=dashes, label=series.name)
+            continue
         width, style = (2.0, "-") if series.role == "added" else (0, "")
         mark = MARKS[order % len(MARKS)]
         axis.plot(
@@ -52,62 +115,79 @@ def draw(result: Result, path: Path) -> None:
             linestyle=style,
             label=series.name,
         )
-    for reference in result.references:
+    for reference in panel.references:
         line = axis.axhline if reference.axis == "y" else axis.axvline
         style = "--" if reference.axis == "y" else ":"
         line(reference.value, color="#555555", linestyle=style, linewidth=1, label=reference.label, zorder=0)
-    _scale(axis, result)
-    axis.set_title(result.title, fontsize=10, loc="left")
-    axis.legend(fontsize=7.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    save(figure, path)
-
-
-def _scale(axis: Any, result: Result) -> None:
-    x, y = result.x_axis, result.y_axis
-    axis.set_xlabel(x.label)
-    axis.set_ylabel(y.label)
-    if x.log:
-        ticks = sorted({value for series in result.series for value in series.x})
+    if panel.x_axis.log:
+        ticks = sorted({value for series in panel.series for value in series.x})
         axis.set_xscale("log")
         axis.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks], rotation=45)
         axis.minorticks_off()
-    if y.log:
+    if panel.y_axis.log:
         axis.set_yscale("log")
-    axis.set_xlim(x.low, x.high)
-    axis.set_ylim(y.low, y.high)
+
+
+def _bars(axis: Any, panel: Panel) -> None:
+    """Bars over powers of ten; what lies at zero has a bin of its own, hatched, left of them."""
+    for order, series in enumerate(panel.series):
+        places = [math.log10(x) for x in series.x]
+        width = places[1] - places[0] if len(places) > 1 else 1.0
+        colour = COLOURS[order % len(COLOURS)]
+        axis.bar(places, series.y, width=width, color=colour, edgecolor="white", linewidth=0.2)
+        first = math.floor(places[0])
+        zero = first - 2
+        if series.at_zero is not None:
+            axis.bar([zero], [series.at_zero], width=0.8, color=colour, hatch="///", edgecolor="white")
+        decades = range(first, math.ceil(places[-1]) + 1, 2)
+        axis.set_xticks([zero, *decades], ["0", *(f"$10^{{{decade}}}$" for decade in decades)])
+
+
+def _matrix(axis: Any, panel: Panel) -> None:
+    assert panel.matrix is not None
+    axis.imshow(panel.matrix.array(), cmap="Blues", vmin=0, vmax=1, interpolation="auto")
+    axis.set_xticks([])
+    axis.set_yticks([])
 
 
 def page(result: Result) -> str:
     """The recorded numbers of one study as Markdown, under its plot."""
     record = result.provenance
     study = studies.get(record.study)
-    drawn = [series for series in result.series if series.role != "expected"]
-    sizes = sorted({value for series in drawn for value in series.x})
-    table = Table(result.title, [result.x_axis.label, *(series.name for series in drawn)])
-    for size in sizes:
-        cells = [_cell(series, size) for series in drawn]
-        table.rows.append([f"{size:,.0f}", *cells])
-    table.notes += sorted({f"{series.spread}." for series in drawn if series.spread})
-    numbers = [reference.label for reference in result.references] + [
+    tables = [Table(table.title, table.header, table.lines(), table.notes) for table in result.tables]
+    tables = tables or [_of_lines(result.title, panel) for figure in result.figures for panel in figure.panels]
+    references = [line.label for figure in result.figures for panel in figure.panels for line in panel.references]
+    numbers = references + [
         f"printed {number.published:g}, here {number.reproduced:.5f}: {number.what} ({number.where})"
+        + (f"; what differs is {number.differs}" if number.differs else "")
         for number in result.published
-        if number.reproduced is not None
+        if number.reproduced is not None and not result.tables  # which have the printed numbers beside ours
     ]
+    command = " ".join(["python -m isoviz study run", record.study, "--scale", record.scale, *record.inputs])
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
     return "\n\n".join(
         [
             f"### {literal(study.title)}",
             literal(f"{study.paper.short}, {study.place}. {study.summary}"),
-            f"![{literal(result.title)}](images/{record.study}.svg)",
-            table.markdown(),
-            _bullets(numbers),
+            *(f"![{literal(figure.title)}](images/{image(result, figure)})" for figure in result.figures),
+            *(table.markdown() for table in tables),
+            *([_bullets(numbers)] if numbers else []),
             "What the paper leaves open or contradicts:",
             _bullets(study.open_points),
             literal(" ".join(result.notes)),
-            f"`python -m isoviz study run {record.study} --scale {record.scale}`; seed {record.seed}, "
-            f"{record.finished[:10]}, {record.seconds:.0f} s; {versions}.",
+            f"`{command}`; seed {record.seed}, {record.finished[:10]}, {record.seconds:.0f} s; {versions}.",
         ]
     )
+
+
+def _of_lines(title: str, panel: Panel) -> Table:
+    """The measured series of a panel as columns."""
+    drawn = [series for series in panel.series if series.role != "expected"]
+    table = Table(title, [panel.x_axis.label, *(series.name for series in drawn)])
+    for size in sorted({value for series in drawn for value in series.x}):
+        table.rows.append([f"{size:,.0f}", *(_cell(series, size) for series in drawn)])
+    table.notes += sorted({f"{series.spread}." for series in drawn if series.spread})
+    return table
 
 
 def _bullets(points: Iterable[str]) -> str:
@@ -139,7 +219,8 @@ def main() -> int:
         return 1
     for record in found:
         result = Result.model_validate_json(record.read_text(encoding="utf-8"))
-        draw(result, chosen.out / "images" / f"{record.stem}.svg")
+        for figure in result.figures:
+            draw(figure, chosen.out / "images" / image(result, figure))
         write_section(chosen.out / "studies.md", record.stem, page(result))
         print(f"written: the section '{record.stem}' of {chosen.out / 'studies.md'}")
     return 0

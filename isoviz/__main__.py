@@ -158,6 +158,18 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
     one.add_argument("name", metavar="NAME")
     one.add_argument("--scale", choices=("quick", "full"), default="quick", help="size (default: quick)")
     one.add_argument("--out", metavar="DIR", help="write the result there, as NAME.json")
+    own = one.add_argument_group(
+        "of your own", "in the place of the study's models and tasks, if it takes any (`study list`)"
+    )
+    own.add_argument(
+        "--model",
+        nargs="+",
+        default=[],
+        metavar="[NAME=]MODEL",
+        help="bundled model, local directory or hub id; NAME is what the record calls it",
+    )
+    own.add_argument("--tasks", nargs="+", default=[], metavar="TASK", help="tasks of the catalogue")
+    own.add_argument("--data", nargs="+", default=[], metavar="TASK=DIR", help="the files of a task")
     for action in (listing, one):
         action.add_argument("--json", action="store_true", help="one JSON document on stdout")
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from isoviz import studies
 from isoviz.commands.output import print_json
 from isoviz.errors import InputError
-from isoviz.studies import Result
+from isoviz.studies import Inputs, Result
+from isoviz.studies.protocol import Progress
+from isoviz.studies.result import Panel
 
 
 def run(options: argparse.Namespace) -> int:
@@ -27,14 +29,17 @@ def _list(options: argparse.Namespace) -> int:
         print(f"    {card['summary']}")
         for scale, size in card["scales"].items():
             print(f"    --scale {scale}: {size}")
+        if card["takes"]:
+            print(f"    of your own: {', '.join('--' + name for name in card['takes'])}")
     return 0
 
 
 def _run(options: argparse.Namespace) -> int:
     study = studies.get(options.name)
     study.check_scale(options.scale)
+    inputs = study.check_inputs(Inputs.read(options.model, options.tasks, options.data))
     folder = _folder(options.out) if options.out else None
-    result = study().run(options.scale, _report)
+    result = study().run(options.scale, _reporter(), inputs)
     if folder:
         path = folder / f"{study.slug}.json"
         path.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
@@ -56,24 +61,55 @@ def _folder(name: str) -> Path:
     return path
 
 
-def _report(share: float, what: str) -> None:
-    print(f"{share:4.0%}  {what}", file=sys.stderr, flush=True)
+def _reporter() -> Progress:
+    """Tells a new percent or a new thing that is done, on stderr."""
+    told = ""
+
+    def report(share: float, what: str) -> None:
+        nonlocal told
+        line = f"{share:4.0%}  {what}"
+        if line != told:
+            print(line, file=sys.stderr, flush=True)
+        told = line
+
+    return report
 
 
 def as_text(result: Result) -> str:
-    """A result as lines: each series against x, then the printed numbers and the notes."""
+    """A result as lines: its tables, or what its panels draw where it has none, the printed numbers and the notes."""
     lines = [result.title]
-    for series in result.series:
-        lines.append(f"\n{series.name}" + (f" ({series.spread})" if series.spread else ""))
-        for i, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
-            spread = f"  {series.low[i]:.4f} … {series.high[i]:.4f}" if series.low and series.high else ""
-            lines.append(f"  {x:>10,g}  {y:.4f}{spread}")
-    lines += ["", *(f"{reference.label}" for reference in result.references)]
+    for figure in result.figures if not result.tables else ():
+        for panel in figure.panels:
+            lines += _of_panel(panel)
+    for table in result.tables:
+        cells = [table.header, *table.lines()]
+        widths = [max(len(line[column]) for line in cells) for column in range(len(table.header))]
+        lines += ["", table.title]
+        lines += ["  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells]
+        lines += [f"note: {note}" for note in table.notes]
+    if result.tables and result.figures:
+        lines.append(f"\n{', '.join(figure.place for figure in result.figures)}: what they draw is in --json and --out")
+    lines.append("")
     for number in result.published:
         ours = "not computed" if number.reproduced is None else f"{number.reproduced:.5f}"
-        lines.append(f"printed {number.published:g}, ours {ours}: {number.what} ({number.where})")
+        differs = f"; differs in {number.differs}" if number.differs else ""
+        lines.append(f"printed {number.published:g}, ours {ours}: {number.what} ({number.where}{differs})")
     lines += [f"note: {note}" for note in result.notes]
     record = result.provenance
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
     lines.append(f"scale {record.scale}, seed {record.seed}, {record.seconds:.1f} s, {versions}")
     return "\n".join(lines)
+
+
+def _of_panel(panel: Panel) -> list[str]:
+    lines = [f"\n{panel.title}"] if panel.title else []
+    if panel.matrix is not None:
+        lines.append(f"  a matrix of {panel.matrix.size} × {panel.matrix.size}: see --json")
+    for series in panel.series:
+        lines.append(f"\n{series.name}" + (f" ({series.spread})" if series.spread else ""))
+        if series.at_zero is not None:
+            lines.append(f"  {0:>10g}  {series.at_zero:.4f}")
+        for i, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
+            spread = f"  {series.low[i]:.4f} … {series.high[i]:.4f}" if series.low and series.high else ""
+            lines.append(f"  {x:>10,g}  {y:.4f}{spread}")
+    return lines + [f"{reference.label}" for reference in panel.references]

@@ -36,8 +36,9 @@ def mean_activation(points: Points) -> Array:
 class StdHistogram(NamedTuple):
     """Standard deviations of the dimensions on a logarithmic axis; `percent.sum() + zero` is 100.
 
-    edges: (bins + 1,), rising by a constant factor from the floor to the largest standard deviation.
-    percent: (bins,), percent of the dimensions in each bin. The first also holds what is positive but below the floor.
+    edges: (bins + 1,), rising by a constant factor from the floor to the largest standard deviation, or to a given top.
+    percent: (bins,), percent of the dimensions in each bin. The first also holds what is positive but below the floor, the
+        last what is above the top.
     zero: percent of the dimensions without any spread, which have no place on such an axis.
     """
 
@@ -46,7 +47,7 @@ class StdHistogram(NamedTuple):
     zero: float
 
 
-def std_histogram(points: Points, bins: int = 50, floor: float = 1e-10) -> StdHistogram:
+def std_histogram(points: Points, bins: int = 50, floor: float = 1e-10, top: float | None = None) -> StdHistogram:
     """How the population standard deviations (divisor n) of the dimensions are distributed (paper 002, Figure 1).
 
     Args:
@@ -54,22 +55,26 @@ def std_histogram(points: Points, bins: int = 50, floor: float = 1e-10) -> StdHi
         bins: between `floor` and the largest standard deviation (1 if that does not exceed `floor`), evenly spaced in
             the logarithm.
         floor: 1e-10 in the paper.
+        top: the upper end of the bins in the place of the largest standard deviation, so that several clouds share them.
 
     Raises:
-        InputError: (a ValueError) bins < 1, floor <= 0, wrong shape, or non-finite entries.
+        InputError: (a ValueError) bins < 1, floor <= 0, top <= floor, wrong shape, or non-finite entries.
     """
     if bins < 1:
         raise InputError(f"bins must be at least 1, got {bins}")
     if not 0 < floor < 1:
         raise InputError(f"floor must lie between 0 and 1, got {floor}")
+    if top is not None and not floor < top < np.inf:
+        raise InputError(f"top must be above the floor ({floor}) and finite, got {top}")
     x = float64_matrix(points)
     n, d = x.shape
     if n == 0:
         warn_undefined("std_histogram", "there are no points")
-        edges = np.geomspace(floor, 1.0, bins + 1)
+        edges = np.geomspace(floor, top or 1.0, bins + 1)
         return StdHistogram(like(points, edges), like(points, np.full(bins, np.nan)), float("nan"))
     std = std_of(centre(x)[0])
-    top = float(std.max()) if std.max() > floor else 1.0
+    if top is None:
+        top = float(std.max()) if std.max() > floor else 1.0
     edges = np.geomspace(floor, top, bins + 1)
     edges[0], edges[-1] = floor, top
     counts, _ = np.histogram(np.clip(std[std > 0], floor, top), bins=edges)

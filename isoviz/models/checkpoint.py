@@ -60,6 +60,28 @@ def untrained_pooling(source: ModelSource) -> str | None:
     return f"{_POOLING_NAME[kind]} of this checkpoint is newly initialised: 'head' comes from random weights"
 
 
+def pooling_as_initialised(source: ModelSource) -> str | None:
+    """A sentence if the checkpoint has a pooling layer whose bias is exactly zero, as a new layer's is, else None.
+
+    Training moves a bias; encoders that are trained on other vectors, as most sentence encoders are, ship such a layer.
+    """
+    folder = folder_of(source)
+    if folder is None:
+        return None
+    kind = CLASSIFIERS.get(str((folders.config_of(folder) or {}).get("model_type")))
+    ends = tuple(name.replace(".weight", ".bias") for name in _POOLING_WEIGHTS.get(kind, ())) if kind else ()
+    found = {name: path for name, path in tensors(folder).items() if ends and name.endswith(ends)}
+    if kind is None or not found:
+        return None
+    from safetensors import safe_open
+
+    for name, path in found.items():
+        with safe_open(path, framework="pt") as stream:
+            if stream.get_tensor(name).any():
+                return None
+    return f"{_POOLING_NAME[kind]} of this checkpoint has a bias of exactly zero, as initialised: most likely it was never trained"
+
+
 def output_embeddings(source: ModelSource) -> NDArray[np.float32] | None:
     """(vocabulary, width) W of the checkpoint's language-model head, the input embeddings where it is tied to them.
 

@@ -13,9 +13,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from isoviz.errors import unknown_name
-from isoviz.studies.protocol import Result, Study
+from isoviz.studies.inputs import Inputs
+from isoviz.studies.protocol import Study
+from isoviz.studies.result import Result
 
-__all__ = ["Result", "Study", "catalogue", "get"]
+__all__ = ["Inputs", "Result", "Study", "catalogue", "get"]
 
 
 @functools.cache

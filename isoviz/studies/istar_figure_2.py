@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from isoviz.errors import InputError
 from isoviz.methods.istar import IStar
 from isoviz.methods.protocol import Paper
-from isoviz.studies.protocol import Axis, Progress, Published, Reference, Result, Series, Study, provenance
+from isoviz.studies.inputs import Inputs
+from isoviz.studies.protocol import OWN, Progress, Study
+from isoviz.studies.result import Axis, Figure, Panel, Published, Reference, Result, Series, provenance
 
 if TYPE_CHECKING:
     import numpy as np
@@ -215,8 +217,8 @@ def compute(plan: Plan, scale: str, progress: Progress) -> Result:
         thin.append(Series(name=f"expected, {group}", role="expected", group=group, x=sizes, y=expectation))
     lines.append(_line("unbiased estimate", "added", "unbiased", found.unbiased, plan.draws))
     cloud_of = f"{plan.points:,} points"
-    return Result(
-        title=f"IsoScore* of n points of a {d}-dimensional Gaussian, and the unbiased estimate",
+    title = f"IsoScore* of n points of a {d}-dimensional Gaussian, and the unbiased estimate"
+    panel = Panel(
         x_axis=Axis(label="points in the sample, n", log=True),
         y_axis=Axis(label="IsoScore*", low=0.0, high=1.0),
         series=[*lines, *thin],
@@ -224,6 +226,10 @@ def compute(plan: Plan, scale: str, progress: Progress) -> Result:
             Reference(label=f"IsoScore of the distribution, {true:.5f}", axis="y", value=true),
             Reference(label=f"n = d = {d}", axis="x", value=float(d)),
         ],
+    )
+    return Result(
+        title=title,
+        figures=[Figure(title=title, place=IStarFigure2.place, panels=[panel])],
         published=[
             Published(what=what, published=PUBLISHED_TRUTH, reproduced=ours, where="I-STAR, caption of Figure 2")
             for what, ours in (
@@ -276,6 +282,7 @@ class IStarFigure2(Study):
         }
     )
 
-    def run(self, scale: str, progress: Progress) -> Result:
+    def run(self, scale: str, progress: Progress, inputs: Inputs = OWN) -> Result:
         """The figure at that scale; the full one takes a minute or two on one core and under 1 GB."""
+        self.check_inputs(inputs)
         return compute(PLANS[self.check_scale(scale)], scale, progress)

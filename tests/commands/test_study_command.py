@@ -52,10 +52,28 @@ def test_run_speaks_plainly(tiny_quick, capsys):
     assert "scale quick, seed 0" in out
 
 
+def test_a_study_of_ones_own_encoder_and_files(tiny_models, cola, capsys, tmp_path):
+    words = ["--model", f"toy/bert={tiny_models('bert')}", "--tasks", "glue/cola", "--data", f"glue/cola={cola}"]
+    assert main(["study", "run", "isobn-figures", *words, "--out", str(tmp_path)]) == 0
+    out, err = capsys.readouterr()
+    assert "mean |ρ|" in out
+    assert "differs in the encoder: here toy/bert, there bert-base-cased" in out
+    assert "Figure 1, Figure 2, Figure 4: what they draw is in --json and --out" in out
+    assert len(err.splitlines()) == len(set(err.splitlines()))
+    kept = studies.Result.model_validate_json((tmp_path / "isobn-figures.json").read_text())
+    assert [figure.name for figure in kept.figures] == ["sigma", "correlation", "ev"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["study", "run", "istar-figure-3"], "did you mean 'istar-figure-2'? (allowed: istar-figure-2"),
+        (
+            ["study", "run", "istar-figure-2", "--model", "demo/tiny-bert"],
+            "--model: 'istar-figure-2' does not take this",
+        ),
+        (["study", "run", "isobn-figures", "--data", "{file}"], "--data: expected TASK=DIR"),
+        (["study", "run", "isobn-figures", "--tasks", "glue/cula"], "did you mean 'glue/cola'"),
+        (["study", "run", "istar-figure-3"], "did you mean 'istar-figure-2'? (allowed: isobn-figures, istar-figure-2)"),
         (["study", "run", "istar-figure-2", "--scale", "huge"], "--scale: invalid choice: 'huge'"),
         (["study", "run", "istar-figure-2", "--out", "{file}/x"], "--out: cannot make the folder"),
         (["study"], "ACTION"),

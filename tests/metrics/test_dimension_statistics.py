@@ -197,6 +197,19 @@ def test_the_histogram_of_standard_deviations_by_loops():
     np.testing.assert_allclose(tensor.percent, found.percent)
 
 
+def test_the_histogram_up_to_a_given_top():
+    """Clouds share bins; what lies above the top counts in the last one."""
+    spread = np.array([2e-3, 0.02, 0.3, 4.0])
+    cloud = np.stack([spread, -spread])
+    shared = std_histogram(cloud, bins=4, floor=1e-4, top=1.0)
+    np.testing.assert_allclose(shared.edges, [1e-4, 1e-3, 1e-2, 1e-1, 1.0], rtol=1e-12)
+    assert std_histogram(cloud[:, :3], bins=4, floor=1e-4, top=1.0).percent[3] == pytest.approx(100 / 3)
+    assert list(shared.percent[1:]) == [25.0, 25.0, 50.0]
+    for top in (1e-4, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match="top must be above the floor"):
+            std_histogram(cloud, floor=1e-4, top=top)
+
+
 def test_the_histogram_without_any_spread():
     found = std_histogram(np.full((5, 4), 0.1), bins=3)
     assert (found.zero, list(found.percent)) == (100.0, [0, 0, 0])

@@ -98,9 +98,10 @@ def test_the_result_is_plain_data_that_survives_json():
     result = compute(SMALL, "quick", silent)
     again = studies.Result.model_validate_json(result.model_dump_json())
     assert again == result
-    measured = [series for series in result.series if series.role == "measured"]
+    ((panel,),) = ([*figure.panels] for figure in result.figures)
+    measured = [series for series in panel.series if series.role == "measured"]
     assert [series.group for series in measured] == ["ζ = 0", "ζ = 0.2", "ζ = 0.8"]
-    for series in result.series:
+    for series in panel.series:
         assert series.x == [8.0, 40.0, 70.0]
         if series.low and series.high:
             assert all(a < b < c for a, b, c in zip(series.low, series.y, series.high, strict=True))

@@ -1,0 +1,80 @@
+"""What a user may put in the place of a study's own models and tasks. No torch here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from isoviz.errors import InputError
+
+
+@dataclass(frozen=True)
+class NamedModel:
+    """A model as it is found (bundled name, directory or hub id), and the name by which a record speaks of it."""
+
+    found: str
+    name: str
+
+    @classmethod
+    def read(cls, text: str) -> NamedModel:
+        """`MODEL`, or `NAME=MODEL`. A directory without a name goes by its last part: records hold no paths."""
+        name, mark, found = text.partition("=")
+        if not mark or Path(text).expanduser().is_dir():
+            name, found = "", text
+        elif not name.strip() or not found.strip():
+            raise InputError(f"model: expected MODEL or NAME=MODEL (got '{text}')", field="model")
+        folder = Path(found).expanduser()
+        return cls(found, name or (folder.resolve().name if folder.is_dir() else found))
+
+    @property
+    def word(self) -> str:
+        """As one would write it on another machine."""
+        return f"{self.name}=DIR" if Path(self.found).expanduser().is_dir() else self.found
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Models and tasks of the user's choice; empty for the study's own.
+
+    Attributes:
+        models: the encoders.
+        tasks: slugs of the catalogue.
+        data: slug → folder with the files of that task; tasks of the hub need none.
+    """
+
+    models: tuple[NamedModel, ...] = ()
+    tasks: tuple[str, ...] = ()
+    data: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @classmethod
+    def read(cls, models: Sequence[str] = (), tasks: Sequence[str] = (), data: Sequence[str] = ()) -> Inputs:
+        """From the words of a command line: `[NAME=]MODEL` each, a slug each, `TASK=DIR` each.
+
+        Raises:
+            InputError: a word of another form, or one given twice.
+        """
+        folders: dict[str, str] = {}
+        for text in data:
+            task, mark, folder = text.partition("=")
+            if not mark or not task or not folder:
+                raise InputError(f"data: expected TASK=DIR, as in glue/mrpc=path/to/mrpc (got '{text}')", field="data")
+            if task in folders:
+                raise InputError(f"data: '{task}' has two folders", field="data")
+            folders[task] = folder
+        found = tuple(NamedModel.read(text) for text in models)
+        for name, given in (("model", [model.name for model in found]), ("tasks", list(tasks))):
+            if twice := next((one for one in given if given.count(one) > 1), None):
+                raise InputError(f"{name}: '{twice}' is given twice", field=name)
+        return cls(found, tuple(tasks), MappingProxyType(folders))
+
+    def given(self) -> dict[str, bool]:
+        """Option → whether the user said something there."""
+        return {"model": bool(self.models), "tasks": bool(self.tasks), "data": bool(self.data)}
+
+    def words(self) -> list[str]:
+        """The same on another machine: folders are written DIR."""
+        models = ["--model", *(model.word for model in self.models)] if self.models else []
+        tasks = ["--tasks", *self.tasks] if self.tasks else []
+        return [*models, *tasks, *(["--data", *(f"{task}=DIR" for task in self.data)] if self.data else [])]

@@ -1,0 +1,156 @@
+"""The clouds behind IsoBN's figures: an encoder's first-token vectors over a training set, and what is drawn of each."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from isoviz.errors import ModelError
+from isoviz.studies.inputs import NamedModel
+from isoviz.studies.protocol import Progress
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from isoviz.models.sources import ModelSource
+    from isoviz.models.views import Pooling, Views
+    from isoviz.tasks.protocol import Task
+
+BETA: Final = 1.0
+MAX_LENGTH: Final = 256
+"""Tokens read of a row, as in the authors' code."""
+TANH_POOLERS: Final = ("pooler", "dense")
+"""Kinds of heads (`isoviz.models.families`) with a dense layer and tanh on the first token."""
+STATE, POOLER = "[CLS] state", "pooler output"
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """EV_1 … EV_K of one form of a cloud."""
+
+    form: str
+    ev: list[float]
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """What is drawn of one cloud, and where it comes from.
+
+    Attributes:
+        model, task, tensor: the encoder by its public name, the task, and which vector of a row it is.
+        n, d: points and dimensions.
+        sigma: (d,) population standard deviations.
+        correlation: (d, d) |ρ| in its clustered order.
+        spectra: none, batch normalisation, IsoBN; none at all for a cloud without variance.
+        tiny: dimensions with σ of at most 1e-6 of the median σ.
+    """
+
+    model: str
+    task: Task
+    tensor: str
+    n: int
+    d: int
+    sigma: NDArray[np.float64]
+    correlation: NDArray[np.float64]
+    spectra: tuple[Spectrum, ...]
+    tiny: int
+
+    @property
+    def title(self) -> str:
+        """Over a panel; the encoder without its owner, for a panel is narrow."""
+        return f"{self.task.title}, {self.tensor}\n{self.model.rsplit('/', 1)[-1]}, n = {self.n:,}, d = {self.d}"
+
+
+def most_components(d: int) -> int:
+    """K of Figure 4: the paper takes 50 for BERT-base (d = 768) and 200 for RoBERTa-large (d = 1024)."""
+    return 200 if d >= 1024 else 50
+
+
+def measure(points: NDArray[Any], model: str, task: Task, tensor: str) -> Cloud:
+    """All that the three figures draw of a cloud (n, d); both transforms are fitted on the cloud itself."""
+    import numpy as np
+
+    from isoviz import metrics, posthoc
+
+    n, d = points.shape
+    correlation = np.asarray(metrics.abs_correlation(points))
+    order = np.asarray(metrics.correlation_order(correlation))
+    normalised = posthoc.batch_norm().fit(points)
+    forms = {
+        "none": points,
+        "BN": normalised.transform(points),
+        "IsoBN": posthoc.isobn(beta=BETA).fit(points).transform(points),
+    }
+    count = min(most_components(d), n, d)
+    spectra = [Spectrum(form, np.asarray(metrics.explained_variance(x, k=count)).tolist()) for form, x in forms.items()]
+    return Cloud(
+        model=model,
+        task=task,
+        tensor=tensor,
+        n=n,
+        d=d,
+        sigma=np.asarray(metrics.dimension_std(points)),
+        correlation=correlation[np.ix_(order, order)],
+        spectra=tuple(one for one in spectra if np.isfinite(one.ev).all()),
+        tiny=normalised.tiny_dimensions,
+    )
+
+
+def tensors_of(source: ModelSource) -> dict[str, Pooling]:
+    """The vectors of a row that are shown: the first token's last state, and the pooler's output if it has weights.
+
+    Raises:
+        ModelError: a model that has no first token which stands for the text.
+    """
+    from isoviz.models import checkpoint, folders
+    from isoviz.models.families import CLASSIFIERS
+    from isoviz.models.views import poolings_of
+
+    config = folders.config_of(Path(source.location)) or {}
+    if "cls" not in poolings_of(config):
+        raise ModelError("model: this study reads the first token of an encoder; this model has none", field="model")
+    found: dict[str, Pooling] = {STATE: "cls"}
+    pools = CLASSIFIERS.get(str(config.get("model_type"))) in TANH_POOLERS
+    if pools and checkpoint.untrained_pooling(source) is None:
+        found[POOLER] = "head"
+    return found
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """One encoder on one task: the clouds, and what a record says of how they came about."""
+
+    clouds: tuple[Cloud, ...]
+    fingerprint: str
+    notes: tuple[str, ...]
+
+
+def encode(
+    model: NamedModel, source: ModelSource, task: Task, texts: Sequence[Sequence[str]], progress: Progress
+) -> Encoded:
+    """One pass over a training set, one or two columns of n texts, and what the figures draw of it. Loads torch."""
+    from isoviz.models import checkpoint, hub, sources
+    from isoviz.models.extract import layer_views
+
+    source = sources.fetch(source, lambda done, total, what: progress(0.0, hub.in_words(done, total, what)))
+    tensors = tensors_of(source)
+    views: Views = layer_views(
+        source,
+        texts,
+        poolings=tuple(tensors.values()),
+        layers="last",
+        max_length=MAX_LENGTH,
+        progress=lambda done, total, what: progress(0.9 * done / total, what),
+    )
+    clouds = {pooling: views.points(views.depth, pooling) for pooling in tensors.values()}
+    with warnings.catch_warnings(record=True) as said:  # what the metrics say belongs into the record
+        warnings.simplefilter("always")
+        found = tuple(measure(clouds[pooling], model.name, task, tensor) for tensor, pooling in tensors.items())
+    notes = [f"{task.title}: {note}." for note in (*views.warnings, *(str(one.message) for one in said))]
+    if POOLER in tensors and (doubt := checkpoint.pooling_as_initialised(source)):
+        notes.append(f"{model.name}: {doubt}.")
+    return Encoded(found, source.fingerprint, tuple(dict.fromkeys(notes)))

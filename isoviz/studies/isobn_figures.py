@@ -1,0 +1,322 @@
+"""Figures 1, 2 and 4 of IsoBN: spread, correlation and explained variance of a pre-trained encoder's first-token vectors.
+
+Each cloud is a whole training set through the encoder as it was downloaded, one point per row.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
+from isoviz.errors import DataError, InputError
+from isoviz.methods.isobn import IsoBN
+from isoviz.methods.protocol import Paper
+from isoviz.studies import isobn_published as paper
+from isoviz.studies.inputs import Inputs, NamedModel
+from isoviz.studies.isobn_clouds import BETA, MAX_LENGTH, POOLER, Cloud, encode
+from isoviz.studies.protocol import OWN, Progress, Study
+from isoviz.studies.result import Axis, Figure, Matrix, Panel, Published, Result, Series, Table, provenance
+
+if TYPE_CHECKING:
+    from isoviz.tasks.protocol import Task
+
+PAPER = IsoBN.paper
+assert PAPER is not None
+
+FLOOR: Final = 1e-10
+PER_DECADE: Final = 5
+"""Bins of Figure 1 for each power of ten."""
+STRONG: Final = 0.5
+"""|ρ| from which two dimensions count as strongly correlated."""
+OF_ALL: Final = (
+    "A point is a training row (a pair of texts is read together), through the encoder as it was downloaded, in evaluation "
+    "mode and float32.",
+    "σ has the divisor n; the first bin of its histogram also holds what is smaller but not zero. Both transforms are fitted "
+    "on the cloud that they are applied to.",
+)
+"""What is to be known of each cloud."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The encoders and tasks of a scale; `rows` is how many training rows are read, None for all."""
+
+    models: tuple[str, ...]
+    tasks: tuple[str, ...]
+    rows: int | None
+
+
+PLANS: Mapping[str, Plan] = MappingProxyType(
+    {
+        "quick": Plan(
+            ("demo/tiny-bert",),
+            ("demo/paraphrase", "demo/entailment", "demo/acceptability", "demo/similarity"),
+            2_000,
+        ),
+        "full": Plan(("google-bert/bert-base-cased", "FacebookAI/roberta-large"), tuple(paper.TASKS), None),
+    }
+)
+
+
+def spreads(clouds: Sequence[Cloud], columns: int) -> Figure:
+    """Figure 1: percent of the dimensions against their σ, on bins that all panels share."""
+    import numpy as np
+
+    from isoviz import metrics
+
+    widest = max(float(cloud.sigma.max()) for cloud in clouds)
+    decades = max(0, math.ceil(math.log10(widest))) if widest > 0 else 0
+    top = 10.0**decades
+    bins = PER_DECADE * round(decades - math.log10(FLOOR))
+    panels = []
+    for cloud in clouds:
+        # two points at ±σ have exactly these standard deviations, and the cloud itself is no longer needed
+        found = metrics.std_histogram(np.stack([cloud.sigma, -cloud.sigma]), bins=bins, floor=FLOOR, top=top)
+        edges = np.asarray(found.edges)
+        bars = Series(
+            name="dimensions",
+            role="measured",
+            group=cloud.tensor,
+            x=np.sqrt(edges[1:] * edges[:-1]).tolist(),
+            y=np.asarray(found.percent).tolist(),
+            at_zero=float(found.zero),
+        )
+        panels.append(
+            Panel(
+                title=cloud.title,
+                kind="bars",
+                x_axis=Axis(label="σ of a dimension", log=True, low=FLOOR, high=top),
+                y_axis=Axis(label="% of the dimensions", low=0.0),
+                series=[bars],
+            )
+        )
+    title = "Standard deviations of the dimensions over the training set"
+    return Figure(name="sigma", title=title, place="Figure 1", columns=columns, panels=panels)
+
+
+def correlations(clouds: Sequence[Cloud], columns: int) -> Figure:
+    """Figure 2: |ρ| of every two dimensions, those that go together side by side."""
+    axis = Axis(label="dimensions, clustered")
+    panels = [
+        Panel(title=cloud.title, kind="matrix", x_axis=axis, y_axis=axis, matrix=Matrix.of(cloud.correlation))
+        for cloud in clouds
+    ]
+    title = "|ρ| of every two dimensions, clustered: 0 is white, 1 is dark"
+    return Figure(name="correlation", title=title, place="Figure 2", columns=columns, panels=panels)
+
+
+def explained(clouds: Sequence[Cloud], columns: int) -> Figure:
+    """Figure 4: EV_k as it is, batch-normalised, and after IsoBN."""
+    panels = [
+        Panel(
+            title=cloud.title,
+            x_axis=Axis(label="k"),
+            y_axis=Axis(label="EV_k", low=0.0, high=1.02),
+            series=[
+                Series(
+                    name={"none": "no normalisation", "BN": "batch normalisation"}.get(one.form, "IsoBN, β = 1"),
+                    role="measured",
+                    group=one.form,
+                    x=[float(k + 1) for k in range(len(one.ev))],
+                    y=one.ev,
+                )
+                for one in cloud.spectra
+            ],
+        )
+        for cloud in clouds
+    ]
+    title = "Share of the variance in the first k principal directions"
+    return Figure(name="ev", title=title, place="Figure 4", columns=columns, panels=panels)
+
+
+def dimensions_table(clouds: Sequence[Cloud]) -> Table:
+    """Spread and correlation of each cloud in numbers."""
+    import numpy as np
+
+    rows: list[list[str | int | float | None]] = []
+    for cloud in clouds:
+        positive = cloud.sigma[cloud.sigma > 0]
+        lowest, median = (float(positive.min()), float(np.median(cloud.sigma))) if len(positive) else (None, 0.0)
+        pairs = cloud.correlation[np.triu_indices(cloud.d, 1)]
+        mean, strong = (float(pairs.mean()), 100 * float((pairs >= STRONG).mean())) if len(pairs) else (None, None)
+        zero = cloud.d - len(positive)
+        widest = float(cloud.sigma.max())
+        named = [cloud.task.title, cloud.model, cloud.tensor]
+        rows.append([*named, cloud.n, cloud.d, lowest, median, widest, zero, cloud.tiny, mean, strong])
+    return Table(
+        title="The dimensions of each cloud",
+        header=["task", "encoder", "vector", "n", "d", "smallest σ > 0", "median σ", "largest σ", "σ = 0", "tiny σ",
+                "mean |ρ|", f"|ρ| ≥ {STRONG:g}, % of pairs"],
+        rows=rows,
+        notes=[
+            "σ = 0 and tiny σ count dimensions; tiny is at most a millionth of the median σ. |ρ| is of distinct dimensions; "
+            "one without variance counts as uncorrelated."
+        ],
+    )  # fmt: skip
+
+
+def ev_table(clouds: Sequence[Cloud]) -> Table:
+    """EV_1 to EV_3 of each cloud and form, with the printed ones."""
+    rows: list[list[str | int | float | None]] = []
+    beside: list[str] = []
+    for cloud in clouds:
+        model = paper.compared(cloud.model)
+        for one in cloud.spectra:
+            theirs = paper.printed(model, cloud.task.slug, one.form)
+            if theirs:
+                other = "" if paper.is_its(cloud.model) else f", another encoder than {cloud.model}"
+                beside.append(f"Printed: {paper.WHERE}, {model}{other}.")
+            ours: list[float | None] = [*one.ev[:3], *[None] * (3 - len(one.ev[:3]))]
+            rows.append([cloud.task.title, cloud.model, cloud.tensor, one.form, *ours, *(theirs or [None] * 3)])
+    if not any(row[-1] for row in rows):
+        beside.append("The paper prints no numbers for these tasks.")
+    header = ["task", "encoder", "vector", "normalisation"]
+    columns = [f"{word}EV_{k}" for word in ("", "printed ") for k in (1, 2, 3)]
+    return Table(title="EV_1 to EV_3", header=[*header, *columns], rows=rows, notes=list(dict.fromkeys(beside)))
+
+
+def beside_printed(clouds: Sequence[Cloud]) -> list[Published]:
+    """Each printed number with ours, for the pooler's output where there is one: that is what the authors' code takes."""
+    found = []
+    pooled = {(cloud.model, cloud.task.slug) for cloud in clouds if cloud.tensor == POOLER}
+    for cloud in clouds:
+        if cloud.tensor != POOLER and (cloud.model, cloud.task.slug) in pooled:
+            continue
+        model = paper.compared(cloud.model)
+        differs = "" if paper.is_its(cloud.model) else f"the encoder: here {cloud.model}, there {model}"
+        for one in cloud.spectra:
+            theirs = paper.printed(model, cloud.task.slug, one.form) or ()
+            for k, (number, ours) in enumerate(zip(theirs, one.ev, strict=False), start=1):
+                what = f"EV_{k}, {cloud.task.title}, {one.form}, {cloud.tensor}"
+                found.append(
+                    Published(what=what, published=number, reproduced=ours, where=paper.WHERE, differs=differs)
+                )
+    return found
+
+
+def _loaded(slugs: Sequence[str], data: Mapping[str, str], rows: int | None) -> Iterator[tuple[Task, list[Any], str]]:
+    """Task, its text columns and the data's fingerprint, each checked before anything is computed."""
+    from isoviz import tasks
+
+    if strangers := [slug for slug in data if slug not in slugs]:
+        raise InputError(
+            f"data: '{strangers[0]}' is not among the tasks of this run ({', '.join(slugs)})", field="data"
+        )
+    for slug in slugs:
+        task = tasks.get(slug)
+        if task.kind not in ("classification", "regression"):
+            raise InputError(f"tasks: '{slug}' is not about a text or a pair of texts as a whole", field="tasks")
+        found = tasks.load(task, data.get(slug), max_train=rows)
+        if len(found.train) < 2:
+            raise DataError(f"data: '{slug}' has fewer than 2 training rows", field="data")
+        yield task, [found.train[column].tolist() for column in task.inputs], found.fingerprint
+
+
+def compute(
+    models: Sequence[NamedModel], tasks: Sequence[str], rows: int | None, scale: str, inputs: Inputs, progress: Progress
+) -> Result:
+    """The figures for any encoders and tasks, whose files lie where `inputs` says.
+
+    Args:
+        rows: of a training set at most, a random choice that is the same for every run; None for all.
+        scale: its name in the provenance.
+    """
+    from isoviz.models import sources
+
+    started = time.perf_counter()
+    found = [(model, sources.resolve(model.found)) for model in models]
+    loaded = list(_loaded(tasks, inputs.data, rows))
+    clouds: list[Cloud] = []
+    notes: list[str] = []
+    prints: dict[str, str] = {}
+    for place, (model, source) in enumerate(found):
+        by_tensor: dict[str, list[Cloud]] = {}
+        for turn, (task, texts, _) in enumerate(loaded):
+            at, whole = place * len(loaded) + turn, len(found) * len(loaded)
+
+            def tell(share: float, what: str, at: int = at, whole: int = whole, title: str = task.title) -> None:
+                progress((at + share) / whole, f"{title}: {what}")
+
+            one = encode(model, source, task, texts, tell)
+            prints[model.name] = one.fingerprint
+            notes += one.notes
+            for cloud in one.clouds:
+                by_tensor.setdefault(cloud.tensor, []).append(cloud)
+        clouds += [cloud for row in by_tensor.values() for cloud in row]  # a row of panels for each vector
+        if POOLER not in by_tensor:
+            notes.append(f"{model.name}: its checkpoint holds no pooler, so there is its [CLS] state only.")
+    if lacking := paper.lacking(tasks):
+        notes.append(f"Of the paper's tasks not in this run: {', '.join(lacking)}.")
+    if rows:
+        notes.append(f"At most {rows:,} training rows of each task, a random choice that is the same for every run.")
+    progress(1.0, "done")
+    config = {
+        "models": [{"name": name, "fingerprint": mark} for name, mark in prints.items()],
+        "tasks": [{"slug": task.slug, "rows": len(texts[0]), "fingerprint": mark} for task, texts, mark in loaded],
+        "max_length": MAX_LENGTH,
+        "max_rows": rows,
+        "beta": BETA,
+    }
+    return Result(
+        title="How isotropic are the [CLS] embeddings of a pre-trained encoder?",
+        figures=[draw(clouds, len(loaded)) for draw in (spreads, correlations, explained)],
+        tables=[dimensions_table(clouds), ev_table(clouds)],
+        published=beside_printed(clouds),
+        notes=[*OF_ALL, *dict.fromkeys(notes)],
+        provenance=provenance(
+            IsoBNFigures.slug,
+            scale,
+            0,
+            config,
+            ["numpy", "scipy", "torch", "transformers"],
+            time.perf_counter() - started,
+            inputs.words(),
+        ),
+    )
+
+
+class IsoBNFigures(Study):
+    """Spread, correlation and explained variance of [CLS] embeddings, as they are and normalised."""
+
+    slug: ClassVar[str] = "isobn-figures"
+    title: ClassVar[str] = "How isotropic are [CLS] embeddings before fine-tuning?"
+    paper: ClassVar[Paper] = PAPER
+    place: ClassVar[str] = "Figures 1, 2 and 4, Table 2"
+    kind: ClassVar[Literal["figure", "table"]] = "figure"
+    summary: ClassVar[str] = (
+        "The first-token vectors that a pre-trained encoder gives for whole training sets: how differently their dimensions "
+        "spread, which go together, and how much of the variance lies in a few directions with no normalisation, batch "
+        "normalisation and IsoBN at β = 1."
+    )
+    open_points: ClassVar[tuple[str, ...]] = (
+        "The text speaks of the [CLS] embedding; the authors' code takes the pooler's output, a dense layer and tanh on top "
+        "of it. Both are shown where the checkpoint holds the pooler's weights.",
+        "The public checkpoint of roberta-large holds none, so its figures may be of a layer drawn at random. Here it has its "
+        "[CLS] state only.",
+        "Equation 9 takes the singular values of the embeddings as they are; the text says that the mean does not matter, "
+        "which holds after centring. Here they are centred.",
+        "Which clustering orders Figure 2 is not said. Here: average linkage on 1 − |ρ|, with the shortest leaf order.",
+        "Equation 7 lacks the square root that keeps the variance; the code has it, as here.",
+        "ε of IsoBN is 0.1 in the text, where γ sums ρ², and 0.001 in the code, where γ averages it. Here as in the text.",
+        "ε of batch normalisation is not given. Here 1e-5 under the root, so a dimension with σ far below 0.003 stays below "
+        "unit variance.",
+    )
+    scales: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            name: f"{', '.join(plan.models)} on {', '.join(plan.tasks)}, "
+            + (f"{plan.rows:,} training rows each" if plan.rows else "all training rows")
+            for name, plan in PLANS.items()
+        }
+    )
+    takes: ClassVar[tuple[str, ...]] = ("model", "tasks", "data")
+
+    def run(self, scale: str, progress: Progress, inputs: Inputs = OWN) -> Result:
+        """The three figures; the full scale needs the hub (or its cache), and some minutes on a GPU."""
+        plan = PLANS[self.check_scale(scale)]
+        self.check_inputs(inputs)
+        models = inputs.models or tuple(NamedModel(name, name) for name in plan.models)
+        return compute(models, inputs.tasks or plan.tasks, plan.rows, scale, inputs, progress)

@@ -1,0 +1,234 @@
+"""What a study found, as plain data: figures of panels, tables, the printed numbers beside ours, and where all that comes from.
+
+A result holds everything a page, a plot script or a reader of the JSON needs to draw it beside the printed numbers; nothing
+in it knows a plotting library.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from platform import python_version
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from isoviz import __version__
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+SHADES = 63
+"""Steps between 0 and 1 that a recorded matrix keeps; an eye tells fewer apart."""
+
+
+class _Data(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null", allow_inf_nan=False)
+
+
+class Axis(_Data):
+    """One axis: its label with the unit or symbol, whether it is logarithmic, and its limits where they are meant."""
+
+    label: str
+    log: bool = False
+    low: float | None = None
+    high: float | None = None
+
+
+class Series(_Data):
+    """One line or one row of bars, all lists of the same length.
+
+    Attributes:
+        name: as in the legend.
+        role: "measured", "expected" (a formula, drawn thin), or "added" (not in the paper).
+        group: series of one group share a colour; a formula has the group of what it predicts.
+        x, y: the points, in data units; of bars, x is the middle (on a logarithmic axis the geometric one).
+        low, high: ends of the spread around y, and what they are in `spread`.
+        at_zero: y at x = 0, for which a logarithmic axis has no place: bars draw it in a bin of its own.
+    """
+
+    name: str
+    role: Literal["measured", "expected", "added"]
+    group: str
+    x: list[float]
+    y: list[float]
+    low: list[float] | None = None
+    high: list[float] | None = None
+    spread: str = ""
+    at_zero: float | None = None
+
+    @model_validator(mode="after")
+    def _same_length(self) -> Series:
+        lengths = {len(values) for values in (self.x, self.y, self.low, self.high) if values is not None}
+        if len(lengths) != 1:
+            raise ValueError(f"x, y, low and high of '{self.name}' must be equally long, got {sorted(lengths)}")
+        return self
+
+
+class Matrix(_Data):
+    """A symmetric matrix with entries from 0 to 1 and ones on its diagonal, kept in `SHADES` steps.
+
+    Attributes:
+        size: rows.
+        cells: the part above the diagonal, row by row, a byte each (entry · `SHADES`, rounded), deflated, in base64.
+    """
+
+    size: int
+    cells: str
+
+    @classmethod
+    def of(cls, matrix: ArrayLike) -> Matrix:
+        """Of an array (d, d). `ValueError` for one that is not as said above."""
+        import numpy as np
+
+        found = np.asarray(matrix, dtype=np.float64)
+        square = found.ndim == 2 and found.shape[0] == found.shape[1]
+        if not square or not (found >= 0).all() or not (found <= 1).all():  # nan is neither
+            raise ValueError(f"expected a square matrix with entries from 0 to 1, got shape {found.shape}")
+        if not np.allclose(found, found.T) or not np.allclose(found.diagonal(), 1.0):
+            raise ValueError("expected a symmetric matrix with ones on its diagonal")
+        above = np.rint(found[np.triu_indices(len(found), 1)] * SHADES).astype(np.uint8)
+        return cls(size=len(found), cells=base64.b64encode(zlib.compress(above.tobytes(), 9)).decode("ascii"))
+
+    def array(self) -> NDArray[np.float64]:
+        """The whole matrix again, (d, d), to within half a step."""
+        import numpy as np
+
+        above = np.frombuffer(zlib.decompress(base64.b64decode(self.cells)), dtype=np.uint8) / SHADES
+        found = np.eye(self.size)
+        found[np.triu_indices(self.size, 1)] = above
+        return np.maximum(found, found.T)
+
+
+class Reference(_Data):
+    """A straight line across a panel at a value of one axis."""
+
+    label: str
+    axis: Literal["x", "y"]
+    value: float
+
+
+class Panel(_Data):
+    """One pair of axes.
+
+    Attributes:
+        title: what stands over it; "" where the figure's own title says all.
+        kind: lines or bars, drawn from `series`, or the picture of a `matrix`.
+    """
+
+    title: str = ""
+    kind: Literal["lines", "bars", "matrix"] = "lines"
+    x_axis: Axis
+    y_axis: Axis
+    series: list[Series] = []
+    references: list[Reference] = []
+    matrix: Matrix | None = None
+
+    @model_validator(mode="after")
+    def _has_what_it_draws(self) -> Panel:
+        if (self.kind == "matrix") != (self.matrix is not None):
+            raise ValueError(f"a panel of kind '{self.kind}' has {'no' if self.matrix is None else 'a'} matrix")
+        return self
+
+
+class Figure(_Data):
+    """Panels in rows of `columns`.
+
+    Attributes:
+        name: tells the figures of a study apart in file names; "" for an only one.
+        title: over all its panels.
+        place: which figure of the paper it redraws.
+    """
+
+    name: str = ""
+    title: str
+    place: str
+    columns: int = 1
+    panels: list[Panel]
+
+
+class Table(_Data):
+    """Rows of names and numbers under a header; None where there is no number."""
+
+    title: str
+    header: list[str]
+    rows: list[list[str | int | float | None]]
+    notes: list[str] = []
+
+    @model_validator(mode="after")
+    def _is_full(self) -> Table:
+        if any(len(row) != len(self.header) for row in self.rows):
+            raise ValueError(f"the rows of '{self.title}' must have {len(self.header)} cells")
+        return self
+
+    def lines(self) -> list[list[str]]:
+        """The rows as text: counts in full, other numbers in three digits, a dash where there is none."""
+        return [[_shown(cell) for cell in row] for row in self.rows]
+
+
+def _shown(cell: str | int | float | None) -> str:
+    if cell is None:
+        return "—"
+    return cell if isinstance(cell, str) else f"{cell:,}" if isinstance(cell, int) else f"{cell:.3g}"
+
+
+class Published(_Data):
+    """A printed number beside ours; `reproduced` is None where we cannot compute it, `differs` what is not as in the paper."""
+
+    what: str
+    published: float
+    reproduced: float | None
+    where: str
+    differs: str = ""
+
+
+class Provenance(_Data):
+    """What is needed to compute the result again; `inputs` are the words of a command line, without this machine's paths."""
+
+    study: str
+    scale: str
+    inputs: list[str] = []
+    seed: int
+    config: dict[str, Any]
+    versions: dict[str, str]
+    finished: str = Field(description="UTC, ISO 8601")
+    seconds: float
+
+
+class Result(_Data):
+    """What a study found; `model_dump_json` is its file format."""
+
+    title: str
+    figures: list[Figure] = []
+    tables: list[Table] = []
+    published: list[Published] = []
+    notes: list[str] = []
+    provenance: Provenance
+
+
+def provenance(
+    study: str,
+    scale: str,
+    seed: int,
+    config: Mapping[str, Any],
+    packages: Iterable[str],
+    seconds: float,
+    inputs: Sequence[str] = (),
+) -> Provenance:
+    """The record of a computation that ends now; `packages` are the distributions its numbers depend on."""
+    versions = {"isoviz": __version__, "python": python_version(), **{name: version(name) for name in packages}}
+    return Provenance(
+        study=study,
+        scale=scale,
+        inputs=list(inputs),
+        seed=seed,
+        config=json.loads(json.dumps(dict(config))),  # tuples become lists, as they will be when read back
+        versions=versions,
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        seconds=round(seconds, 2),
+    )

@@ -1,0 +1,291 @@
+"""IsoBN's figures: what is drawn of a cloud against plain loops, the clouds against the library's own model, row by row."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+
+import numpy as np
+import pytest
+
+from isoviz import studies, tasks
+from isoviz.errors import DataError, InputError, ModelError
+from isoviz.models import checkpoint, sources
+from isoviz.studies import isobn_published as paper
+from isoviz.studies.inputs import Inputs
+from isoviz.studies.isobn_clouds import measure, most_components
+from isoviz.studies.isobn_figures import PLANS, IsoBNFigures, compute, dimensions_table, ev_table, explained, spreads
+from tests import tiny
+
+pytestmark = pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
+
+ROWS = 40
+NAME = "toy/bert"
+
+
+def silent(share: float, what: str) -> None:
+    assert 0 <= share <= 1
+    assert what
+
+
+@pytest.fixture(scope="module")
+def points():
+    """Two dimensions that go together, one against them, one on its own, one far smaller, one constant."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(60, 6)) * [3.0, 1.0, 2.0, 0.5, 1e-7, 0.0] + [0.0, 5.0, -2.0, 1.0, 0.0, 0.25]
+    x[:, 1] += 0.8 * x[:, 0]
+    x[:, 2] -= 0.6 * x[:, 0]
+    return x
+
+
+@pytest.fixture(scope="module")
+def cloud(points):
+    return measure(points, NAME, tasks.get("glue/mrpc"), "[CLS] state")
+
+
+def spread(column) -> float:
+    middle = sum(column) / len(column)
+    return math.sqrt(sum((value - middle) ** 2 for value in column) / len(column))
+
+
+def correlation(a, b) -> float:
+    if spread(a) == 0 or spread(b) == 0:
+        return 0.0
+    both = sum((x - a.mean()) * (y - b.mean()) for x, y in zip(a, b, strict=True)) / len(a)
+    return abs(both / (spread(a) * spread(b)))
+
+
+def shares(x) -> list[float]:
+    """EV_1, EV_2, … from the singular values of the centred matrix."""
+    squares = np.linalg.svd(x - x.mean(axis=0), compute_uv=False) ** 2
+    return [squares[: k + 1].sum() / squares.sum() for k in range(len(squares))]
+
+
+def isobn_by_loops(x, eps=0.1):
+    """Equations 4 to 8 at β = 1, with the root of equation 7."""
+    d = x.shape[1]
+    sigma = [spread(column) for column in x.T]
+    theta = []
+    for i in range(d):
+        gamma = sum(1.0 if i == j else correlation(x.T[i], x.T[j]) ** 2 for j in range(d))
+        theta.append(1 / (sigma[i] * gamma + eps))
+    kept = sum(s * s for s in sigma) / sum((s * t) ** 2 for s, t in zip(sigma, theta, strict=True))
+    return x * np.array(theta) * math.sqrt(kept)
+
+
+def test_a_cloud_by_loops(points, cloud):
+    np.testing.assert_allclose(cloud.sigma, [spread(column) for column in points.T], rtol=1e-9, atol=1e-12)
+    wanted = sorted(correlation(points.T[i], points.T[j]) for i in range(6) for j in range(i))
+    np.testing.assert_allclose(sorted(cloud.correlation[np.triu_indices(6, 1)]), wanted, atol=1e-9)
+    # the two that go together most are neighbours, the constant one is last
+    assert max(np.diagonal(cloud.correlation, 1)) == pytest.approx(max(wanted), abs=1e-9)
+    assert not cloud.correlation[-1, :-1].any()
+    forms = {
+        "none": points,
+        "BN": np.stack([(c - c.mean()) / math.sqrt(spread(c) ** 2 + 1e-5) for c in points.T], axis=1),
+        "IsoBN": isobn_by_loops(points),
+    }
+    assert [one.form for one in cloud.spectra] == list(forms)
+    for one in cloud.spectra:
+        np.testing.assert_allclose(one.ev, shares(forms[one.form]), rtol=1e-8)
+    assert (cloud.n, cloud.d, cloud.tiny) == (60, 6, 2)
+
+
+def test_the_bins_hold_every_dimension(cloud):
+    (panel,) = spreads([cloud], 1).panels
+    (bars,) = panel.series
+    assert (panel.x_axis.low, panel.x_axis.high) == (1e-10, 10.0)  # the largest σ, about 3, lies in the decade up to 10
+    assert len(bars.x) == 11 * 5
+    assert bars.at_zero == pytest.approx(100 / 6)
+    step = 10**0.1  # half a bin
+    for middle, percent in zip(bars.x, bars.y, strict=True):
+        inside = sum(middle / step <= sigma < middle * step for sigma in cloud.sigma)
+        assert percent == pytest.approx(100 * inside / 6)
+
+
+def test_the_tables_by_loops(cloud):
+    (row,) = dimensions_table([cloud]).rows
+    named = dict(zip(dimensions_table([cloud]).header, row, strict=True))
+    positive = [sigma for sigma in cloud.sigma if sigma > 0]
+    pairs = [cloud.correlation[i, j] for i in range(6) for j in range(i)]
+    assert named["smallest σ > 0"] == min(positive)
+    assert (named["n"], named["d"], named["σ = 0"], named["tiny σ"]) == (60, 6, 1, 2)
+    assert named["mean |ρ|"] == pytest.approx(sum(pairs) / 15)
+    assert named["|ρ| ≥ 0.5, % of pairs"] == pytest.approx(100 * sum(pair >= 0.5 for pair in pairs) / 15)
+    found = ev_table([cloud])
+    assert found.rows[2][3:] == ["IsoBN", *cloud.spectra[2].ev[:3], 0.37, 0.68, 0.77]
+    assert found.notes == ["Printed: IsoBN, Table 2, bert-base-cased, another encoder than toy/bert."]
+
+
+def test_a_cloud_without_variance_has_no_explained_variance():
+    with pytest.warns(UserWarning):
+        still = measure(np.full((5, 3), 0.25), NAME, tasks.get("glue/mrpc"), "[CLS] state")
+    assert still.spectra == ()
+    assert explained([still], 1).panels[0].series == []
+    assert spreads([still], 1).panels[0].series[0].at_zero == 100.0
+    assert dimensions_table([still]).rows[0][5] is None
+    assert ev_table([still]).rows == []
+
+
+def test_how_many_components_figure_4_shows():
+    assert (most_components(768), most_components(1024)) == (50, 200)
+
+
+@pytest.mark.parametrize(
+    ("model", "averages"),
+    [("google-bert/bert-base-cased", (0.86, 0.025, 0.123)), ("roberta-large@main", (0.86, 0.148, 0.425))],
+)
+def test_the_printed_numbers_have_the_averages_of_the_text(model, averages):
+    """Section 4.3 gives the mean EV_3 and by how much each normalisation lowers it."""
+    assert paper.is_its(model)
+    mean = {form: np.mean([paper.printed(paper.compared(model), task, form)[2] for task in paper.TASKS])
+            for form in paper.FORMS}  # fmt: skip
+    found = (mean["none"], mean["none"] - mean["BN"], mean["none"] - mean["IsoBN"])
+    assert found == pytest.approx(averages, abs=0.004)  # of numbers with two digits
+    for task in paper.TASKS:
+        for form in paper.FORMS:
+            assert sorted(paper.printed(paper.compared(model), task, form)) == list(
+                paper.printed(paper.compared(model), task, form)
+            )
+
+
+@pytest.fixture(scope="module")
+def run(tiny_models, tmp_path_factory):
+    """Two tasks from files through a tiny BERT, and the inputs."""
+    root = tmp_path_factory.mktemp("data")
+    folders = {
+        "glue/cola": tiny.write("classification", root / "one", train=ROWS),
+        "glue/stsb": tiny.write("regression", root / "two", train=ROWS + 8),
+    }
+    inputs = Inputs.read(
+        [f"{NAME}={tiny_models('bert')}"], list(folders), [f"{slug}={folder}" for slug, folder in folders.items()]
+    )
+    return IsoBNFigures().run("full", silent, inputs), folders
+
+
+def test_the_clouds_are_the_models_own(run, tiny_models):
+    """Each row alone, no padding, through the library's model; [CLS] state and pooler output."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    result, folders = run
+    folder = tiny_models("bert")
+    model, tokenizer = AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    dimensions, ev = result.tables
+    rows = {(row[0], row[2]): row for row in dimensions.rows}
+    spectra = {(row[0], row[2]): row[4:7] for row in ev.rows if row[3] == "none"}
+    assert list(rows) == [("CoLA", "[CLS] state"), ("STS-B", "[CLS] state"), ("CoLA", "pooler output"),
+                          ("STS-B", "pooler output")]  # fmt: skip
+    for slug, data in folders.items():
+        task = tasks.get(slug)
+        frame = tasks.load(task, data).train
+        states, pooled = [], []
+        for texts in frame[list(task.inputs)].itertuples(index=False):
+            with torch.no_grad():
+                out = model(**tokenizer(*texts, return_tensors="pt"))
+            states.append(out.last_hidden_state[0, 0].double().numpy())
+            pooled.append(out.pooler_output[0].double().numpy())
+        for tensor, found in (("[CLS] state", np.array(states)), ("pooler output", np.array(pooled))):
+            row = rows[task.title, tensor]
+            assert row[3:5] == [len(frame), 16]
+            np.testing.assert_allclose(row[5:8], np.quantile(found.std(axis=0), [0, 0.5, 1]), rtol=1e-4)
+            np.testing.assert_allclose(spectra[task.title, tensor], shares(found)[:3], rtol=1e-4)
+
+
+def test_the_result_is_complete_and_names_no_path(run, tiny_models):
+    result, folders = run
+    assert [(figure.name, figure.place, figure.columns) for figure in result.figures] == [
+        ("sigma", "Figure 1", 2),
+        ("correlation", "Figure 2", 2),
+        ("ev", "Figure 4", 2),
+    ]
+    for figure in result.figures:
+        assert [panel.title for panel in figure.panels] == [
+            f"{task}, {tensor}\nbert, n = {n}, d = 16"
+            for tensor in ("[CLS] state", "pooler output")
+            for task, n in (("CoLA", ROWS), ("STS-B", ROWS + 8))
+        ]
+    text = result.model_dump_json()
+    assert studies.Result.model_validate_json(text) == result
+    assert str(tiny_models.root) not in text
+    assert all(str(folder) not in text for folder in folders.values())
+    assert "w0" not in text  # nor any sentence
+    record = result.provenance
+    assert "Of the paper's tasks not in this run: MRPC, RTE." in result.notes
+    assert record.inputs == ["--model", f"{NAME}=DIR", "--tasks", *folders, "--data",
+                             *(f"{slug}=DIR" for slug in folders)]  # fmt: skip
+    assert record.config["models"] == [{"name": NAME, "fingerprint": sources.fingerprint(tiny_models("bert"))}]
+    assert [task["rows"] for task in record.config["tasks"]] == [ROWS, ROWS + 8]
+
+
+def test_a_pooler_with_the_bias_of_a_new_one_is_named(run, tiny_models, tmp_path):
+    from transformers import AutoModel
+
+    assert any("toy/bert: the pooler of this checkpoint has a bias of exactly zero" in note for note in run[0].notes)
+    trained = AutoModel.from_pretrained(tiny_models("bert"))
+    trained.pooler.dense.bias.data[3] = -0.01
+    shutil.copytree(tiny_models("bert"), tmp_path / "trained")  # with its tokenizer
+    trained.save_pretrained(tmp_path / "trained")
+    assert checkpoint.pooling_as_initialised(sources.resolve(str(tiny_models("bert"))))
+    for source in (str(tmp_path / "trained"), str(tiny_models("roberta")), "demo/tiny-bert", "demo/tiny-bart"):
+        assert checkpoint.pooling_as_initialised(sources.resolve(source)) is None
+
+
+def test_printed_numbers_stand_beside_the_poolers_output(run):
+    result, _ = run
+    ours = {(row[0], row[3]): row[4:7] for row in result.tables[1].rows if row[2] == "pooler output"}
+    assert len(result.published) == 2 * 3 * 3
+    for number in result.published:
+        ev, task, form, tensor = number.what.split(", ")
+        assert tensor == "pooler output"
+        assert number.reproduced == ours[task, form][int(ev[-1]) - 1]
+        assert number.differs == "the encoder: here toy/bert, there bert-base-cased"
+    first = result.published[0]
+    assert (first.what, first.published) == ("EV_1, CoLA, none, pooler output", 0.49)
+
+
+def test_an_encoder_without_a_pooler_has_its_state_only(tiny_models, tmp_path):
+    data = tiny.write("classification", tmp_path / "cola", train=20)
+    inputs = Inputs.read([str(tiny_models("roberta"))], ["glue/cola"], [f"glue/cola={data}"])
+    result = IsoBNFigures().run("quick", silent, inputs)
+    assert [len(figure.panels) for figure in result.figures] == [1, 1, 1]
+    assert any("holds no pooler" in note for note in result.notes)
+    assert result.published[0].what.endswith("[CLS] state")
+    assert result.provenance.config["models"][0]["name"] == tiny_models("roberta").name  # its folder's name
+
+
+def test_a_demo_task_has_no_printed_numbers(tiny_models):
+    result = compute(
+        Inputs.read([str(tiny_models("albert"))]).models, ["demo/paraphrase"], 30, "quick", Inputs(), silent
+    )
+    assert result.published == []
+    assert not any("not in this run" in note for note in result.notes)
+    assert result.tables[1].notes == ["The paper prints no numbers for these tasks."]
+    assert result.tables[0].rows[0][3] == 30
+    assert any(note.startswith("At most 30 training rows") for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "message"),
+    [
+        ({"models": ["{bart}"], "tasks": ["demo/paraphrase"]}, ModelError, "reads the first token of an encoder"),
+        ({"tasks": ["demo/qa"]}, InputError, "tasks: 'demo/qa' is not about a text"),
+        ({"tasks": ["glue/mnlp"]}, InputError, "did you mean 'glue/mnli'"),
+        ({"data": ["glue/cola=x"]}, InputError, "data: 'glue/cola' is not among the tasks of this run"),
+        ({"tasks": ["glue/cola"], "data": ["glue/cola=nowhere"]}, DataError, "'nowhere' is not a folder"),
+        ({"models": ["./nowhere"]}, ModelError, "no such model or directory './nowhere'"),
+    ],
+)
+def test_inputs_that_cannot_serve_are_refused(words, kind, message, tiny_models):
+    filled = {name: [word.format(bart=tiny_models("bart")) for word in given] for name, given in words.items()}
+    with pytest.raises(kind, match=message):
+        IsoBNFigures().run("quick", silent, Inputs.read(**filled))
+
+
+def test_the_scales_are_those_of_the_paper_and_of_the_demo():
+    assert PLANS["full"].tasks == ("glue/mrpc", "glue/rte", "glue/cola", "glue/stsb")
+    assert PLANS["full"].rows is None
+    assert all(paper.is_its(model) for model in PLANS["full"].models)
+    assert all(tasks.get(slug).generated for slug in PLANS["quick"].tasks)
+    json.dumps(IsoBNFigures.card())
