@@ -64,7 +64,6 @@ def test_a_page_without_tables_lists_the_lines_and_the_printed_numbers(figures):
 
 
 def test_pictures_are_drawn_and_the_same_each_time(figures, tmp_path):
-    pytest.importorskip("matplotlib")
     from PIL import Image
 
     whole = result()
@@ -84,7 +83,6 @@ def test_pictures_are_drawn_and_the_same_each_time(figures, tmp_path):
 
 
 def test_no_bar_is_cut_by_the_panel_before_it(figures, tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib")
     kept = []
     monkeypatch.setattr(figures, "save", lambda drawn, path: kept.append(drawn))
     panels = [
