@@ -86,9 +86,7 @@ def compute(request: ViewRequest, tell: Tell) -> tuple[dict[str, Any], dict[str,
     arrays |= points_of(views, points.rows(frame, task, views.lengths, logits), list(map(str, words)), request.seed)
     source = encoders.resolve(request.model)  # a model of the hub is on this machine now
     told = "measuring the output matrix"
-    output = outputs.of(
-        source, run, lambda done, total: tell(_TOTAL, _TOTAL, f"{told}, {done:,} of {total:,} rows")
-    )
+    output = outputs.of(source, run, lambda done, total: tell(_TOTAL, _TOTAL, f"{told}, {done:,} of {total:,} rows"))
     facts = {
         "format": FORMAT,
         "isoviz": isoviz.__version__,

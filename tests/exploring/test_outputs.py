@@ -46,9 +46,7 @@ def test_a_vocabulary_is_measured_by_both_conventions(bundled: ModelSource, tmp_
     json.dumps(found, allow_nan=False)
 
 
-def test_it_is_measured_once_per_model(
-    bundled: ModelSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_is_measured_once_per_model(bundled: ModelSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = outputs.of(bundled, at=tmp_path)
     monkeypatch.setattr(outputs, "measure", lambda *_: pytest.fail("measured again"))
     assert outputs.of(bundled, at=tmp_path) == first
