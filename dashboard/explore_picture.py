@@ -81,7 +81,8 @@ def picture(
         selection=line,
         on_drawn=remember(one, layout.key),
     )
-    hint = "" if request.dimensions == 3 else " Draw around points to list them; double-click to see all again."
+    others = ", and their rows stand out in the other views" if one.of > 1 and one.number == 1 else ""
+    hint = "" if request.dimensions == 3 else f" Draw around points to list them{others}; double-click to see all again."
     st.caption(wording.plain(told + "." + hint))
     _files(one, cloud, layout, request)
 

@@ -89,12 +89,12 @@ def measure(weights: NDArray[Any], tell: Callable[[int, int], None] | None = Non
         }
         for reading, pair in zip(READINGS, found, strict=True)
     ]
-    of_rows = {"min": np.min, "mean": np.mean, "median": np.median, "max": np.max}
+    norms = {"min": lengths.min(), "mean": lengths.mean(), "median": np.median(lengths), "max": lengths.max()}
     return {
         "rows": int(weights.shape[0]),
         "d": int(weights.shape[1]),
         "pairs": pairs,
-        "norms": {name: float(function(lengths)) for name, function in of_rows.items()},
+        "norms": {name: float(value) for name, value in norms.items()},
         "counts": counts.tolist(),
         "edges": edges.tolist(),
         "each": lengths.tolist() if len(lengths) <= FEW_ROWS else None,
