@@ -346,7 +346,11 @@ def compact(figure: go.Figure) -> None:
     )
     axis = figure.layout.xaxis
     if axis.ticktext:  # of factors: powers of ten are enough
-        kept = [(place, word) for place, word in zip(axis.tickvals, axis.ticktext, strict=True) if word[-1] in "01"]
+        kept = [
+            (place, word)
+            for place, word in zip(axis.tickvals, axis.ticktext, strict=True)
+            if word.strip("0.")[:1] in ("", "1")
+        ]
         axis.update(tickvals=[place for place, _ in kept], ticktext=[word for _, word in kept], tickangle=0)
 
 
