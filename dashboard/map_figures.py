@@ -20,6 +20,7 @@ _SYMBOLS = ("circle", "diamond", "square", "x", "triangle-up", "cross", "star", 
 _SOLID_SYMBOLS = ("circle", "diamond", "square", "x", "cross", "circle-open", "diamond-open", "square-open")
 _SCALE = "Viridis"
 _GREY = "rgba(127,134,145,0.75)"
+_LINES = "#9aa0a8"
 OWN_COLOUR: Final = "#e5007a"
 _SHOWN_LETTERS = 90
 _FAINT = 0.12
@@ -180,12 +181,18 @@ def _lay_out(
         "y": -0.02 if solid else -0.26 if compact else -0.14,
     }
     if solid:
-        plain = {"backgroundcolor": "rgba(0,0,0,0)", "gridcolor": "rgba(127,134,145,0.35)", "zeroline": False}
+        # lines in the depth are thin: fainter ones are not seen at all
+        lines = {"gridcolor": _LINES, "zeroline": False, "showline": True, "linecolor": _LINES}
+        plain = {"backgroundcolor": "rgba(0,0,0,0)", **lines, "tickfont": {"size": 10 if compact else 12}, "nticks": 5}
+        eye = 1.75 if compact else 1.4
         names = ("xaxis", "yaxis", "zaxis")
         found.update_layout(
             theme.figure_layout(
                 scene={name: {**plain, **axis} for name, axis in zip(names, named, strict=True)}
-                | {"dragmode": "orbit"},
+                | {
+                    "dragmode": "orbit",
+                    "camera": {"eye": dict.fromkeys("xyz", eye), "center": {"x": 0, "y": 0, "z": -0.12}},
+                },
                 legend=legend,
                 margin={"l": 0, "r": 0, "t": 32, "b": 0},
             )
