@@ -184,7 +184,7 @@ def _lay_out(
         # lines in the depth are thin: fainter ones are not seen at all
         lines = {"gridcolor": _LINES, "zeroline": False, "showline": True, "linecolor": _LINES}
         plain = {"backgroundcolor": "rgba(0,0,0,0)", **lines, "tickfont": {"size": 10 if compact else 12}, "nticks": 5}
-        eye = 1.75 if compact else 1.4
+        eye = 1.6 if compact else 1.4
         names = ("xaxis", "yaxis", "zaxis")
         found.update_layout(
             theme.figure_layout(
