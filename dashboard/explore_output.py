@@ -34,7 +34,8 @@ def _block(one: Shown, numbers: list[int], *, alone: bool) -> None:
         views = f"View{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
         st.markdown(f"**{views}**: {wording.plain(_model(one))}")
     if "reason" in found:
-        st.caption(f"None to be shown: {wording.plain(found['reason'])}.")
+        reason = found["reason"]
+        st.caption(wording.plain(f"{reason[0].upper()}{reason[1:]}."))
         return
     left, right = st.columns([5, 6], gap="large") if alone else (st.container(), st.container())
     with left:

@@ -373,7 +373,7 @@ def test_an_encoder_alone_has_no_output_matrix_and_says_so(
 ) -> None:
     page = open_page("explore", **address(made[0]))
     assert errors(page) == [] and "Output matrix" in texts(page)
-    assert "this checkpoint is an encoder alone" in texts(page)
+    assert "This checkpoint is an encoder alone" in texts(page)
 
 
 def test_few_rows_of_an_output_matrix_are_bars_and_many_a_histogram() -> None:
