@@ -345,12 +345,10 @@ def compact(figure: go.Figure) -> None:
         margin={"t": 12, "b": 8},
     )
     axis = figure.layout.xaxis
-    if axis.ticktext:  # of factors: powers of ten are enough
-        kept = [
-            (place, word)
-            for place, word in zip(axis.tickvals, axis.ticktext, strict=True)
-            if word.strip("0.")[:1] in ("", "1")
-        ]
+    if axis.ticktext:  # of factors: powers of ten are enough, less the one that stands close to 0
+        places = zip(axis.tickvals, axis.ticktext, strict=True)
+        kept = [(place, word) for place, word in places if word.strip("0.")[:1] in ("", "1")]
+        kept = kept[:1] + kept[2:] if len(kept) > 3 else kept
         axis.update(tickvals=[place for place, _ in kept], ticktext=[word for _, word in kept], tickangle=0)
 
 
