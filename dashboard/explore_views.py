@@ -8,11 +8,10 @@ from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
-from numpy.typing import NDArray
 
 from dashboard import explanations, explore_figures, explore_tables, theme, wording
+from dashboard.components.cloud_matrix import cloud_matrix
 from dashboard.explore_form import PREFIX, Filled
-from isoviz.exploring import clustering, results
 from isoviz.exploring.results import ViewResult
 from isoviz.metrics.catalogue import METRICS
 
@@ -20,6 +19,7 @@ MEASURES = ("isoscore", "isoscore_unbiased", "ev_1", "mean_cosine", "participati
 """Of the catalogue, in the order in which they are offered; the length of the mean vector comes after them."""
 
 MEAN_NORM = "Length of the mean vector"
+_AXIS = PREFIX + "ev_axis"
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,11 @@ class Shown:
     def prefix(self) -> str:
         """Of the keys of its widgets."""
         return self.filled.prefix
+
+    @property
+    def place(self) -> tuple[str, int, str]:
+        """Key of the view, layer and pooling: which cloud it is."""
+        return self.view.folder.name, self.layer, self.pooling
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -74,6 +79,8 @@ def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[Shown]:
     columns = st.columns(len(views), gap="medium")
     shown = []
     for number, (view, filled, column) in enumerate(zip(views, all_filled, columns, strict=True), start=1):
+        if not alone:
+            column.markdown(f"**View {number}**")
         with rest[0] if alone else column:
             pooling = _pooling_field(view, filled.prefix)
         with rest[1] if alone else column:
@@ -175,7 +182,9 @@ def _row(shown: list[Shown], name: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{explanations.get(name).title}**")
         explanations.show(name)
-    found = [_FIGURES[name](one) for one in shown]
+        if name == "spectrum":
+            _axis_field()
+    found = [_FIGURES[name](one, shown) for one in shown]
     figures = [figure for figure, _, _ in found if figure is not None]
     if len(shown) > 1:
         explore_figures.share_axes(figures)
@@ -191,11 +200,25 @@ def _row(shown: list[Shown], name: str) -> None:
                 st.caption(wording.plain(note))
 
 
+def _axis_field() -> None:
+    """How k is measured out along its axis; `_spectrum` looks it up."""
+    st.segmented_control(
+        "Axis of k",
+        ["linear axis", "log axis"],
+        default="linear axis",
+        required=True,
+        key=_AXIS,
+        bind="query-params",
+        label_visibility="collapsed",
+        help="Of k. On a logarithmic one the first few directions take as much room as the many after them.",
+    )
+
+
 Drawn = tuple[go.Figure | None, str, str]
 """A figure, what it shows in words, and what is told below it."""
 
 
-def _spectrum(one: Shown) -> Drawn:
+def _spectrum(one: Shown, _: list[Shown]) -> Drawn:
     curves = {}
     for number in range(one.view.depth + 1):
         curve = one.view.array(number, one.pooling, "ev")
@@ -203,20 +226,22 @@ def _spectrum(one: Shown) -> Drawn:
             curves[number] = curve
     d = one.entry["d"]
     told = f"first {len(curves[one.layer])} of {d} components, layer {one.layer} over the others"
-    figure = explore_figures.spectrum(curves, one.layer, one.pooling, d)
+    figure = explore_figures.spectrum(curves, one.layer, one.pooling, d, log=st.session_state.get(_AXIS) == "log axis")
     return figure, f"Explained variance of the {told}", ""
 
 
-def _sigma(one: Shown) -> Drawn:
+def _sigma(one: Shown, shown: list[Shown]) -> Drawn:
     sigma = one.view.array(one.layer, one.pooling, "sigma")
     if sigma is None:
         return None, "", ""
     spread = f"{sigma.min():.3g} to {sigma.max():.3g}"
     told = f"Histogram of the standard deviations of {len(sigma)} dimensions, {spread}"
-    return explore_figures.sigma_histogram(sigma, one.pooling), told, ""
+    others = [other.view.array(other.layer, other.pooling, "sigma") for other in shown if other is not one]
+    beside = [found for found in others if found is not None]
+    return explore_figures.sigma_histogram(sigma, one.pooling, beside), told, ""
 
 
-def _mean(one: Shown) -> Drawn:
+def _mean(one: Shown, _: list[Shown]) -> Drawn:
     mean = one.view.array(one.layer, one.pooling, "mean")
     if mean is None:
         return None, "", ""
@@ -226,7 +251,7 @@ def _mean(one: Shown) -> Drawn:
     return figure, f"Mean activation of {len(mean)} dimensions; {named}", named.capitalize() + "."
 
 
-def _cosine(one: Shown) -> Drawn:
+def _cosine(one: Shown, _: list[Shown]) -> Drawn:
     counts = one.view.array(one.layer, one.pooling, "cosine")
     if counts is None:
         return None, "", ""
@@ -237,7 +262,7 @@ def _cosine(one: Shown) -> Drawn:
     return figure, f"Histogram of the cosines of {pairs:,} pairs of points", f"{pairs:,} pairs{drawn}."
 
 
-_FIGURES: dict[str, Callable[[Shown], Drawn]] = {
+_FIGURES: dict[str, Callable[[Shown, list[Shown]], Drawn]] = {
     "spectrum": _spectrum,
     "sigma_histogram": _sigma,
     "mean_activation": _mean,
@@ -263,29 +288,29 @@ def _correlations(shown: list[Shown]) -> None:
             help="Own: like dimensions of each view side by side. As in view 1: the same dimension at the same place.",
         )
         own = choice == "own"
-    first: NDArray[Any] | None = None
+    first = shown[0]
     for one, column in zip(shown, st.columns(len(shown), gap="medium"), strict=True):
         with column:
-            cells, order = _clustered(one.view.folder.name, one.layer, one.pooling)
-            first = order if first is None else first
-            note = ""
-            if not own and one.number > 1:
-                if len(first) == len(order):
-                    cells, order = clustering.reordered(cells, order, first), first
-                else:
-                    note = f" In its own order: it has {len(order)} dimensions, view 1 has {len(first)}."
+            same = one.entry["d"] == first.entry["d"]
             average = wording.number(one.entry["abs_correlation"], 3)
-            told = f"Absolute correlation of {len(order)} dimensions, {one.cloud}, mean {average} off the diagonal"
-            _plot(one, "correlation", explore_figures.correlation(cells, order), told)
-            name = f"View {one.number}: {one.cloud}" if len(shown) > 1 else one.cloud.capitalize()
-            st.caption(wording.plain(f"{name}. Mean |ρ| off the diagonal: {average}.{note}"))
-
-
-@st.cache_data(show_spinner="Putting like dimensions side by side …", max_entries=32)
-def _clustered(key: str, layer: int, pooling: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    view = results.find(key)
-    assert view is not None  # it was there a moment ago, and looking keeps it
-    return clustering.clustered(view, layer, pooling)
+            told = f"Absolute correlation of {one.entry['d']} dimensions, {one.cloud}, mean {average} off the diagonal"
+            cloud_matrix(
+                one.place,
+                order=None if own or one is first or not same else first.place,
+                key=one.prefix + "correlation",
+                name=f"{file_name(one)}-correlation-layer{one.layer}-{one.pooling}",
+                words=told if one.of == 1 else f"View {one.number}: {told}",
+                mean=average,
+            )
+            name = f"View {one.number}: {one.cloud}" if one.of > 1 else one.cloud.capitalize()
+            note = (
+                f". Mean |ρ| off the diagonal: {average}."
+                if one.of > 1
+                else ". Rows and columns: dimensions, like ones side by side."
+            )
+            if not own and not same:
+                note += f" In its own order: it has {one.entry['d']} dimensions, view 1 has {first.entry['d']}."
+            st.caption(wording.plain(name + note))
 
 
 def _plot(one: Shown, name: str, figure: go.Figure, words: str) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import isoviz
 from isoviz import metrics, tasks
 from isoviz.errors import InputError, IsoVizError
-from isoviz.exploring import encoders, points
+from isoviz.exploring import encoders, outputs, points
 from isoviz.exploring.request import FORMAT, ViewRequest
 from isoviz.exploring.results import array_name
 from isoviz.models.views import Pooling, Views
@@ -52,7 +52,7 @@ def compute(request: ViewRequest, tell: Tell) -> tuple[dict[str, Any], dict[str,
     tell(0, _TOTAL, "reading the data")
     task = tasks.get(request.task)
     encoders.resolve(request.model)
-    rows = tasks.load(task, request.data)
+    rows = tasks.load(task, request.data, request.direction)
     frame = {"train": rows.train, "validation": rows.validation}[request.split].iloc[: request.max_rows]
     tell(0, _TOTAL, "loading the model")
 
@@ -69,7 +69,7 @@ def compute(request: ViewRequest, tell: Tell) -> tuple[dict[str, Any], dict[str,
                 poolings="states",  # `head` is a matter of fine-tuning
                 max_length=request.max_length,
                 seed=request.seed,
-                direction=task.checked_direction(None) or None,
+                direction=task.checked_direction(request.direction) or None,
                 progress=_part(tell, _READING, "rows"),
             )
         except IsoVizError as error:
@@ -85,6 +85,8 @@ def compute(request: ViewRequest, tell: Tell) -> tuple[dict[str, Any], dict[str,
     words = tokenizer.convert_ids_to_tokens(views.tokens[views.depth].ids.tolist())
     arrays |= points_of(views, points.rows(frame, task, views.lengths, logits), list(map(str, words)), request.seed)
     source = encoders.resolve(request.model)  # a model of the hub is on this machine now
+    told = "measuring the output matrix"
+    output = outputs.of(source, run, lambda done, total: tell(_TOTAL, _TOTAL, f"{told}, {done:,} of {total:,} rows"))
     facts = {
         "format": FORMAT,
         "isoviz": isoviz.__version__,
@@ -103,6 +105,7 @@ def compute(request: ViewRequest, tell: Tell) -> tuple[dict[str, Any], dict[str,
         "reading_seconds": round(read - began, 3),
         "measuring_seconds": round(time.monotonic() - read, 3),
         "entries": entries,
+        "output": output,
     }
     return facts, arrays
 
