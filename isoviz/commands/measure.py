@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -173,19 +174,18 @@ def _output_embeddings(source: ModelSource) -> dict[str, Any] | None:
 def _partition(weights: NDArray[Any]) -> dict[str, Any]:
     """I1 and I2 of W (N, d) as it is and divided by its root-mean-square row norm, for neither is free of scale."""
     from isoviz import metrics
+    from isoviz.metrics.partition_function import Reading, partitions
 
-    w = np.asarray(weights, dtype=np.float64)
-    norms = np.linalg.norm(w, axis=1)
-    scale = float(np.sqrt((norms**2).mean()))
-    i1, i2 = metrics.partition(w)
-    unit = metrics.partition(w / scale) if scale > 0 else (i1, i2)
+    norms = np.asarray(metrics.row_norms(weights))
+    plain, unit = (pair or (math.nan, math.nan) for pair in partitions(weights, [Reading(), Reading(scale_free=True)]))
+    unit = plain if not norms.any() else unit
     return {
-        "n": w.shape[0],
-        "d": w.shape[1],
-        "i1": float(i1),
-        "i2": float(i2),
-        "i1_unit": float(unit[0]),
-        "i2_unit": float(unit[1]),
+        "n": weights.shape[0],
+        "d": weights.shape[1],
+        "i1": plain[0],
+        "i2": plain[1],
+        "i1_unit": unit[0],
+        "i2_unit": unit[1],
         "norm_mean": float(norms.mean()),
         "norm_min": float(norms.min()),
         "norm_max": float(norms.max()),
