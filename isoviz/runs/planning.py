@@ -16,7 +16,8 @@ from typing import Any
 from isoviz import methods, tasks
 from isoviz.config import OwnTask, ParamValue, RunConfig
 from isoviz.errors import InputError
-from isoviz.models import sources
+from isoviz.models import prefixes, sources
+from isoviz.models.sources import ModelSource
 from isoviz.tasks import own as own_data
 from isoviz.tasks.metrics import METRICS
 from isoviz.tasks.protocol import Task
@@ -137,7 +138,8 @@ def expand(
         _watched(task, common.get("early_stopping"))
         task.checked_direction(common.get("direction"))
         _check_head(models, variants, task)
-    longest = {model: _longest(model, common.get("max_length")) for model in models}
+    found = {model: sources.resolve(model) for model in models}
+    longest = {model: _longest(source, common.get("max_length")) for model, source in found.items()}
     if common["precision"] == "fp16" and not devices.describe().on_gpu:
         raise InputError(
             "precision: fp16 needs a GPU, and this machine has none (allowed here: auto, no, bf16)", field="precision"
@@ -162,6 +164,7 @@ def expand(
                 "early_stopping": _watched(task, common.get("early_stopping")),
                 "doc_stride": _stride(task, longest[model], common.get("doc_stride")),
                 "direction": task.checked_direction(common.get("direction")) or None,
+                "prefix": _prefix(found[model], task, common),
             },
         )
         for model, task, seed, (slug, params) in itertools.product(models, known.values(), seeds, variants)
@@ -190,15 +193,20 @@ def _rate(model: str, learning_rate: float | None) -> float:
     return default_learning_rate(model) if learning_rate is None else learning_rate
 
 
-def _longest(model: str, asked: int | None) -> int:
+def _longest(source: ModelSource, asked: int | None) -> int:
     """The longest input of a run: as asked, if the model can read it; else the default, or less where the model reads less."""
-    limit = sources.longest_input(sources.resolve(model))
+    limit = sources.longest_input(source)
     default: int = RunConfig.model_fields["max_length"].default
     if asked is None:
         return default if limit is None else min(default, limit)
     if limit is not None and asked > limit:
-        raise InputError(f"max_length: '{model}' reads at most {limit} tokens (got {asked})", field="max_length")
+        raise InputError(f"max_length: '{source.name}' reads at most {limit} tokens (got {asked})", field="max_length")
     return asked
+
+
+def _prefix(source: ModelSource, task: Task, common: Mapping[str, Any]) -> str | None:
+    direction = task.checked_direction(common.get("direction")) or None
+    return prefixes.resolve(common.get("prefix"), sources.configuration(source), task.slug, task.inputs, direction)
 
 
 def _stride(task: Task, longest: int, asked: int | None) -> int:
@@ -376,6 +384,7 @@ OPTIONS: Mapping[str, str] = {
     "weight_decay": "--weight-decay",
     "grad_accum": "--grad-accum",
     "max_length": "--max-length",
+    "prefix": "--prefix",
     "direction": "--direction",
     "doc_stride": "--doc-stride",
     "early_stopping": "--early-stopping",

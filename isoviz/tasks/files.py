@@ -213,11 +213,16 @@ def _read_parquet(paths: Sequence[Path], wanted: Mapping[str, str], pick: Pick |
             begin += size
         if not tables:
             tables = [file.schema_arrow.empty_table() for file in files[:1]]
-        frame = pyarrow.concat_tables(tables).to_pandas()
+        frame = to_frame(pyarrow.concat_tables(tables))
     except (pyarrow.lib.ArrowException, OSError) as error:
         raise _unreadable(paths[0], error) from None
     frame.index = rows
     return columns_of(frame, wanted)
+
+
+def to_frame(table: pyarrow.Table) -> pd.DataFrame:
+    """The rows as Python objects, which costs many times what reading them does."""
+    return table.to_pandas()
 
 
 def _groups(file: pyarrow.parquet.ParquetFile, columns: list[str], rows: np.ndarray) -> list[pyarrow.Table]:
