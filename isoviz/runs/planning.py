@@ -16,7 +16,7 @@ from typing import Any
 from isoviz import methods, tasks
 from isoviz.config import OwnTask, ParamValue, RunConfig
 from isoviz.errors import InputError
-from isoviz.models import prefixes, sources
+from isoviz.models import hub, prefixes, sources
 from isoviz.models.sources import ModelSource
 from isoviz.tasks import own as own_data
 from isoviz.tasks.metrics import METRICS
@@ -253,6 +253,8 @@ def _watched(task: Task, early_stopping: str | None) -> str | None:
 
 
 Stamps = tuple[tuple[str, int, int], ...]
+_HUB_SECONDS = 900
+"""For so long a data set of the hub counts as the same."""
 
 
 def _stamps(paths: Iterable[Path]) -> Stamps:
@@ -266,14 +268,15 @@ def _check_rows(task: Task, folder: str | None, common: Mapping[str, Any]) -> No
         return  # nothing to get wrong, and generating takes a moment
     read = (common.get("direction"), common.get("max_train"), common.get("max_eval"))
     if folder is None:
-        tasks.load(task, None, *read)
+        stamps: Stamps = ((str(hub.cache_folder()), 0, int(time.monotonic() // _HUB_SECONDS)),)
     else:
-        _load_once(task, folder, read, _stamps(tasks.files_of(task, folder)))
+        stamps = _stamps(tasks.files_of(task, folder))
+    _load_once(task, folder, read, stamps)
 
 
 @functools.lru_cache(maxsize=32)
-def _load_once(task: Task, folder: str, read: tuple[str | None, int | None, int | None], stamps: Stamps) -> None:
-    """Read and check a folder's rows; not again while its files are the same (a form asks at every keystroke)."""
+def _load_once(task: Task, folder: str | None, read: tuple[str | None, int | None, int | None], stamps: Stamps) -> None:
+    """Read and check rows; not again while their files are the same (a form asks at every keystroke)."""
     tasks.load(task, folder, *read)
 
 
