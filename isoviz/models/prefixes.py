@@ -37,7 +37,7 @@ def of(config: Mapping[str, Any], slug: str, columns: Sequence[str], direction: 
     """The prefix that a model knows for a task; None where it knows none.
 
     Its own `task_specific_params` come first; then, for the family T5, the published ones (Raffel et al. 2020, appendix D),
-    with the texts in the order of our columns.
+    with the texts in the order of our columns. Two texts stay two, with the end token between them; the published form is one.
 
     Args:
         config: the content of the model's `config.json`.
