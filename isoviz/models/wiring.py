@@ -184,7 +184,7 @@ class SpanFinder(Wiring):
 
 
 class TwoSidedSpanFinder(TwoSided):
-    """The same of the decoder's tokens, each of which has seen the text before it, and all of it through the encoder."""
+    """Every token as the decoder makes it: it has seen the text before it, and all of the text through the encoder."""
 
     per_token = True
 
