@@ -15,10 +15,24 @@ def counts(report: DataReport) -> None:
     """Rows per split with their labels, and what is odd without being wrong."""
     for split, count in report.rows.items():
         labels = ", ".join(f"{name} {number:,}" for name, number in report.labels[split].items())
-        told = f": {wording.plain(labels)}" if labels else ""
+        sample = f" (in a sample of {report.looked_at[split]:,})" if labels and report.looked_at[split] < count else ""
+        told = f"{sample}: {wording.plain(labels)}" if labels else ""
         st.markdown(f":material/check_circle: **{wording.plain(split)}** {count:,} rows{told}")
+    if told := sampled(report):
+        st.caption(
+            f":material/info: Looked at here: {told}. The rows that runs will read are all checked before they start."
+        )
     for note in report.notes:
         st.caption(f":material/info: {wording.plain(note)}")
+
+
+def sampled(report: DataReport) -> str:
+    """Which splits are too long to be looked at whole, and how much of them was; empty where there are none."""
+    return "; ".join(
+        f"of {wording.plain(split)} the first rows and a random choice, {report.looked_at[split]:,} of {count:,}"
+        for split, count in report.rows.items()
+        if report.looked_at[split] < count
+    )
 
 
 def draw(task: Task, report: DataReport) -> None:
@@ -36,6 +50,8 @@ def draw(task: Task, report: DataReport) -> None:
         figures["Classes"] = data_figures.classes(report.labels, "class")
     elif report.values:
         figures["Labels"] = data_figures.spread(report.values, "label")
+    if told := sampled(report):
+        st.caption(f"The histograms are {told}.")
     cells = [cell for _ in range(-(-len(figures) // 2)) for cell in st.columns(2)]
     for (title, figure), cell in zip(figures.items(), cells, strict=False):
         with cell:

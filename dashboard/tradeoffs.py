@@ -72,10 +72,10 @@ def _most(values: pd.Series) -> list[str]:
 
 
 def _metrics(task: str, runs: pd.DataFrame) -> list[str]:
+    """The task's own, its primary one first; then what its runs have besides (`accuracy_mismatched` of MNLI's second split)."""
     known = tasks.catalogue().get(task)
-    if known:
-        return [known.primary, *(name for name in known.metrics if name != known.primary)]
-    return list(dict.fromkeys(name for metrics in runs["metrics"] for name in metrics)) or [""]
+    own = [known.primary, *known.metrics] if known else []
+    return list(dict.fromkeys([*own, *(name for metrics in runs["metrics"] for name in metrics)])) or [""]
 
 
 def figures(choice: Choice, runs: pd.DataFrame) -> None:

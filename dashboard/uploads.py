@@ -35,7 +35,7 @@ def save(store_folder: Path, task: Task, files: Files) -> Path:
     Raises:
         DataError: a split is missing, its ending is unknown, or its rows cannot serve the task.
     """
-    return _keep(store_folder, files, SPLITS, lambda folder: tasks.check_data(task, folder))
+    return _keep(store_folder, files, SPLITS, lambda folder: tasks.load(task, folder))
 
 
 def save_own(store_folder: Path, files: Files) -> Path:

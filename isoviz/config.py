@@ -99,6 +99,14 @@ class RunConfig(BaseModel):
     weight_decay: float = Field(0.01, ge=0, le=1, title="Weight decay", description="AdamW's, not on biases and norms.")
     grad_accum: int = Field(1, ge=1, le=1024, title="Accumulation", description="Batches per optimiser step.")
     max_length: int = Field(128, ge=4, le=8192, title="Longest input", description="Tokens; longer texts are cut.")
+    prefix: str | None = Field(
+        None,
+        min_length=1,
+        max_length=200,
+        title="Task prefix",
+        description="Words before the text, and after | before the second one. Empty: those that the model knows for the task "
+        "(T5 knows some). none: no words.",
+    )
     doc_stride: int = Field(
         64,
         ge=0,
@@ -133,6 +141,13 @@ class RunConfig(BaseModel):
     def _finite(cls, value: float) -> float:
         if value != value or value in (float("inf"), float("-inf")):
             raise ValueError("must be a finite number")
+        return value
+
+    @field_validator("prefix")
+    @classmethod
+    def _two_parts(cls, value: str | None) -> str | None:
+        if value is not None and (value.count("|") > 1 or not value.strip(" |")):
+            raise ValueError("expected words, with at most one | between those before the first and the second text")
         return value
 
     @classmethod

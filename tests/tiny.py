@@ -14,6 +14,8 @@ FAMILIES = ("bert", "albert", "roberta", "distilbert")
 WRITERS = ("bart", "mbart")
 LATER = ("electra", "deberta-v2", "modernbert")
 LATER_WRITERS = ("t5", "marian")
+TWO_SIDED = ("bart", "mbart", "t5")
+"""Writers that transformers can also put a classifier, or a finder of stretches, on."""
 TASKS = {"classification": "glue/cola", "regression": "glue/stsb", "span": "squad", "seq2seq": "wmt16/ro-en"}
 """A task of each head kind, whose files `write` makes."""
 
@@ -131,7 +133,7 @@ def _network(family: str, words: int, dropout: float) -> Any:
             "max_position_embeddings": 64, "hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}  # fmt: skip
     two_sides = {**common, "d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 2,
                  "decoder_attention_heads": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "max_position_embeddings": 64,
-                 "dropout": dropout, "bos_token_id": 2, "eos_token_id": 3}  # fmt: skip
+                 "dropout": dropout, "classifier_dropout": dropout, "bos_token_id": 2, "eos_token_id": 3}  # fmt: skip
     if family == "bert":
         return t.BertModel(t.BertConfig(**size))
     if family == "albert":
@@ -169,5 +171,5 @@ def _network(family: str, words: int, dropout: float) -> Any:
         )
     return t.T5ForConditionalGeneration(
         t.T5Config(d_model=16, d_kv=8, d_ff=32, num_layers=2, num_decoder_layers=2, num_heads=2, eos_token_id=3,
-                   relative_attention_num_buckets=8, dropout_rate=dropout, decoder_start_token_id=0, **common)
+                   relative_attention_num_buckets=8, dropout_rate=dropout, classifier_dropout=dropout, decoder_start_token_id=0, **common)
     )  # fmt: skip

@@ -157,8 +157,11 @@ class ProgressLine:
         self.bar.close()
 
     def show(self, event: Event) -> None:
-        """Move the bar."""
-        if event.kind == "started":
+        """Move the bar, and say what there is to wait for before it moves."""
+        if event.kind == "entered" and event.phase in ("loading", "tokenising"):
+            self.bar.set_postfix_str(f"{event.phase} {event.detail}".strip())
+        elif event.kind == "started":
+            self.bar.set_postfix_str("")
             self.bar.total = event.total_steps
             self.bar.update(event.first_step - self.bar.n)
         elif event.kind == "stepped":

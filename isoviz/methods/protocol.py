@@ -40,9 +40,9 @@ class Representations:
         output_weight: (labels, h) weight of the output layer, a parameter: (2, h) for spans, (vocabulary, h) for texts, there
             often the input embeddings as well.
 
-    Of a network that writes texts, `cls` is the encoder's; L, `last_hidden`, `hidden_states` and `attention_mask` are the
-    decoder's (L target positions), because paper 003 regularises the side of the output. While it writes, there is one
-    position per row, and only `pooled` and `output_weight` are what they are in training.
+    Of an encoder-decoder, `cls` is the encoder's; L, `last_hidden`, `hidden_states` and `attention_mask` are the decoder's (L
+    target positions; of a classifier those of the text itself), because paper 003 regularises the side of the output. While it
+    writes, there is one position per row, and only `pooled` and `output_weight` are what they are in training.
     """
 
     cls: Tensor

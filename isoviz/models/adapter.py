@@ -55,7 +55,7 @@ class HeadedModel(nn.Module):
         kind: what the network was loaded for.
         width: d, the size of the token vectors.
         head_width: h, the size of the vectors that feed the output layer.
-        num_layers: layers whose token vectors are reported: the encoder's, for texts the decoder's.
+        num_layers: layers whose token vectors are reported: the encoder's, of an encoder-decoder the decoder's.
         per_token: the output layer reads every token, not one vector per row.
     """
 

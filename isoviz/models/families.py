@@ -9,7 +9,7 @@ HeadKind = Literal["classification", "regression", "span", "seq2seq"]
 
 HEAD_KINDS: tuple[HeadKind, ...] = get_args(HeadKind)
 
-Head = Literal["pooler", "dense", "gelu", "relu", "context", "norm"]
+Head = Literal["pooler", "dense", "gelu", "relu", "context", "norm", "end"]
 
 CLASSIFIERS: dict[str, Head] = {
     "bert": "pooler",
@@ -21,12 +21,16 @@ CLASSIFIERS: dict[str, Head] = {
     "electra": "gelu",
     "deberta-v2": "context",
     "modernbert": "norm",
+    "bart": "end",
+    "mbart": "end",
+    "t5": "end",
 }
 """How a family gets from the last layer to the vector that feeds the classifier's output layer.
 
 pooler: the encoder's own pooler (dense + tanh on the first token). dense: dropout, dense and tanh inside the classification
 head; gelu: the same with GELU. relu: a linear map and ReLU on the first token. context: a pooler beside the encoder. norm:
-dense, activation and layer norm on the first token or the mean.
+dense, activation and layer norm on the first token or the mean. end: dropout, dense and tanh on what the decoder makes of the
+text's end token, having read the text itself one place to the right.
 """
 
 SPANS: frozenset[str] = frozenset(CLASSIFIERS)

@@ -36,5 +36,6 @@ PUBLISHED: Final[tuple[PublishedModel, ...]] = (
     PublishedModel("FacebookAI/roberta-base", ("isotropy calibration",), assumed=True),
     PublishedModel("distilbert/distilbert-base-uncased", ("isotropy calibration",), assumed=True),
     PublishedModel("facebook/bart-base", ("isotropy calibration",), assumed=True),
+    PublishedModel("facebook/bart-large", ("isotropy calibration",), assumed=True),
     PublishedModel("facebook/mbart-large-cc25", ("isotropy calibration",), assumed=True),
 )

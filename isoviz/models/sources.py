@@ -7,7 +7,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from isoviz import demo
 from isoviz.errors import ModelError
@@ -41,13 +41,14 @@ def bundled() -> tuple[str, ...]:
     return demo.bundled_models()
 
 
-def resolve(model: str, head: HeadKind | None = None) -> ModelSource:
+def resolve(model: str, head: HeadKind | None = None, commit: str | None = None) -> ModelSource:
     """Find a model by name, directory or hub id (`org/name`, or `org/name@revision` with a branch, a tag or a commit).
 
     What lies in the hub cache is taken from there without asking the hub. Nothing but a configuration is fetched.
 
     Args:
         head: what it shall be fine-tuned with; None if it is to be measured only, for which any family will do.
+        commit: of a model of the hub, wherever its name points now.
 
     Raises:
         ModelError: it is not there, cannot be loaded or cannot have such a head, or the hub cannot be asked.
@@ -62,7 +63,7 @@ def resolve(model: str, head: HeadKind | None = None) -> ModelSource:
             f"model: no such model or directory '{model}' (bundled: {', '.join(bundled())}; or a local directory, or a hub id)",
             field="model",
         )
-    return _from_hub(model, head)
+    return _from_hub(model, head, commit)
 
 
 def fetch(source: ModelSource, tell: hub.Tell | None = None) -> ModelSource:
@@ -80,10 +81,15 @@ def fetch(source: ModelSource, tell: hub.Tell | None = None) -> ModelSource:
     return _in_folder(source.name, "cached", folder, None)
 
 
+def configuration(source: ModelSource) -> dict[str, Any]:
+    """The content of a model's `config.json`, which `resolve` has fetched; empty where that is not on this machine any more."""
+    folder = cache.find(source.location, source.revision) if source.kind == "hub" else Path(source.location)
+    return (folder and folders.config_of(folder)) or {}
+
+
 def longest_input(source: ModelSource) -> int | None:
-    """Tokens that a model can read at most; None where its configuration is not on this machine or does not say."""
-    config = None if source.kind == "hub" else folders.config_of(Path(source.location))
-    return None if config is None else architectures.longest_input(config)
+    """Tokens that a model can read at most; None where its configuration does not say."""
+    return architectures.longest_input(configuration(source))
 
 
 def fingerprint(folder: Path) -> str:
@@ -122,22 +128,21 @@ def _in_folder(
     return ModelSource(name, kind, str(folder), fingerprint(folder), folder.name if kind == "cached" else None, size)
 
 
-def _from_hub(model: str, head: HeadKind | None) -> ModelSource:
+def _from_hub(model: str, head: HeadKind | None, commit: str | None = None) -> ModelSource:
     parsed = hub.parse(model)
     if parsed is None:
         raise ModelError(f"model: '{model}' is neither a directory nor a hub id", field="model")
-    name, revision = parsed
+    name, revision = parsed[0], commit or parsed[1]
     folder = cache.find(name, revision)
     problem = folders.problem(folder) if folder else None
     if folder and not problem:
         return _in_folder(model, "cached", folder, head)
     if reason := hub.offline():
         here = f"lies in this machine's hub cache, but {problem}," if problem else "is not on this machine"
-        raise ModelError(
-            f"model: '{model}' {here} and {reason}; "
-            f"use a bundled model ({', '.join(bundled())}), a local directory or a model of the hub cache",
-            field="model",
-        )
+        instead = f"use a bundled model ({', '.join(bundled())}), a local directory or a model of the hub cache"
+        if commit:
+            instead = f"a run goes on with the commit that it began with ({commit[:10]}): resume it when the hub can be reached"
+        raise ModelError(f"model: '{model}' {here} and {reason}; {instead}", field="model")
     remote = hub.look(name, folder.name if folder else revision)
     if head and (problem := folders.head_problem(remote.config, head)):
         raise ModelError(f"model: '{model}' {problem}", field="model")

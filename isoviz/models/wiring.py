@@ -100,6 +100,67 @@ class Classifier(Wiring):
         return activation(head.dense(head.dropout(last[:, 0])))
 
 
+class TwoSided(Wiring):
+    """A network with a decoder: the tokens are the decoder's, the first vector is the encoder's."""
+
+    @property
+    def depth(self) -> int:
+        config = self.network.config
+        return int(config.num_decoder_layers if hasattr(config, "num_decoder_layers") else config.decoder_layers)
+
+    def _both(
+        self, inputs: dict[str, Tensor], written: Tensor, mask: Tensor | None
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+        """(B, L, d) the encoder's last layer; (B, T, d) the decoder's, and each of its layers'.
+
+        Args:
+            written, mask: (B, T) what the decoder reads; None where everything it must not see stands behind what counts.
+        """
+        source = {name: inputs[name] for name in ("input_ids", "attention_mask")}
+        read = self.network.get_encoder()(**source, return_dict=True).last_hidden_state
+        decoded = self.network.get_decoder()(
+            input_ids=written,
+            attention_mask=mask,
+            encoder_hidden_states=read,
+            encoder_attention_mask=source["attention_mask"],
+            use_cache=False,
+            output_hidden_states=True,
+            return_dict=True,
+        )
+        return read, decoded.last_hidden_state, tuple(decoded.hidden_states[1:])
+
+    def _again(self, inputs: dict[str, Tensor]) -> Tensor:
+        """(B, L) the text itself, one place to the right: what the decoder reads where there is nothing to write."""
+        ids, config = inputs["input_ids"], self.network.config
+        if config.model_type == "mbart":  # begins with the text's own last token, its language
+            first = ids.gather(1, inputs["attention_mask"].sum(dim=1, keepdim=True) - 1)
+        else:
+            first = torch.full_like(ids[:, :1], config.decoder_start_token_id)
+        return torch.cat([first, ids[:, :-1]], dim=1)
+
+
+class TwoSidedClassifier(TwoSided):
+    """One vector per row, the decoder's at the text's last end token, where it has seen the whole text."""
+
+    @property
+    def output(self) -> nn.Linear:
+        return self.network.classification_head.out_proj
+
+    @property
+    def dropout(self) -> nn.Module:
+        return self.network.classification_head.dropout
+
+    def encode(self, inputs: dict[str, Tensor]) -> Encoding:
+        mask, ids = inputs["attention_mask"], inputs["input_ids"]
+        read, last, layers = self._both(inputs, self._again(inputs), None)
+        # the last end token; where a text has none (a tokenizer that sets none), its last token
+        place = torch.arange(ids.shape[1], device=ids.device) * mask
+        place = place + ids.shape[1] * place * (ids == self.network.config.eos_token_id)
+        vector = last[torch.arange(len(ids), device=ids.device), place.argmax(dim=1)]
+        head = self.network.classification_head
+        return Encoding(read[:, 0], torch.tanh(head.dense(head.dropout(vector))), layers, mask)
+
+
 class SpanFinder(Wiring):
     """Every token: does the answer start here, does it end here?"""
 
@@ -122,8 +183,23 @@ class SpanFinder(Wiring):
         return Encoding(last[:, 0], points, tuple(encoded.hidden_states[1:]), mask)
 
 
-class Writer(Wiring):
-    """Every target position: which word comes next? The tokens are the decoder's, the first vector is the encoder's."""
+class TwoSidedSpanFinder(TwoSided):
+    """Every token as the decoder makes it: it has seen the text before it, and all of the text through the encoder."""
+
+    per_token = True
+
+    @property
+    def output(self) -> nn.Linear:
+        return self.network.qa_outputs
+
+    def encode(self, inputs: dict[str, Tensor]) -> Encoding:
+        mask = inputs["attention_mask"]
+        read, last, layers = self._both(inputs, self._again(inputs), None)
+        return Encoding(read[:, 0], last[mask.bool()], layers, mask)
+
+
+class Writer(TwoSided):
+    """Every target position: which word comes next?"""
 
     per_token = True
 
@@ -135,34 +211,23 @@ class Writer(Wiring):
     def bias(self) -> Tensor | None:
         return getattr(self.network, "final_logits_bias", None)
 
-    @property
-    def depth(self) -> int:
-        config = self.network.config
-        return int(config.num_decoder_layers if hasattr(config, "num_decoder_layers") else config.decoder_layers)
-
     def encode(self, inputs: dict[str, Tensor]) -> Encoding:
-        source = {name: inputs[name] for name in ("input_ids", "attention_mask")}
-        read = self.network.get_encoder()(**source, return_dict=True).last_hidden_state
         mask = inputs["decoder_attention_mask"]
-        written = self.network.get_decoder()(
-            input_ids=inputs["decoder_input_ids"],
-            attention_mask=mask,
-            encoder_hidden_states=read,
-            encoder_attention_mask=source["attention_mask"],
-            use_cache=False,
-            output_hidden_states=True,
-            return_dict=True,
-        )
-        points = written.last_hidden_state[mask.bool()]
+        read, last, layers = self._both(inputs, inputs["decoder_input_ids"], mask)
+        points = last[mask.bool()]
         if getattr(self.network.config, "scale_decoder_outputs", False):  # T5 with tied embeddings
             points = points * self.network.config.d_model**-0.5
-        return Encoding(read[:, 0], points, tuple(written.hidden_states[1:]), mask)
+        return Encoding(read[:, 0], points, layers, mask)
 
 
 def of(network: PreTrainedModel, kind: HeadKind) -> Wiring:
     """The parts of a network that was loaded for this kind."""
-    wirings: dict[str, type[Wiring]] = {"span": SpanFinder, "seq2seq": Writer}
-    return wirings.get(kind, Classifier)(network)
+    if kind == "seq2seq":
+        return Writer(network)
+    wirings: tuple[type[Wiring], type[Wiring]] = (Classifier, SpanFinder)
+    if CLASSIFIERS[network.config.model_type] == "end":
+        wirings = (TwoSidedClassifier, TwoSidedSpanFinder)
+    return wirings[kind == "span"](network)
 
 
 def _first_or_mean(last: Tensor, mask: Tensor, config: Any) -> Tensor:

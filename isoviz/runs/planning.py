@@ -16,7 +16,8 @@ from typing import Any
 from isoviz import methods, tasks
 from isoviz.config import OwnTask, ParamValue, RunConfig
 from isoviz.errors import InputError
-from isoviz.models import sources
+from isoviz.models import hub, prefixes, sources
+from isoviz.models.sources import ModelSource
 from isoviz.tasks import own as own_data
 from isoviz.tasks.metrics import METRICS
 from isoviz.tasks.protocol import Task
@@ -137,7 +138,8 @@ def expand(
         _watched(task, common.get("early_stopping"))
         task.checked_direction(common.get("direction"))
         _check_head(models, variants, task)
-    longest = {model: _longest(model, common.get("max_length")) for model in models}
+    found = {model: sources.resolve(model) for model in models}
+    longest = {model: _longest(source, common.get("max_length")) for model, source in found.items()}
     if common["precision"] == "fp16" and not devices.describe().on_gpu:
         raise InputError(
             "precision: fp16 needs a GPU, and this machine has none (allowed here: auto, no, bf16)", field="precision"
@@ -162,6 +164,7 @@ def expand(
                 "early_stopping": _watched(task, common.get("early_stopping")),
                 "doc_stride": _stride(task, longest[model], common.get("doc_stride")),
                 "direction": task.checked_direction(common.get("direction")) or None,
+                "prefix": _prefix(found[model], task, common),
             },
         )
         for model, task, seed, (slug, params) in itertools.product(models, known.values(), seeds, variants)
@@ -190,15 +193,20 @@ def _rate(model: str, learning_rate: float | None) -> float:
     return default_learning_rate(model) if learning_rate is None else learning_rate
 
 
-def _longest(model: str, asked: int | None) -> int:
+def _longest(source: ModelSource, asked: int | None) -> int:
     """The longest input of a run: as asked, if the model can read it; else the default, or less where the model reads less."""
-    limit = sources.longest_input(sources.resolve(model))
+    limit = sources.longest_input(source)
     default: int = RunConfig.model_fields["max_length"].default
     if asked is None:
         return default if limit is None else min(default, limit)
     if limit is not None and asked > limit:
-        raise InputError(f"max_length: '{model}' reads at most {limit} tokens (got {asked})", field="max_length")
+        raise InputError(f"max_length: '{source.name}' reads at most {limit} tokens (got {asked})", field="max_length")
     return asked
+
+
+def _prefix(source: ModelSource, task: Task, common: Mapping[str, Any]) -> str | None:
+    direction = task.checked_direction(common.get("direction")) or None
+    return prefixes.resolve(common.get("prefix"), sources.configuration(source), task.slug, task.inputs, direction)
 
 
 def _stride(task: Task, longest: int, asked: int | None) -> int:
@@ -245,6 +253,8 @@ def _watched(task: Task, early_stopping: str | None) -> str | None:
 
 
 Stamps = tuple[tuple[str, int, int], ...]
+_HUB_SECONDS = 900
+"""For so long a data set of the hub counts as the same."""
 
 
 def _stamps(paths: Iterable[Path]) -> Stamps:
@@ -258,14 +268,15 @@ def _check_rows(task: Task, folder: str | None, common: Mapping[str, Any]) -> No
         return  # nothing to get wrong, and generating takes a moment
     read = (common.get("direction"), common.get("max_train"), common.get("max_eval"))
     if folder is None:
-        tasks.load(task, None, *read)
+        stamps: Stamps = ((str(hub.cache_folder()), 0, int(time.monotonic() // _HUB_SECONDS)),)
     else:
-        _load_once(task, folder, read, _stamps(tasks.files_of(task, folder)))
+        stamps = _stamps(tasks.files_of(task, folder))
+    _load_once(task, folder, read, stamps)
 
 
 @functools.lru_cache(maxsize=32)
-def _load_once(task: Task, folder: str, read: tuple[str | None, int | None, int | None], stamps: Stamps) -> None:
-    """Read and check a folder's rows; not again while its files are the same (a form asks at every keystroke)."""
+def _load_once(task: Task, folder: str | None, read: tuple[str | None, int | None, int | None], stamps: Stamps) -> None:
+    """Read and check rows; not again while their files are the same (a form asks at every keystroke)."""
     tasks.load(task, folder, *read)
 
 
@@ -376,6 +387,7 @@ OPTIONS: Mapping[str, str] = {
     "weight_decay": "--weight-decay",
     "grad_accum": "--grad-accum",
     "max_length": "--max-length",
+    "prefix": "--prefix",
     "direction": "--direction",
     "doc_stride": "--doc-stride",
     "early_stopping": "--early-stopping",

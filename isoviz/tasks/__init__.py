@@ -7,7 +7,7 @@ import hashlib
 import importlib
 import json
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -77,26 +77,54 @@ def load(
         InputError: a direction that the task does not have.
         DataError: with what is wrong, and where, if the rows cannot serve this task.
     """
-    direction = task.checked_direction(direction) or None
-    checked: dict[str, pd.DataFrame] = {}
-    frames, revision = _raw(task, data, direction, max_train, max_eval)
-    for split, frame in frames.items():
-        limit = max_train if split == TRAIN else max_eval
-        whole = limit is None and not (task.own is not None and split != TRAIN)
-        checked[split] = checking.check(frame, task, f"{split} split", direction, whole)
+    limits = {split: max_train if split == TRAIN else max_eval for split in _splits(task)}
+    picks = {split: _pick(split, limit) for split, limit in limits.items()}
+    checked, revision = _checked(task, data, direction, picks, lambda split, rows: limits[split] is None)
     extra = {split: frame for split, frame in checked.items() if split not in SPLITS}
     return TaskData(checked[TRAIN], checked[VALIDATION], fingerprint(checked), extra, revision)
 
 
-def check_data(
+def _checked(
     task: Task,
-    data: str | Path | None = None,
-    direction: str | None = None,
-    max_train: int | None = None,
-    max_eval: int | None = None,
+    data: str | Path | None,
+    direction: str | None,
+    picks: Mapping[str, files.Pick | None],
+    is_whole: Callable[[str, int], bool],
+) -> tuple[dict[str, pd.DataFrame], str | None]:
+    """Checked rows by split, and the commit, of rows of the hub. `is_whole`: whether so many rows are all of a split."""
+    direction = task.checked_direction(direction) or None
+    frames, revision = _raw(task, data, direction, picks)
+    checked = {}
+    for split, frame in frames.items():
+        whole = is_whole(split, len(frame)) and not (task.own is not None and split != TRAIN)
+        checked[split] = checking.check(frame, task, f"{split} split", direction, whole)
+    return checked, revision
+
+
+def check_data(
+    task: Task, data: str | Path | None = None, direction: str | None = None, sample: int = report.SAMPLE
 ) -> DataReport:
-    """What a person should know of the rows before launching; takes and raises the same as `load`."""
-    return report.of(task, load(task, data, direction, max_train, max_eval))
+    """What a person should know of the rows before launching; raises the same as `load`.
+
+    Args:
+        data, direction: as for `load`.
+        sample: of splits with more rows, so many are read and checked: the first ones and a random choice. The report has the
+            number of all (of parquet from the files' own count) and of those.
+    """
+    totals: dict[str, int] = {}
+
+    def counted(split: str) -> files.Pick:
+        pick = files.glance(sample)
+
+        def choose(total: int) -> np.ndarray:
+            totals[split] = total
+            return pick(total)
+
+        return choose
+
+    picks = {split: counted(split) for split in _splits(task)}
+    checked, _ = _checked(task, data, direction, picks, lambda split, rows: rows == totals[split])
+    return report.of(task, checked, totals)
 
 
 def problems(task: Task, data: str | Path | None = None, direction: str | None = None, limit: int = 50) -> Problems:
@@ -106,7 +134,8 @@ def problems(task: Task, data: str | Path | None = None, direction: str | None =
         DataError: for what is no matter of single rows: a file that cannot be read, a column that is not there.
     """
     found = []
-    for split, frame in _raw(task, data, task.checked_direction(direction) or None, None, None)[0].items():
+    everything = dict.fromkeys(_splits(task))
+    for split, frame in _raw(task, data, task.checked_direction(direction) or None, everything)[0].items():
         _, faults = checking.examine(frame, task, direction)
         rows = [problem for fault in faults for problem in fault.problems(split)]
         found += sorted(rows, key=lambda problem: problem.row)
@@ -114,10 +143,9 @@ def problems(task: Task, data: str | Path | None = None, direction: str | None =
 
 
 def _raw(
-    task: Task, data: str | Path | None, direction: str | None, max_train: int | None, max_eval: int | None
+    task: Task, data: str | Path | None, direction: str | None, picks: Mapping[str, files.Pick | None]
 ) -> tuple[dict[str, pd.DataFrame], str | None]:
     """Raw frames by split, indexed by row number in their file; and the commit, of rows of the hub."""
-    picks = {split: _pick(split, max_train if split == TRAIN else max_eval) for split in _splits(task)}
     wanted = task.wanted(direction)
     if task.generated:
         if data is not None:

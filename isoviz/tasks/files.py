@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow
 
-__all__ = ["MAX_TEXT_MB", "OPTIONAL", "SPLITS", "SUFFIXES", "chosen", "find", "first", "read", "tabular"]
+__all__ = ["MAX_TEXT_MB", "OPTIONAL", "SPLITS", "SUFFIXES", "chosen", "find", "first", "glance", "read", "tabular"]
 
 SUFFIXES = (".parquet", ".csv", ".jsonl", ".tsv")
 MAX_TEXT_MB = 100
@@ -37,6 +37,18 @@ def chosen(limit: int) -> Pick:
         if limit >= total:
             return np.arange(total)
         return np.sort(np.random.default_rng(0).choice(total, size=limit, replace=False))
+
+    return pick
+
+
+def glance(limit: int, head: int = 5) -> Pick:
+    """The first `head` rows and a random choice of the others, `limit` in all: to look at, not to train on."""
+    import numpy as np
+
+    def pick(total: int) -> np.ndarray:
+        top = min(head, limit, total)
+        rest = chosen(limit - top)(total - top) + top
+        return np.concatenate([np.arange(top), rest])
 
     return pick
 
@@ -213,11 +225,16 @@ def _read_parquet(paths: Sequence[Path], wanted: Mapping[str, str], pick: Pick |
             begin += size
         if not tables:
             tables = [file.schema_arrow.empty_table() for file in files[:1]]
-        frame = pyarrow.concat_tables(tables).to_pandas()
+        frame = to_frame(pyarrow.concat_tables(tables))
     except (pyarrow.lib.ArrowException, OSError) as error:
         raise _unreadable(paths[0], error) from None
     frame.index = rows
     return columns_of(frame, wanted)
+
+
+def to_frame(table: pyarrow.Table) -> pd.DataFrame:
+    """The rows as Python objects, which costs many times what reading them does."""
+    return table.to_pandas()
 
 
 def _groups(file: pyarrow.parquet.ParquetFile, columns: list[str], rows: np.ndarray) -> list[pyarrow.Table]:

@@ -180,6 +180,7 @@ class DataReport:
 
     Attributes:
         rows: rows per split.
+        looked_at: rows per split that all the rest is about: all of them, or of a long split its first ones and a random choice.
         labels: label name → count, per split; empty for kinds without classes.
         preview: first rows per split.
         notes: things worth knowing that stop nothing (duplicate rows, overlap of the splits, ...).
@@ -188,6 +189,7 @@ class DataReport:
     """
 
     rows: dict[str, int]
+    looked_at: dict[str, int]
     labels: dict[str, dict[str, int]]
     preview: dict[str, list[dict[str, object]]]
     notes: tuple[str, ...] = field(default=())

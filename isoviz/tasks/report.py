@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isoviz.tasks.protocol import DataReport, Histogram, Task, TaskData
+from isoviz.tasks.protocol import DataReport, Histogram, Task
 
 if TYPE_CHECKING:
     import pandas as pd
 
 BINS = 20
+SAMPLE = 50_000
+"""Rows of a split that are looked at, at most."""
 
 
-def of(task: Task, data: TaskData) -> DataReport:
-    """The report of loaded rows."""
-    splits = {"train": data.train, "validation": data.validation, **data.extra}
+def of(task: Task, splits: Mapping[str, pd.DataFrame], totals: Mapping[str, int]) -> DataReport:
+    """The report of checked rows, of which there are `totals` in all."""
     texts = {split: frame[list(task.columns)].agg("\t".join, axis=1) for split, frame in splits.items()}
     return DataReport(
-        rows={split: len(frame) for split, frame in splits.items()},
+        rows={split: totals[split] for split in splits},
+        looked_at={split: len(frame) for split, frame in splits.items()},
         labels={split: _counts(task, frame) for split, frame in splits.items()},
         preview={split: [dict(row) for _, row in frame.head(5).iterrows()] for split, frame in splits.items()},
         notes=tuple(_notes(texts)),

@@ -8,14 +8,12 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-import numpy as np
 import torch
 from accelerate import Accelerator
 from threadpoolctl import threadpool_limits
 
 from isoviz import methods, tasks
 from isoviz.config import RunConfig
-from isoviz.errors import DivergedError
 from isoviz.events import (
     Checkpointed,
     Entered,
@@ -33,10 +31,12 @@ from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.tasks import baselines, metrics
 from isoviz.training import (
     checkpoints,
+    divergence,
     extra_splits,
     heads,
     measuring,
     memory,
+    origin,
     outcome,
     predictions,
     processes,
@@ -93,7 +93,7 @@ def _attempt(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Pa
         while True:
             if run.progress.measured < run.progress.epoch:
                 run.measure()
-            if run.done():
+            if outcome.is_over(config, run.progress):
                 break
             run.train_epoch()
         if run.method.frozen_stage and not run.progress.fitted:
@@ -134,14 +134,22 @@ class _Run:
         self.check()
         self.emit(Entered(phase="loading", detail=hub.in_words(done, total, text)))
 
+    def tokenising(self, done: int, total: int) -> None:
+        self.check()
+        self.emit(Entered(phase="tokenising", detail=f"{done:,} of {total:,} rows"))
+
     def load(self, resume: bool) -> None:
         config = self.config
         self.emit(Entered(phase="loading", detail=config.model))
         self.task = tasks.get(config.task, config.own)
         self.method = methods.get(config.method)(methods.get(config.method).Params(**config.params))
         self.method.check_kind(self.task.kind)
-        source = sources.fetch(sources.resolve(config.model, self.task.kind), self.downloading)
+        begun = origin.find(self.run_dir) if resume else None
+        commit = begun.revision if begun else None
+        source = sources.fetch(sources.resolve(config.model, self.task.kind, commit), self.downloading)
         data = tasks.load(self.task, config.data, config.direction, config.max_train, config.max_eval)
+        if begun:
+            begun.check(source, data.fingerprint)
         self.check()
         self.head = heads.of(self.task, load_tokenizer(source, config.direction), config)
         self.accelerator = Accelerator(
@@ -157,7 +165,7 @@ class _Run:
         self.check()
 
         self.emit(Entered(phase="tokenising", detail=f"{len(data.train)} + {len(data.validation)} rows"))
-        self.rows = rows = Rows(data, self.head, config, part, self.parts)
+        self.rows = rows = Rows(data, self.head, config, part, self.parts, self.tokenising)
         self.head.prepare(model, rows.train)
         self.steps_per_epoch = math.ceil(math.ceil(len(rows.order) / self.processes.count) / config.grad_accum)
         self.total_steps = self.steps_per_epoch * config.epochs
@@ -173,6 +181,8 @@ class _Run:
         # dropout's generator, another one in each process; data order and new weights have their own
         torch.manual_seed(config.seed + 1_000_003 * self.processes.rank)
         self.ready = True
+        if not begun and self.processes.is_main:
+            origin.keep(self.run_dir, origin.Origin(source.fingerprint, source.revision, data.fingerprint))
         if resume:
             self._restore()
         self.startup_seconds = time.perf_counter() - self.began
@@ -236,7 +246,7 @@ class _Run:
                 self.optimizer.zero_grad()
             values = self.processes.mean(torch.stack(list(terms.values()))).tolist()
             losses = dict(zip(terms, values, strict=True))
-            self._check_finite(losses)
+            divergence.check(losses, progress.step + 1, self.method.title)
             for name, value in losses.items():
                 sums[name] = sums.get(name, 0.0) + value
             parts += 1
@@ -255,16 +265,6 @@ class _Run:
         progress.epoch += 1
         progress.batch = 0
         self._checkpoint()
-
-    def _check_finite(self, losses: dict[str, float]) -> None:
-        for name, value in losses.items():
-            if not math.isfinite(value):
-                advice = (
-                    "Try a lower learning rate or a longer warm-up."
-                    if name in ("task", "total")
-                    else f"Try a weaker {self.method.title} (parameter nearer to 0) or a lower learning rate."
-                )
-                raise DivergedError(name, self.progress.step + 1, advice)
 
     def _report(self, losses: dict[str, float]) -> None:
         progress = self.progress
@@ -290,7 +290,7 @@ class _Run:
         first, every = progress.step, max(1, min(self.frozen_steps // MAX_STEP_EVENTS, 20))
 
         def told(event: Stepped) -> None:
-            self._check_finite(event.losses)
+            divergence.check(event.losses, progress.step + 1, self.method.title)
             if (event.step - first) % every == 0 or event.step == first + 1:
                 self.emit(event)
 
@@ -369,16 +369,6 @@ class _Run:
             measuring.save_arrays(self.run_dir / arrays, found.head)
         weight = self.plain.output.weight
         return measuring.measured(found, sigma, weight, step=progress.step, epoch=progress.epoch, arrays=arrays)
-
-    def done(self) -> bool:
-        """All epochs (and a second stage) done, or the watched metric has not risen for as long as `early_stopping` allows."""
-        if self.progress.epoch >= self.config.epochs or self.progress.fitted:
-            return True
-        if self.config.early_stopping is None:
-            return False
-        metric, patience = self.config.early_stopping.rsplit(":", 1)
-        values = [outcome.rank(entry["evaluated"]["metrics"].get(metric)) for entry in self.progress.history[1:]]
-        return bool(values) and len(values) - 1 - int(np.argmax(values)) >= int(patience)
 
     # ---- ending ------------------------------------------------------------------------------------------------
 

@@ -53,6 +53,17 @@ def reported(config: RunConfig, progress: Progress, primary: str) -> dict[str, A
     return max(progress.history[1:], key=lambda entry: rank(entry["evaluated"]["metrics"].get(primary)))
 
 
+def is_over(config: RunConfig, progress: Progress) -> bool:
+    """All epochs (and a second stage) done, or the watched metric has not risen for as long as `early_stopping` allows."""
+    if progress.epoch >= config.epochs or progress.fitted:
+        return True
+    if config.early_stopping is None:
+        return False
+    metric, patience = config.early_stopping.rsplit(":", 1)
+    values = [rank(entry["evaluated"]["metrics"].get(metric)) for entry in progress.history[1:]]
+    return bool(values) and len(values) - 1 - values.index(max(values)) >= int(patience)
+
+
 def rank(value: float | None) -> float:
     """A metric as a number to compare by: undefined is lowest."""
     return -math.inf if value is None else float(value)

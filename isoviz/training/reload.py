@@ -11,7 +11,7 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
-from isoviz.training import heads
+from isoviz.training import heads, origin
 
 
 def reload(config: RunConfig, checkpoint: Path) -> tuple[HeadedModel, heads.Head]:
@@ -24,7 +24,8 @@ def reload(config: RunConfig, checkpoint: Path) -> tuple[HeadedModel, heads.Head
     Raises:
         InputError: the model that the run started from is not there, or the weights do not fit it.
     """
-    source = sources.resolve(config.model)
+    begun = origin.find(checkpoint.parents[1])
+    source = sources.fetch(sources.resolve(config.model, commit=begun.revision if begun else None))
     task = tasks.get(config.task, config.own)
     head = heads.of(task, load_tokenizer(source, config.direction), config)
     network = load_network(source, head.num_labels, config.seed, task.kind)

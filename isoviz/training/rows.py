@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from isoviz.config import RunConfig
     from isoviz.tasks.protocol import TaskData
     from isoviz.training.heads import Head
+    from isoviz.training.heads.protocol import Tell
 
 
 @dataclass
@@ -45,11 +46,19 @@ class Rows:
         evaluation: this process's part of the validation items, each once.
     """
 
-    def __init__(self, data: TaskData, head: Head, config: RunConfig, part: tuple[int, int], shrunk: int = 1) -> None:
+    def __init__(
+        self,
+        data: TaskData,
+        head: Head,
+        config: RunConfig,
+        part: tuple[int, int],
+        shrunk: int = 1,
+        tell: Tell | None = None,
+    ) -> None:
         self.frame = data.validation
         self.train_count = len(data.train)
         self.guess = baselines.guess(head.task, data.train, self.frame)
-        self.train, self.validation = head.encode(data.train), head.encode(self.frame)
+        self.train, self.validation = head.encode(data.train, tell), head.encode(self.frame, tell)
         self.seed, self.part = config.seed, part
         self.collator = Collator(head.tokenizer.pad_token_id)
         self.large = max(1, (config.batch_size if head.per_token else max(config.batch_size, 64)) // shrunk)
@@ -58,10 +67,10 @@ class Rows:
             self.train, batch_sampler=self.order, collate_fn=self.collator, generator=torch.Generator()
         )
         self.evaluation = fixed_batches(self.validation, self.collator, self.large, part=part)
-        self.extra = {name: self._scored(frame, head) for name, frame in data.extra.items()}
+        self.extra = {name: self._scored(frame, head, tell) for name, frame in data.extra.items()}
 
-    def _scored(self, frame: pd.DataFrame, head: Head) -> Scored:
-        encoded = head.encode(frame)
+    def _scored(self, frame: pd.DataFrame, head: Head, tell: Tell | None) -> Scored:
+        encoded = head.encode(frame, tell)
         return Scored(frame, encoded, fixed_batches(encoded, self.collator, self.large, part=self.part))
 
     def sample(self, tokens: int | None) -> DataLoader[dict[str, Tensor]]:

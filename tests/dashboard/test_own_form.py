@@ -252,6 +252,26 @@ def test_direction_of_a_translation(open_page: OpenPage, store: Store, tmp_path:
     assert [(row.config.task, row.config.direction) for row in store.list()] == [("wmt16/ro-en", "en-ro")]
 
 
+def test_words_before_the_texts_are_the_models_own_until_others_are_given(
+    open_page: OpenPage, store: Store, tmp_path: Path, tiny_models: object
+) -> None:
+    folder = tiny.write("seq2seq", tmp_path / "wmt")
+    model = str(tiny_models("t5"))  # type: ignore[operator]
+    page = open_page(
+        "train",
+        **{"train_tasks": "wmt16/ro-en", "train_data.wmt16/ro-en": str(folder), "train_models": model},
+    )
+    page.pills(key="train_methods").set_value(["baseline"]).run()
+    assert errors(page) == [] and page.text_input(key="train_prefix").value == ""
+    assert "--prefix 'translate Romanian to English:'" in page.code[0].value
+    page.text_input(key="train_prefix").set_value("to English: | so").run()
+    assert any("reads one text, so there is none after" in error.replace("\\", "") for error in errors(page))
+    page.text_input(key="train_prefix").set_value("to English:").run()
+    assert errors(page) == []
+    launch(page)
+    assert [row.config.prefix for row in store.list()] == ["to English:"]
+
+
 def test_text_is_no_markup(open_page: OpenPage, reviews: Path) -> None:
     page = choose(own(open_page, reviews), label="Was gesagt wurde", text="Laune")
     shown = words(page)

@@ -40,6 +40,19 @@ def test_three_figures_one_mark_per_run(open_page: OpenPage, store: Store) -> No
     assert any("3 points of 3 runs" in caption.value for caption in page.caption)
 
 
+def test_further_validation_splits_are_offered_where_runs_have_them(open_page: OpenPage, store: Store) -> None:
+    own = ["accuracy", "macro-f1"]
+    finish(store, config(task="glue/mnli", data="x"), 0.5, 0.25)
+    found = open_page("tradeoffs").selectbox(key="tradeoffs_metric")
+    assert found.options[:2] == own and "accuracy_mismatched" not in found.options
+    finish(store, config("istar", 1, {"lam": 1}, task="glue/mnli", data="x"), 0.5, 0.25, accuracy_mismatched=0.75)
+    page = open_page("tradeoffs")
+    found = page.selectbox(key="tradeoffs_metric")
+    assert found.options[:2] == own and "accuracy_mismatched" in found.options
+    found.set_value("accuracy_mismatched").run()
+    assert next(marks(figure) for figure in figures(page)) == 1
+
+
 def test_runs_on_their_way_and_lost_ones_are_counted(open_page: OpenPage, store: Store) -> None:
     sweep(store)
     fail(store, config("istar", 1, {"lam": 1}))

@@ -14,6 +14,7 @@ from isoviz.models.families import CLASSIFIERS, SEQ2SEQ
 from tests import tiny
 
 ENCODERS = (*tiny.FAMILIES, *tiny.LATER)
+READERS = (*ENCODERS, *tiny.TWO_SIDED)
 EVERY_WRITER = (*tiny.WRITERS, *tiny.LATER_WRITERS)
 
 
@@ -33,7 +34,7 @@ def targets_of(folder, texts=("w3 w2 w1 w8", "w4", "w9 w8")):
     return tokens["input_ids"].masked_fill(tokens["attention_mask"] == 0, -100)
 
 
-@pytest.mark.parametrize("family", ENCODERS)
+@pytest.mark.parametrize("family", READERS)
 def test_logits_are_the_librarys_own(tiny_models, family):
     folder = tiny_models(family)
     model = headed(folder).eval()
@@ -47,7 +48,7 @@ def test_logits_are_the_librarys_own(tiny_models, family):
     assert outputs.reps.pooled.shape == (3, model.head_width)
 
 
-@pytest.mark.parametrize("family", ENCODERS)
+@pytest.mark.parametrize("family", READERS)
 def test_numbers_and_their_loss_are_the_librarys_own(tiny_models, family):
     folder = tiny_models(family)
     model = headed(folder, kind="regression").eval()
@@ -60,7 +61,7 @@ def test_numbers_and_their_loss_are_the_librarys_own(tiny_models, family):
     assert outputs.count == 3
 
 
-@pytest.mark.parametrize("family", ENCODERS)
+@pytest.mark.parametrize("family", READERS)
 def test_span_logits_are_the_librarys_own_and_padding_cannot_win(tiny_models, family):
     folder = tiny_models(family)
     model = headed(folder, kind="span").eval()
@@ -79,6 +80,48 @@ def test_span_logits_are_the_librarys_own_and_padding_cannot_win(tiny_models, fa
             by_hand -= float(library[row, keep[row], column].log_softmax(dim=0)[place]) / 6
     assert float(outputs.loss) == pytest.approx(by_hand, rel=1e-5)
     assert len(outputs.reps.hidden_states) == model.num_layers == 2
+
+
+@pytest.mark.parametrize("family", tiny.TWO_SIDED)
+def test_a_writers_classifier_reads_the_last_end_token_of_pairs(tiny_models, family):
+    folder = tiny_models(family)
+    model = headed(folder).eval()
+    tokens = load_tokenizer(sources.resolve(str(folder)))(
+        ["w1 w2", "w3"], ["w4", "w5 w6 w7 w8"], padding=True, return_tensors="pt"
+    )
+    batch = dict(tokens)
+    assert (batch["input_ids"] == 3).sum(dim=1).tolist() == [2, 2] and not batch["attention_mask"].all()
+    with torch.no_grad():
+        outputs = model(**batch)
+        torch.testing.assert_close(outputs.logits, model.network(**batch).logits)
+        changed = batch | {"input_ids": batch["input_ids"].masked_fill(batch["attention_mask"] == 0, 9)}
+        torch.testing.assert_close(model(**changed).logits, outputs.logits)  # padding is not looked at
+        torch.testing.assert_close(outputs.reps.cls, model.network.get_encoder()(**batch).last_hidden_state[:, 0])
+        # what a decoder can see of a text whose tokenizer sets no end token: its last token
+        bare = {name: values[:1, :3] for name, values in batch.items()}
+        last = model.parts.encode(bare).hidden_states[-1][0, 2]
+        head = model.network.classification_head
+        torch.testing.assert_close(model(**bare).reps.pooled[0], torch.tanh(head.dense(last)))
+    assert torch.equal(outputs.reps.attention_mask, batch["attention_mask"])
+
+
+@pytest.mark.parametrize("kind", ["classification", "span"])
+@pytest.mark.parametrize("family", tiny.TWO_SIDED)
+def test_a_writers_weights_are_in_its_other_heads(tiny_models, family, kind):
+    """Checkpoints of writers name their weights without the prefix that some classes expect."""
+    source = sources.resolve(str(tiny_models(family)))
+    first, second = (dict(load_network(source, 2, seed, kind).named_parameters()) for seed in (1, 2))
+    new = {name for name, values in first.items() if not torch.equal(values, second[name])}
+    assert {name.split(".")[0] for name in new} == {"qa_outputs" if kind == "span" else "classification_head"}
+
+
+@pytest.mark.parametrize("fifty", [False, True], ids=["mbart", "mbart-50"])
+def test_mbart_with_its_own_tokenizer_classifies_as_in_the_library(tmp_path, fifty):
+    folder = tiny.make_mbart(tmp_path, fifty)
+    model = headed(folder).eval()
+    batch = batch_of(folder)
+    with torch.no_grad():
+        torch.testing.assert_close(model(**batch).logits, model.network(**batch).logits)
 
 
 @pytest.mark.parametrize("family", EVERY_WRITER)
@@ -144,7 +187,7 @@ def test_habits_of_generation_are_left_behind(tiny_models, tmp_path):
     assert (found.eos_token_id, found.pad_token_id) == (3, 0)
 
 
-@pytest.mark.parametrize("family", ENCODERS)
+@pytest.mark.parametrize("family", READERS)
 def test_dropout_acts_between_method_and_output(tiny_models, family):
     model = headed(tiny_models(family, dropout=0.5))
     assert isinstance(model.dropout, torch.nn.Dropout)
@@ -152,8 +195,8 @@ def test_dropout_acts_between_method_and_output(tiny_models, family):
 
 
 def test_every_family_is_tested():
-    assert set(CLASSIFIERS) - set(ENCODERS) == {"xlm-roberta", "camembert"}  # RoBERTa's classes under other names
-    assert set(ENCODERS) <= set(CLASSIFIERS)
+    assert set(CLASSIFIERS) - set(READERS) == {"xlm-roberta", "camembert"}  # RoBERTa's classes under other names
+    assert set(READERS) <= set(CLASSIFIERS)
     assert set(EVERY_WRITER) == SEQ2SEQ
 
 

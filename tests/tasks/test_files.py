@@ -8,7 +8,7 @@ import pytest
 
 from isoviz import tasks
 from isoviz.errors import DataError
-from isoviz.tasks import files
+from isoviz.tasks import checking, files
 
 COLA = tasks.get("glue/cola")
 MRPC = tasks.get("glue/mrpc")
@@ -166,6 +166,27 @@ def test_report_counts_labels_and_notes_overlap(tmp_path):
     assert report.labels["train"] == {"unacceptable": 4, "acceptable": 3}
     assert report.preview["validation"][0] == {"sentence": "text 0", "label": 0}
     assert report.notes == ("2 validation rows also stand in train.", "1 rows are repeated inside train.")
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_of_long_splits_a_sample_is_looked_at(tmp_path, suffix, monkeypatch):
+    train = frame(400, sentence=[f"text {row}" + " more" * (row % 3) for row in range(400)])
+    folder = write(tmp_path, suffix, train=train, validation=frame(30))
+    seen = []
+    plain = checking.check
+    monkeypatch.setattr(checking, "check", lambda rows, *rest: seen.append(list(rows.index)) or plain(rows, *rest))
+    report = tasks.check_data(COLA, folder, sample=50)
+    assert report.rows == {"train": 400, "validation": 30} and report.looked_at == {"train": 50, "validation": 30}
+    assert sum(report.labels["train"].values()) == sum(report.lengths["train"]["sentence"].counts) == 50
+    assert [row["sentence"] for row in report.preview["train"]] == train["sentence"].tolist()[:5]
+    assert seen[0][:5] == [0, 1, 2, 3, 4] and len(set(seen[0])) == 50 and max(seen[0]) > 200  # from all over the file
+    assert tasks.check_data(COLA, folder, sample=50) == report
+    whole = tasks.check_data(COLA, folder)
+    assert whole.looked_at == whole.rows == report.rows
+    one = write(tmp_path / "one", suffix, train=train.assign(label=[1] + [0] * 399), validation=frame(30))
+    assert tasks.check_data(COLA, one, sample=3).rows["train"] == 400  # a part may lack a class
+    with pytest.raises(DataError, match="one class only"):
+        tasks.check_data(COLA, write(tmp_path / "none", suffix, train=train.assign(label=0), validation=frame(30)))
 
 
 def test_shards_are_one_split_and_all_must_be_there(tmp_path):

@@ -110,3 +110,14 @@ def test_offline(tmp_path, monkeypatch):
         ),
     ):
         tasks.load(tasks.get("glue/cola"))
+
+
+def test_a_download_that_breaks_off_is_told_and_the_next_one_finishes(server, published):
+    server.cut["cola/train-00000-of-00001.parquet"] = 500
+    server.down_after_cut = True
+    with pytest.raises(DataError) as caught:
+        tasks.load(tasks.get("glue/cola"))
+    assert "could not be had from the hub" in str(caught.value) and "try again" in str(caught.value)
+    assert "\n" not in str(caught.value) and caught.value.field == "data"
+    server.down = server.down_after_cut = False
+    assert len(tasks.load(tasks.get("glue/cola")).train) == 64

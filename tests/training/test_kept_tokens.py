@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,12 @@ from transformers import PreTrainedTokenizerBase
 
 from isoviz import tasks
 from isoviz.config import RunConfig
+from isoviz.events import Event
 from isoviz.models import sources
 from isoviz.models.adapter import load_tokenizer
 from isoviz.training import heads, token_cache, train
+from isoviz.training.heads import protocol
+from isoviz.training.heads.classification import Classification
 from isoviz.training.heads.span import EncodedSpans
 from isoviz.training.rows import Rows
 from tests import tiny
@@ -116,3 +120,51 @@ def test_a_second_run_starts_without_tokenising(tiny_models, tmp_path, calls):
     assert [count for count, *_ in told] == [2, 0]
     assert told[0][1:] == told[1][1:]
     assert len(list(token_cache.folder().glob("*.safetensors"))) == 2
+
+
+@pytest.mark.parametrize("kind", list(tiny.TASKS))
+def test_many_rows_are_tokenised_in_parts_and_told(tiny_models, tmp_path, monkeypatch, kind):
+    folder = tiny.write(kind, tmp_path / "data")
+    whole = rows_of(config(tiny_models, kind, folder)).train
+    shutil.rmtree(token_cache.folder())
+    monkeypatch.setattr(protocol, "PART", 10)
+    events: list[Event] = []
+    train(config(tiny_models, kind, folder), events.append, lambda: False, tmp_path / "run")
+    told = [event.detail for event in events if event.kind == "entered" and event.phase == "tokenising"]
+    assert told[:4] == ["24 + 12 rows", "10 of 24 rows", "20 of 24 rows", "24 of 24 rows"]
+    parts = rows_of(config(tiny_models, kind, folder)).train  # as they were kept
+    assert parts.inputs == whole.inputs and np.array_equal(parts.rows, whole.rows)
+    assert str(parts.labels) == str(whole.labels)
+
+
+def test_a_stop_does_not_wait_for_the_rest(tiny_models, tmp_path, monkeypatch):
+    folder = tiny.write("classification", tmp_path / "data")
+    monkeypatch.setattr(protocol, "PART", 10)
+    events: list[Event] = []
+    stop = lambda: any(event.kind == "entered" and "of 24" in event.detail for event in events)  # noqa: E731
+    train(config(tiny_models, "classification", folder), events.append, stop, tmp_path / "run")
+    assert [event.detail for event in events[-2:-1]] == ["10 of 24 rows"] and events[-1].kind == "stopped"
+    assert not list(token_cache.folder().glob("*.safetensors"))
+
+
+def test_of_a_million_rows_only_the_chosen_ones_are_read_and_tokenised(tiny_models, tmp_path, monkeypatch):
+    import pyarrow
+    import pyarrow.parquet
+
+    folder = tiny.write_cola(tmp_path / "data")
+    million = 1_000_000
+    labels = np.arange(million) % 2
+    texts = pyarrow.DictionaryArray.from_arrays(pyarrow.array(labels, pyarrow.int32()), pyarrow.array(["w1 w2", "w0"]))
+    table = pyarrow.table({"sentence": texts.cast(pyarrow.string()), "label": labels})
+    pyarrow.parquet.write_table(table, folder / "train.parquet")
+    converted: list[int] = []
+    plain = pyarrow.Table.to_pandas
+    monkeypatch.setattr("isoviz.tasks.files.to_frame", lambda t: converted.append(len(t)) or plain(t))
+    read: list[int] = []
+    tokenise = Classification.tokenise
+    monkeypatch.setattr(Classification, "tokenise", lambda self, f: read.append(len(f)) or tokenise(self, f))
+    events: list[Event] = []
+    train(config(tiny_models, "classification", folder, max_train=1000, max_eval=20), events.append,
+          lambda: any(event.kind == "started" for event in events), tmp_path / "run")  # fmt: skip
+    assert converted == [1000, 20] and read == [1000, 20]
+    assert any(e.kind == "entered" and (e.phase, e.detail) == ("tokenising", "1000 + 20 rows") for e in events)

@@ -22,8 +22,8 @@ from tests import tiny
 
 ENCODER_KINDS = ("classification", "regression", "span")
 PAPERS = [(family, kind) for family in tiny.FAMILIES for kind in ENCODER_KINDS]
-PAPERS += [(family, "seq2seq") for family in tiny.WRITERS]
-SMOKE = [("electra", "classification"), ("deberta-v2", "regression"), ("modernbert", "span")]
+PAPERS += [(family, kind) for family in tiny.WRITERS for kind in (*ENCODER_KINDS, "seq2seq")]
+SMOKE = [("electra", "classification"), ("deberta-v2", "regression"), ("modernbert", "span"), ("t5", "classification")]
 SMOKE += [(family, "seq2seq") for family in tiny.LATER_WRITERS]
 
 
@@ -78,7 +78,8 @@ def check(events: list[Event], cfg: RunConfig, folder: Path, kind: str) -> None:
     assert set(task.metrics) < set(events[-1].metrics)
     first, last = (event.loss for event in of(events, "evaluated"))
     assert math.isfinite(first)
-    assert last != first if kind == "classification" else last < first  # three steps teach it no words
+    decoding = kind == "span" and Path(cfg.model).name.startswith(tiny.TWO_SIDED)
+    assert last != first if kind == "classification" or decoding else last < first  # three steps teach it no words
     for measured in of(events, "measured"):
         assert {name: (cloud.n, cloud.drawn != "") for name, cloud in measured.clouds.items()} | {"layers": 0} == {
             "head": (12, kind in ("span", "seq2seq")), "pooled": (12, kind in ("span", "seq2seq")), "layers": 0,
@@ -239,7 +240,7 @@ def test_a_method_refuses_kinds_it_is_not_for(tiny_models, data, tmp_path, slug)
 
 
 def test_a_family_without_that_head_is_refused(tiny_models, data, tmp_path):
-    for family, kind in (("bert", "seq2seq"), ("t5", "classification"), ("bart", "span")):
+    for family, kind in (("bert", "seq2seq"), ("marian", "classification"), ("marian", "span")):
         with pytest.raises(
             ValueError, match=f"^model: .* is of the family '{family}': it can be fine-tuned for .*, not for {kind} \\("
         ):

@@ -25,8 +25,8 @@ class Classification(Head):
     def num_labels(self) -> int:
         return len(self.task.label_names)
 
-    def tokenise(self, frame: pd.DataFrame) -> Ragged:
-        return tokenise(frame, self.read, self.tokenizer, self.config.max_length)
+    def tokenise(self, read: pd.DataFrame) -> Ragged:
+        return tokenise(read, self.read, self.tokenizer, self.config.max_length)
 
     def assemble(self, frame: pd.DataFrame, tokens: Ragged) -> Encoded:
         return Encoded(tokens, frame["label"].to_numpy(), np.arange(len(frame)))

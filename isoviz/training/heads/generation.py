@@ -24,8 +24,8 @@ class Generation(Head):
 
     per_token = True
 
-    def tokenise(self, frame: pd.DataFrame) -> Ragged:
-        source, target = (frame[column].tolist() for column in self.read)
+    def tokenise(self, read: pd.DataFrame) -> Ragged:
+        source, target = (read[column].tolist() for column in self.read)
         limit = {"truncation": True, "max_length": self.config.max_length}
         tokens = self.tokenizer(source, **limit)
         return {

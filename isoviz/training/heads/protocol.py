@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isoviz import tasks
+from isoviz.models import prefixes
 from isoviz.training import token_cache
 from isoviz.training.batches import Encoded
 
@@ -17,6 +19,11 @@ if TYPE_CHECKING:
     from isoviz.config import RunConfig
     from isoviz.models.adapter import HeadedModel, Outputs
     from isoviz.tasks.protocol import Task
+
+PART = 10_000
+"""Rows that are tokenised at a stretch: between them there is time to tell how far it is, and to stop."""
+
+Tell = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -62,14 +69,38 @@ class Head:
         """What else its tokens depend on, beside rows and tokenizer."""
         return {"max_length": self.config.max_length}
 
-    def encode(self, frame: pd.DataFrame) -> Encoded:
-        """Tokens and labels of these rows. The tokens are kept on this machine: equal rows are not tokenised twice."""
-        rows = tasks.fingerprint({"rows": frame[list(self.read)]})
-        key = token_cache.key(rows, self._tokenizer, kind=self.task.kind, **self.settings)
-        return self.assemble(frame, token_cache.kept(key, lambda: self.tokenise(frame)))
+    def encode(self, frame: pd.DataFrame, tell: Tell | None = None) -> Encoded:
+        """Tokens and labels of these rows. The tokens are kept on this machine: equal rows are not tokenised twice.
 
-    def tokenise(self, frame: pd.DataFrame) -> token_cache.Ragged:
-        """Everything that takes time to make, as lists of whole numbers per item."""
+        Args:
+            tell: told how many rows of how many are done, where there are so many that it takes a while.
+        """
+        read = self.prefixed(frame[list(self.read)].reset_index(drop=True))
+        key = token_cache.key(tasks.fingerprint({"rows": read}), self._tokenizer, kind=self.task.kind, **self.settings)
+        return self.assemble(frame, token_cache.kept(key, lambda: self._in_parts(read, tell)))
+
+    def _in_parts(self, read: pd.DataFrame, tell: Tell | None) -> token_cache.Ragged:
+        whole: token_cache.Ragged = {}
+        for begin in range(0, len(read), PART):
+            for name, lists in self.tokenise(read.iloc[begin : begin + PART]).items():
+                whole.setdefault(name, []).extend(lists)
+            if tell is not None and len(read) > PART:
+                tell(min(begin + PART, len(read)), len(read))
+        return whole
+
+    def prefixed(self, read: pd.DataFrame) -> pd.DataFrame:
+        """The columns that are read, with the configuration's prefixes before their texts."""
+        for column, words in zip(self.task.inputs, prefixes.parts(self.config.prefix), strict=False):
+            if words:
+                read[column] = words + " " + read[column]
+        return read
+
+    def tokenise(self, read: pd.DataFrame) -> token_cache.Ragged:
+        """Everything that takes time to make, as lists of whole numbers per item.
+
+        Args:
+            read: the columns `read` of some rows, indexed by their numbers among all.
+        """
         raise NotImplementedError
 
     def assemble(self, frame: pd.DataFrame, tokens: token_cache.Ragged) -> Encoded:

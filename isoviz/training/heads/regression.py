@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Regression(Head):
     """Labels are numbers (n,) float64, and so are predictions."""
 
-    def tokenise(self, frame: pd.DataFrame) -> Ragged:
-        return tokenise(frame, self.read, self.tokenizer, self.config.max_length)
+    def tokenise(self, read: pd.DataFrame) -> Ragged:
+        return tokenise(read, self.read, self.tokenizer, self.config.max_length)
 
     def assemble(self, frame: pd.DataFrame, tokens: Ragged) -> Encoded:
         return Encoded(tokens, frame["label"].to_numpy(), np.arange(len(frame)))

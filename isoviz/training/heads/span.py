@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isoviz.models import prefixes
 from isoviz.tasks import metrics, spans
 from isoviz.training.batches import Encoded
 from isoviz.training.heads.protocol import Answers, Head
@@ -48,13 +49,20 @@ class Span(Head):
     def settings(self) -> dict[str, int]:
         return {**super().settings, "doc_stride": self.config.doc_stride}
 
-    def tokenise(self, frame: pd.DataFrame) -> Ragged:
-        questions, contexts, starts, texts = (frame[column].tolist() for column in self.read)
+    def prefixed(self, read: pd.DataFrame) -> pd.DataFrame:
+        """Both around the question: the answers' places are counted from where the context begins."""
+        before, after = prefixes.parts(self.config.prefix)
+        question = self.task.columns[0]
+        read[question] = [" ".join(filter(None, (before, text, after))) for text in read[question]]
+        return read
+
+    def tokenise(self, read: pd.DataFrame) -> Ragged:
+        questions, contexts, starts, texts = (read[column].tolist() for column in self.read)
         features = spans.features(questions, contexts, self.tokenizer, self.config.max_length, self.config.doc_stride)
         return {
             **features.inputs,
             "labels": spans.gold(features, starts, texts).tolist(),
-            "row": features.row[:, None].tolist(),
+            "row": read.index.to_numpy()[features.row][:, None].tolist(),
             **{
                 name: [[NOWHERE if place is None else place[end] for place in places] for places in features.offsets]
                 for end, name in enumerate(OFFSETS)

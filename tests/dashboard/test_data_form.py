@@ -1,0 +1,50 @@
+"""Long files in the form: looked at in part, which is said, and read once however often the page runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+import streamlit as st
+
+from isoviz.runs import planning
+from isoviz.tasks import files
+from isoviz.tasks.report import SAMPLE
+from tests.dashboard.conftest import OpenPage
+
+ROWS = SAMPLE + 10_000
+
+
+@pytest.fixture
+def long(tmp_path: Path) -> Path:
+    labels = np.arange(ROWS) % 2
+    for split, count in (("train", ROWS), ("validation", 20)):
+        texts = [f"w{number} and more words" for number in range(count)]
+        pyarrow.parquet.write_table(
+            pyarrow.table({"sentence": texts, "label": labels[:count]}), tmp_path / f"{split}.parquet"
+        )
+    return tmp_path
+
+
+def test_a_long_file_is_sampled_and_read_once(open_page: OpenPage, long: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    st.cache_data.clear()
+    planning._load_once.cache_clear()
+    read: list[int] = []
+    plain = files.to_frame
+    monkeypatch.setattr(files, "to_frame", lambda table: read.append(len(table)) or plain(table))
+    page = open_page("train", **{"train_tasks": "glue/cola", "train_data.glue/cola": str(long)})
+    assert not page.exception and not page.error
+    told = "\n".join(element.value for element in [*page.markdown, *page.caption]).replace("\\", "")
+    assert f"**train** {ROWS:,} rows (in a sample of {SAMPLE:,}): unacceptable 2" in told
+    assert f"of train the first rows and a random choice, {SAMPLE:,} of {ROWS:,}. The rows that runs" in told
+    assert "**validation** 20 rows: unacceptable 10, acceptable 10" in told
+    assert read == [SAMPLE, 20, ROWS, 20]  # what is shown; then what the runs will read, checked before they can start
+    page.text_input(key="train_seeds").set_value("0 1").run()
+    page.session_state["rows_glue/cola"] = True
+    page.run()
+    assert not page.exception and len(read) == 4
+    told = "\n".join(element.value for element in page.caption).replace("\\", "")
+    assert f"The histograms are of train the first rows and a random choice, {SAMPLE:,} of {ROWS:,}." in told

@@ -1,0 +1,126 @@
+"""A resumed run goes on with the model and the rows that it began with, or says plainly that they are others now."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from isoviz.config import RunConfig
+from isoviz.errors import DataError, ModelError
+from isoviz.models import sources
+from isoviz.runs.execution import explain
+from isoviz.training import checkpoints, origin, train
+from isoviz.training.reload import reload
+from tests import tiny
+from tests.hub_client import looking_at
+from tests.loopback_hub import serving
+
+NAME = "acme/tiny"
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    with serving() as served, looking_at(served.endpoint, tmp_path / "cache", monkeypatch):
+        yield served
+
+
+@pytest.fixture
+def data(tmp_path):
+    return tiny.write_cola(tmp_path / "data", train=16, validation=8)
+
+
+def config(model, data) -> RunConfig:
+    return RunConfig.checked(
+        model=str(model), task="glue/cola", data=str(data), epochs=2, batch_size=8, threads=1, precision="no"
+    )
+
+
+def run(cfg, folder, *, stop_at=None, resume=False):
+    events = []
+    stop = lambda: stop_at is not None and any(e.kind == "stepped" and e.step >= stop_at for e in events)  # noqa: E731
+    train(cfg, events.append, stop, folder, resume=resume)
+    return events
+
+
+def started(events):
+    (found,) = [event for event in events if event.kind == "started"]
+    return found
+
+
+def test_a_commit_is_pinned_when_the_branch_has_moved(server, tiny_models, data, tmp_path):
+    from huggingface_hub import hf_hub_download
+
+    first = server.add(NAME, tiny_models("bert"))
+    cfg = config(NAME, data)
+    whole = run(cfg, tmp_path / "whole")
+    begun = run(cfg, tmp_path / "run", stop_at=1)
+    assert begun[-1].kind == "stopped" and started(begun).model_revision == first
+    moved = server.add(NAME, tiny_models("roberta"))
+    hf_hub_download(NAME, "config.json")  # another program looks: in the cache, too, main is elsewhere now
+    assert sources.resolve(NAME).revision == moved != first
+    again = run(cfg, tmp_path / "run", resume=True)
+    assert started(again).model_revision == first and again[-1].metrics == whole[-1].metrics
+    # another machine, with an empty cache: that very commit is fetched
+    begun = run(config(f"{NAME}@{first}", data), tmp_path / "other", stop_at=1)
+    shutil.rmtree(tmp_path / "cache" / "models--acme--tiny")
+    again = run(cfg, tmp_path / "other", resume=True)
+    assert started(again).model_revision == first and again[-1].metrics == whole[-1].metrics
+    model, _ = reload(cfg, checkpoints.newest(tmp_path / "run"))  # what is looked at later is that commit's, too
+    assert model.network.config.model_type == "bert"
+
+
+def test_a_commit_that_cannot_be_had_any_more_is_told(server, tiny_models, data, tmp_path, monkeypatch):
+    first = server.add(NAME, tiny_models("bert"))
+    cfg = config(NAME, data)
+    run(cfg, tmp_path / "run", stop_at=1)
+    shutil.rmtree(tmp_path / "cache" / "models--acme--tiny")
+    with (
+        looking_at(server.endpoint, tmp_path / "cache", monkeypatch, offline=True),
+        pytest.raises(
+            ModelError, match=f"is not on this machine and the hub .*; a run goes on with .* \\({first[:10]}\\)"
+        ),
+    ):
+        run(cfg, tmp_path / "run", resume=True)
+    server.repositories.clear()
+    server.add(NAME, tiny_models("roberta"))
+    with pytest.raises(ModelError, match=f"'{NAME}@{first}' has no such revision on the hub"):
+        run(cfg, tmp_path / "run", resume=True)
+
+
+def test_a_folder_that_changed_is_told_with_what_to_do(tiny_models, data, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_models("bert"), folder)
+    cfg = config(folder, data)
+    run(cfg, tmp_path / "run", stop_at=1)
+    before = sources.resolve(str(folder)).fingerprint
+    about = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(about | {"hidden_dropout_prob": 0.3}))
+    with pytest.raises(ModelError, match=f"have changed since this run began .* the run's was {before}") as caught:
+        run(cfg, tmp_path / "run", resume=True)
+    told = explain(caught.value)
+    assert "\n" not in told.message and "start a new run" in told.advice
+    (folder / "config.json").write_text(json.dumps(about))
+    assert sources.resolve(str(folder)).fingerprint != before  # the same settings, not the same file
+    shutil.copy(tiny_models("bert") / "config.json", folder)
+    assert run(cfg, tmp_path / "run", resume=True)[-1].kind == "finished"
+
+
+def test_rows_that_changed_are_told(tiny_models, data, tmp_path):
+    cfg = config(tiny_models("bert"), data)
+    run(cfg, tmp_path / "run", stop_at=1)
+    tiny.write_cola(data, train=24, validation=8)
+    with pytest.raises(DataError, match="^data: the rows have changed since this run began") as caught:
+        run(cfg, tmp_path / "run", resume=True)
+    assert "another data set would be no result" in caught.value.advice
+    assert run(cfg, tmp_path / "run")[-1].kind == "finished"  # begun anew, it begins with what is there now
+
+
+def test_older_runs_have_no_such_file(tiny_models, data, tmp_path):
+    cfg = config(tiny_models("bert"), data)
+    run(cfg, tmp_path / "run", stop_at=1)
+    (tmp_path / "run" / origin.FILE).unlink()
+    assert run(cfg, tmp_path / "run", resume=True)[-1].kind == "finished"
+    (tmp_path / "run" / origin.FILE).write_text("[]")
+    assert origin.find(tmp_path / "run") is None

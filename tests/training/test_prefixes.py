@@ -1,0 +1,83 @@
+"""A run's prefix: resolved when it is planned, visible in its command, and really before the texts that are read."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from isoviz import tasks
+from isoviz.__main__ import build_parser
+from isoviz.commands.train import plan
+from isoviz.models import sources
+from isoviz.models.adapter import load_tokenizer
+from isoviz.runs import planning
+from isoviz.training import heads
+from tests import tiny
+
+
+def planned(model, kind, folder, **common):
+    (config,) = planning.expand(
+        [str(model)],
+        [tiny.TASKS[kind]],
+        [("baseline", {})],
+        [0],
+        data=str(folder),
+        max_length=40,
+        doc_stride=8,
+        **common,
+    )
+    return config
+
+
+def test_it_is_resolved_stored_and_given_back_by_the_command(tiny_models, tmp_path):
+    folder = tiny.write("seq2seq", tmp_path / "data")
+    for family, asked, words in (
+        ("t5", None, "translate Romanian to English:"),
+        ("t5", "none", "none"),
+        ("t5", "w1 w2:", "w1 w2:"),
+        ("bart", None, None),
+        ("bart", "w1", "w1"),
+    ):
+        config = planned(tiny_models(family), "seq2seq", folder, prefix=asked)
+        assert config.prefix == words
+        line = planning.command([config])
+        assert ("--prefix" in line) == (words is not None)
+        assert plan(build_parser().parse_args(shlex.split(line)[3:])) == [config]
+
+
+@pytest.mark.parametrize("kind", list(tiny.TASKS))
+def test_the_words_stand_before_the_texts(tiny_models, tmp_path, kind):
+    folder = tiny.write(kind, tmp_path / "data", train=4, validation=3)
+    words = "w31 w32" if kind in ("classification", "seq2seq") else "w31 w32 | w33"
+    read, plain = [], []
+    for prefix, found in ((words, read), ("none", plain)):
+        config = planned(tiny_models("t5"), kind, folder, prefix=prefix)
+        task = tasks.get(config.task)
+        tokenizer = load_tokenizer(sources.resolve(config.model))
+        data = tasks.load(task, config.data)
+        encoded = heads.of(task, tokenizer, config).encode(data.validation)
+        found += [tokenizer.decode(tokens).replace("[SEP]", "|") for tokens in encoded.inputs["input_ids"]]
+        found.append(encoded.labels)
+        assert list(data.validation.columns)  # the rows themselves stay as they are
+        assert not data.validation[task.columns[0]].str.contains("w31 w32").any()
+    labels, bare = read.pop(), plain.pop()
+    if kind == "span":
+        # both around the question, so that answers stand where they stood, the words further on
+        assert all(text.startswith("w31 w32 w") and " w33 | " in text for text in read)
+        assert ((labels - bare == 3) | (bare == 0)).all() or len(read) != len(plain)
+        return
+    assert str(labels) == str(bare)
+    second = " w33" if kind == "regression" else ""
+    for text, without in zip(read, plain, strict=True):
+        first, *rest = without.split(" | ") if second else [without]
+        assert text == " | ".join([f"w31 w32 {first}", *(f"w33 {one}" for one in rest)])
+
+
+def test_words_for_a_second_text_want_one(tiny_models, tmp_path):
+    folder = tiny.write("classification", tmp_path / "data")
+    with pytest.raises(ValueError, match="reads one text, so there is none after") as caught:
+        planned(tiny_models("t5"), "classification", folder, prefix="a | b")
+    assert caught.value.field == "prefix"
+    with pytest.raises(ValueError, match=r"prefix: expected words, with at most one \|"):
+        planned(tiny_models("t5"), "classification", folder, prefix="a | b | c")
