@@ -122,6 +122,39 @@ def test_running_job_is_told_and_can_be_stopped(open_page: OpenPage) -> None:
         stand_in.kill()
 
 
+def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
+    open_page: OpenPage,
+    made: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    request, facts, arrays = made
+    key = key_for(request)
+    soon = [{**entry, "twonn": None, "warnings": ["twonn is still being computed"]} for entry in facts["entries"]]
+    folder = results.root() / "jobs" / key
+    folder.mkdir(parents=True)
+    early = {**facts, "entries": soon, "pending": ["twonn"]}
+    results.publish(folder / "result", key, early, arrays, at=results.root())
+    write_json(folder / worker.REQUEST, request.as_json())
+    stand_in = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    born = psutil.Process(stand_in.pid).create_time()
+    try:
+        write_json(folder / worker.PROCESS, {"pid": stand_in.pid, "started": born})
+        ProgressFile(folder)(700, 1000, "looking for neighbours (TwoNN), 3 of 9 clouds")
+        page = open_page("explore", **address(request, explore_measure="Intrinsic dimension (TwoNN)"))
+        assert errors(page) == [] and len(charts(page)) == 6
+        assert "neighbours (TwoNN), 3 of 9 clouds" in page.get("progress")[0].proto.text.replace("\\", "")
+        assert "Not all numbers are there yet: Intrinsic dimension (TwoNN)" in texts(page)
+        assert "twonn is still being computed" in texts(page)
+        page.button(key="explore_stop").click().run()
+        assert not is_alive(stand_in.pid, born) and errors(page) == []
+        assert len(charts(page)) == 6 and not page.button(key="explore_look").disabled
+        assert results.finish(key, facts, at=results.root())
+        page.run()
+        assert not page.get("progress") and "Not all numbers" not in texts(page)
+        assert page.button(key="explore_look").disabled
+    finally:
+        stand_in.kill()
+
+
 def test_vanished_worker_is_told_with_the_way_on(open_page: OpenPage) -> None:
     request = ViewRequest("demo/tiny-bert", "demo/acceptability")
     folder = results.root() / "jobs" / key_for(request)
