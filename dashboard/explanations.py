@@ -72,7 +72,7 @@ _ENTRIES: dict[str, Explanation] = {
         title="Explained variance EV_k",
         reading=(
             "How much of the variance the k strongest directions hold together: a curve that jumps up at once means "
-            "that few directions dominate. The straight diagonal from 0 to 1 would be a perfectly isotropic cloud."
+            "that few directions dominate. A perfectly isotropic cloud would rise evenly, to 1 at k = d."
         ),
         formula=r"\mathrm{EV}_k = \frac{\sum_{i \le k} \sigma_i^2}{\sum_i \sigma_i^2}",
         formula_text="EV_k = (σ₁² + … + σ_k²) / (σ₁² + … + σ_d²),  singular values of the centred cloud",
@@ -88,6 +88,21 @@ _ENTRIES: dict[str, Explanation] = {
         formula=r"|\rho_{ij}| = \frac{|\operatorname{cov}(x_i, x_j)|}{\sigma_i \sigma_j}",
         formula_text="|ρ_ij| = |cov(x_i, x_j)| / (σ_i σ_j);  order: average linkage on 1 − |ρ|, optimal leaf order",
         paper="Zhou et al. 2021 (IsoBN), figure 2.",
+    ),
+    "output_matrix": Explanation(
+        title="Output matrix",
+        reading=(
+            "The matrix that turns a vector into scores: Z(v) is what all its rows say of a direction v, I₁ and I₂ how even Z is over "
+            "its principal directions (1 and 0: perfectly even). Neither is free of scale: short rows alone bring both to isotropy, "
+            "so read them beside ‖w‖, or at unit scale. What paper 003 printed comes from the rows of the matrix of eigenvectors, "
+            "without the division by |V|; by its own formulas I₂ is at most (1 − I₁)/(2√I₁)."
+        ),
+        formula=(
+            r"Z(v) = \sum_i e^{v^\top w_i}, \quad I_1 = \frac{\min_v Z}{\max_v Z}, \quad "
+            r"I_2 = \sqrt{\frac{\sum_v (Z(v) - \bar Z)^2}{|V| \, \bar Z^2}}"
+        ),
+        formula_text="Z(v) = Σ_i exp(vᵀw_i);  I₁ = min Z / max Z;  I₂ = √(Σ_v (Z(v) − Z̄)² / (|V| Z̄²)),  v: eigenvectors of WᵀW",
+        paper="Arora et al. 2016; Wang et al. 2020; as a training target: isotropy calibration (paper 003).",
     ),
     "tradeoff": Explanation(
         title="Isotropy against performance",

@@ -125,6 +125,7 @@ def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
         told = [
             *([f"View {number}: {model} on {facts['request']['task']}"] if len(views) > 1 else []),
             f"The first {facts['rows']:,} of {facts['rows_in_split']:,} rows of {facts['request']['split']}",
+            *([f"read as {facts['request']['direction']}"] if facts["request"].get("direction") else []),
             f"at most {facts['max_length']} tokens each",
             f"{view.depth} layers after the embeddings",
             f"computed in {wording.duration(seconds)} ({facts['device']})",

@@ -98,12 +98,15 @@ def _interval(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     }
 
 
-def spectrum(curves: Mapping[int, NDArray[np.float64]], layer: int, pooling: str, d: int) -> go.Figure:
+def spectrum(
+    curves: Mapping[int, NDArray[np.float64]], layer: int, pooling: str, d: int, log: bool = False
+) -> go.Figure:
     """EV_k of a layer over those of all others, and of a perfectly isotropic cloud.
 
     Args:
         curves: layer → cumulative shares (k,).
         d: dimensions.
+        log: k on a logarithmic axis.
     """
     others_x: list[float | None] = []
     others_y: list[float | None] = []
@@ -136,12 +139,17 @@ def spectrum(curves: Mapping[int, NDArray[np.float64]], layer: int, pooling: str
     figure.update_layout(
         theme.figure_layout(
             height=320,
-            xaxis={"title": {"text": "k"}},
+            xaxis={"title": {"text": "k (log axis)" if log else "k"}, **(_log_axis(len(own)) if log else {})},
             yaxis={"title": {"text": "EV_k"}, "range": [0, 1.02]},
             showlegend=True,
         )
     )
     return figure
+
+
+def _log_axis(count: int) -> dict[str, Any]:
+    ticks = [1, 2, 5, 10, 20, 50, 100, 200]
+    return {"type": "log", "range": [-0.02, math.log10(max(2, count)) + 0.02], "tickvals": ticks}
 
 
 def sigma_histogram(sigma: NDArray[Any], pooling: str) -> go.Figure:
@@ -262,29 +270,37 @@ def cosine_histogram(counts: NDArray[Any], average: float | None, pooling: str) 
     return figure
 
 
-def correlation(cells: NDArray[np.uint8], order: NDArray[Any]) -> go.Figure:
-    """The clustered |ρ|: (d, d) in steps of 1/255, rows and columns in `order` (d,). Drawn in whole percent, one byte a cell."""
-    percent = np.rint(cells.astype(np.float32) * (100 / 255)).astype(np.uint8)
-    d = len(order)
-    ticks = list(range(0, d, max(1, d // 6)))
-    named = {"tickvals": ticks, "ticktext": [str(int(order[place])) for place in ticks], "showgrid": False}
+def row_lengths(found: Mapping[str, Any], names: Sequence[str]) -> go.Figure:
+    """‖w‖ of the rows of an output matrix: a bar per row where they are few, else how many have which length.
+
+    Args:
+        found: of `isoviz.exploring.outputs.measure`.
+        names: of the rows, where they are few.
+    """
     figure = go.Figure()
-    figure.add_heatmap(
-        z=percent, coloraxis="coloraxis", hovertemplate="place %{x} and %{y}: |ρ| = %{z} %<extra></extra>", name=""
-    )
-    figure.update_layout(
-        theme.figure_layout(
-            height=460,
-            xaxis={"title": {"text": "dimension, like ones side by side"}, "constrain": "domain", **named},
-            yaxis={"autorange": "reversed", "scaleanchor": "x", "constrain": "domain", **named},
-            coloraxis={
-                "cmin": 0,
-                "cmax": 100,
-                "colorbar": {"title": {"text": "|ρ|, %"}, "thickness": 12, "len": 0.9, "outlinewidth": 0},
-            },
-            showlegend=False,
+    line = {"color": _GREY, "dash": "dash", "width": 2}
+    mean = found["norms"]["mean"]
+    marker = {"color": theme.PALETTE[-1], "line": {"width": 0}}
+    if found["each"] is not None:
+        hover = "%{x}: ‖w‖ = %{y:.4g}<extra></extra>"
+        figure.add_bar(x=[escape(name) for name in names], y=found["each"], marker=marker, name="", hovertemplate=hover)
+        figure.add_hline(y=mean, line=line)
+        axes = {"xaxis": {"title": {"text": "row (output)"}, "type": "category"}, "yaxis": {"title": {"text": "‖w‖"}}}
+    else:
+        edges = np.asarray(found["edges"])
+        figure.add_bar(
+            x=((edges[1:] + edges[:-1]) / 2).tolist(),
+            y=found["counts"],
+            width=float(edges[1] - edges[0]),
+            marker=marker,
+            name="",
+            hovertemplate="‖w‖ near %{x:.4g}: %{y} rows<extra></extra>",
         )
-    )
+        figure.add_vline(x=mean, line=line)
+        axes = {"xaxis": {"title": {"text": "‖w‖ of a row"}}, "yaxis": {"title": {"text": "rows"}}}
+    figure.update_traces(showlegend=False)
+    figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=f"mean ‖w‖ {mean:.4g}")
+    figure.update_layout(theme.figure_layout(height=300, **axes, showlegend=True))
     return figure
 
 
@@ -312,15 +328,12 @@ def share_axes(figures: Sequence[go.Figure]) -> None:
 
 
 def compact(figure: go.Figure) -> None:
-    """Make room in a figure that is one of several side by side: lower, its legend below, a colour bar under the picture."""
+    """Make room in a figure that is one of several side by side: lower, its legend below."""
     figure.update_layout(
         height=min(320, figure.layout.height or 320),
         legend={"yanchor": "top", "y": -0.28, "font": {"size": 11}},
         margin={"t": 12, "b": 8},
     )
-    if figure.layout.coloraxis.colorbar.title.text:
-        bar = {"orientation": "h", "y": -0.35, "yanchor": "top", "len": 0.9, "title": {"side": "top"}}
-        figure.update_layout(coloraxis={"colorbar": bar}, height=380)
 
 
 def _drawn(figure: go.Figure, letter: str) -> NDArray[np.float64]:

@@ -75,8 +75,10 @@ def draw_all() -> list[Filled]:
 
 def _copy_first() -> None:
     """A view that is added begins as a copy of the first, so that one thing can be changed."""
+    slug = st.session_state.get(PREFIX + "task")
+    of_data = [f"from.{slug}", f"data.{slug}", f"direction.{slug}", f"hub_asked_{slug}"]
     for number in range(2, int(st.session_state[PREFIX + "views"] or 1) + 1):
-        for name in ("model", "task", "split", "rows"):
+        for name in ("model", "task", "split", "rows", *of_data):
             if prefix_of(number) + name not in st.session_state and PREFIX + name in st.session_state:
                 st.session_state[prefix_of(number) + name] = st.session_state[PREFIX + name]
 
@@ -116,6 +118,7 @@ def draw(prefix: str = PREFIX) -> Filled:
     model_form.finder(prefix + "model", several=False)
     st.caption(wording.plain(_told(tasks.get(slug))))
     folder, ready = (None, True) if tasks.get(slug).generated else _data_field(tasks.get(slug), filled)
+    direction = _direction_field(tasks.get(slug), prefix)
     if source is None or not ready:
         return filled
     found, problem = _rows(slug, folder, stamp(folder) if folder else ())
@@ -123,7 +126,7 @@ def draw(prefix: str = PREFIX) -> Filled:
         with filled.place_of("data") or st.container():
             forms.error_beside(problem)
         return filled
-    request = ViewRequest(model, slug, folder, split, int(rows))
+    request = ViewRequest(model, slug, folder, split, int(rows), direction=direction)
     try:
         request.check()
     except InputError as error:
@@ -205,6 +208,22 @@ def _data_field(task: Task, filled: Filled) -> tuple[str | None, bool]:
         ready = _asked_hub(task, filled.prefix) if origin == FROM_HUB else folder is not None
         filled.places["data"] = st.container()
     return folder, ready
+
+
+def _direction_field(task: Task, prefix: str) -> str | None:
+    """Which language is read of a translation task; None for its first direction, and for tasks that have none."""
+    if not task.directions:
+        return None
+    chosen = st.segmented_control(
+        "Direction",
+        task.directions,
+        default=task.directions[0],
+        required=True,
+        key=f"{prefix}direction.{task.slug}",
+        bind="query-params",
+        help="From the first language to the second, by their codes. The texts of the first are what the encoder reads.",
+    )
+    return None if chosen == task.directions[0] else chosen
 
 
 def _folder(task: Task, prefix: str) -> str | None:

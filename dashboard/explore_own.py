@@ -18,7 +18,7 @@ from isoviz.exploring.desk import Reply
 from isoviz.exploring.neighbours import Metric, Neighbours
 
 if TYPE_CHECKING:
-    from dashboard.explore_map import Cloud
+    from dashboard.explore_layouts import Cloud
 
 MOST_LINES = 20
 MOST_LETTERS = 2_000
@@ -60,6 +60,7 @@ def ask(one: Shown, lines: Sequence[str]) -> Reply | None:
         "layer": one.layer,
         "pooling": one.pooling,
         "max_length": facts["max_length"],
+        "direction": one.filled.request.direction,
         "texts": _columns(lines, len(tasks.get(_task(one)).inputs)),
     }
     return desk.ask("sentences", question)

@@ -29,7 +29,7 @@ def python(one: Shown, measure: str, request: MapRequest) -> str:
     assert one.filled.request is not None
     view = one.filled.request
     default = type(view)(view.model, view.task)
-    named = ("data", "split", "max_rows", "max_length", "seed")
+    named = ("data", "split", "max_rows", "max_length", "seed", "direction")
     more = "".join(
         f", {name}={getattr(view, name)!r}" for name in named if getattr(view, name) != getattr(default, name)
     )

@@ -8,11 +8,10 @@ from typing import Any
 
 import plotly.graph_objects as go
 import streamlit as st
-from numpy.typing import NDArray
 
 from dashboard import explanations, explore_figures, explore_tables, theme, wording
+from dashboard.components.cloud_matrix import cloud_matrix
 from dashboard.explore_form import PREFIX, Filled
-from isoviz.exploring import clustering, results
 from isoviz.exploring.results import ViewResult
 from isoviz.metrics.catalogue import METRICS
 
@@ -20,6 +19,7 @@ MEASURES = ("isoscore", "isoscore_unbiased", "ev_1", "mean_cosine", "participati
 """Of the catalogue, in the order in which they are offered; the length of the mean vector comes after them."""
 
 MEAN_NORM = "Length of the mean vector"
+_AXIS = PREFIX + "ev_axis"
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,11 @@ class Shown:
     def prefix(self) -> str:
         """Of the keys of its widgets."""
         return self.filled.prefix
+
+    @property
+    def place(self) -> tuple[str, int, str]:
+        """Key of the view, layer and pooling: which cloud it is."""
+        return self.view.folder.name, self.layer, self.pooling
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -175,6 +180,8 @@ def _row(shown: list[Shown], name: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{explanations.get(name).title}**")
         explanations.show(name)
+        if name == "spectrum":
+            _axis_field()
     found = [_FIGURES[name](one) for one in shown]
     figures = [figure for figure, _, _ in found if figure is not None]
     if len(shown) > 1:
@@ -191,6 +198,20 @@ def _row(shown: list[Shown], name: str) -> None:
                 st.caption(wording.plain(note))
 
 
+def _axis_field() -> None:
+    """How k is measured out along its axis; `_spectrum` looks it up."""
+    st.segmented_control(
+        "Axis of k",
+        ["linear", "log"],
+        default="linear",
+        required=True,
+        key=_AXIS,
+        bind="query-params",
+        label_visibility="collapsed",
+        help="log: the first few directions take as much room as the many after them.",
+    )
+
+
 Drawn = tuple[go.Figure | None, str, str]
 """A figure, what it shows in words, and what is told below it."""
 
@@ -203,7 +224,7 @@ def _spectrum(one: Shown) -> Drawn:
             curves[number] = curve
     d = one.entry["d"]
     told = f"first {len(curves[one.layer])} of {d} components, layer {one.layer} over the others"
-    figure = explore_figures.spectrum(curves, one.layer, one.pooling, d)
+    figure = explore_figures.spectrum(curves, one.layer, one.pooling, d, log=st.session_state.get(_AXIS) == "log")
     return figure, f"Explained variance of the {told}", ""
 
 
@@ -263,29 +284,29 @@ def _correlations(shown: list[Shown]) -> None:
             help="Own: like dimensions of each view side by side. As in view 1: the same dimension at the same place.",
         )
         own = choice == "own"
-    first: NDArray[Any] | None = None
+    first = shown[0]
     for one, column in zip(shown, st.columns(len(shown), gap="medium"), strict=True):
         with column:
-            cells, order = _clustered(one.view.folder.name, one.layer, one.pooling)
-            first = order if first is None else first
-            note = ""
-            if not own and one.number > 1:
-                if len(first) == len(order):
-                    cells, order = clustering.reordered(cells, order, first), first
-                else:
-                    note = f" In its own order: it has {len(order)} dimensions, view 1 has {len(first)}."
+            same = one.entry["d"] == first.entry["d"]
             average = wording.number(one.entry["abs_correlation"], 3)
-            told = f"Absolute correlation of {len(order)} dimensions, {one.cloud}, mean {average} off the diagonal"
-            _plot(one, "correlation", explore_figures.correlation(cells, order), told)
-            name = f"View {one.number}: {one.cloud}" if len(shown) > 1 else one.cloud.capitalize()
-            st.caption(wording.plain(f"{name}. Mean |ρ| off the diagonal: {average}.{note}"))
-
-
-@st.cache_data(show_spinner="Putting like dimensions side by side …", max_entries=32)
-def _clustered(key: str, layer: int, pooling: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    view = results.find(key)
-    assert view is not None  # it was there a moment ago, and looking keeps it
-    return clustering.clustered(view, layer, pooling)
+            told = f"Absolute correlation of {one.entry['d']} dimensions, {one.cloud}, mean {average} off the diagonal"
+            cloud_matrix(
+                one.place,
+                order=None if own or one is first or not same else first.place,
+                key=one.prefix + "correlation",
+                name=f"{file_name(one)}-correlation-layer{one.layer}-{one.pooling}",
+                words=told if one.of == 1 else f"View {one.number}: {told}",
+                mean=average,
+            )
+            name = f"View {one.number}: {one.cloud}" if one.of > 1 else one.cloud.capitalize()
+            note = (
+                f". Mean |ρ| off the diagonal: {average}."
+                if one.of > 1
+                else ". Rows and columns: dimensions, like ones side by side."
+            )
+            if not own and not same:
+                note += f" In its own order: it has {one.entry['d']} dimensions, view 1 has {first.entry['d']}."
+            st.caption(wording.plain(name + note))
 
 
 def _plot(one: Shown, name: str, figure: go.Figure, words: str) -> None:

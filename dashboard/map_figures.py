@@ -22,6 +22,8 @@ _SCALE = "Viridis"
 _GREY = "rgba(127,134,145,0.75)"
 OWN_COLOUR: Final = "#e5007a"
 _SHOWN_LETTERS = 90
+_FAINT = 0.12
+"""Opacity of points beside others that stand out."""
 
 
 def figure(
@@ -35,6 +37,7 @@ def figure(
     range_of: NDArray[Any] | None = None,
     equal: bool = True,
     compact: bool = False,
+    marked: NDArray[np.bool_] | None = None,
 ) -> go.Figure:
     """The map: one mark per point, coloured by a column, own sentences as stars over it.
 
@@ -47,6 +50,7 @@ def figure(
         range_of: points that the axes leave room for, where they are shared with other maps.
         equal: one unit is as long on both axes (PCA, whose axes have a length).
         compact: for several maps side by side.
+        marked: (n,) points that stand out, the others being faint.
     """
     found = go.Figure()
     solid = coordinates.shape[1] == 3
@@ -54,19 +58,32 @@ def figure(
     hover = np.array([escape(_cut(text)) for text in texts], dtype=object)
     for place, (name, chosen, marker) in enumerate(_groups(colours, len(coordinates))):
         symbols = _SOLID_SYMBOLS if solid else _SYMBOLS
-        scale = {"size": size, "opacity": 0.75, "line": {"width": 0}}
-        _add(
-            found,
-            coordinates[chosen],
-            name=escape(_cut(name, 30)),
-            mode="markers",
-            marker={**scale, "symbol": symbols[place % len(symbols)], **marker},
-            text=hover[chosen],
-            hovertemplate="%{text}<extra></extra>"
-            if colours is None or not name
-            else f"%{{text}}<extra>{escape(_cut(name, 30))}</extra>",
-            showlegend=bool(name),
-        )
+        title = escape(_cut(name, 30))
+        faint, strong = (None, chosen) if marked is None else (chosen & ~marked, chosen & marked)
+        for part, opacity in ((faint, _FAINT), (strong, 0.75)):
+            if part is None:
+                continue
+            colour = marker["color"]
+            _add(
+                found,
+                coordinates[part],
+                name=title,
+                mode="markers",
+                marker={
+                    **marker,
+                    "size": size,
+                    "opacity": opacity,
+                    "line": {"width": 0},
+                    "symbol": symbols[place % len(symbols)],
+                    "color": colour[part] if isinstance(colour, np.ndarray) else colour,
+                },
+                text=hover[part],
+                hovertemplate="%{text}<extra></extra>"
+                if colours is None or not name
+                else f"%{{text}}<extra>{title}</extra>",
+                legendgroup=title,
+                showlegend=bool(name) and opacity != _FAINT,
+            )
     if own is not None and len(own):
         # Names beside a few marks; beside many they would cover each other and the map.
         named = len(own) <= 12 and not compact

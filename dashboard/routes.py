@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 import isoviz
-from dashboard import resources, tokens
+from dashboard import resources, tokens, view_arrays
 from isoviz.errors import StoreError
 from isoviz.runs.store import StoreUnavailableError
 
@@ -46,6 +46,7 @@ def routes(base_url: str = "") -> list[BaseRoute]:
     return [
         Route(f"{base}/{PREFIX}/events/{{run}}", _guarded(events), methods=["GET"]),
         Route(f"{base}/{PREFIX}/arrays/{{run}}/{{epoch:int}}/{{name}}", _guarded(arrays), methods=["GET"]),
+        Route(f"{base}/{PREFIX}/{view_arrays.PATH}", view_arrays.arrays, methods=["GET"]),
         Route(f"{base}/{PREFIX}/health", _guarded(health), methods=["GET"]),
         Route(f"{base}/{plotly_path()}", plotly_script, methods=["GET"]),
     ]

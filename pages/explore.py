@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import explore, explore_form, explore_map, explore_share, explore_views
+from dashboard import explore, explore_form, explore_map, explore_output, explore_share, explore_views
 
 st.title("Explore", anchor=False)
 st.caption(
@@ -18,5 +18,6 @@ if views:
     shown = explore_views.profile(views, filled)
     laid_out = explore_map.section(shown)
     explore_views.clouds(shown)
+    explore_output.section(shown)
     explore.numbers(shown)
     explore_share.section(shown, laid_out)

@@ -8,6 +8,7 @@
     measuring.py  what it computes
     progress.py   how far it is, in a file
     points.py     what each point of a cloud is
+    outputs.py    I1, I2 and row lengths of its head or vocabulary
     results.py    what it leaves behind, and the limit of all that is kept
     encoders.py   models by name, those of finished runs among them
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,3 @@ def clustered(view: ViewResult, layer: int, pooling: str) -> tuple[NDArray[np.ui
     matrix = np.asarray(metrics.abs_correlation(view.points(layer, pooling)))
     found = np.asarray(metrics.correlation_order(matrix))
     return np.rint(np.nan_to_num(matrix[np.ix_(found, found)]) * 255).astype(np.uint8), found
-
-
-def reordered(cells: NDArray[Any], order: NDArray[Any], wanted: NDArray[Any]) -> NDArray[Any]:
-    """A matrix whose rows and columns stand in `order`, put into the order `wanted` (d,): the dendrogram of another cloud."""
-    place = np.empty(len(order), dtype=np.int64)
-    place[np.asarray(order)] = np.arange(len(order))
-    to = place[np.asarray(wanted)]
-    return cells[np.ix_(to, to)]

@@ -57,7 +57,8 @@ class Kept:
 def sentences(question: dict[str, Any], given: Given, kept: Kept, tell: Tell, root: Path) -> Answer:
     """Embed texts with one layer and pooling of a model."""
     tell(0, 2, "loading the model")
-    model = kept.get(question["fingerprint"], lambda: encoders.load(question["model"]))
+    direction = question.get("direction")
+    model = kept.get((question["fingerprint"], direction), lambda: encoders.load(question["model"], direction))
     tell(1, 2, "reading the sentences")
     found = model.embed(question["texts"], question["layer"], question["pooling"], question["max_length"])
     return {"tokens": list(found.tokens)}, {"points": found.points, "texts": found.texts}

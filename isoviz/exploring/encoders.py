@@ -128,12 +128,12 @@ class Reader:
         return Embedded(hidden[keep].numpy(), np.repeat(every, keep.sum(dim=1).numpy()), tuple(map(str, words)))
 
 
-def load(name: str) -> Reader:
-    """A model by name, ready to embed. Loads torch."""
+def load(name: str, direction: str | None = None) -> Reader:
+    """A model by name, ready to embed texts that are to be translated in `direction`, if any. Loads torch."""
     from isoviz.models import encoder
 
     with opened(name) as (source, _):
-        return Reader(encoder.load(source))
+        return Reader(encoder.load(source, direction=direction))
 
 
 def load_run(name: str, store: Store | None = None) -> FinishedRun:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import isoviz
 from isoviz import metrics, tasks
 from isoviz.errors import InputError, IsoVizError
-from isoviz.exploring import encoders, points
+from isoviz.exploring import encoders, outputs, points
 from isoviz.exploring.request import FORMAT, ViewRequest
 from isoviz.exploring.results import array_name
 from isoviz.models.views import Pooling, Views
@@ -37,7 +37,9 @@ Computed = tuple[dict[str, Any], dict[str, NDArray[Any]]]
 # Shares of the time, for a small encoder on two cores; a large one spends more on reading, and the bar is slower there.
 _READING, _MEASURING, _PICTURES, _NEIGHBOURS = (0, 400), (400, 500), (500, 600), (600, 1000)
 _TOTAL: Final = 1000
+PENDING: Final = ["twonn", "output matrix"]
 _TO_COME: Final = "twonn is still being computed"
+_SOON: Final = {"reason": "it is still being measured"}
 
 
 def compute(
@@ -47,8 +49,8 @@ def compute(
 
     Args:
         tell: told `done` of `total` and what is being done; never goes back.
-        show: called once with all arrays, and with the facts but for TwoNN, whose time grows with the square of the points: they
-            name it under `pending`. Everything else is final.
+        show: called once with all arrays, and with facts that are final but for what they name under `pending`: TwoNN, whose
+            time grows with the square of the points, and the output matrix, which may be that of a vocabulary.
 
     Raises:
         IsoVizError: in the user's terms, with the request's field it belongs to.
@@ -58,7 +60,7 @@ def compute(
     tell(0, _TOTAL, "reading the data")
     task = tasks.get(request.task)
     encoders.resolve(request.model)
-    rows = tasks.load(task, request.data)
+    rows = tasks.load(task, request.data, request.direction)
     frame = {"train": rows.train, "validation": rows.validation}[request.split].iloc[: request.max_rows]
     tell(0, _TOTAL, "loading the model")
 
@@ -75,7 +77,7 @@ def compute(
                 poolings="states",  # `head` is a matter of fine-tuning
                 max_length=request.max_length,
                 seed=request.seed,
-                direction=task.checked_direction(None) or None,
+                direction=task.checked_direction(request.direction) or None,
                 progress=_part(tell, _READING, "rows"),
             )
         except IsoVizError as error:
@@ -113,13 +115,16 @@ def compute(
     if show:
         soon = [{**one, "twonn": None, "warnings": [*one["warnings"], _TO_COME]} for one in entries]
         seconds = round(time.monotonic() - read, 3)
-        show({**facts, "measuring_seconds": seconds, "entries": soon, "pending": ["twonn"]}, arrays)
+        show({**facts, "measuring_seconds": seconds, "entries": soon, "output": _SOON, "pending": PENDING}, arrays)
     near = _part(tell, _NEIGHBOURS, "clouds")
     whole = []
     for done, one in enumerate(entries, start=1):
         whole.append(with_twonn(one, views, seed=request.seed))
         near(done, len(entries), "looking for neighbours (TwoNN)")
-    return {**facts, "measuring_seconds": round(time.monotonic() - read, 3), "entries": whole}, arrays
+    told = "measuring the output matrix"
+    output = outputs.of(source, run, lambda done, total: tell(_TOTAL, _TOTAL, f"{told}, {done:,} of {total:,} rows"))
+    seconds = round(time.monotonic() - read, 3)
+    return {**facts, "measuring_seconds": seconds, "entries": whole, "output": output}, arrays
 
 
 def arrays_of(views: Views, *, seed: int = 0, progress: Tell | None = None) -> dict[str, NDArray[Any]]:

@@ -15,7 +15,7 @@ from isoviz import tasks
 from isoviz.errors import InputError
 from isoviz.models.sources import ModelSource
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Of what a worker writes; raise it whenever the files of an old result would be read wrongly."""
 
 SPLITS: Final = ("validation", "train")
@@ -47,6 +47,7 @@ class ViewRequest:
         max_rows: the first so many rows of the split.
         max_length: tokens read of a row at most.
         seed: of the token samples and of the pairs whose cosine is taken.
+        direction: "de-en" of a translation task; None for its first one.
     """
 
     model: str
@@ -56,10 +57,11 @@ class ViewRequest:
     max_rows: int = 500
     max_length: int = 128
     seed: int = 0
+    direction: str | None = None
 
     def check(self) -> None:
         """Raise `InputError`, with its field, unless every setting is allowed. Model and data are not looked at."""
-        tasks.get(self.task)
+        tasks.get(self.task).checked_direction(self.direction)
         if self.split not in SPLITS:
             raise InputError(f"split: no split '{self.split}' (allowed: {', '.join(SPLITS)})", field="split")
         limits = {"max_rows": (FEWEST_ROWS, MOST_ROWS), "max_length": (1, _LONGEST), "seed": (0, 2**32 - 1)}
@@ -96,7 +98,8 @@ def key_of(request: ViewRequest, source: ModelSource, rows: Rows) -> str:
     """Thirty-two hex digits: equal for equal content and settings, whatever the model and the folder are called.
 
     A hub model that is not on this machine yet has no fingerprint; its name stands in, and a worker keeps its result under
-    the key that the model has once it is here.
+    the key that the model has once it is here. The rows are those of the task's own direction, whichever is asked for: both
+    directions read the same two columns.
     """
     count = rows.counts[request.split]
     content = {
@@ -110,6 +113,7 @@ def key_of(request: ViewRequest, source: ModelSource, rows: Rows) -> str:
         "rows": min(request.max_rows, count),
         "max_length": request.max_length,
         "seed": request.seed,
+        "direction": tasks.get(request.task).checked_direction(request.direction),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 

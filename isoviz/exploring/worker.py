@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from isoviz.errors import IsoVizError
 from isoviz.exploring import encoders, measuring, results
 from isoviz.exploring.progress import ProgressFile, read_json, write_json
-from isoviz.exploring.request import Rows, ViewRequest, key_of
+from isoviz.exploring.request import Rows, ViewRequest, key_of, rows_of
 
 REQUEST: Final = "request.json"
 PROCESS: Final = "worker.json"
@@ -83,7 +83,10 @@ def _work(folder: Path, request: ViewRequest) -> None:
 
 def _key_now(request: ViewRequest, facts: dict[str, Any]) -> str:
     """Not the key that was asked for: a model that came from the hub has another one now that it is here."""
-    rows = Rows(facts["data_fingerprint"], {request.split: facts["rows_in_split"]})
+    if request.direction:  # keys are of the rows in the task's own direction
+        rows = rows_of(request.task, request.data)
+    else:
+        rows = Rows(facts["data_fingerprint"], {request.split: facts["rows_in_split"]})
     return key_of(request, encoders.resolve(request.model), rows)
 
 

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import float64_matrix, like, warn_undefined
-from isoviz.metrics.moments import centre as without_mean
+from isoviz.metrics.cloud import check_shape, float64_matrix, like, warn_undefined
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Array, Points, Value
 
-_BLOCK = 4_000_000  # entries of W Vᵀ held at a time: 32 MB
+Signs = Literal["positive", "both"]
+Convention = Literal["definition", "published"]
+
+_BLOCK = 4_000_000  # entries of W, and of W Vᵀ, held as float64 at a time: 32 MB
+
+
+class Reading(NamedTuple):
+    """One way to read (I1, I2); the options of `partition`."""
+
+    signs: Signs = "positive"
+    convention: Convention = "definition"
+    scale_free: bool = False
 
 
 def partition(
     weights: Points,
-    signs: Literal["positive", "both"] = "positive",
-    convention: Literal["definition", "published"] = "definition",
+    signs: Signs = "positive",
+    convention: Convention = "definition",
     scale_free: bool = False,
     centre: bool = False,
 ) -> tuple[Value, Value]:
@@ -33,6 +44,8 @@ def partition(
     The eigenvectors of a repeated eigenvalue other than 0 are arbitrary within their space, and (I1, I2) with them:
     an isotropic W has no preferred directions to try. In the null space Z = N whatever the vectors, except in the
     published convention, whose rows mix it with the rest: there N < d alone makes the pair depend on the solver.
+
+    W is read in blocks of rows, so a vocabulary needs no float64 copy of itself; it may lie in a memory-mapped file.
 
     Args:
         weights: (N, d), rows are the vectors w_i.
@@ -51,31 +64,32 @@ def partition(
         raise InputError(f"signs must be 'positive' or 'both', got {signs!r}")
     if convention not in ("definition", "published"):
         raise InputError(f"convention must be 'definition' or 'published', got {convention!r}")
-    w = float64_matrix(weights, "weights")
-    problem = None if len(w) else "there are no weight vectors"
-    if problem is None and centre:
-        w = without_mean(w)[0]
-    biggest = float(np.abs(w).max()) if len(w) else 0.0
-    if problem is None and scale_free:
-        if biggest == 0:
-            problem = "all rows are " + ("equal" if centre else "zero") + ", they have no scale"
-        else:
-            w = w / biggest  # first, so that squares neither overflow nor vanish
-            w = w / np.sqrt(np.einsum("ij,ij->", w, w) / len(w))
-            biggest = 1.0
+    rows = _Rows(weights, centre)
+    problem = None if rows.count else "there are no weight vectors"
+    if problem is None and scale_free and rows.biggest == 0:
+        problem = "all rows are " + ("equal" if centre else "zero") + ", they have no scale"
     if problem is not None:
         warn_undefined("partition", problem)
         return like(weights, float("nan")), like(weights, float("nan"))
-    vectors = _eigenvectors(w, biggest, centre)
-    directions = vectors if convention == "published" else vectors.T
-    if signs == "both":
-        directions = np.concatenate([directions, -directions])
-    log_z = _log_partition(w, directions)
-    relative = np.exp(log_z - log_z.max())  # exp(v·w) alone overflows on hidden states
-    mean = relative.mean()
-    squares = float(((relative - mean) ** 2).sum()) / mean**2
-    i2 = np.sqrt(squares if convention == "published" else squares / len(directions))
-    return like(weights, float(relative.min())), like(weights, float(i2))
+    ((i1, i2),) = _pairs(rows, [Reading(signs, convention, scale_free)])
+    return like(weights, i1), like(weights, i2)
+
+
+def partitions(
+    weights: Points, readings: Sequence[Reading], tell: Callable[[int, int], None] | None = None
+) -> list[tuple[float, float] | None]:
+    """(I1, I2) in several readings, as `partition` gives them one by one, from one walk over W (N, d).
+
+    Args:
+        tell: told rows done and rows in all.
+
+    Returns:
+        Per reading the pair; None where it is undefined (no rows, or a scale-free reading of W = 0).
+    """
+    rows = _Rows(weights, centre=False)
+    defined = [reading for reading in readings if rows.count and not (reading.scale_free and rows.biggest == 0)]
+    found = dict(zip(defined, _pairs(rows, defined, tell), strict=True)) if defined else {}
+    return [found.get(reading) for reading in readings]
 
 
 def row_norms(weights: Points) -> Array:
@@ -83,31 +97,120 @@ def row_norms(weights: Points) -> Array:
 
     Finite for finite rows unless the norm itself leaves the range of float64.
     """
-    w = float64_matrix(weights, "weights")
-    biggest = np.abs(w).max(axis=1)
-    unit = w / np.where(biggest > 0, biggest, 1.0)[:, None]
-    return like(weights, biggest * np.sqrt(np.einsum("ij,ij->i", unit, unit)))
+    found = [np.zeros(0)]
+    for w in _blocks(_sliceable(weights)):
+        biggest = np.abs(w).max(axis=1)
+        unit = w / np.where(biggest > 0, biggest, 1.0)[:, None]
+        found.append(biggest * np.sqrt(np.einsum("ij,ij->i", unit, unit)))
+    return like(weights, np.concatenate(found))
 
 
-def _eigenvectors(w: NDArray[np.float64], biggest: float, centred: bool) -> NDArray[np.float64]:
-    """The columns v of WᵀW, each turned to the side that `partition` documents."""
-    if not 1e-100 < biggest < 1e100 and biggest > 0:  # squares would leave the range of float64; vectors have no unit
-        w = w / biggest
+def _sliceable(weights: Points) -> Any:
+    """What has a shape and gives its rows by slices, so that it need not be float64 as a whole."""
+    found = weights if hasattr(weights, "shape") else float64_matrix(weights, "weights")
+    check_shape(tuple(found.shape), "weights")
+    return found
+
+
+def _blocks(weights: Any, width: int = 0) -> Iterator[NDArray[np.float64]]:
+    """The rows in float64, so many at a time that neither they nor their products with `width` vectors exceed `_BLOCK`."""
+    count, d = weights.shape
+    step = max(1, _BLOCK // max(d, width))
+    for start in range(0, count, step):
+        name = "weights" if count <= step else f"weights[{start}:{min(start + step, count)}]"
+        yield float64_matrix(weights[start : start + step], name)
+
+
+class _Rows:
+    """W (N, d), less its mean row if `centre`, in a unit in which squares neither overflow nor vanish.
+
+    Attributes:
+        count, d: N and d.
+        biggest: the largest |entry|.
+        unit: what its entries are divided by when it is read.
+        centred: whether the mean row was taken away.
+    """
+
+    def __init__(self, weights: Points, centre: bool) -> None:
+        self._weights = _sliceable(weights)
+        self.count, self.d = self._weights.shape
+        self.centred = centre
+        self.unit = 1.0
+        # Shifting by the first row first keeps the digits of rows far from the origin, and makes equal rows exactly zero.
+        self._first, self._offset = np.zeros(self.d), np.zeros(self.d)
+        if centre and self.count:
+            self._first = float64_matrix(self._weights[:1], "weights")[0]
+            self._offset = sum((block.sum(axis=0) for block in self.blocks()), np.zeros(self.d)) / self.count
+        self.biggest = max((float(np.abs(block).max()) for block in self.blocks()), default=0.0)
+        if self.biggest > 0 and not 1e-100 < self.biggest < 1e100:
+            self.unit = self.biggest
+
+    def blocks(self, width: int = 0) -> Iterator[NDArray[np.float64]]:
+        """As `_blocks`."""
+        for block in _blocks(self._weights, width):
+            shifted = (block - self._first) - self._offset if self.centred else block
+            yield shifted / self.unit if self.unit != 1.0 else shifted
+
+
+def _pairs(
+    rows: _Rows, readings: Sequence[Reading], tell: Callable[[int, int], None] | None = None
+) -> list[tuple[float, float]]:
+    """(I1, I2) of each reading of rows that have one."""
+    gram, total = np.zeros((rows.d, rows.d)), np.zeros(rows.d)
+    for block in rows.blocks():
+        gram += block.T @ block
+        total += block.sum(axis=0)
     # eigh, never eig: repeated eigenvalues are certain when N < d, and eig's vectors are then not orthogonal
-    vectors: NDArray[np.float64] = np.linalg.eigh(w.T @ w)[1]
-    if not centred:
-        return vectors * np.where(w.sum(axis=0) @ vectors < 0, -1.0, 1.0)
-    reach = w @ vectors
-    furthest = np.take_along_axis(reach, np.abs(reach).argmax(axis=0)[None], axis=0)[0]
-    return vectors * np.where(furthest < 0, -1.0, 1.0)
+    vectors: NDArray[np.float64] = np.linalg.eigh(gram)[1]
+    along = _furthest(rows, vectors) if rows.centred else total @ vectors
+    vectors = vectors * np.where(along < 0, -1.0, 1.0)
+    length = float(np.sqrt(np.trace(gram) / rows.count))
+    ways = dict.fromkeys((reading.signs, reading.convention) for reading in readings)
+    sums = {reading: _LogSum(rows.d * (2 if reading.signs == "both" else 1)) for reading in readings}
+    done = 0
+    for block in rows.blocks(2 * rows.d):
+        for signs, convention in ways:
+            logits = block @ (vectors.T if convention == "published" else vectors)
+            logits = np.concatenate([logits, -logits], axis=1) if signs == "both" else logits
+            for reading in sums:
+                if (reading.signs, reading.convention) == (signs, convention):
+                    sums[reading].add(logits * (1 / length if reading.scale_free else rows.unit))
+        done += len(block)
+        if tell:
+            tell(done, rows.count)
+    return [_pair(sums[reading].logarithm(), reading.convention) for reading in readings]
 
 
-def _log_partition(w: NDArray[np.float64], directions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log Z for each row of `directions`."""
-    step = max(1, _BLOCK // len(w))
-    parts = []
-    for start in range(0, len(directions), step):
-        logits = w @ directions[start : start + step].T
-        top = logits.max(axis=0)
-        parts.append(top + np.log(np.exp(logits - top).sum(axis=0)))
-    return np.concatenate(parts)
+def _pair(log_z: NDArray[np.float64], convention: Convention) -> tuple[float, float]:
+    relative = np.exp(log_z - log_z.max())  # exp(v·w) alone overflows on hidden states
+    mean = relative.mean()
+    squares = float(((relative - mean) ** 2).sum()) / mean**2
+    return float(relative.min()), float(np.sqrt(squares if convention == "published" else squares / len(log_z)))
+
+
+def _furthest(rows: _Rows, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Along each column of `vectors`, the coordinate of the row that reaches furthest either way."""
+    found = np.zeros(rows.d)
+    for block in rows.blocks():
+        reach = block @ vectors
+        furthest = np.take_along_axis(reach, np.abs(reach).argmax(axis=0)[None], axis=0)[0]
+        found = np.where(np.abs(furthest) > np.abs(found), furthest, found)
+    return found
+
+
+class _LogSum:
+    """log Σ_i exp of columns that come in blocks of rows."""
+
+    def __init__(self, columns: int) -> None:
+        self._top, self._sum = np.full(columns, -np.inf), np.zeros(columns)
+
+    def add(self, logits: NDArray[np.float64]) -> None:
+        """Take in a block; it is overwritten."""
+        top = np.maximum(self._top, logits.max(axis=0))
+        logits -= top
+        self._sum = self._sum * np.exp(self._top - top) + np.exp(logits, out=logits).sum(axis=0)
+        self._top = top
+
+    def logarithm(self) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = self._top + np.log(self._sum)
+        return found

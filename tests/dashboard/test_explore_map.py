@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import downloads, explore_own
+from dashboard import downloads, explore_own, explore_selection
 from isoviz.exploring import desk, desk_worker, maps, measuring, results, selection
 from isoviz.exploring.desk import Reply
 from isoviz.exploring.maps import MapRequest
@@ -80,6 +81,12 @@ def figures(page: AppTest) -> list[dict[str, Any]]:
     """What the maps of a page were given."""
     found = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
     return [data for data in found if "figure" in data]
+
+
+def matrices(page: AppTest) -> list[dict[str, Any]]:
+    """What the correlation matrices of a page were given."""
+    found = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
+    return [data for data in found if "arrays" in data]
 
 
 def numbers(trace: dict[str, Any], axis: str) -> np.ndarray:  # type: ignore[type-arg]
@@ -192,17 +199,56 @@ def test_what_is_on_its_way_or_failed_is_told(
 def test_views_side_by_side_on_the_same_axes(open_page: OpenPage, view: ViewResult, made: Any) -> None:
     second = {"explore2_layer": "1", "explore2_pooling": "mean", "explore2_rows": str(ROWS)}
     page = open_page("explore", **address(made[0]), explore_views="2", **second)
-    assert errors(page) == [] and len(page.get("plotly_chart")) == 12 and len(figures(page)) == 2
+    assert errors(page) == [] and len(page.get("plotly_chart")) == 11 and len(figures(page)) == 2
     charts = [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
     for left, right in zip(charts[0:10:2], charts[1:10:2], strict=True):
         assert left["layout"]["yaxis"]["range"] == right["layout"]["yaxis"]["range"]
     first, other = (json.loads(data["figure"])["layout"] for data in figures(page))
     assert first["xaxis"]["range"] == other["xaxis"]["range"]
-    own = charts[-1]["layout"]["xaxis"]["ticktext"]
+    key = view.folder.name
+    clouds = [f"isoviz/views/{key}/4/cls", f"isoviz/views/{key}/1/mean"]
+    assert [(data["arrays"], data["order"]) for data in matrices(page)] == [(cloud, None) for cloud in clouds]
     page.segmented_control(key="explore_order").set_value("as in view 1").run()
     assert errors(page) == []
-    shared = [json.loads(chart.proto.spec)["layout"]["xaxis"]["ticktext"] for chart in page.get("plotly_chart")[-2:]]
-    assert shared[0] == shared[1] and shared[1] != own
+    assert [data["order"] for data in matrices(page)] == [None, clouds[0]]
+    assert "Views 1, 2: demo/tiny-bert" in texts(page)  # one output matrix: it is the model's
+    assert "5\u202f600 rows of d = 128" in texts(page)
+
+
+def test_what_is_selected_in_one_view_stands_out_in_the_others(
+    open_page: OpenPage, view: ViewResult, made: Any
+) -> None:
+    second = {"explore2_layer": "1", "explore2_pooling": "mean", "explore2_rows": str(ROWS)}
+    third = {"explore3_layer": "2", "explore3_pooling": "tokens", "explore3_rows": str(ROWS)}
+    asked = {**address(made[0]), **second, **third, "explore_views": "3"}
+    page = open_page("explore", **asked)
+    coordinates = maps.pca(view.points(4, "cls")).coordinates
+    middle = float(np.median(coordinates[:, 0]))
+    right = [(middle, -99.0), (99.0, -99.0), (99.0, 99.0), (middle, 99.0)]
+    rows = np.flatnonzero(selection.inside(coordinates, selection.shortened(right)))
+    page = open_page("explore", **asked, explore_lasso=lasso(page, right))
+    assert errors(page) == []
+    own, linked, tokens = (json.loads(data["figure"])["data"] for data in figures(page))
+    assert {trace["marker"]["opacity"] for trace in own} == {0.75}
+    drawn = {trace["name"]: trace for trace in linked if trace["marker"]["opacity"] == 0.75}
+    strong = np.concatenate([numbers(trace, "x") for trace in drawn.values()])
+    expected = maps.pca(view.points(1, "mean")).coordinates[rows, 0]
+    np.testing.assert_allclose(np.sort(strong), np.sort(expected), rtol=1e-5)
+    faint = [trace for trace in linked if trace["marker"]["opacity"] < 0.5]
+    assert sum(len(numbers(trace, "x")) for trace in faint) == ROWS - len(rows)
+    assert f"{len(rows)} of them selected in view 1" in texts(page)
+    of_rows = int(np.isin(view.table("tokens")["row"], rows).sum())
+    assert sum(len(numbers(trace, "x")) for trace in tokens if trace["marker"]["opacity"] == 0.75) == of_rows
+
+
+def test_rows_of_another_split_are_not_linked() -> None:
+    def shown(number: int, **more: Any) -> Any:
+        request = ViewRequest("demo/tiny-bert", "demo/acceptability", **more)
+        return SimpleNamespace(number=number, filled=SimpleNamespace(request=request))
+
+    same = explore_selection._same_rows
+    assert same(shown(1), shown(2, max_rows=7))
+    assert not same(shown(1), shown(2, split="train")) and not same(shown(1), shown(2, data="elsewhere"))
 
 
 def test_added_view_begins_as_a_copy(open_page: OpenPage, view: ViewResult, made: Any) -> None:

@@ -10,17 +10,29 @@ import numpy as np
 import psutil
 import pytest
 import streamlit as st
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
-from dashboard import downloads, explore_figures, explore_tables
-from isoviz.exploring import jobs, measuring, results, worker
+from dashboard import (
+    downloads,
+    explore_figures,
+    explore_output,
+    explore_tables,
+    resources,
+    routes,
+    tokens,
+    view_arrays,
+)  # fmt: skip
+from isoviz import metrics
+from isoviz.exploring import jobs, measuring, outputs, results, worker
 from isoviz.exploring.progress import ProgressFile, write_json
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
 from isoviz.exploring.results import ViewResult
 from isoviz.models import sources
 from isoviz.runs.processes import is_alive
 from tests.dashboard.conftest import OpenPage
-from tests.tiny import TinyModels, write_cola
+from tests.tiny import TinyModels, write, write_cola
 
 ROWS = 24
 
@@ -131,7 +143,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
     soon = [{**entry, "twonn": None, "warnings": ["twonn is still being computed"]} for entry in facts["entries"]]
     folder = results.root() / "jobs" / key
     folder.mkdir(parents=True)
-    early = {**facts, "entries": soon, "pending": ["twonn"]}
+    early = {**facts, "entries": soon, "pending": measuring.PENDING}
     results.publish(folder / "result", key, early, arrays, at=results.root())
     write_json(folder / worker.REQUEST, request.as_json())
     stand_in = subprocess.Popen(["sleep", "600"], start_new_session=True)
@@ -142,7 +154,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
         page = open_page("explore", **address(request, explore_measure="Intrinsic dimension (TwoNN)"))
         assert errors(page) == [] and len(charts(page)) == 6
         assert "neighbours (TwoNN), 3 of 9 clouds" in page.get("progress")[0].proto.text.replace("\\", "")
-        assert "Not all numbers are there yet: Intrinsic dimension (TwoNN)" in texts(page)
+        assert "Not all numbers are there yet: Intrinsic dimension (TwoNN), output matrix" in texts(page)
         assert "twonn is still being computed" in texts(page)
         page.button(key="explore_stop").click().run()
         assert not is_alive(stand_in.pid, born) and errors(page) == []
@@ -187,7 +199,7 @@ def test_finished_view_is_shown_at_once_with_its_numbers(
 ) -> None:
     page = open_page("explore", **address(made[0]))
     assert errors(page) == [] and "Nothing to see yet" not in texts(page)
-    assert len(charts(page)) == 6
+    assert len(charts(page)) == 5  # the map and the matrix are components
     shown = page.dataframe[0].value
     assert len(shown) == 9 and list(shown.columns) == list(explore_tables.COLUMNS.values())
     entry = finished.entry(2, "cls")
@@ -265,6 +277,27 @@ def test_paper_task_wants_a_folder(open_page: OpenPage, cola: Path, tmp_path: Pa
     assert "the first 32 of 32 rows" in texts(page)
 
 
+def test_a_translation_is_read_in_the_direction_of_the_form(open_page: OpenPage, tmp_path: Path) -> None:
+    data = str(write("seq2seq", tmp_path / "ro-en"))
+    asked = {"explore_task": "wmt16/ro-en", "explore_data.wmt16/ro-en": data}
+    page = open_page("explore", **asked)
+    assert errors(page) == [] and page.segmented_control(key="explore_direction.wmt16/ro-en").value == "ro-en"
+    page.segmented_control(key="explore_direction.wmt16/ro-en").set_value("en-ro").run()
+    request = ViewRequest("demo/tiny-bert", "wmt16/ro-en", data, max_rows=500, direction="en-ro")
+    folder = results.root() / "jobs" / key_for(request)
+    folder.mkdir(parents=True)
+    write_json(folder / worker.REQUEST, request.as_json())
+    write_json(folder / worker.ERROR, {"message": "this very one", "field": None, "advice": ""})
+    page.run()
+    assert errors(page) == ["This very one."]
+    page.segmented_control(key="explore_views").set_value(2).run()
+    copied = (
+        page.segmented_control(key="explore2_direction.wmt16/ro-en").value,
+        page.text_input(key="explore2_data.wmt16/ro-en").value,
+    )
+    assert copied == ("en-ro", data)
+
+
 def test_downloads_hold_every_number(finished: ViewResult) -> None:
     table = explore_tables.frame(finished.entries)
     lines = downloads.csv(table).decode("utf-8-sig").splitlines()
@@ -327,7 +360,103 @@ def test_cosine_axis_is_cut_to_what_there_is() -> None:
     assert max(figure.data[0].y) == 75
 
 
-def test_correlations_are_drawn_one_byte_a_cell_in_percent() -> None:
-    cells = np.array([[255, 128], [128, 255]], dtype=np.uint8)
-    (heat,) = explore_figures.correlation(cells, np.array([1, 0])).data
-    assert heat.z.dtype == np.uint8 and heat.z.tolist() == [[100, 50], [50, 100]]
+def test_first_directions_get_room_on_a_logarithmic_axis() -> None:
+    curve = np.linspace(0.5, 1.0, 200)
+    figure = explore_figures.spectrum({0: curve}, 0, "cls", d=768, log=True)
+    low, high = figure.layout.xaxis.range
+    assert figure.layout.xaxis.type == "log" and low <= 0 and high == pytest.approx(np.log10(200), abs=0.05)
+    assert explore_figures.spectrum({0: curve}, 0, "cls", d=768).layout.xaxis.type is None
+    short = explore_figures.spectrum({0: curve[:5]}, 0, "cls", d=5, log=True)
+    explore_figures.share_axes([figure, short])
+    assert short.layout.xaxis.range == figure.layout.xaxis.range  # both in powers of ten
+
+
+def test_axis_of_the_spectrum_lives_in_the_address(
+    open_page: OpenPage,
+    finished: ViewResult,
+    made: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    def axis(page: AppTest) -> str | None:
+        assert errors(page) == []
+        (found,) = [c["layout"] for c in charts(page) if c["layout"]["yaxis"]["title"]["text"] == "EV_k"]
+        return found["xaxis"].get("type")
+
+    page = open_page("explore", **address(made[0]))
+    assert axis(page) is None
+    page.segmented_control(key="explore_ev_axis").set_value("log").run()
+    assert axis(page) == "log"
+    assert axis(open_page("explore", **address(made[0], explore_ev_axis="log"))) == "log"
+
+
+# --------------------------------------------------------------------------------------------------- the output matrix
+
+
+def test_an_encoder_alone_has_no_output_matrix_and_says_so(
+    open_page: OpenPage,
+    finished: ViewResult,
+    made: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    page = open_page("explore", **address(made[0]))
+    assert errors(page) == [] and "Output matrix" in texts(page)
+    assert "this checkpoint is an encoder alone" in texts(page)
+
+
+def test_few_rows_of_an_output_matrix_are_bars_and_many_a_histogram() -> None:
+    generator = np.random.default_rng(0)
+    few, many = (outputs.measure(generator.normal(size=(count, 6))) for count in (3, 400))
+    bars, mean = explore_figures.row_lengths(few, ["<b>", "no", "maybe"]).data
+    assert list(bars.x) == ["&lt;b&gt;", "no", "maybe"] and list(bars.y) == few["each"]
+    assert f"{few['norms']['mean']:.4g}" in mean.name
+    bars, _ = explore_figures.row_lengths(many, []).data
+    assert sum(bars.y) == 400
+
+
+def test_table_of_the_output_matrix_has_both_conventions_at_both_scales() -> None:
+    weights = np.random.default_rng(0).normal(size=(50, 6))
+    shown = explore_output.table(outputs.measure(weights))
+    defined, printed = shown.to_numpy().tolist()
+    assert defined == ["as defined", *metrics.partition(weights), *metrics.partition(weights, scale_free=True)]
+    assert printed[1:3] == list(metrics.partition(weights, convention="published"))
+    undefined = explore_output.table(outputs.measure(np.zeros((2, 4))))
+    assert undefined.iloc[0].tolist() == ["as defined", 1.0, 0.0, None, None]
+
+
+# -------------------------------------------------------------------------------------------------- arrays by their route
+
+
+@pytest.fixture
+def client() -> TestClient:
+    return TestClient(Starlette(routes=routes.routes()))
+
+
+def allowed(*keys: str) -> dict[str, str]:
+    return {routes.TOKEN_HEADER: tokens.issue(resources.store().folder, [view_arrays.subject(key) for key in keys])}
+
+
+@pytest.mark.parametrize("layer", [1, 2])  # made when it is asked for; kept with the view
+def test_matrix_comes_as_half_a_triangle_with_its_order(layer: int, client: TestClient, finished: ViewResult) -> None:
+    key = finished.folder.name
+    path = f"/isoviz/views/{key}/{layer}/cls"
+    cells = np.frombuffer(client.get(f"{path}/matrix", headers=allowed(key)).content, np.uint8)
+    order = np.frombuffer(client.get(f"{path}/order", headers=allowed(key)).content, "<i4")
+    exact = np.abs(np.corrcoef(finished.points(layer, "cls"), rowvar=False))
+    assert sorted(order) == list(range(16)) and len(cells) == 16 * 15 // 2
+    places = [(row, column) for row in range(16) for column in range(row)]
+    for cell, (row, column) in zip(cells, places, strict=True):
+        assert cell / 255 == pytest.approx(exact[order[row], order[column]], abs=6e-3)  # the kept points are float16
+    sigma = np.frombuffer(client.get(f"{path}/sigma", headers=allowed(key)).content, "<f4")
+    np.testing.assert_array_equal(sigma, finished.array(layer, "cls", "sigma"))
+
+
+def test_a_matrix_of_1024_dimensions_is_small() -> None:
+    cells = np.arange(1024 * 1024, dtype=np.uint32).astype(np.uint8).reshape(1024, 1024)
+    sent = view_arrays.triangle(cells)
+    assert sent[:3] == bytes([cells[1, 0], cells[2, 0], cells[2, 1]]) and len(sent) + 2 * 4 * 1024 <= 600_000
+
+
+def test_arrays_of_a_view_go_to_its_page_alone(client: TestClient, finished: ViewResult) -> None:
+    key = finished.folder.name
+    for headers in ({}, allowed("0" * 32), {routes.TOKEN_HEADER: tokens.issue(resources.store().folder, [key])}):
+        assert client.get(f"/isoviz/views/{key}/1/cls/order", headers=headers).status_code == 403
+    for path in (f"{key}/1/cls/cloud", f"{key}/9/cls/order", f"{key}/1/last/matrix", f"{'0' * 32}/1/cls/order"):
+        assert client.get(f"/isoviz/views/{path}", headers=allowed(key, "0" * 32)).status_code == 404

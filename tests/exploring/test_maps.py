@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from isoviz.errors import InputError
-from isoviz.exploring import clustering, maps
+from isoviz.exploring import maps
 from isoviz.exploring.maps import MapRequest
 
 
@@ -88,11 +88,3 @@ def test_umap_repeats_itself_and_places_new_points_among_their_like() -> None:
     groups = first.embedding_.reshape(3, 30, 2).mean(axis=1)
     nearest = np.linalg.norm(placed[:, None] - groups, axis=2).argmin(axis=1)
     assert nearest.tolist() == [0] * 5 + [1] * 5 + [2] * 5
-
-
-def test_matrix_in_the_order_of_another() -> None:
-    plain = np.arange(16).reshape(4, 4)
-    own, wanted = np.array([2, 0, 3, 1]), np.array([1, 2, 3, 0])
-    np.testing.assert_array_equal(
-        clustering.reordered(plain[np.ix_(own, own)], own, wanted), plain[np.ix_(wanted, wanted)]
-    )

@@ -176,3 +176,12 @@ def test_every_kind_of_task_is_looked_at(tiny_models: TinyModels, tmp_path: Path
     assert {entry["n"] for entry in facts["entries"] if entry["pooling"] == "tokens"} == {sum(lengths)}
     assert facts["rows"] == 8
     assert arrays
+
+
+def test_the_other_direction_reads_the_other_language(tiny_models: TinyModels, tmp_path: Path) -> None:
+    data = str(tiny.write("seq2seq", tmp_path))
+    request = ViewRequest(str(tiny_models("bert")), "wmt16/ro-en", data, max_rows=8, direction="en-ro")
+    facts, arrays = measuring.compute(request, lambda done, total, text: None)
+    plain = tasks.load(tasks.get("wmt16/ro-en"), data).validation.iloc[:8]
+    assert points.unpacked(arrays[points.ROWS])["source"].tolist() == plain["target"].tolist()
+    assert facts["request"]["direction"] == "en-ro"

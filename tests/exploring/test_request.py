@@ -11,7 +11,7 @@ import pytest
 from isoviz.errors import DataError, InputError
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
 from isoviz.models import sources
-from tests.tiny import TinyModels, write_cola
+from tests.tiny import TinyModels, write, write_cola
 
 
 def key(request: ViewRequest) -> str:
@@ -62,9 +62,16 @@ def test_rows_beyond_the_split_are_the_whole_split(request_: ViewRequest) -> Non
     assert key(replace(request_, max_rows=32)) == key(replace(request_, max_rows=5_000)) != key(request_)
 
 
+def test_the_direction_of_a_translation_is_in_the_key(model: Path, tmp_path: Path) -> None:
+    asked = ViewRequest(str(model), "wmt16/ro-en", str(write("seq2seq", tmp_path / "ro-en")), max_rows=8)
+    assert key(asked) == key(replace(asked, direction="ro-en")) != key(replace(asked, direction="en-ro"))
+    assert ViewRequest.from_json(replace(asked, direction="en-ro").as_json()).direction == "en-ro"
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [
+        ({"direction": "de-en"}, "direction"),
         ({"split": "test"}, "split"),
         ({"max_rows": 1}, "max_rows"),
         ({"max_length": 0}, "max_length"),
@@ -72,7 +79,7 @@ def test_rows_beyond_the_split_are_the_whole_split(request_: ViewRequest) -> Non
     ],
 )
 def test_what_is_not_allowed_names_its_field(change: dict[str, object], field: str, request_: ViewRequest) -> None:
-    with pytest.raises(InputError, match="allowed|at least") as told:
+    with pytest.raises(InputError, match="allowed|at least|does not translate") as told:
         replace(request_, **change).check()  # type: ignore[arg-type]
     assert told.value.field == field
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from decimal import Decimal
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from isoviz.metrics import UndefinedWarning, partition, row_norms
+from isoviz.metrics.partition_function import Reading, partitions
 
 
 def by_loops(w, signs, convention, scale_free=False, centre=False):
@@ -181,3 +183,58 @@ def test_unknown_options_are_refused():
         partition(np.eye(3), signs="negative")
     with pytest.raises(ValueError, match="convention must be"):
         partition(np.eye(3), convention="mine")
+
+
+def whole(w, reading):
+    """(I1, I2) from the whole matrix at once, as it was computed before W was read in blocks."""
+    w = np.asarray(w, dtype=np.float64)
+    if reading.scale_free:
+        w = w / np.sqrt(np.einsum("ij,ij->", w, w) / len(w))
+    vectors = np.linalg.eigh(w.T @ w)[1]
+    vectors = vectors * np.where(w.sum(axis=0) @ vectors < 0, -1.0, 1.0)
+    logits = w @ (vectors.T if reading.convention == "published" else vectors)
+    log_z = logits.max(axis=0) + np.log(np.exp(logits - logits.max(axis=0)).sum(axis=0))
+    z = np.exp(log_z - log_z.max())
+    squares = ((z - z.mean()) ** 2).sum() / z.mean() ** 2
+    return z.min(), np.sqrt(squares if reading.convention == "published" else squares / len(z))
+
+
+READINGS = [
+    Reading(convention=convention, scale_free=scale_free)
+    for convention in ("definition", "published")
+    for scale_free in (False, True)
+]
+
+
+def test_several_readings_from_one_walk_are_those_of_the_whole_matrix():
+    w = (np.random.default_rng(0).normal(size=(3_000, 48)) * np.geomspace(2, 0.05, 48) + 0.1).astype(np.float32)
+    told = []
+    found = partitions(w, READINGS, lambda done, rows: told.append((done, rows)))
+    for pair, reading in zip(found, READINGS, strict=True):
+        assert pair == pytest.approx(whole(w, reading), rel=1e-10)
+        assert pair == pytest.approx(partition(w.astype(float), *reading), rel=1e-12)
+    assert told[-1] == (3_000, 3_000)
+    assert partitions(np.zeros((4, 3)), READINGS) == [(1.0, 0.0), None, (1.0, 0.0), None]
+    assert partitions(np.zeros((0, 3)), READINGS) == [None] * 4
+
+
+def test_a_vocabulary_is_never_copied_whole(monkeypatch):
+    w = np.random.default_rng(0).normal(size=(40_000, 32)).astype(np.float32)
+    expected = [whole(w, reading) for reading in READINGS]
+    monkeypatch.setattr("isoviz.metrics.partition_function._BLOCK", 40_000)
+    tracemalloc.start()
+    found = partitions(w, READINGS)
+    norms = row_norms(w)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    np.testing.assert_allclose(norms, np.linalg.norm(w.astype(float), axis=1), rtol=1e-6)
+    assert peak < 0.35 * 8 * w.size  # of what W takes in float64
+
+
+def test_what_is_not_finite_is_found_in_any_block(monkeypatch):
+    monkeypatch.setattr("isoviz.metrics.partition_function._BLOCK", 20)
+    w = np.ones((50, 4))
+    w[33, 2] = np.nan
+    with pytest.raises(ValueError, match=r"weights\[30:35\] must be finite, got 1 of 20"):
+        partition(w)

@@ -1,0 +1,46 @@
+"""Python side of the clustered |ρ| of one cloud of a view, drawn from the views route."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import resources, routes, tokens, view_arrays
+from dashboard.components import bundle
+
+_mount = st.components.v2.component(
+    "isoviz_cloud_matrix",
+    html=bundle("cloud_matrix.html"),
+    css=bundle("cloud_matrix.css"),
+    js=bundle("feed.js", "look.js", "matrix_canvas.js", "cloud_matrix.js"),
+)
+
+Place = tuple[str, int, str]
+"""Key of a view, layer, pooling."""
+
+
+def cloud_matrix(place: Place, *, order: Place | None = None, key: str, name: str, words: str, mean: str) -> None:
+    """Mount the matrix of one cloud; its bytes come from the route, not with the page.
+
+    Args:
+        order: the cloud in whose order of dimensions it is drawn; None for its own.
+        name: of the files that its buttons save.
+        words: what it shows, for those who do not see it, and over the files.
+        mean: mean |ρ| of distinct dimensions.
+    """
+    keys = {place[0], *([order[0]] if order else [])}
+    _mount(
+        key=key,
+        data={
+            "arrays": _path(place),
+            "order": _path(order) if order else None,
+            "token": tokens.issue(resources.store().folder, [view_arrays.subject(view) for view in sorted(keys)]),
+            "name": name,
+            "words": words,
+            "mean": mean,
+        },
+    )
+
+
+def _path(place: Place) -> str:
+    view, layer, pooling = place
+    return f"{routes.PREFIX}/views/{view}/{layer}/{pooling}"

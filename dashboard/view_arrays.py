@@ -1,0 +1,92 @@
+"""The route behind the pictures of Explore: arrays of a finished view as bytes, to whoever holds its page's token."""
+
+from __future__ import annotations
+
+import functools
+import re
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from dashboard import resources, tokens
+
+PATH = "views/{key}/{layer:int}/{pooling}/{name}"
+_KEY = re.compile(r"[0-9a-f]{32}")
+_FOREVER = "private, max-age=31536000, immutable"
+_clustering = threading.Lock()
+
+
+def subject(key: str) -> str:
+    """What a token says that allows reading the view of this key; no run is called so."""
+    return f"view:{key}"
+
+
+def arrays(request: Request) -> Response:
+    """One array of one cloud of a view as raw little-endian bytes.
+
+    `matrix` is |ρ| in clustered order, one byte per cell (255 = 1), rows 1 … d−1 of the triangle below the diagonal;
+    `order` (int32) says which dimension stands at each place; `sigma` (float32) are the standard deviations by dimension.
+    """
+    key, token = request.path_params["key"], request.headers.get("x-isoviz-token", "")
+    if not _KEY.fullmatch(key) or not tokens.allows(resources.store().folder, token, subject(key)):
+        raise HTTPException(403, "this page's permission to read the view has expired or never was: reload the page")
+    convert = _ARRAYS.get(request.path_params["name"])
+    if convert is None:
+        raise HTTPException(404, f"no such array (allowed: {', '.join(_ARRAYS)})")
+    try:
+        content = convert(key, request.path_params["layer"], request.path_params["pooling"])
+    except KeyError:
+        raise HTTPException(404, "this cloud is not kept any more: look again") from None
+    # The key is of the content, so an answer never goes stale.
+    return Response(content, media_type="application/octet-stream", headers={"Cache-Control": _FOREVER})
+
+
+def _matrix(key: str, layer: int, pooling: str) -> bytes:
+    return _clustered(key, layer, pooling)[0]
+
+
+def _order(key: str, layer: int, pooling: str) -> bytes:
+    return _clustered(key, layer, pooling)[1]
+
+
+def _sigma(key: str, layer: int, pooling: str) -> bytes:
+    found = _view(key).array(layer, pooling, "sigma")
+    if found is None:
+        raise KeyError((layer, pooling))
+    return found.astype("<f4").tobytes()
+
+
+def _clustered(key: str, layer: int, pooling: str) -> tuple[bytes, bytes]:
+    """The matrix and its order as they are sent; of a layer whose order is not kept it takes a second, so it is remembered."""
+    with _clustering:  # the matrix and its order are asked for at the same time, and computed once
+        return _computed(key, layer, pooling)
+
+
+@functools.lru_cache(maxsize=32)
+def _computed(key: str, layer: int, pooling: str) -> tuple[bytes, bytes]:
+    from isoviz.exploring import clustering
+
+    cells, order = clustering.clustered(_view(key), layer, pooling)
+    return triangle(cells), order.astype("<i4").tobytes()
+
+
+def triangle(cells: NDArray[np.uint8]) -> bytes:
+    """The cells below the diagonal of (d, d), row by row."""
+    return cells[np.tril_indices(len(cells), k=-1)].tobytes()
+
+
+def _view(key: str) -> Any:
+    from isoviz.exploring import results
+
+    found = results.find(key)
+    if found is None:
+        raise KeyError(key)
+    return found
+
+
+_ARRAYS = {"matrix": _matrix, "order": _order, "sigma": _sigma}

@@ -1,0 +1,101 @@
+"""The matrix that turns a model's vectors into outputs: I1, I2 and the lengths of its rows, for a run its head's, else a vocabulary's.
+
+It belongs to the model alone, so it is measured once per model, however many views there are of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz import metrics
+from isoviz.exploring import results
+from isoviz.exploring.progress import read_json, write_json
+from isoviz.metrics.partition_function import Reading, partitions
+
+if TYPE_CHECKING:
+    from isoviz.exploring.encoders import FinishedRun
+    from isoviz.models.sources import ModelSource
+
+VERSION: Final = 1
+"""Of what is kept; raise it whenever that would be read wrongly."""
+BINS: Final = 40
+FEW_ROWS: Final = 40
+"""Up to so many rows the length of each is kept."""
+READINGS: Final = (
+    Reading(),
+    Reading(scale_free=True),
+    Reading(convention="published"),
+    Reading(convention="published", scale_free=True),
+)
+
+
+def of(
+    source: ModelSource,
+    run: FinishedRun | None = None,
+    tell: Callable[[int, int], None] | None = None,
+    *,
+    at: Path | None = None,
+) -> dict[str, Any]:
+    """What `measure` gives for a model's output matrix, and `what` it is; or `reason`, why there is none. Ready for JSON.
+
+    Args:
+        source: on this machine; of a run, with the run's own fingerprint.
+        run: the finished run whose encoder the source is.
+        tell: told rows done and rows in all.
+        at: where it is kept; `results.root()` if None.
+    """
+    from isoviz.models.checkpoint import output_embeddings
+
+    kept = (at or results.root()) / "outputs" / f"{source.fingerprint}-{VERSION}.json"
+    found = read_json(kept)
+    if found is not None:
+        return found
+    if run is not None:
+        what = f"the output layer of the run's {run.model.kind} head"
+        found = {"what": what} | measure(run.model.output.weight.detach().cpu().numpy(), tell)
+    else:
+        weights = output_embeddings(source)
+        found = {"reason": _WITHOUT} if weights is None else {"what": _VOCABULARY} | measure(weights, tell)
+    if source.fingerprint:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_json(kept, found)
+    return found
+
+
+_VOCABULARY: Final = "the vocabulary matrix of its language-model head"
+_WITHOUT: Final = (
+    "this checkpoint is an encoder alone: it has neither a language-model head nor a classifier. "
+    "The encoder of a finished run (run:ID) has its classifier"
+)
+
+
+def measure(weights: NDArray[Any], tell: Callable[[int, int], None] | None = None) -> dict[str, Any]:
+    """`rows` N and `d` of W (N, d); `pairs`: I1 and I2 in each of `READINGS`, None where undefined; `norms`: min, mean, median
+    and max of ‖w‖; `counts` and `edges` of their histogram; `each` of them where they are at most `FEW_ROWS`."""
+    lengths = np.asarray(metrics.row_norms(weights), dtype=np.float64)
+    counts, edges = np.histogram(lengths, bins=BINS)
+    found = partitions(weights, READINGS, tell)
+    pairs = [
+        {
+            "convention": reading.convention,
+            "scale_free": reading.scale_free,
+            "i1": pair[0] if pair else None,
+            "i2": pair[1] if pair else None,
+        }
+        for reading, pair in zip(READINGS, found, strict=True)
+    ]
+    norms = {"min": lengths.min(), "mean": lengths.mean(), "median": np.median(lengths), "max": lengths.max()}
+    return {
+        "rows": int(weights.shape[0]),
+        "d": int(weights.shape[1]),
+        "pairs": pairs,
+        "norms": {name: float(value) for name, value in norms.items()},
+        "counts": counts.tolist(),
+        "edges": edges.tolist(),
+        "each": lengths.tolist() if len(lengths) <= FEW_ROWS else None,
+    }

@@ -1,0 +1,115 @@
+"""The clustered |ρ| of Explore in a real browser: the stored values under the pointer, the order of another view, files."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from isoviz.exploring import clustering, measuring, results
+from isoviz.exploring.request import ViewRequest, key_of, rows_of
+from isoviz.exploring.results import ViewResult
+from isoviz.models import sources
+from tests.browser.conftest import Server
+
+ROWS = 60
+LONG = 120_000
+
+
+@pytest.fixture
+def view(serve: Callable[..., Server]) -> Iterator[tuple[Server, ViewResult]]:
+    """A server that has the view of the bundled model already, and that view."""
+    request = ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=ROWS)
+    facts, arrays = measuring.compute(request, lambda done, total, text: None)
+    key = key_of(request, sources.resolve(request.model), rows_of(request.task, None))
+    results.publish(results.root() / "made", key, facts, arrays, at=results.root())
+    found = results.find(key)
+    assert found is not None
+    yield serve(), found
+
+
+def hovered(matrix: Locator, row: int, column: int, visible: int) -> tuple[int, int, str]:
+    """Dimensions and |ρ| told for a cell of the part in view."""
+    canvas = matrix.locator("canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    side = box["width"] / visible
+    canvas.hover(position={"x": (column + 0.5) * side, "y": (row + 0.5) * side})
+    text = matrix.locator(".ivz-cloud-readout").inner_text()
+    found = re.match(r"dimensions (\d+) and (\d+): \|ρ\| = ([\d.]+)", text)
+    assert found, text
+    return int(found[1]), int(found[2]), found[3]
+
+
+def ready(page: Page, count: int) -> list[Locator]:
+    """The matrices of the page, once each is drawn."""
+    found = page.locator(".ivz-cloud")
+    expect(found).to_have_count(count, timeout=LONG)
+    for place in range(count):
+        expect(found.nth(place).locator(".ivz-cloud-note")).to_be_hidden(timeout=LONG)
+    return [found.nth(place) for place in range(count)]
+
+
+def test_the_matrix_tells_and_saves_what_is_stored(
+    view: tuple[Server, ViewResult], open_tab: Callable[..., Page], tmp_path: Path
+) -> None:
+    server, stored = view
+    page = open_tab(f"{server.url}/explore?explore_rows={ROWS}", width=1440)
+    (matrix,) = ready(page, 1)
+    cells, order = clustering.clustered(stored, 4, "cls")
+    assert hovered(matrix, 20, 3, 128) == (order[20], order[3], f"{cells[20, 3] / 255:.2f}")
+    matrix.get_by_label("Zoom in").click()  # the middle half
+    assert hovered(matrix, 0, 5, 64) == (order[32], order[37], f"{cells[32, 37] / 255:.2f}")
+    matrix.get_by_role("button", name="All").click()
+
+    saved: dict[str, bytes] = {}
+    for format in ("csv", "svg", "png"):
+        with page.expect_download() as got:
+            matrix.get_by_role("button", name=format.upper(), exact=True).click()
+        assert (
+            got.value.suggested_filename
+            == f"explore-demo-tiny-bert-demo-acceptability-validation-correlation-layer4-cls.{format}"
+        )
+        got.value.save_as(tmp_path / format)
+        saved[format] = (tmp_path / format).read_bytes()
+    table = pd.read_csv(io.BytesIO(saved["csv"]), index_col=0)
+    assert table.index.tolist() == order.tolist() and [int(name) for name in table.columns] == order.tolist()
+    np.testing.assert_allclose(table.to_numpy(), np.where(np.eye(128), 1, cells / 255), atol=6e-4)
+    assert saved["svg"].startswith(b"<svg") and b"layer 4" in saved["svg"]
+    assert saved["png"].startswith(b"\x89PNG") and len(saved["png"]) > 10_000
+
+
+def test_views_side_by_side_in_one_order_light_and_dark(
+    view: tuple[Server, ViewResult], open_tab: Callable[..., Page]
+) -> None:
+    server, stored = view
+    address = f"{server.url}/explore?explore_rows={ROWS}&explore_views=2&explore2_rows={ROWS}&explore2_layer=1"
+    page = open_tab(f"{address}&explore_order=as+in+view+1", width=1440)
+    first, second = ready(page, 2)
+    _, order = clustering.clustered(stored, 4, "cls")
+    cells, own = clustering.clustered(stored, 1, "cls")
+    place = np.argsort(own)
+    told = f"{cells[place[order[20]], place[order[3]]] / 255:.2f}"
+    assert hovered(first, 20, 3, 128)[:2] == (order[20], order[3])
+    assert hovered(second, 20, 3, 128) == (order[20], order[3], told)
+    page.locator(".st-key-explore_order").get_by_text("own", exact=True).click()
+    expect(page.get_by_text("as in view 1")).to_be_visible()
+    page.wait_for_timeout(1500)
+    assert hovered(second, 20, 3, 128) == (own[20], own[3], f"{cells[20, 3] / 255:.2f}")
+
+    brightness = (
+        "c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let s = 0;"
+        " for (let i = 0; i < d.length; i += 4) s += d[i] + d[i + 1] + d[i + 2]; return s / (d.length / 4) / 3 / 255 }"
+    )
+    assert first.locator("canvas").evaluate(brightness) > 0.5
+    night = open_tab(address, dark=True, width=390)
+    dark, _ = ready(night, 2)
+    assert dark.locator("canvas").evaluate(brightness) < 0.5  # weak correlations look like the page behind them
+    assert night.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
