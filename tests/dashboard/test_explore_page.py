@@ -143,7 +143,8 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
     soon = [{**entry, "twonn": None, "warnings": ["twonn is still being computed"]} for entry in facts["entries"]]
     folder = results.root() / "jobs" / key
     folder.mkdir(parents=True)
-    early = {**facts, "entries": soon, "pending": measuring.PENDING}
+    soon_told = {"reason": "it is still being measured"}
+    early = {**facts, "output": soon_told, "entries": soon, "pending": measuring.PENDING}
     results.publish(folder / "result", key, early, arrays, at=results.root())
     write_json(folder / worker.REQUEST, request.as_json())
     stand_in = subprocess.Popen(["sleep", "600"], start_new_session=True)
@@ -152,13 +153,13 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
         write_json(folder / worker.PROCESS, {"pid": stand_in.pid, "started": born})
         ProgressFile(folder)(700, 1000, "looking for neighbours (TwoNN), 3 of 9 clouds")
         page = open_page("explore", **address(request, explore_measure="Intrinsic dimension (TwoNN)"))
-        assert errors(page) == [] and len(charts(page)) == 6
+        assert errors(page) == [] and len(charts(page)) == 5
         assert "neighbours (TwoNN), 3 of 9 clouds" in page.get("progress")[0].proto.text.replace("\\", "")
         assert "Not all numbers are there yet: Intrinsic dimension (TwoNN), output matrix" in texts(page)
         assert "twonn is still being computed" in texts(page)
         page.button(key="explore_stop").click().run()
         assert not is_alive(stand_in.pid, born) and errors(page) == []
-        assert len(charts(page)) == 6 and not page.button(key="explore_look").disabled
+        assert len(charts(page)) == 5 and not page.button(key="explore_look").disabled
         assert results.finish(key, facts, at=results.root())
         page.run()
         assert not page.get("progress") and "Not all numbers" not in texts(page)
