@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import downloads, explore_tables, forms, resources, wording
+from dashboard import downloads, explore_figures, explore_tables, forms, resources, theme, wording
 from dashboard.explore_form import PREFIX, Filled, forget_hub_models
 from dashboard.explore_views import Shown, file_name
 from dashboard.logs import read_tail
@@ -61,6 +61,8 @@ def ask(all_filled: list[Filled]) -> list[ViewResult]:
         return found
     if quiet:
         _nothing_yet(all_filled)
+    elif any(state.kind == "running" for state in states):
+        _soon()
     return []
 
 
@@ -99,6 +101,13 @@ def _trouble(filled: Filled, state: State) -> None:
     if text and (state.kind == "lost" or state.field is None):
         with st.expander("Log", icon=":material/terminal:"):
             st.code(text, language=None, wrap_lines=True, height=240)
+
+
+def _soon() -> None:
+    """Empty axes where the first picture will be: the browser loads what draws it while the job runs, not after it."""
+    figure = explore_figures.layer_profile([], "isoscore", "")
+    words = "Empty axes: a measure of every layer will be drawn here"
+    st.plotly_chart(figure, key=PREFIX + "soon", config=theme.CHART_CONFIG, alt=words)
 
 
 def _nothing_yet(all_filled: list[Filled]) -> None:

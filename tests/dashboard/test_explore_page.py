@@ -126,6 +126,7 @@ def test_running_job_is_told_and_can_be_stopped(open_page: OpenPage) -> None:
         assert bar.proto.value == 30
         assert "30 %" in bar.proto.text and "reading texts, 300 of 500 rows" in bar.proto.text.replace("\\", "")
         assert page.button(key="explore_look").disabled and "Nothing to see yet" not in texts(page)
+        assert [chart["data"] for chart in charts(page)] == [[]]  # empty axes, so that the browser has what draws
         page.button(key="explore_stop").click().run()
         assert errors(page) == [] and not page.get("progress")
         assert not is_alive(stand_in.pid, born) and not folder.exists()
