@@ -81,7 +81,7 @@ _ENTRIES: dict[str, Explanation] = {
     "matrix": Explanation(
         title="Correlation of dimensions",
         reading=(
-            "Each cell is how strongly two dimensions move together over the validation rows, with like dimensions "
+            "Each cell is how strongly two dimensions move together over the rows, with like dimensions "
             "placed side by side. Strong blocks mean that many dimensions say the same thing; an isotropic cloud is "
             "empty off the diagonal."
         ),
@@ -94,15 +94,15 @@ _ENTRIES: dict[str, Explanation] = {
         reading=(
             "The matrix that turns a vector into scores: Z(v) is what all its rows say of a direction v, I₁ and I₂ how even Z is over "
             "its principal directions (1 and 0: perfectly even). Neither is free of scale: short rows alone bring both to isotropy, "
-            "so read them beside ‖w‖, or at unit scale. What paper 003 printed comes from the rows of the matrix of eigenvectors, "
-            "without the division by |V|; by its own formulas I₂ is at most (1 − I₁)/(2√I₁)."
+            "so read them beside ‖w‖, or at unit scale. The values published with isotropy calibration fit another "
+            "reading: the rows of the matrix of eigenvectors, and no division by |V|. As defined, I₂ is at most (1 − I₁)/(2√I₁)."
         ),
         formula=(
             r"Z(v) = \sum_i e^{v^\top w_i}, \quad I_1 = \frac{\min_v Z}{\max_v Z}, \quad "
             r"I_2 = \sqrt{\frac{\sum_v (Z(v) - \bar Z)^2}{|V| \, \bar Z^2}}"
         ),
         formula_text="Z(v) = Σ_i exp(vᵀw_i);  I₁ = min Z / max Z;  I₂ = √(Σ_v (Z(v) − Z̄)² / (|V| Z̄²)),  v: eigenvectors of WᵀW",
-        paper="Arora et al. 2016; Wang et al. 2020; as a training target: isotropy calibration (paper 003).",
+        paper="Arora et al. 2016; Wang et al. 2020; Ding et al. 2022 (isotropy calibration).",
     ),
     "tradeoff": Explanation(
         title="Isotropy against performance",

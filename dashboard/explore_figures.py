@@ -29,6 +29,8 @@ _STYLES = {
 }
 _COLOURS = dict(zip(POOLING_TITLES, theme.PALETTE, strict=False))
 _GREY = "rgba(127,134,145,0.9)"
+_MARK = theme.METHOD_COLOURS["spectrum_pol"]
+"""Of what stands out over bars: a mean, an outlier."""
 _FAINT = "rgba(127,134,145,0.35)"
 _BINS = 40
 _LOWEST = 1e-10
@@ -152,15 +154,23 @@ def _log_axis(count: int) -> dict[str, Any]:
     return {"type": "log", "range": [-0.02, math.log10(max(2, count)) + 0.02], "tickvals": ticks}
 
 
-def sigma_histogram(sigma: NDArray[Any], pooling: str) -> go.Figure:
-    """Standard deviations of the dimensions (d,) on a logarithmic axis, those that are zero in a bin of their own."""
+def sigma_histogram(sigma: NDArray[Any], pooling: str, beside: Sequence[NDArray[Any]] = ()) -> go.Figure:
+    """Standard deviations of the dimensions (d,) on a logarithmic axis, those that are zero in a bin of their own.
+
+    Args:
+        beside: those of other clouds whose figures have the same bins.
+    """
     spread = np.asarray(sigma, dtype=np.float64)
-    positive = spread[spread > 0]
+    every = np.concatenate([spread, *beside]).astype(np.float64)
+    positive = every[every > 0]
     lowest = 10.0 ** math.floor(math.log10(positive.min()) + 1e-6) if len(positive) else 0.1
     floor = min(0.1, max(_LOWEST, lowest))
     # Two points at ±σ have the population standard deviation σ in each dimension, exactly.
-    found = metrics.std_histogram(np.stack([spread, -spread]), bins=_BINS, floor=floor)
-    places = np.log10(np.asarray(found.edges, dtype=np.float64))
+    found = metrics.std_histogram(np.stack([every, -every]), bins=_BINS, floor=floor)
+    edges = np.asarray(found.edges, dtype=np.float64)
+    counts, _ = np.histogram(np.clip(spread[spread > 0], edges[0], edges[-1]), bins=edges)
+    percent = 100 * np.array([(spread == 0).sum(), *counts]) / len(spread)
+    places = np.log10(edges)
     width = float(places[1] - places[0])
     middles = ((places[1:] + places[:-1]) / 2).tolist()
     zero = float(places[0]) - 4 * width
@@ -168,7 +178,7 @@ def sigma_histogram(sigma: NDArray[Any], pooling: str) -> go.Figure:
     figure = go.Figure()
     figure.add_bar(
         x=[zero, *middles],
-        y=[float(found.zero), *np.asarray(found.percent).tolist()],
+        y=percent.tolist(),
         width=width,
         marker={"color": pooling_colour(pooling)},
         customdata=["σ = 0", *(f"σ near {10**place:.3g}" for place in middles)],
@@ -217,7 +227,7 @@ def mean_activation(mean: NDArray[Any], outliers: Sequence[int], pooling: str) -
             mode="markers+text",
             text=[str(number) for number in outliers],
             textposition=["top center" if values[number] >= 0 else "bottom center" for number in outliers],
-            marker={"symbol": "x", "size": 9, "color": theme.METHOD_COLOURS["spectrum_pol"]},
+            marker={"symbol": "x", "size": 9, "color": _MARK},
             cliponaxis=False,
             name="outlier dimensions",
             hovertemplate="dimension %{x}: %{y:.4g}, an outlier<extra></extra>",
@@ -250,7 +260,7 @@ def cosine_histogram(counts: NDArray[Any], average: float | None, pooling: str) 
         hovertemplate="cosine near %{x:.3f}: %{y:.2f} % of the pairs<extra></extra>",
     )
     if average is not None:
-        line = {"color": _GREY, "dash": "dash", "width": 2}
+        line = {"color": _MARK, "dash": "dash", "width": 2}
         figure.add_vline(x=average, line=line)
         figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=f"mean cosine {average:.3f}")
     filled = np.flatnonzero(counts)
@@ -278,7 +288,7 @@ def row_lengths(found: Mapping[str, Any], names: Sequence[str]) -> go.Figure:
         names: of the rows, where they are few.
     """
     figure = go.Figure()
-    line = {"color": _GREY, "dash": "dash", "width": 2}
+    line = {"color": _MARK, "dash": "dash", "width": 2}
     mean = found["norms"]["mean"]
     marker = {"color": theme.PALETTE[-1], "line": {"width": 0}}
     if found["each"] is not None:
@@ -328,12 +338,20 @@ def share_axes(figures: Sequence[go.Figure]) -> None:
 
 
 def compact(figure: go.Figure) -> None:
-    """Make room in a figure that is one of several side by side: lower, its legend below."""
+    """Make room in a figure that is one of several side by side: lower, its legend below, fewer numbers along the axis."""
     figure.update_layout(
         height=min(320, figure.layout.height or 320),
         legend={"yanchor": "top", "y": -0.28, "font": {"size": 11}},
         margin={"t": 12, "b": 8},
     )
+    axis = figure.layout.xaxis
+    if axis.ticktext:  # of factors: powers of ten are enough
+        kept = [
+            (place, word)
+            for place, word in zip(axis.tickvals, axis.ticktext, strict=True)
+            if word.strip("0.")[:1] in ("", "1")
+        ]
+        axis.update(tickvals=[place for place, _ in kept], ticktext=[word for _, word in kept], tickangle=0)
 
 
 def _drawn(figure: go.Figure, letter: str) -> NDArray[np.float64]:

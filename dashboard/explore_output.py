@@ -1,4 +1,4 @@
-"""The output matrix of each model on the page: I1 and I2 by both conventions, and the lengths of its rows beside them."""
+"""The output matrix of each model on the page: I1 and I2 as defined and as published, and the lengths of its rows beside them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dashboard import downloads, explanations, explore_figures, theme, wording
 from dashboard.explore_views import Shown, file_name
 from isoviz import tasks
 
-_CONVENTIONS = {"definition": "as defined", "published": "as paper 003 printed it"}
+_CONVENTIONS = {"definition": "as defined", "published": "as published"}
 _COLUMNS = ("Convention", "I₁", "I₂", "I₁, unit scale", "I₂, unit scale")
 
 
@@ -34,14 +34,13 @@ def _block(one: Shown, numbers: list[int], *, alone: bool) -> None:
         views = f"View{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
         st.markdown(f"**{views}**: {wording.plain(_model(one))}")
     if "reason" in found:
-        st.caption(f"None to be shown: {wording.plain(found['reason'])}.")
+        reason = found["reason"]
+        st.caption(wording.plain(f"{reason[0].upper()}{reason[1:]}."))
         return
     left, right = st.columns([5, 6], gap="large") if alone else (st.container(), st.container())
     with left:
-        st.markdown(
-            wording.plain(f"{found['what'][0].upper()}{found['what'][1:]}: ")
-            + f"N = {wording.number(found['rows'])} rows of d = {found['d']} numbers"
-        )
+        what = f"{found['what'][0].upper()}{found['what'][1:]}: N = {wording.number(found['rows'])} rows of d = {found['d']}"
+        st.markdown(wording.plain(what + " numbers."))
         shown = table(found)
         st.dataframe(
             shown.map(lambda value: value if isinstance(value, str) else wording.number(value)),
@@ -55,7 +54,9 @@ def _block(one: Shown, numbers: list[int], *, alone: bool) -> None:
             f"to {wording.number(norms['max'])}. Unit scale: all rows divided by their root mean square length."
         )
         if found["rows"] < found["d"]:
-            told += " With fewer rows than dimensions, what was printed also depends on the solver of eigenvectors."
+            told += (
+                " With fewer rows than dimensions, the published reading also depends on the solver of eigenvectors."
+            )
         st.caption(wording.plain(told))
         downloads.buttons(f"{file_name(one)}-output-matrix" + (f"-view{one.number}" if one.number > 1 else ""), shown)
     with right:

@@ -64,8 +64,8 @@ def picture(
     )
     if kept < one.entry["n"]:
         many += f", of {one.entry['n']:,} in the cloud"
-    told = f"View {one.number}: " if one.of > 1 else ""
-    told += f"layer {one.layer}, {one.pooling}; {many}, d = {one.entry['d']}"
+    told = f"View {one.number}: layer" if one.of > 1 else "Layer"
+    told += f" {one.layer}, {one.pooling}; {many}, d = {one.entry['d']}"
     if colour != UNCOLOURED and column is None:
         told += f"; there is no {colour} here"
     if marks is not None:

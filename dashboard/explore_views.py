@@ -79,6 +79,8 @@ def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[Shown]:
     columns = st.columns(len(views), gap="medium")
     shown = []
     for number, (view, filled, column) in enumerate(zip(views, all_filled, columns, strict=True), start=1):
+        if not alone:
+            column.markdown(f"**View {number}**")
         with rest[0] if alone else column:
             pooling = _pooling_field(view, filled.prefix)
         with rest[1] if alone else column:
@@ -182,7 +184,7 @@ def _row(shown: list[Shown], name: str) -> None:
         explanations.show(name)
         if name == "spectrum":
             _axis_field()
-    found = [_FIGURES[name](one) for one in shown]
+    found = [_FIGURES[name](one, shown) for one in shown]
     figures = [figure for figure, _, _ in found if figure is not None]
     if len(shown) > 1:
         explore_figures.share_axes(figures)
@@ -202,13 +204,13 @@ def _axis_field() -> None:
     """How k is measured out along its axis; `_spectrum` looks it up."""
     st.segmented_control(
         "Axis of k",
-        ["linear", "log"],
-        default="linear",
+        ["linear axis", "log axis"],
+        default="linear axis",
         required=True,
         key=_AXIS,
         bind="query-params",
         label_visibility="collapsed",
-        help="log: the first few directions take as much room as the many after them.",
+        help="Of k. On a logarithmic one the first few directions take as much room as the many after them.",
     )
 
 
@@ -216,7 +218,7 @@ Drawn = tuple[go.Figure | None, str, str]
 """A figure, what it shows in words, and what is told below it."""
 
 
-def _spectrum(one: Shown) -> Drawn:
+def _spectrum(one: Shown, _: list[Shown]) -> Drawn:
     curves = {}
     for number in range(one.view.depth + 1):
         curve = one.view.array(number, one.pooling, "ev")
@@ -224,20 +226,22 @@ def _spectrum(one: Shown) -> Drawn:
             curves[number] = curve
     d = one.entry["d"]
     told = f"first {len(curves[one.layer])} of {d} components, layer {one.layer} over the others"
-    figure = explore_figures.spectrum(curves, one.layer, one.pooling, d, log=st.session_state.get(_AXIS) == "log")
+    figure = explore_figures.spectrum(curves, one.layer, one.pooling, d, log=st.session_state.get(_AXIS) == "log axis")
     return figure, f"Explained variance of the {told}", ""
 
 
-def _sigma(one: Shown) -> Drawn:
+def _sigma(one: Shown, shown: list[Shown]) -> Drawn:
     sigma = one.view.array(one.layer, one.pooling, "sigma")
     if sigma is None:
         return None, "", ""
     spread = f"{sigma.min():.3g} to {sigma.max():.3g}"
     told = f"Histogram of the standard deviations of {len(sigma)} dimensions, {spread}"
-    return explore_figures.sigma_histogram(sigma, one.pooling), told, ""
+    others = [other.view.array(other.layer, other.pooling, "sigma") for other in shown if other is not one]
+    beside = [found for found in others if found is not None]
+    return explore_figures.sigma_histogram(sigma, one.pooling, beside), told, ""
 
 
-def _mean(one: Shown) -> Drawn:
+def _mean(one: Shown, _: list[Shown]) -> Drawn:
     mean = one.view.array(one.layer, one.pooling, "mean")
     if mean is None:
         return None, "", ""
@@ -247,7 +251,7 @@ def _mean(one: Shown) -> Drawn:
     return figure, f"Mean activation of {len(mean)} dimensions; {named}", named.capitalize() + "."
 
 
-def _cosine(one: Shown) -> Drawn:
+def _cosine(one: Shown, _: list[Shown]) -> Drawn:
     counts = one.view.array(one.layer, one.pooling, "cosine")
     if counts is None:
         return None, "", ""
@@ -258,7 +262,7 @@ def _cosine(one: Shown) -> Drawn:
     return figure, f"Histogram of the cosines of {pairs:,} pairs of points", f"{pairs:,} pairs{drawn}."
 
 
-_FIGURES: dict[str, Callable[[Shown], Drawn]] = {
+_FIGURES: dict[str, Callable[[Shown, list[Shown]], Drawn]] = {
     "spectrum": _spectrum,
     "sigma_histogram": _sigma,
     "mean_activation": _mean,

@@ -20,6 +20,7 @@ _SYMBOLS = ("circle", "diamond", "square", "x", "triangle-up", "cross", "star", 
 _SOLID_SYMBOLS = ("circle", "diamond", "square", "x", "cross", "circle-open", "diamond-open", "square-open")
 _SCALE = "Viridis"
 _GREY = "rgba(127,134,145,0.75)"
+_LINES = "#9aa0a8"
 OWN_COLOUR: Final = "#e5007a"
 _SHOWN_LETTERS = 90
 _FAINT = 0.12
@@ -54,7 +55,7 @@ def figure(
     """
     found = go.Figure()
     solid = coordinates.shape[1] == 3
-    size = _size(len(coordinates), solid)
+    size = _size(len(coordinates), solid) * (0.7 if compact else 1)
     hover = np.array([escape(_cut(text)) for text in texts], dtype=object)
     for place, (name, chosen, marker) in enumerate(_groups(colours, len(coordinates))):
         symbols = _SOLID_SYMBOLS if solid else _SYMBOLS
@@ -105,7 +106,7 @@ def figure(
             hovertemplate="%{hovertext}<extra>own</extra>",
             showlegend=True,
         )
-    _lay_out(found, axes, solid, _limits(coordinates if range_of is None else range_of, own), equal)
+    _lay_out(found, axes, solid, _limits(coordinates if range_of is None else range_of, own), equal, compact)
     if colours is not None and is_scale(colours):
         found.update_layout(
             coloraxis={
@@ -161,22 +162,37 @@ def _limits(points: NDArray[Any], own: NDArray[Any] | None) -> list[list[float]]
     return [[float(a), float(b)] for a, b in zip(low - room, high + room, strict=True)]
 
 
-def _lay_out(found: go.Figure, axes: Sequence[str], solid: bool, limits: list[list[float]], equal: bool) -> None:
+def _lay_out(
+    found: go.Figure, axes: Sequence[str], solid: bool, limits: list[list[float]], equal: bool, compact: bool
+) -> None:
+    # in the depth there is no room for words
+    told = [axis.replace(" of the variance", "") for axis in axes] if solid else axes
     named = [
-        {"title": {"text": escape(axis), "font": {"size": 13}}, "range": span}
-        for axis, span in zip(axes, limits, strict=True)
+        {"title": {"text": escape(axis), "font": {"size": 11 if compact else 13}}, "range": span}
+        for axis, span in zip(told, limits, strict=True)
     ]
     if not solid and equal:
         named[1] |= {"scaleanchor": "x"}
     # below, because plotly's buttons are above
-    legend = {"itemsizing": "constant", "font": {"size": 12}, "yanchor": "top", "y": -0.02 if solid else -0.14}
+    legend = {
+        "itemsizing": "constant",
+        "font": {"size": 12},
+        "yanchor": "top",
+        "y": -0.02 if solid else -0.26 if compact else -0.14,
+    }
     if solid:
-        plain = {"backgroundcolor": "rgba(0,0,0,0)", "gridcolor": "rgba(127,134,145,0.35)", "zeroline": False}
+        # lines in the depth are thin: fainter ones are not seen at all
+        lines = {"gridcolor": _LINES, "zeroline": False, "showline": True, "linecolor": _LINES}
+        plain = {"backgroundcolor": "rgba(0,0,0,0)", **lines, "tickfont": {"size": 10 if compact else 12}, "nticks": 5}
+        eye = 1.6 if compact else 1.4
         names = ("xaxis", "yaxis", "zaxis")
         found.update_layout(
             theme.figure_layout(
                 scene={name: {**plain, **axis} for name, axis in zip(names, named, strict=True)}
-                | {"dragmode": "orbit"},
+                | {
+                    "dragmode": "orbit",
+                    "camera": {"eye": dict.fromkeys("xyz", eye), "center": {"x": 0, "y": 0, "z": -0.12}},
+                },
                 legend=legend,
                 margin={"l": 0, "r": 0, "t": 32, "b": 0},
             )

@@ -106,6 +106,14 @@ def test_two_views_stand_side_by_side_and_the_link_is_copied(serving: Server, op
     expect(page.locator(".js-plotly-plot")).to_have_count(13)  # one output matrix: both are of one model
     lefts = [plot.bounding_box()["x"] for plot in page.locator(".ivz-map").all()]  # type: ignore[index]
     assert len(lefts) == 2 and lefts[1] > lefts[0] + 300
+    expect(page.locator(".ivz-map-plot .main-svg").nth(1)).to_be_attached()
+    draw_around(page)  # in the first; both show the same rows, so the second shows which they are
+    told = page.get_by_text(f"of {ROWS} points selected")
+    expect(told).to_be_visible()
+    count = int(told.inner_text().removeprefix("View 1: ").split()[0])
+    expect(page.get_by_text(f"{count} of them selected in view 1")).to_be_visible()
+    strong = "plot => plot._fullData.filter(t => t.marker.opacity > 0.5).map(t => t._length).reduce((a, b) => a + b, 0)"
+    assert page.locator(".ivz-map-plot").nth(1).evaluate(strong) == count
     page.set_viewport_size({"width": 390, "height": 900})
     expect(page.locator(".ivz-map").nth(1)).to_be_visible()
     assert page.locator(".ivz-map").nth(0).bounding_box()["x"] == page.locator(".ivz-map").nth(1).bounding_box()["x"]  # type: ignore[index]

@@ -111,7 +111,7 @@ def test_every_point_is_drawn_where_pca_puts_it(open_page: OpenPage, view: ViewR
     np.testing.assert_allclose(np.sort(x), np.sort(expected.coordinates[:, 0]), rtol=1e-5)
     assert {trace["name"] for trace in figure["data"]} == {"acceptable", "unacceptable"}
     assert f"PC 1 ({100 * expected.shares[0]:.1f} % of the variance)" == figure["layout"]["xaxis"]["title"]["text"]
-    assert "layer 1, mean; 24 points, d = 128" in texts(page)
+    assert "Layer 1, mean; 24 points, d = 128" in texts(page)
     assert "encoder of a finished run" in texts(page)  # where predictions would come from
 
 
@@ -211,8 +211,8 @@ def test_views_side_by_side_on_the_same_axes(open_page: OpenPage, view: ViewResu
     page.segmented_control(key="explore_order").set_value("as in view 1").run()
     assert errors(page) == []
     assert [data["order"] for data in matrices(page)] == [None, clouds[0]]
-    assert "Views 1, 2: demo/tiny-bert" in texts(page)  # one output matrix: it is the model's
-    assert "5\u202f600 rows of d = 128" in texts(page)
+    assert "**Views 1, 2**: demo/tiny-bert" in texts(page)  # one output matrix: it is the model's
+    assert "N = 5 600 rows of d = 128 numbers" in texts(page)
 
 
 def test_what_is_selected_in_one_view_stands_out_in_the_others(
