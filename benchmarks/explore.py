@@ -3,12 +3,13 @@
     python benchmarks/explore.py [--repeats 5] [--quick] [--out docs]
 
 Needs Chromium and playwright. Bars (issue 6, design.md §6): on the bundled model × demo task the first pictures within 2 s and
-everything within 10 s; a kept view within 1 s; of 20,000 points a lasso's table within 1 s; of 1024 × 1024 cells at most 0.6 MB
-and 500 ms more than the page without them. Exit code 1 if one is missed.
+everything within 10 s; a kept view within 1 s of its page's being asked for; of 20,000 points a lasso's table within 1 s; of
+1024 × 1024 cells at most 0.6 MB and 500 ms more than the page without them. Exit code 1 if one is missed.
 """
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import shutil
@@ -266,9 +267,11 @@ def pressed(browser: Browser, url: str, repeats: int) -> list[Line]:
 
 
 def new_tab(browser: Browser, url: str, repeats: int) -> list[Line]:
-    """From an address to the first picture and to the last, beside a page without pictures."""
-    request = ViewRequest(MODEL, TASK)
-    empty, first, last = [], [], []
+    """From an address to the first picture and to the last, beside a page without pictures; then another kept view in that tab."""
+    request, other = ViewRequest(MODEL, TASK), ViewRequest(MODEL, TASK, max_rows=499)
+    jobs.obtain(request)
+    jobs.obtain(other)
+    empty, first, last, same = [], [], [], []
     for _ in range(repeats + 1):
         began = time.perf_counter()
         with opened(browser, f"{url}/explore?explore_rows=77") as page:
@@ -281,10 +284,14 @@ def new_tab(browser: Browser, url: str, repeats: int) -> list[Line]:
             page.locator(".st-key-explore_output .js-plotly-plot .main-svg").first.wait_for()
             page.locator(".ivz-map-plot .main-svg").first.wait_for()
             last.append(time.perf_counter() - began)
-    over = [picture - page for picture, page in zip(first, empty, strict=True)]
+            page.wait_for_timeout(1500)
+            field = page.get_by_label("Rows", exact=True)
+            field.fill(str(other.max_rows))
+            below = page.get_by_text(f"(n = {other.max_rows}, d =")
+            same += seconds_until(page, functools.partial(field.press, "Enter"), below)
     lines = (("the page before a first look", empty), ("first picture", first), ("all pictures", last))
     found = [Line(what, values[1:], "s") for what, values in lines]
-    return [*found, Line("first picture, over the page before a first look", over[1:], "s", 1.0)]
+    return [*found, Line("another kept view in the same tab", same[1:], "s", 1.0)]
 
 
 def big_map(browser: Browser, url: str, request: ViewRequest, n: int, repeats: int) -> list[Line]:

@@ -33,14 +33,15 @@ def prepare(modules: Iterable[str], *, gently: bool) -> None:
     """Import modules, and before them what has threads of its own.
 
     Args:
-        gently: at low priority, where something is probably computing beside us and nobody waits yet. Only Linux  has
-            priorities per thread, and an ordinary user can never raise one again: so a thread that ends afterwards does it there.
+        gently: at low priority, where something is probably computing beside us and nobody waits yet.
     """
     _import_all(_THREADED)
     if not gently or sys.platform != "linux":
         _import_all(modules)
         return
 
+    # Only Linux has priorities per thread, and an ordinary user can never raise one again: so a thread that ends afterwards
+    # does it there.
     def lowered() -> None:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         _import_all(modules)
