@@ -61,7 +61,7 @@ def ask(all_filled: list[Filled]) -> list[ViewResult]:
         return found
     if quiet:
         _nothing_yet(all_filled)
-    elif any(state.kind == "running" for state in states):
+    if kinds <= {"none", "running", "done"}:
         _soon()
     return []
 
@@ -104,8 +104,9 @@ def _trouble(filled: Filled, state: State) -> None:
 
 
 def _soon() -> None:
-    """Empty axes where the first picture will be: the browser loads what draws it while the job runs, not after it."""
+    """Empty axes where the first picture will be: the browser loads what draws it before there is something to draw."""
     figure = explore_figures.layer_profile([], "isoscore", "")
+    figure.update_layout(height=220)
     words = "Empty axes: a measure of every layer will be drawn here"
     st.plotly_chart(figure, key=PREFIX + "soon", config=theme.CHART_CONFIG, alt=words)
 
