@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from dashboard import downloads, explore_tables, forms, wording
+from dashboard import downloads, explore_figures, explore_tables, forms, resources, theme, wording
 from dashboard.explore_form import PREFIX, Filled, forget_hub_models
 from dashboard.explore_views import Shown, file_name
 from dashboard.logs import read_tail
@@ -17,14 +18,20 @@ from isoviz.errors import InputError, IsoVizError
 from isoviz.exploring import jobs, results
 from isoviz.exploring.jobs import State
 from isoviz.exploring.results import ViewResult
+from isoviz.metrics.catalogue import METRICS
 
-TICK = 0.5
+TICK = 0.25
 """Seconds between looks at a job that runs. Nothing looks while none does."""
 
 
 def ask(all_filled: list[Filled]) -> list[ViewResult]:
-    """The button, the progress of jobs that run, what went wrong, or what will be here; the views, once all are there."""
+    """The button, the progress of jobs that run, what went wrong, or what will be here; the views, once all are there.
+
+    A view is there as soon as it has pictures, though some of its numbers may still be on their way.
+    """
     states = [jobs.look(filled.key) if filled.key else State("none") for filled in all_filled]
+    if any(state.kind != "done" for state in states):
+        resources.expect_views()
     ready = all(filled.request is not None for filled in all_filled)
     kinds = {state.kind for state in states}
     label = "Look again" if kinds & {"failed", "lost"} else "Look"
@@ -43,18 +50,19 @@ def ask(all_filled: list[Filled]) -> list[ViewResult]:
     quiet = True
     for filled, state in zip(all_filled, states, strict=True):
         quiet &= state.kind in ("none", "done")
+        view = results.find(filled.key) if filled.key else None
         if state.kind == "running" and filled.key is not None:
-            st.fragment(_watch, run_every=TICK)(filled.prefix, filled.key)
+            st.fragment(_watch, run_every=TICK)(filled.prefix, filled.key, view is not None)
         elif state.kind in ("failed", "lost"):
             _trouble(filled, state)
-        elif state.kind == "done" and filled.key is not None:
-            view = results.find(filled.key)
-            if view is not None:
-                found.append(view)
+        if view is not None:
+            found.append(view)
     if len(found) == len(all_filled):
         return found
     if quiet:
         _nothing_yet(all_filled)
+    if kinds <= {"none", "running", "done"}:
+        _soon()
     return []
 
 
@@ -66,10 +74,11 @@ def _started(filled: Filled) -> State:
         return State("failed", message=str(error), field=error.field, advice=error.advice or "")
 
 
-def _watch(prefix: str, key: str) -> None:
-    """The progress of a job; the whole page is drawn anew when it has ended."""
+def _watch(prefix: str, key: str, shown: bool) -> None:
+    """The progress of a job; the whole page is drawn anew when there are pictures (until then they are not `shown`), and when
+    it has ended."""
     state = jobs.look(key)
-    if state.kind != "running":
+    if state.kind != "running" or (not shown and results.find(key) is not None):
         forget_hub_models()
         st.rerun()
     told = state.progress
@@ -92,6 +101,14 @@ def _trouble(filled: Filled, state: State) -> None:
     if text and (state.kind == "lost" or state.field is None):
         with st.expander("Log", icon=":material/terminal:"):
             st.code(text, language=None, wrap_lines=True, height=240)
+
+
+def _soon() -> None:
+    """Empty axes where the first picture will be: the browser loads what draws it before there is something to draw."""
+    figure = explore_figures.layer_profile([], "isoscore", "")
+    figure.update_layout(height=220)
+    words = "Empty axes: a measure of every layer will be drawn here"
+    st.plotly_chart(figure, key=PREFIX + "soon", config=theme.CHART_CONFIG, alt=words)
 
 
 def _nothing_yet(all_filled: list[Filled]) -> None:
@@ -127,8 +144,13 @@ def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
             kept = f"{wording.size(results.size())}, the longest unseen go above {wording.size(results.limit())}"
             told.append(f"all kept views: {kept}")
         st.caption(wording.plain(" · ".join(told)))
-        for note in facts["warnings"]:
+        notes = [f"Not all numbers are there yet: {_titles(view.pending)}."] if view.pending else []
+        for note in [*notes, *facts["warnings"]]:
             st.caption(f":material/info: {wording.plain(note)}")
+
+
+def _titles(measures: Iterable[str]) -> str:
+    return ", ".join(METRICS[name].title if name in METRICS else name for name in measures)
 
 
 def numbers(shown: list[Shown]) -> None:

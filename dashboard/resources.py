@@ -1,4 +1,4 @@
-"""The two things the whole process shares: the store and the runner.
+"""What the whole process shares: the store, the runner, and a spare process for views.
 
 They live at module level and not in Streamlit's resource cache, which anybody may clear and which hot reload fills a
 second time; the truth is in the store anyway, and a runner can be built again at any time.
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _lock = threading.RLock()
 _stores: dict[str, Store] = {}
 _runners: dict[str, Runner] = {}
+_serving = threading.Event()
 
 
 def _url() -> str:
@@ -53,8 +54,27 @@ def runner() -> Runner | None:
         return found
 
 
+def begin() -> None:
+    """The app serves from now on: it runs what is queued, and has a spare ready where a page expects work."""
+    _serving.set()
+    runner()
+
+
+def expect_views() -> None:
+    """Somebody looks at a page that computes in processes: the next one shall begin at once. Nothing where no app serves."""
+    if _serving.is_set():
+        from isoviz.exploring import results, starting
+
+        starting.expect(results.root() / "spare.log")
+
+
 def close() -> None:
-    """Stop every runner, not the runs: those have their own processes, which the next runner adopts."""
+    """Stop every runner, not the runs: those have their own processes, which the next runner adopts. The spare ends."""
+    if _serving.is_set():
+        from isoviz.exploring import starting
+
+        _serving.clear()
+        starting.close()
     with _lock:
         for found in _runners.values():
             found.close()

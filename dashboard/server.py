@@ -25,7 +25,7 @@ BASE = (st.get_option("server.baseUrlPath") or "").strip("/")
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Runs queued runs for as long as the server lives, whether or not a page is open."""
-    resources.runner()
+    resources.begin()
     host, port = st.get_option("server.address") or "127.0.0.1", st.get_option("server.port")
     print(f"IsoViz is served at http://{host}:{port}{BASE and f'/{BASE}'}", flush=True)
     try:

@@ -68,6 +68,7 @@ def embeddings_of(run: RunRow) -> str | None:
 
 
 def _offer(request: EncodingRequest, *, again: bool) -> None:
+    resources.expect_views()
     with st.container(border=True):
         st.markdown("#### First, the run's embeddings")
         st.markdown(

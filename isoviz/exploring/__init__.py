@@ -2,6 +2,8 @@
 
     request.py    what is asked for, and the key of its content
     jobs.py       start, look at, stop: one job per key, whoever asks
+    starting.py   its process, at once where a spare was expected to be needed
+    spare.py      that spare
     worker.py     the process of one job
     measuring.py  what it computes
     progress.py   how far it is, in a file

@@ -11,23 +11,18 @@ import contextlib
 import hashlib
 import json
 import shutil
-import subprocess
-import sys
-import threading
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
-import psutil
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from isoviz.exploring import progress, results
+from isoviz.exploring import progress, results, starting
 from isoviz.exploring.progress import UNTOLD, Progress, read_json, write_json
-from isoviz.runs.processes import Worker, environment, is_alive
+from isoviz.runs.processes import Worker, is_alive
 
 Kind = Literal["sentences", "maps"]
 KINDS: Final[tuple[Kind, ...]] = ("sentences", "maps")
@@ -160,18 +155,8 @@ def _lives(root: Path, kind: Kind) -> bool:
 
 def _spawn(root: Path, kind: Kind) -> None:
     folder = _folder(root, kind)
-    command = [sys.executable, "-P", "-m", "isoviz.exploring.desk_worker", kind, str(root)]
-    groups: dict[str, Any] = {"start_new_session": True}
-    if sys.platform == "win32":
-        groups = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
-    with (folder / LOG).open("wb") as log:
-        child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment("any"), **groups
-        )
-    # asked for its exit code when it ends, whoever looks then: else it stays a zombie
-    threading.Thread(target=child.wait, name=f"desk {kind}", daemon=True).start()
-    try:
-        started = psutil.Process(child.pid).create_time()
-    except psutil.NoSuchProcess:  # ended at once: the next question starts another
-        started = time.time()
-    write_json(folder / PROCESS, {"pid": child.pid, "started": started})
+    # UMAP is no matter of encoders: a spare would only hold their memory
+    pid, started = starting.launch(
+        "isoviz.exploring.desk_worker", [kind, str(root)], folder / LOG, prepared=kind == "sentences"
+    )
+    write_json(folder / PROCESS, {"pid": pid, "started": started})

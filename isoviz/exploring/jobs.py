@@ -1,27 +1,26 @@
-"""Views on their way: one job per key, whoever asks for it, in a process that outlives the page and the server."""
+"""Views on their way: one job per key, whoever asks for it, in a process that outlives the page and the server.
+
+A view's pictures are there before its last numbers are: `isoviz.exploring.results.find` gives them while the job runs.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import shutil
-import subprocess
-import sys
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-import psutil
 from filelock import FileLock
 
 from isoviz.errors import InputError
-from isoviz.exploring import encoders, progress, results
+from isoviz.exploring import encoders, progress, results, starting
 from isoviz.exploring.progress import UNTOLD, Progress, read_json, write_json
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
 from isoviz.exploring.worker import ERROR, LOG, PROCESS, REQUEST
-from isoviz.runs.processes import Worker, environment, is_alive
+from isoviz.runs.processes import Worker, is_alive
 
 _YOUNG: Final = 20.0
 """Seconds after which a job without a process is no job that is being started."""
@@ -52,12 +51,12 @@ def look(key: str, *, at: Path | None = None) -> State:
     """How the view of this key stands now. Reads a few small files."""
     root = at or results.root()
     folder = root / "jobs" / key
-    if results.find(key, at=root) is not None:
+    if _is_whole(key, root):
         return State("done")
     try:
         age = time.time() - (folder / REQUEST).stat().st_mtime
     except (FileNotFoundError, NotADirectoryError):
-        return State("done") if results.find(key, at=root) is not None else State("none")
+        return State("done") if _is_whole(key, root) else State("none")
     process = read_json(folder / PROCESS)
     alive = age < _YOUNG if process is None else is_alive(process["pid"], process["started"])
     error = read_json(folder / ERROR)
@@ -67,7 +66,7 @@ def look(key: str, *, at: Path | None = None) -> State:
         )
     if alive:
         return State("running", progress.read(folder), max(0.0, age), log=folder / LOG)
-    if results.find(key, at=root) is not None:  # it ended between our looks
+    if _is_whole(key, root):  # it ended between our looks
         return State("done")
     if not folder.exists():
         return State("none")
@@ -90,22 +89,29 @@ def start(request: ViewRequest, key: str, *, at: Path | None = None) -> State:
         InputError: a setting that is not allowed.
     """
     request.check()
-    root = at or results.root()
-    with _alone(root, key):
-        state = look(key, at=root)
+    return begin("isoviz.exploring.worker", key, request.as_json(), at=at or results.root())
+
+
+def begin(module: str, key: str, request: Mapping[str, Any], *, at: Path) -> State:
+    """Start a job of any kind unless it runs or is done; a failed or lost one is started anew.
+
+    Args:
+        module: of its process, called as `python -m MODULE JOB_FOLDER`; it keeps to the files of `isoviz.exploring.worker`.
+        request: what its `request.json` holds.
+    """
+    with _alone(at, key):
+        state = look(key, at=at)
         if state.kind in ("running", "done"):
             return state
-        folder = root / "jobs" / key
+        folder = at / "jobs" / key
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        write_json(folder / REQUEST, request.as_json())
-        child = _spawn(folder)
-        # asked for its exit code when it ends, whoever looks then: else it stays a zombie
-        threading.Thread(target=child.wait, name=f"view {key[:8]}", daemon=True).start()
+        write_json(folder / REQUEST, dict(request))
+        pid, started = starting.launch(module, [str(folder)], folder / LOG)
         # The worker writes the same of itself. If it is done with everything already, its folder is gone.
-        with contextlib.suppress(psutil.NoSuchProcess, FileNotFoundError):
-            write_json(folder / PROCESS, {"pid": child.pid, "started": psutil.Process(child.pid).create_time()})
-    return look(key, at=root)
+        with contextlib.suppress(FileNotFoundError):
+            write_json(folder / PROCESS, {"pid": pid, "started": started})
+    return look(key, at=at)
 
 
 def obtain(request: ViewRequest, *, at: Path | None = None, patience: float = 3600.0) -> results.ViewResult:
@@ -143,16 +149,9 @@ def stop(key: str, *, at: Path | None = None) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _spawn(folder: Path) -> subprocess.Popen[bytes]:
-    # -P: the folder that someone happens to be in must not shadow modules.
-    command = [sys.executable, "-P", "-m", "isoviz.exploring.worker", str(folder)]
-    groups: dict[str, Any] = {"start_new_session": True}
-    if sys.platform == "win32":
-        groups = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
-    with (folder / LOG).open("wb") as log:
-        return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment("any"), **groups
-        )
+def _is_whole(key: str, root: Path) -> bool:
+    view = results.find(key, at=root)
+    return view is not None and not view.pending
 
 
 @contextlib.contextmanager

@@ -32,17 +32,25 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Tell = Callable[[int, int, str], None]
+Computed = tuple[dict[str, Any], dict[str, NDArray[Any]]]
 
 # Shares of the time, for a small encoder on two cores; a large one spends more on reading, and the bar is slower there.
-_READING, _MEASURING, _PICTURES = (0, 550), (550, 900), (900, 1000)
+_READING, _MEASURING, _PICTURES, _NEIGHBOURS = (0, 400), (400, 500), (500, 600), (600, 1000)
 _TOTAL: Final = 1000
+PENDING: Final = ["twonn", "output matrix"]
+_TO_COME: Final = "twonn is still being computed"
+_SOON: Final = {"reason": "it is still being measured"}
 
 
-def compute(request: ViewRequest, tell: Tell) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def compute(
+    request: ViewRequest, tell: Tell, show: Callable[[dict[str, Any], dict[str, NDArray[Any]]], None] | None = None
+) -> Computed:
     """The facts for `profile.json` and the arrays by name, see `arrays_of`.
 
     Args:
         tell: told `done` of `total` and what is being done; never goes back.
+        show: called once with all arrays, and with facts that are final but for what they name under `pending`: TwoNN, whose
+            time grows with the square of the points, and the output matrix, which may be that of a vocabulary.
 
     Raises:
         IsoVizError: in the user's terms, with the request's field it belongs to.
@@ -58,7 +66,7 @@ def compute(request: ViewRequest, tell: Tell) -> tuple[dict[str, Any], dict[str,
 
     from isoviz.models.adapter import load_tokenizer
     from isoviz.models.extract import layer_views
-    from isoviz.models.profile import profile
+    from isoviz.models.profile import profile, with_twonn
 
     texts = [frame[column].tolist() for column in task.inputs]
     with encoders.opened(request.model) as (source, run):
@@ -80,13 +88,13 @@ def compute(request: ViewRequest, tell: Tell) -> tuple[dict[str, Any], dict[str,
     read = time.monotonic()
     with warnings.catch_warnings():  # entries carry every warning in words
         warnings.simplefilter("ignore")
-        entries = profile(views, split=request.split, seed=request.seed, progress=_part(tell, _MEASURING, "clouds"))
+        entries = profile(
+            views, split=request.split, seed=request.seed, twonn=False, progress=_part(tell, _MEASURING, "clouds")
+        )
         arrays = arrays_of(views, seed=request.seed, progress=_part(tell, _PICTURES, "clouds"))
     words = tokenizer.convert_ids_to_tokens(views.tokens[views.depth].ids.tolist())
     arrays |= points_of(views, points.rows(frame, task, views.lengths, logits), list(map(str, words)), request.seed)
     source = encoders.resolve(request.model)  # a model of the hub is on this machine now
-    told = "measuring the output matrix"
-    output = outputs.of(source, run, lambda done, total: tell(_TOTAL, _TOTAL, f"{told}, {done:,} of {total:,} rows"))
     facts = {
         "format": FORMAT,
         "isoviz": isoviz.__version__,
@@ -103,11 +111,20 @@ def compute(request: ViewRequest, tell: Tell) -> tuple[dict[str, Any], dict[str,
         "warnings": list(views.warnings),
         "cosine_points": COSINE_POINTS,
         "reading_seconds": round(read - began, 3),
-        "measuring_seconds": round(time.monotonic() - read, 3),
-        "entries": entries,
-        "output": output,
     }
-    return facts, arrays
+    if show:
+        soon = [{**one, "twonn": None, "warnings": [*one["warnings"], _TO_COME]} for one in entries]
+        seconds = round(time.monotonic() - read, 3)
+        show({**facts, "measuring_seconds": seconds, "entries": soon, "output": _SOON, "pending": PENDING}, arrays)
+    near = _part(tell, _NEIGHBOURS, "clouds")
+    whole = []
+    for done, one in enumerate(entries, start=1):
+        whole.append(with_twonn(one, views, seed=request.seed))
+        near(done, len(entries), "looking for neighbours (TwoNN)")
+    told = "measuring the output matrix"
+    output = outputs.of(source, run, lambda done, total: tell(_TOTAL, _TOTAL, f"{told}, {done:,} of {total:,} rows"))
+    seconds = round(time.monotonic() - read, 3)
+    return {**facts, "measuring_seconds": seconds, "entries": whole, "output": output}, arrays
 
 
 def arrays_of(views: Views, *, seed: int = 0, progress: Tell | None = None) -> dict[str, NDArray[Any]]:

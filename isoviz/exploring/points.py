@@ -60,11 +60,15 @@ def packed(table: pd.DataFrame) -> NDArray[np.uint8]:
 
     safe = table.copy()
     for name in safe.columns:
-        if safe[name].map(lambda value: isinstance(value, (list, tuple, dict, np.ndarray))).any():
+        if safe[name].dtype == object and safe[name].map(_is_nested).any():
             safe[name] = safe[name].map(str)
     buffer = io.BytesIO()
     pd.DataFrame(safe).to_parquet(buffer, index=False)
     return np.frombuffer(buffer.getvalue(), dtype=np.uint8)
+
+
+def _is_nested(value: object) -> bool:
+    return isinstance(value, (list, tuple, dict, np.ndarray))
 
 
 def unpacked(found: NDArray[Any]) -> pd.DataFrame:

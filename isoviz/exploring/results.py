@@ -70,6 +70,11 @@ class ViewResult:
         return int(self.facts["depth"])
 
     @property
+    def pending(self) -> tuple[str, ...]:
+        """Measures that are not in the entries yet; they follow while its job runs, and nothing else changes."""
+        return tuple(self.facts.get("pending", ()))
+
+    @property
     def entries(self) -> list[dict[str, Any]]:
         """As `isoviz.models.profile.profile` gives them."""
         found: list[dict[str, Any]] = self.facts["entries"]
@@ -142,7 +147,22 @@ def publish(partial: Path, key: str, facts: Mapping[str, Any], arrays: Mapping[s
         if not (final / PROFILE).is_file():
             raise
         shutil.rmtree(partial, ignore_errors=True)
+        if not facts.get("pending"):
+            finish(key, facts, at=at)
     return final
+
+
+def finish(key: str, facts: Mapping[str, Any], *, at: Path) -> bool:
+    """Give a result that was published without all measures the facts that have them. False if it is not there any more."""
+    found = find(key, at=at)
+    if found is None:
+        return False
+    if found.pending:
+        try:
+            write_json(found.folder / PROFILE, facts)
+        except FileNotFoundError:  # removed this moment
+            return False
+    return True
 
 
 def size(*, at: Path | None = None) -> int:

@@ -14,15 +14,16 @@ import time
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import psutil
 from filelock import FileLock, Timeout
+from numpy.typing import NDArray
 
 from isoviz.errors import IsoVizError
 from isoviz.exploring import encoders, measuring, results
 from isoviz.exploring.progress import ProgressFile, read_json, write_json
-from isoviz.exploring.request import ViewRequest, key_of, rows_of
+from isoviz.exploring.request import Rows, ViewRequest, key_of, rows_of
 
 REQUEST: Final = "request.json"
 PROCESS: Final = "worker.json"
@@ -68,12 +69,25 @@ def _work(folder: Path, request: ViewRequest) -> None:
     root = folder.parent.parent
     limit = results.limit()
     tell = ProgressFile(folder)
+
+    def show(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        results.publish(folder / _PARTIAL, _key_now(request, facts), facts, arrays, at=root)
+
     with _turn(root / "turns", tell):
-        facts, arrays = measuring.compute(request, tell)
-    # Once more, for a model that came from the hub has another key now than when it was asked for.
-    key = key_of(request, encoders.resolve(request.model), rows_of(request.task, request.data))
-    results.publish(folder / _PARTIAL, key, facts, arrays, at=root)
+        facts, arrays = measuring.compute(request, tell, show)
+    key = _key_now(request, facts)
+    if not results.finish(key, facts, at=root):  # somebody made room meanwhile
+        results.publish(folder / _PARTIAL, key, facts, arrays, at=root)
     results.shrink(limit, at=root, keep=key)
+
+
+def _key_now(request: ViewRequest, facts: dict[str, Any]) -> str:
+    """Not the key that was asked for: a model that came from the hub has another one now that it is here."""
+    if request.direction:  # keys are of the rows in the task's own direction
+        rows = rows_of(request.task, request.data)
+    else:
+        rows = Rows(facts["data_fingerprint"], {request.split: facts["rows_in_split"]})
+    return key_of(request, encoders.resolve(request.model), rows)
 
 
 @contextlib.contextmanager

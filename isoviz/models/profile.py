@@ -28,6 +28,7 @@ def profile(
     split: str | None = None,
     max_neighbours: int = MAX_NEIGHBOURS,
     seed: int = 0,
+    twonn: bool = True,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> list[dict[str, Any]]:
     """One entry per layer × pooling, in the order of `POOLINGS` and, within each, of the layers.
@@ -41,16 +42,29 @@ def profile(
     Args:
         split: name of the rows' split, repeated in each entry.
         max_neighbours: TwoNN is taken on a seeded subsample of a cloud with more points.
+        twonn: False leaves it out, which takes most of the time; `with_twonn` adds it.
         progress: told after each cloud.
     """
     keys: list[tuple[int, Pooling]] = [*views.clouds, *((layer, "tokens") for layer in views.tokens)]
     keys.sort(key=lambda key: (POOLINGS.index(key[1]), key[0]))
     entries = []
     for done, (layer, pooling) in enumerate(keys):
-        entries.append(entry(views, layer, pooling, split=split, max_neighbours=max_neighbours, seed=seed))
+        entries.append(entry(views, layer, pooling, split=split, max_neighbours=max_neighbours, seed=seed, twonn=twonn))
         if progress:
             progress(done + 1, len(keys), "measuring")
     return entries
+
+
+def with_twonn(
+    found: dict[str, Any], views: Views, *, max_neighbours: int = MAX_NEIGHBOURS, seed: int = 0
+) -> dict[str, Any]:
+    """An entry that was made without TwoNN, as it is with it."""
+    layer, pooling = found["layer"], found["pooling"]
+    of_tokens = pooling == "tokens" and layer in views.tokens
+    points = views.tokens[layer].sample if of_tokens else views.points(layer, pooling)
+    whole = {**found, "warnings": list(found["warnings"]), "dropped": dict(found["dropped"])}
+    _add_twonn(whole, points, max_neighbours, seed)
+    return whole
 
 
 def entry(
@@ -61,12 +75,13 @@ def entry(
     split: str | None = None,
     max_neighbours: int = MAX_NEIGHBOURS,
     seed: int = 0,
+    twonn: bool = True,
 ) -> dict[str, Any]:
     """The entry of one cloud; see `profile`."""
     if pooling == "tokens" and layer in views.tokens:
-        values = _of_tokens(views.tokens[layer], max_neighbours, seed)
+        values = _of_tokens(views.tokens[layer], max_neighbours, seed, twonn)
     else:
-        values = measure(views.points(layer, pooling), max_neighbours=max_neighbours, seed=seed)
+        values = measure(views.points(layer, pooling), max_neighbours=max_neighbours, seed=seed, twonn=twonn)
     cloud = "head" if pooling == "head" else f"layer_{layer}"
     values["warnings"] = [*views.warnings, *values["warnings"]] if pooling == "head" else values["warnings"]
     return {
@@ -79,7 +94,9 @@ def entry(
     }
 
 
-def measure(points: NDArray[Any], *, max_neighbours: int = MAX_NEIGHBOURS, seed: int = 0) -> dict[str, Any]:
+def measure(
+    points: NDArray[Any], *, max_neighbours: int = MAX_NEIGHBOURS, seed: int = 0, twonn: bool = True
+) -> dict[str, Any]:
     """All that `isoviz.metrics.describe` gives of (n, d), with `dropped`, `twonn_points` and `abs_correlation`; see `profile`.
 
     Above `STREAM_ABOVE` the points (which may lie in a memory-mapped file) are read in blocks; the values are the same.
@@ -104,8 +121,9 @@ def measure(points: NDArray[Any], *, max_neighbours: int = MAX_NEIGHBOURS, seed:
             "isoscore_unbiased_interval": None,
         }
         values["warnings"].append("isoscore_unbiased_interval is left out: it needs the whole cloud in memory")
-    _add_twonn(values, points, max_neighbours, seed)
-    values["dropped"]["zero_vectors"] = stream.zeros
+    values["dropped"] = {"zero_vectors": stream.zeros}
+    if twonn:
+        _add_twonn(values, points, max_neighbours, seed)
     return {**values, **{name: value for name, value in of_dimensions(stream).items() if name not in values}}
 
 
@@ -136,28 +154,29 @@ def of_dimensions(stream: CloudStream) -> dict[str, Any]:
     }
 
 
-def _of_tokens(tokens: TokenView, max_neighbours: int, seed: int) -> dict[str, Any]:
+def _of_tokens(tokens: TokenView, max_neighbours: int, seed: int, twonn: bool) -> dict[str, Any]:
     exact = tokens.stream.describe()
     independent = metrics.describe(tokens.one_per_row, twonn=False)
     notes = [f"isoscore_unbiased takes one token of each row, {independent['n']} of {exact['n']}"]
     notes += [note for note in independent["warnings"] if note.startswith("isoscore_unbiased")]
     unbiased = {name: value for name, value in independent.items() if name.startswith("isoscore_unbiased")}
     values: dict[str, Any] = {**exact, **unbiased, "warnings": [*exact["warnings"], *notes]}
-    _add_twonn(values, tokens.sample, max_neighbours, seed)
-    values["dropped"]["zero_vectors"] = tokens.stream.zeros
+    values["dropped"] = {"zero_vectors": tokens.stream.zeros}
+    if twonn:
+        _add_twonn(values, tokens.sample, max_neighbours, seed)
     values["unbiased_points"] = independent["n"]
     return {**values, **of_dimensions(tokens.stream)}
 
 
 def _add_twonn(values: dict[str, Any], points: NDArray[Any], max_neighbours: int, seed: int) -> None:
-    """`twonn`, `twonn_points` and `dropped` into the entry, with a note where it is a subsample or undefined."""
+    """`twonn`, `twonn_points` and the duplicates it drops into the entry, with a note where it is a subsample or undefined."""
     if len(points) > max_neighbours:
         rows = np.random.default_rng(seed).choice(len(points), max_neighbours, replace=False, shuffle=False)
         points = points[np.sort(rows)]
     estimate, duplicates = twonn_estimate(np.asarray(points, dtype=np.float64))
     values["twonn"] = None if estimate.problem else float(estimate.value)
     values["twonn_points"] = len(points)
-    values["dropped"] = {"duplicates": duplicates}
+    values["dropped"]["duplicates"] = duplicates
     if estimate.problem:
         values["warnings"].append(f"twonn is undefined: {estimate.problem}")
     if duplicates:

@@ -1,4 +1,4 @@
-"""Worker processes: starting a spare, handing it a run, telling whether it lives, and ending all of it."""
+"""Worker processes: starting one, or a spare that waits for its order; telling whether it lives, and ending all of it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -90,48 +91,69 @@ class Worker:
         return list(found)
 
 
-class Spare(Worker):
-    """A worker that has no run yet: everything imported, waiting. It exits when this process does.
+class Waiting(Worker):
+    """A process that imports what its order will need and then waits for it. Without one it exits when this process does.
 
     Args:
-        slot: the device slot it is for, such as `cpu` or `cuda:1`; it sees no other device.
-        log: the file that takes its output until it has a run.
-        train: see `isoviz.runs.worker`.
+        module, arguments: what to run, as `python -m MODULE ARGUMENTS`; it reads its order with `isoviz.runs.waiting`.
+        slot: the device slot it is for, such as `cpu` or `cuda:1`, and it sees no other device; `any` for all of them.
+        log: the file that takes its output until it has an order.
     """
 
-    def __init__(self, slot: str, log: Path, train: str = DEFAULT_TRAIN) -> None:
+    def __init__(self, module: str, arguments: Sequence[str], slot: str, log: Path) -> None:
         log.parent.mkdir(parents=True, exist_ok=True)
         self.log = log
-        # -P: the folder that someone happens to be in must not shadow modules.
-        command = [sys.executable, "-P", "-m", "isoviz.runs.worker", "--train", train]
-        groups: dict[str, Any] = {"start_new_session": True}
-        if sys.platform == "win32":
-            groups = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
-        with log.open("wb") as output:
-            child = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                text=True,
-                env=environment(slot),
-                **groups,
-            )
+        child = spawn(module, arguments, slot, log, stdin=subprocess.PIPE)
         super().__init__(child.pid, psutil.Process(child.pid).create_time(), child)
 
-    def hand(self, store_url: str, run_id: str) -> None:
-        """Make it the worker of a run; from now on it outlives this process.
+    def order(self, what: Mapping[str, Any]) -> subprocess.Popen[str]:
+        """Tell it what to do; from now on it outlives this process.
+
+        Returns:
+            Its handle, for whoever waits for its end.
 
         Raises:
             OSError: it died before.
         """
         assert self._child is not None and self._child.stdin is not None
         with self._child.stdin as line:
-            line.write(json.dumps({"store": store_url, "run": run_id}) + "\n")
+            line.write(json.dumps(what) + "\n")
+        return self._child
+
+
+class Spare(Waiting):
+    """A worker that has no run yet.
+
+    Args:
+        slot, log: see `Waiting`.
+        train: see `isoviz.runs.worker`.
+    """
+
+    def __init__(self, slot: str, log: Path, train: str = DEFAULT_TRAIN) -> None:
+        super().__init__("isoviz.runs.worker", ["--train", train], slot, log)
+
+    def hand(self, store_url: str, run_id: str) -> None:
+        """Make it the worker of a run; raises like `order`."""
+        self.order({"store": store_url, "run": run_id})
+
+
+def spawn(
+    module: str, arguments: Sequence[str], slot: str, log: Path, stdin: int = subprocess.DEVNULL
+) -> subprocess.Popen[str]:
+    """Start `python -m MODULE ARGUMENTS` in a process group of its own, with its output in `log`; `slot` as for `environment`."""
+    # -P: the folder that someone happens to be in must not shadow modules.
+    command = [sys.executable, "-P", "-m", module, *arguments]
+    groups: dict[str, Any] = {"start_new_session": True}
+    if sys.platform == "win32":
+        groups = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            command, stdin=stdin, stdout=output, stderr=subprocess.STDOUT, text=True, env=environment(slot), **groups
+        )
 
 
 def environment(slot: str) -> dict[str, str]:
-    """The environment of a worker that shall see one device slot only."""
+    """The environment of a worker that shall see one device slot only; `any` for all devices."""
     path = os.pathsep.join(filter(None, [str(_PACKAGE_PARENT), os.environ.get("PYTHONPATH", "")]))
     env = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
     share_cores(env)

@@ -126,10 +126,48 @@ def test_running_job_is_told_and_can_be_stopped(open_page: OpenPage) -> None:
         assert bar.proto.value == 30
         assert "30 %" in bar.proto.text and "reading texts, 300 of 500 rows" in bar.proto.text.replace("\\", "")
         assert page.button(key="explore_look").disabled and "Nothing to see yet" not in texts(page)
+        assert [chart["data"] for chart in charts(page)] == [[]]  # empty axes, so that the browser has what draws
         page.button(key="explore_stop").click().run()
         assert errors(page) == [] and not page.get("progress")
         assert not is_alive(stand_in.pid, born) and not folder.exists()
         assert not page.button(key="explore_look").disabled
+    finally:
+        stand_in.kill()
+
+
+def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
+    open_page: OpenPage,
+    made: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    request, facts, arrays = made
+    key = key_for(request)
+    soon = [{**entry, "twonn": None, "warnings": ["twonn is still being computed"]} for entry in facts["entries"]]
+    folder = results.root() / "jobs" / key
+    folder.mkdir(parents=True)
+    soon_told = {"reason": "it is still being measured"}
+    early = {**facts, "output": soon_told, "entries": soon, "pending": measuring.PENDING}
+    results.publish(folder / "result", key, early, arrays, at=results.root())
+    write_json(folder / worker.REQUEST, request.as_json())
+    stand_in = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    born = psutil.Process(stand_in.pid).create_time()
+    try:
+        write_json(folder / worker.PROCESS, {"pid": stand_in.pid, "started": born})
+        ProgressFile(folder)(700, 1000, "looking for neighbours (TwoNN), 3 of 9 clouds")
+        at = address(request, explore_measure="Intrinsic dimension (TwoNN)")
+        page = open_page("explore", **at)
+        assert errors(page) == [] and len(charts(page)) == 5
+        assert "neighbours (TwoNN), 3 of 9 clouds" in page.get("progress")[0].proto.text.replace("\\", "")
+        assert "Not all numbers are there yet: Intrinsic dimension (TwoNN), output matrix" in texts(page)
+        assert "twonn is still being computed" in texts(page)
+        assert page.button(key="explore_stop")
+        jobs.stop(key)  # AppTest cannot press in a page whose model is a folder
+        page = open_page("explore", **at)
+        assert not is_alive(stand_in.pid, born) and errors(page) == []
+        assert len(charts(page)) == 5 and not page.button(key="explore_look").disabled
+        assert results.finish(key, facts, at=results.root())
+        page = open_page("explore", **at)
+        assert not page.get("progress") and "Not all numbers" not in texts(page)
+        assert page.button(key="explore_look").disabled
     finally:
         stand_in.kill()
 

@@ -16,7 +16,7 @@ import psutil
 import pytest
 from filelock import FileLock
 
-from isoviz.exploring import jobs, results, worker
+from isoviz.exploring import jobs, results, starting, worker
 from isoviz.exploring.jobs import State
 from isoviz.exploring.progress import ProgressFile, read
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
@@ -64,6 +64,15 @@ def process_of(key: str) -> dict[str, float]:
     return found
 
 
+@pytest.fixture
+def spare(tmp_path: Path) -> Iterator[int]:
+    """The process id of one that waits for work."""
+    starting.expect(tmp_path / "spare.log")
+    assert starting._SPARES.spare is not None
+    yield starting._SPARES.spare.pid
+    starting.close()
+
+
 def workers_of(key: str) -> list[int]:
     """Of the processes that this one started."""
     found = []
@@ -96,19 +105,19 @@ def test_asked_watched_and_found_again(request_: ViewRequest, key: str) -> None:
 
 
 def test_second_request_shares_the_job(request_: ViewRequest, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    look, spawn, spawned = jobs.look, jobs._spawn, []
+    look, launch, spawned = jobs.look, starting.launch, []
 
     def slowly(key: str, *, at: Path | None = None) -> State:  # so that all have looked before one of them acts
         state = look(key, at=at)
         time.sleep(0.2)
         return state
 
-    def counted(folder: Path) -> object:
-        spawned.append(folder)
-        return spawn(folder)
+    def counted(module: str, arguments: list[str], log: Path) -> tuple[int, float]:
+        spawned.append(arguments)
+        return launch(module, arguments, log)
 
     monkeypatch.setattr(jobs, "look", slowly)
-    monkeypatch.setattr(jobs, "_spawn", counted)
+    monkeypatch.setattr(starting, "launch", counted)
     with all_turns_taken():
         states: list[State] = []
         sessions = [threading.Thread(target=lambda: states.append(jobs.start(request_, key))) for _ in range(4)]
@@ -201,10 +210,13 @@ def test_progress_is_written_twice_a_second_at_most_and_never_back(tmp_path: Pat
     assert read(tmp_path).fraction == 1.0
 
 
-def test_bundled_model_end_to_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bundled_model_end_to_end_in_a_spare(tmp_path: Path, spare: int) -> None:
     request = ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=24)
     key = key_of(request, sources.resolve(request.model), rows_of(request.task, None))
-    jobs.start(request, key)
+    with all_turns_taken():
+        jobs.start(request, key)
+        wait(key, lambda state: "waiting" in state.progress.text)
+        assert process_of(key)["pid"] == spare
     assert wait(key, lambda state: state.kind != "running").kind == "done"
     view = results.find(key)
     assert view is not None

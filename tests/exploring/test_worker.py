@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from isoviz.exploring import jobs, measuring, results, worker
 from isoviz.exploring.progress import write_json
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
-from isoviz.models import sources
+from isoviz.models import profile, sources
 from tests.tiny import TinyModels
 
 
@@ -41,6 +44,72 @@ def test_older_views_make_room(request_: ViewRequest, monkeypatch: pytest.Monkey
     monkeypatch.setenv("ISOVIZ_VIEWS_LIMIT", "0.000001")  # a kilobyte
     assert worker.main([str(job(request_, "new"))]) == 0
     assert results.find("old") is None and results.size() > 1_000  # the one just made stays
+
+
+def test_pictures_are_there_before_twonn_is(request_: ViewRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = key_of(request_, sources.resolve(request_.model), rows_of(request_.task, request_.data))
+    expected = measuring.compute(request_, lambda *words: None)
+    early: list[results.ViewResult] = []
+    with_twonn = profile.with_twonn
+
+    def watched(*arguments: Any, **options: Any) -> Any:
+        view = results.find(key)
+        assert view is not None
+        early.append(view)
+        assert jobs.look(key).kind == "running"
+        return with_twonn(*arguments, **options)
+
+    monkeypatch.setattr(profile, "with_twonn", watched)
+    assert worker.main([str(job(request_, key))]) == 0
+    first, view = early[0], results.find(key)
+    assert view is not None and first.folder == view.folder
+    assert first.pending == ("twonn", "output matrix") and view.pending == () and "pending" not in view.facts
+    assert view.entries == json.loads(json.dumps(expected[0]["entries"]))
+    for soon, whole in zip(first.entries, view.entries, strict=True):
+        later = {"twonn", "twonn_points", "dropped", "warnings"}
+        assert {name: soon[name] for name in soon if name not in later} == {
+            name: whole[name] for name in whole if name not in later
+        }
+        assert soon["twonn"] is None and soon["warnings"][-1] == "twonn is still being computed"
+    assert {*map(str, load_file(view.folder / results.ARRAYS))} == {*expected[1]}
+
+
+def test_pictures_stay_when_twonn_fails_and_the_next_time_completes_them(
+    request_: ViewRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = key_of(request_, sources.resolve(request_.model), rows_of(request_.task, request_.data))
+
+    def fail(*arguments: object, **options: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(profile, "with_twonn", fail)
+        folder = job(request_, key)
+        assert worker.main([str(folder)]) == 1
+    view = results.find(key)
+    assert view is not None and view.pending and jobs.look(key).kind == "failed"
+    shutil.rmtree(folder)  # as `jobs.stop` does, which would end this process: it is the worker here
+    assert jobs.look(key).kind == "none"
+    assert worker.main([str(job(request_, key))]) == 0
+    view = results.find(key)
+    assert view is not None and not view.pending and jobs.look(key).kind == "done"
+    assert all(entry["twonn"] for entry in view.entries if entry["pooling"] == "tokens" and entry["layer"] == 2)
+
+
+def test_view_that_made_room_before_it_was_whole_comes_back(
+    request_: ViewRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = key_of(request_, sources.resolve(request_.model), rows_of(request_.task, request_.data))
+    with_twonn = profile.with_twonn
+
+    def crowded(*arguments: Any, **options: Any) -> Any:
+        results.shrink(0)
+        return with_twonn(*arguments, **options)
+
+    monkeypatch.setattr(profile, "with_twonn", crowded)
+    assert worker.main([str(job(request_, key))]) == 0
+    view = results.find(key)
+    assert view is not None and not view.pending and view.array(2, "cls", "ev") is not None
 
 
 @pytest.mark.parametrize(

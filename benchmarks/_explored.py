@@ -1,0 +1,129 @@
+"""Made-up views of the size that the bars of Explore speak of, and Explore in a real browser."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from playwright.sync_api import Browser, Locator, Page
+
+from isoviz import tasks
+from isoviz.exploring import measuring, points, results
+from isoviz.exploring.request import ViewRequest, key_of, rows_of
+from isoviz.metrics.cloud_stream import CloudStream
+from isoviz.models import sources
+from isoviz.models.profile import profile
+from isoviz.models.views import TokenView, Views
+
+MODEL, TASK = "demo/tiny-bert", "demo/acceptability"
+PATIENCE = 120_000
+"""Milliseconds."""
+
+
+def key_for(request: ViewRequest) -> str:
+    """Under which the view of a request is kept."""
+    return key_of(request, sources.resolve(request.model), rows_of(request.task, request.data))
+
+
+def publish(n: int, d: int, rows: int) -> ViewRequest:
+    """Keep a made-up view of two layers, n points in d dimensions each, where the page of this request finds it.
+
+    The clouds are correlated, with a falling spectrum, in two groups; the texts and labels are the task's, repeated.
+    """
+    random = np.random.default_rng(0)
+    mixing = np.linalg.qr(random.normal(size=(d, d)))[0] * np.exp(-np.arange(d) / (d / 4))
+    frame = tasks.load(tasks.get(TASK)).validation
+    frame = pd.concat([frame] * (n // len(frame) + 1)).iloc[:n].reset_index(drop=True)
+    shift = 3.0 * frame["label"].to_numpy()[:, None] * mixing[:, 0] / np.linalg.norm(mixing[:, 0])
+    clouds = {(layer, "cls"): (random.normal(size=(n, d)) @ mixing.T + shift).astype(np.float32) for layer in (0, 1)}
+    few = np.arange(min(n, 5_000))
+    of_tokens = {}
+    for layer in (0, 1):
+        stream = CloudStream(d)
+        stream.update(clouds[layer, "cls"].astype(np.float64))
+        of_tokens[layer] = TokenView(stream, clouds[layer, "cls"], clouds[layer, "cls"][few], few, few)
+    views = Views("made up", n, 1, np.full(n, 9), 128, 0, "cpu", clouds, of_tokens, ())  # type: ignore[arg-type]
+    request = ViewRequest(MODEL, TASK, max_rows=rows)
+    facts, _ = measuring.compute(ViewRequest(MODEL, TASK, max_rows=12), lambda done, total, text: None)
+    facts |= {"request": request.as_json(), "rows": n, "rows_in_split": n, "depth": 1}
+    facts["entries"] = profile(views, split="validation")
+    arrays = measuring.arrays_of(views)
+    arrays |= measuring.points_of(views, points.rows(frame, tasks.get(TASK), views.lengths), ["w"] * len(few))
+    results.publish(results.root() / "made", key_for(request), facts, arrays, at=results.root())
+    return request
+
+
+@contextlib.contextmanager
+def opened(browser: Browser, address: str, log: list[dict[str, Any]] | None = None) -> Iterator[Page]:
+    """A tab of a session of its own; `log` takes the address, bytes on the wire and moments of what it fetches."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    if log is not None:
+        page.on("requestfinished", lambda request: log.append({"url": request.url, "request": request}))
+    page.goto(address, wait_until="commit")
+    try:
+        yield page
+    finally:
+        context.close()
+
+
+def first_picture(page: Page) -> Locator:
+    """The layer profile, drawn."""
+    return page.locator(".st-key-explore_profile .js-plotly-plot .main-svg").first
+
+
+def seconds_until(page: Page, act: Any, *shown: Locator) -> list[float]:
+    """Seconds from an act until each of these is visible."""
+    began = time.perf_counter()
+    act()
+    found = []
+    for locator in shown:
+        locator.wait_for()
+        found.append(time.perf_counter() - began)
+    return found
+
+
+FRAMES = """() => {
+  globalThis.ivzFrames = [];
+  const tick = (now) => { globalThis.ivzFrames.push(now); globalThis.ivzTick = requestAnimationFrame(tick); };
+  globalThis.ivzTick = requestAnimationFrame(tick);
+}"""
+
+
+def frames(page: Page, act: Any) -> list[float]:
+    """Milliseconds between the frames that were drawn during an act."""
+    page.evaluate(FRAMES)
+    act()
+    moments: list[float] = page.evaluate(
+        "() => { cancelAnimationFrame(globalThis.ivzTick); return globalThis.ivzFrames; }"
+    )
+    return list(np.diff(moments))
+
+
+def map_area(page: Page) -> dict[str, float]:
+    """Where the map takes the mouse."""
+    area = page.locator(".ivz-map-plot .nsewdrag").first
+    area.scroll_into_view_if_needed()
+    box = area.bounding_box()
+    assert box is not None
+    return {**box}
+
+
+def drag(page: Page, corners: list[tuple[float, float]], steps: int) -> None:
+    """Drag over the map, from corner to corner in shares of its size; ends with the button still down."""
+    box = map_area(page)
+    at = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
+    page.mouse.move(*at[0])
+    page.mouse.down()
+    for x, y in at[1:]:
+        page.mouse.move(x, y, steps=steps)

@@ -1,0 +1,383 @@
+"""How soon Explore shows something: pictures, a kept view, a map of 20,000 points, a matrix of 1024 × 1024.
+
+    python benchmarks/explore.py [--repeats 5] [--quick] [--out docs]
+
+Needs Chromium and playwright. Bars (issue 6, design.md §6): on the bundled model × demo task the first pictures within 2 s and
+everything within 10 s; a kept view within 1 s of its page's being asked for; of 20,000 points a lasso's table within 1 s; of
+1024 × 1024 cells at most 0.6 MB and 500 ms more than the page without them. Exit code 1 if one is missed.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import numpy as np
+import psutil
+from _explored import (
+    MODEL,
+    TASK,
+    drag,
+    first_picture,
+    frames,
+    key_for,
+    map_area,
+    opened,
+    publish,
+    seconds_until,
+)
+from _report import Table, machine, write_section
+from _timing import medians, options
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from isoviz.exploring import jobs, maps, results, selection, starting
+from isoviz.exploring.request import ViewRequest
+from tests.browser.conftest import FLAGS, start
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("torch", "transformers", "streamlit", "plotly", "numpy")
+LASSO = [(0.3, 0.2), (0.7, 0.25), (0.75, 0.8), (0.35, 0.85), (0.3, 0.25)]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One figure: what it is of, its values, and the most that the median may be."""
+
+    what: str
+    values: list[float]
+    unit: str
+    bar: float | None = None
+
+    @property
+    def missed(self) -> bool:
+        return self.bar is not None and statistics.median(self.values) > self.bar
+
+    def cells(self) -> list[str]:
+        """For a table."""
+        median, worst = statistics.median(self.values), max(self.values)
+        bar = "—" if self.bar is None else f"{self.bar:g}"
+        return [f"{self.what}, {self.unit}", f"{median:.3g}", f"{worst:.3g}", bar]
+
+
+def main() -> int:
+    """Print the tables, and write them where asked; 1 if a bar is missed."""
+    chosen = options(__doc__, repeats=5)
+    n, d, wide = (2_000, 64, 128) if chosen.quick else (20_000, 768, 1024)
+    repeats = chosen.repeats
+    found: list[tuple[Table, list[Line]]] = []
+
+    def tell(title: str, lines: list[Line], *notes: str) -> None:
+        found.append(
+            (Table(title, ["", "median", "slowest", "bar"], [line.cells() for line in lines], [*notes]), lines)
+        )
+        print(found[-1][0].text(), flush=True)
+
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+        os.environ |= {"ISOVIZ_HOME": home, "ISOVIZ_RUNNER": "off", "HF_HUB_OFFLINE": "1"}
+        os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+        logging.getLogger("streamlit").setLevel(logging.ERROR)  # it misses its server, which AppTest does without
+        begun, ratio = processes(repeats)
+        note = f"A fresh process takes {ratio:.1f} times as long to the first pictures as one that waits."
+        tell("From the request to the view, bundled model × demo task, 500 rows", begun, note)
+        tell("A kept view of the bundled model, server", kept(repeats))
+        cloud, matrix = publish(n, d, rows=300), publish(2 * wide, wide, rows=301)
+        tell(f"A map of {n:,} points in {d} dimensions, engine", cloud_steps(cloud, repeats))
+        server = start(Path(home))
+        try:
+            with sync_playwright() as playwright:
+                path = os.environ.get("ISOVIZ_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+                browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+                url = f"{server.url}/explore"
+                tell("From pressing Look, browser", pressed(browser, url, repeats))
+                tell("A kept view in a new tab, browser", new_tab(browser, server.url, repeats))
+                title = f"A map of {n:,} points, browser (WebGL in software: no GPU)"
+                tell(title, big_map(browser, url, cloud, n, repeats))
+                tell(f"|ρ| of {wide} × {wide} dimensions, browser", big_matrix(browser, url, matrix, repeats))
+                browser.close()
+        finally:
+            server.end()
+    missed = [line.what for _, lines in found for line in lines if line.missed]
+    told = f"Bars missed: {', '.join(missed)}." if missed else "Bars: all bars met."
+    print(f"\n{told}")
+    if chosen.out:
+        head = machine(PACKAGES, f"median of {repeats}")
+        body = "\n\n".join(["## Explore", head, told, *(table.markdown() for table, _ in found)])
+        write_section(chosen.out / "benchmarks.md", "explore", body)
+    return 1 if missed and not chosen.quick else 0
+
+
+# ------------------------------------------------------------------------------------------------------------ engine
+
+
+def processes(repeats: int) -> tuple[list[Line], float]:
+    """Until the pictures and until everything, in a process that waits and in a fresh one, in turns; and the ratio of the first."""
+    found: dict[str, list[tuple[float, float]]] = {"a waiting process": [], "a fresh process": []}
+    for number in range(repeats + 1):
+        for place, times in enumerate(found.values()):
+            shutil.rmtree(results.root() / "outputs", ignore_errors=True)  # it is kept per model, whatever the view
+            request = ViewRequest(MODEL, TASK, seed=2 * number + place)
+            if place == 0:
+                wait_for_spare()
+                starting.expect(results.root() / "spare.log", idle=0.0)  # no second one after it
+            took = requested(request)
+            if number:  # the first ones fill the disk's cache
+                times.append(took)
+    lines = [
+        Line(f"{way}: {what}", [pair[part] for pair in times], "s", bar if way == "a waiting process" else None)
+        for part, what, bar in ((0, "first pictures", 2.0), (1, "everything", 10.0))
+        for way, times in found.items()
+    ]
+    waiting, fresh = (statistics.median(pair[0] for pair in times) for times in found.values())
+    return lines, fresh / waiting
+
+
+def wait_for_spare() -> None:
+    """Until one has imported everything."""
+    log = results.root() / "spare.log"
+    log.unlink(missing_ok=True)
+    starting.expect(log)
+    ready(log)
+
+
+def ready(log: Path) -> None:
+    """Until the spare with this log has imported everything."""
+    deadline = time.monotonic() + 120
+    while not (log.is_file() and "ready" in log.read_text()):
+        if time.monotonic() > deadline:
+            raise SystemExit("the spare process does not get ready")
+        time.sleep(0.05)
+
+
+def requested(request: ViewRequest) -> tuple[float, float]:
+    """Seconds until there are pictures, and until there is everything."""
+    key = key_for(request)
+    began = time.perf_counter()
+    jobs.start(request, key)
+    while results.find(key) is None:
+        time.sleep(0.005)
+    first = time.perf_counter() - began
+    while (state := jobs.look(key)).kind == "running":
+        time.sleep(0.005)
+    if state.kind != "done":
+        raise SystemExit(f"the view failed: {state.message}")
+    took = time.perf_counter() - began
+    psutil.wait_procs(psutil.Process().children())  # its own end must not fall into the next one's time
+    return first, took
+
+
+def kept(repeats: int) -> list[Line]:
+    """Seconds that the server takes to draw the page of a kept view: anew in the same session, and in another one."""
+    from streamlit.testing.v1 import AppTest
+
+    if results.find(key_for(ViewRequest(MODEL, TASK))) is None:
+        jobs.obtain(ViewRequest(MODEL, TASK))
+
+    def session() -> Any:
+        app = AppTest.from_file(str(ROOT / "dashboard" / "app.py"), default_timeout=120).run()
+        app.switch_page(str(ROOT / "pages" / "explore.py"))
+        return app
+
+    def drawn(app: Any) -> float:
+        began = time.perf_counter()
+        app.run()
+        took = time.perf_counter() - began
+        if app.exception or not app.get("plotly_chart"):
+            raise SystemExit(f"the page shows no picture: {app.exception}")
+        return took
+
+    first = drawn(session())
+    sessions = [session() for _ in range(repeats)]
+    others = [drawn(app) for app in sessions]
+    again = [drawn(app) for app in sessions]
+    return [
+        Line("drawn again", again, "s", 1.0),
+        Line("in another session", others, "s", 1.0),
+        Line("the server's first time", [first], "s"),
+    ]
+
+
+def cloud_steps(request: ViewRequest, repeats: int) -> list[Line]:
+    """The steps behind a map and its lasso."""
+    from dashboard import map_figures
+
+    view = results.find(key_for(request))
+    assert view is not None
+    points, table = view.points(1, "cls"), view.table("cls")
+    found = maps.pca(points)
+    texts = table["sentence"].tolist()
+    axes = ["PC 1", "PC 2"]
+    low, high = np.quantile(found.coordinates, 0.3, axis=0), np.quantile(found.coordinates, 0.7, axis=0)
+    line = [(low[0], low[1]), (high[0], low[1]), (high[0], high[1]), (low[0], high[1])]
+
+    def figure() -> Any:
+        return map_figures.figure(found.coordinates, axes, table["label"], texts)
+
+    drawn = figure()
+    steps = {
+        "reading the points": lambda: view.points(1, "cls"),
+        "PCA": lambda: maps.pca(points),
+        "the figure": figure,
+        "the figure as JSON": drawn.to_json,
+        "lasso to table": lambda: table.iloc[np.flatnonzero(selection.inside(found.coordinates, line))],
+    }
+    lines = [Line(name, [took], "ms") for name, took in medians(steps, repeats).items()]
+    return [*lines, Line("size of the JSON", [len(drawn.to_json()) / 2**20], "MiB")]
+
+
+# ----------------------------------------------------------------------------------------------------------- browser
+
+
+def address(url: str, request: ViewRequest, **more: object) -> str:
+    """Of the page of a view."""
+    return f"{url}?{urlencode({'explore_rows': request.max_rows, **more})}"
+
+
+def pressed(browser: Browser, url: str, repeats: int) -> list[Line]:
+    """From pressing Look, with a spare that the open page had ready, until the first picture and until everything."""
+    log = results.root() / "spare.log"
+    first, everything = [], []
+    for number in range(repeats):
+        shutil.rmtree(results.root() / "outputs", ignore_errors=True)
+        with opened(browser, address(url, ViewRequest(MODEL, TASK, max_rows=499 - number))) as page:
+            button = page.get_by_role("button", name="Look", exact=True)
+            button.wait_for()
+            ready(log)
+            page.wait_for_timeout(1000)
+            seconds = seconds_until(page, button.click, first_picture(page))
+            began = time.perf_counter()
+            page.get_by_role("button", name="Stop", exact=True).wait_for(state="detached")
+            page.locator(".st-key-explore_output .js-plotly-plot").wait_for()
+            first.append(seconds[0])
+            everything.append(seconds[0] + time.perf_counter() - began)
+            page.wait_for_timeout(5000)  # the next spare begins a moment after the view is whole, and its log anew
+    return [Line("first picture", first, "s", 2.0), Line("everything", everything, "s", 10.0)]
+
+
+def new_tab(browser: Browser, url: str, repeats: int) -> list[Line]:
+    """From an address to the first picture and to the last, beside a page without pictures; then another kept view in that tab."""
+    request, other = ViewRequest(MODEL, TASK), ViewRequest(MODEL, TASK, max_rows=499)
+    jobs.obtain(request)
+    jobs.obtain(other)
+    empty, first, last, same = [], [], [], []
+    for _ in range(repeats + 1):
+        began = time.perf_counter()
+        with opened(browser, f"{url}/explore?explore_rows=77") as page:
+            page.get_by_text("Nothing to see yet").wait_for()
+            empty.append(time.perf_counter() - began)
+        began = time.perf_counter()
+        with opened(browser, address(f"{url}/explore", request)) as page:
+            first_picture(page).wait_for()
+            first.append(time.perf_counter() - began)
+            page.locator(".st-key-explore_output .js-plotly-plot .main-svg").first.wait_for()
+            page.locator(".ivz-map-plot .main-svg").first.wait_for()
+            last.append(time.perf_counter() - began)
+            page.wait_for_timeout(1500)
+            field = page.get_by_label("Rows", exact=True)
+            field.fill(str(other.max_rows))
+            below = page.get_by_text(f"(n = {other.max_rows}, d =")
+            same += seconds_until(page, functools.partial(field.press, "Enter"), below)
+    lines = (("the page before a first look", empty), ("first picture", first), ("all pictures", last))
+    found = [Line(what, values[1:], "s") for what, values in lines]
+    return [*found, Line("another kept view in the same tab", same[1:], "s", 1.0)]
+
+
+def big_map(browser: Browser, url: str, request: ViewRequest, n: int, repeats: int) -> list[Line]:
+    """All points at once: first drawing, frames while it is moved and zoomed, and the table of a lasso."""
+    drawn, moved, zoomed, listed = [], [], [], []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        with opened(browser, address(url, request, explore_points=n)) as page:
+            page.locator(".ivz-map-plot .gl-canvas").first.wait_for()
+            page.get_by_text(f"{n:,} points, d =").wait_for()
+            page.wait_for_function(DRAWN)
+            drawn.append(time.perf_counter() - began)
+            page.wait_for_timeout(2000)  # the rest of the page
+            settled(page)
+            mode(page, "pan")
+            moved.append(frame_time(page, moving(page)))
+            zoomed.append(frame_time(page, zooming(page)))
+            mode(page, "lasso")
+            drag(page, LASSO, 8)
+            shown = page.get_by_text(f"of {n:,} points selected")
+            table = page.locator(".st-key-explore_selected [data-testid=stDataFrame] canvas").first
+            listed.append(seconds_until(page, page.mouse.up, shown, table)[1])
+    return [
+        Line("from the address to the map", drawn, "s"),
+        Line("between frames while it is moved (p95)", moved, "ms"),
+        Line("between frames while it is zoomed (p95)", zoomed, "ms"),
+        Line("from the end of a lasso to its table", listed, "s", 1.0),
+    ]
+
+
+DRAWN = "() => document.querySelector('.ivz-map-plot')?._fullLayout?._size !== undefined"
+
+
+def settled(page: Page) -> None:
+    """Until nothing of the page is being drawn."""
+    page.locator("[data-testid=stStatusWidget]").wait_for(state="detached")
+
+
+def mode(page: Page, name: str) -> None:
+    """What dragging over the map does."""
+    map_area(page)
+    page.locator(f'.ivz-map-plot .modebar-btn[data-attr="dragmode"][data-val="{name}"]').click(force=True)
+
+
+def moving(page: Page) -> Iterator[None]:
+    """The map moved to and fro."""
+    drag(page, [(0.5, 0.5), (0.6, 0.6), (0.4, 0.45), (0.55, 0.5)], 20)
+    page.mouse.up()
+    yield
+
+
+def zooming(page: Page) -> Iterator[None]:
+    """In and out by the wheel."""
+    box = map_area(page)
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    for step in [-120] * 8 + [120] * 8:
+        page.mouse.wheel(0, step)
+        page.wait_for_timeout(30)
+    yield
+
+
+def frame_time(page: Page, act: Iterator[None]) -> float:
+    """95th percentile of the milliseconds between frames."""
+    return float(np.quantile(frames(page, lambda: next(act)), 0.95))
+
+
+def big_matrix(browser: Browser, url: str, request: ViewRequest, repeats: int) -> list[Line]:
+    """Bytes on the wire, and milliseconds from asking for them to the picture: what the page takes more than without it."""
+    sizes, times = [], []
+    for _ in range(repeats):
+        log: list[dict[str, Any]] = []
+        with opened(browser, address(url, request), log) as page:
+            page.locator(".ivz-cloud-facts dd").first.wait_for()
+            now: float = page.evaluate(
+                "() => new Promise((done) => requestAnimationFrame(() => done(performance.now())))"
+            )
+            asked: float = page.evaluate(ASKED)
+            times.append(now - asked)
+            sizes.append(
+                sum(one["request"].sizes()["responseBodySize"] for one in log if "/views/" in one["url"]) / 1e6
+            )
+    return [Line("sent", sizes, "MB", 0.6), Line("over the page without it", times, "ms", 500.0)]
+
+
+ASKED = """() => Math.min(...performance.getEntriesByType("resource").filter((e) => e.name.includes("/views/")).map((e) => e.startTime))"""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
