@@ -1,6 +1,12 @@
 // A map of points by plotly.js. What is drawn around them goes to the server as corners; which points lie inside is decided there.
 
 const scatterMaps = new WeakMap();
+const SELECTION_FIRST = 400; // milliseconds
+
+function onlySelection(before, after) {
+  const changed = Object.keys(after).filter((name) => name !== "selection" && before[name] !== after[name]);
+  return changed.length === 0 && JSON.stringify(before.selection) !== JSON.stringify(after.selection);
+}
 
 export default function ({ data, parentElement, setTriggerValue }) {
   let view = scatterMaps.get(parentElement);
@@ -25,11 +31,15 @@ class ScatterMap {
   }
 
   show(data, send) {
+    const before = this.data;
     this.data = data;
     this.send = send;
     this.root.style.height = `${data.height}px`;
     this.plot.setAttribute("aria-label", data.words);
-    loadPlotly(data.plotly).then(() => this.draw(), () => this.say("The chart script could not be loaded: reload the page."));
+    clearTimeout(this.later);
+    // The line is on the screen already: what the page says of the points inside goes first, the server's shortened line after it.
+    if (this.drawn && onlySelection(before, data)) this.later = setTimeout(() => this.draw(), SELECTION_FIRST);
+    else loadPlotly(data.plotly).then(() => this.draw(), () => this.say("The chart script could not be loaded: reload the page."));
   }
 
   draw() {
@@ -96,6 +106,7 @@ class ScatterMap {
 
   close() {
     this.closed = true;
+    clearTimeout(this.later);
     this.observer.disconnect();
     if (this.drawn) globalThis.Plotly.purge(this.plot);
   }

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import ModelError, StoreError
-from isoviz.models import sources
+from isoviz.models import prefixes, sources
 from isoviz.models.sources import ModelSource
 from isoviz.models.views import Pooling
 
@@ -71,15 +71,17 @@ class FinishedRun:
     Attributes:
         task: slug of the task that its head was trained for.
         scores_rows: its head gives every row a vector of scores, as classification and regression do.
+        before: the words that it found before the first and the second text when it was trained.
     """
 
     model: HeadedModel
     tokenizer: PreTrainedTokenizerBase
     task: str
     scores_rows: bool
+    before: tuple[str, str] = ("", "")
 
     def logits(self, texts: Sequence[Sequence[str]], max_length: int) -> NDArray[np.float32]:
-        """(n, labels): what the head says of one or two columns of n texts."""
+        """(n, labels): what the head says of one or two columns of n texts, its own words already before them."""
         import torch
 
         found = []
@@ -106,13 +108,14 @@ def opened(name: str) -> Iterator[tuple[ModelSource, FinishedRun | None]]:
 
 @dataclass(frozen=True)
 class Reader:
-    """A model in memory that puts texts where its views have theirs."""
+    """A model in memory that puts texts where its views have theirs; `before` as in `FinishedRun`."""
 
     encoder: Encoder
+    before: tuple[str, str] = ("", "")
 
     def embed(self, texts: Sequence[Sequence[str]], layer: int, pooling: Pooling, max_length: int) -> Embedded:
         """What `isoviz.models.extract.embed` gives for one or two columns of texts, from a model that is in memory already."""
-        batch = _batch(self.encoder.tokenizer, texts, max_length)
+        batch = _batch(self.encoder.tokenizer, prefixed(texts, self.before), max_length)
         states, _ = self.encoder(batch)
         hidden, keep = states[layer].float(), batch["attention_mask"].bool()
         every = np.arange(len(hidden))
@@ -132,8 +135,14 @@ def load(name: str, direction: str | None = None) -> Reader:
     """A model by name, ready to embed texts that are to be translated in `direction`, if any. Loads torch."""
     from isoviz.models import encoder
 
-    with opened(name) as (source, _):
-        return Reader(encoder.load(source, direction=direction))
+    with opened(name) as (source, run):
+        return Reader(encoder.load(source, direction=direction), run.before if run else ("", ""))
+
+
+def prefixed(texts: Sequence[Sequence[str]], before: tuple[str, str]) -> list[list[str]]:
+    """One or two columns of texts with these words before each."""
+    columns = zip(texts, before, strict=False)
+    return [[f"{words} {text}" for text in column] if words else list(column) for column, words in columns]
 
 
 def load_run(name: str, store: Store | None = None) -> FinishedRun:
@@ -142,7 +151,8 @@ def load_run(name: str, store: Store | None = None) -> FinishedRun:
 
     row, weights = _finished(name, store)
     model, head = reload(row.config, weights.parent)
-    return FinishedRun(model, head.tokenizer, row.config.task, not head.per_token)
+    before = prefixes.parts(row.config.prefix)
+    return FinishedRun(model, head.tokenizer, row.config.task, not head.per_token, before)
 
 
 def _batch(tokenizer: PreTrainedTokenizerBase, texts: Sequence[Sequence[str]], max_length: int) -> dict[str, Any]:

@@ -70,6 +70,8 @@ def compute(
 
     texts = [frame[column].tolist() for column in task.inputs]
     with encoders.opened(request.model) as (source, run):
+        if run is not None:
+            texts = encoders.prefixed(texts, run.before)
         try:
             views = layer_views(
                 source,

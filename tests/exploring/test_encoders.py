@@ -42,9 +42,9 @@ def test_model_in_memory_embeds_as_the_pass_does(family: str, pooling: Pooling, 
     assert len(found.tokens) == (len(found.points) if pooling == "tokens" else 0)
 
 
-@pytest.fixture
-def finished(store: Store, tiny_models: TinyModels, cola: Path) -> str:
-    """A run of one epoch, really trained."""
+@pytest.fixture(params=[None, "the judge said"])
+def finished(store: Store, tiny_models: TinyModels, cola: Path, request: pytest.FixtureRequest) -> str:
+    """A run of one epoch, really trained, without and with words before every text."""
     config = RunConfig(
         model=str(tiny_models("bert")),
         task="glue/cola",
@@ -53,6 +53,7 @@ def finished(store: Store, tiny_models: TinyModels, cola: Path) -> str:
         epochs=1,
         batch_size=16,
         learning_rate=1e-2,
+        prefix=request.param,
     )
     (id,) = store.create([config], claim="test")
     store.claim("test", "cpu", id=id)
@@ -66,10 +67,12 @@ def test_encoder_of_a_finished_run(finished: str, store: Store, tiny_models: Tin
     assert source.fingerprint != base.fingerprint and encoders.has_weights(store.get(finished), store)
     request = ViewRequest(name, "glue/cola", str(cola))
     facts, arrays = measuring.compute(request, lambda done, total, text: None)
-    before, _ = measuring.compute(replace(request, model=base.location), lambda done, total, text: None)
+    before, plain = measuring.compute(replace(request, model=base.location), lambda done, total, text: None)
     assert facts["model_fingerprint"] == source.fingerprint and facts["entries"] != before["entries"]
 
     rows = points.unpacked(arrays[points.ROWS])
+    prefix = store.get(finished).config.prefix
+    assert ((rows["length"] > points.unpacked(plain[points.ROWS])["length"]) == (prefix is not None)).all()
     accuracy = (rows["prediction"] == rows["label"]).mean()
     result = store.get(finished).result
     assert result is not None and result["metrics"]["accuracy"] == pytest.approx(accuracy)
