@@ -5,6 +5,7 @@
     starting.py   its process, at once where a spare was expected to be needed
     spare.py      that spare
     worker.py     the process of one job
+    job_folder.py what it finds and leaves in the job's folder
     measuring.py  what it computes
     progress.py   how far it is, in a file
     points.py     what each point of a cloud is

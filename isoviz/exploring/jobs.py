@@ -17,9 +17,9 @@ from filelock import FileLock
 
 from isoviz.errors import InputError
 from isoviz.exploring import encoders, progress, results, starting
+from isoviz.exploring.job_folder import ERROR, LOG, PROCESS, REQUEST
 from isoviz.exploring.progress import UNTOLD, Progress, read_json, write_json
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
-from isoviz.exploring.worker import ERROR, LOG, PROCESS, REQUEST
 from isoviz.runs.processes import Worker, is_alive
 
 _YOUNG: Final = 20.0
@@ -96,7 +96,7 @@ def begin(module: str, key: str, request: Mapping[str, Any], *, at: Path) -> Sta
     """Start a job of any kind unless it runs or is done; a failed or lost one is started anew.
 
     Args:
-        module: of its process, called as `python -m MODULE JOB_FOLDER`; it keeps to the files of `isoviz.exploring.worker`.
+        module: of its process, called as `python -m MODULE JOB_FOLDER`; it keeps to the files of `isoviz.exploring.job_folder`.
         request: what its `request.json` holds.
     """
     with _alone(at, key):

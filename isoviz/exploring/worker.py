@@ -8,30 +8,21 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import shutil
 import sys
 import time
-import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-import psutil
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from isoviz.errors import IsoVizError
 from isoviz.exploring import encoders, measuring, results
-from isoviz.exploring.progress import ProgressFile, read_json, write_json
+from isoviz.exploring.job_folder import PARTIAL, fulfil
+from isoviz.exploring.progress import ProgressFile
 from isoviz.exploring.request import Rows, ViewRequest, key_of, rows_of
 
-REQUEST: Final = "request.json"
-PROCESS: Final = "worker.json"
-ERROR: Final = "error.json"
-LOG: Final = "log.txt"
-_PARTIAL: Final = "result"
 _WAIT: Final = 0.3
-_OUT_OF_MEMORY: Final = "Take fewer rows, or close what else needs memory."
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -39,30 +30,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m isoviz.exploring.worker", description=__doc__)
     parser.add_argument("folder", type=Path)
     folder: Path = parser.parse_args(arguments).folder.resolve()
-    me = psutil.Process()
-    write_json(folder / PROCESS, {"pid": me.pid, "started": me.create_time()})
-    found = read_json(folder / REQUEST)
-    assert found is not None, "whoever starts a worker writes the request first"
-    request = ViewRequest.from_json(found)
-    try:
-        _work(folder, request)
-    except IsoVizError as error:
-        _fail(folder, str(error), error.field, error.advice)
-    except MemoryError:
-        traceback.print_exc()
-        _fail(folder, "the machine's memory is not enough for this view", "max_rows", _OUT_OF_MEMORY)
-    except Exception as error:  # a bug, or a machine's trouble: the log has the traceback, the page its name
-        traceback.print_exc()
-        reason = next(iter(str(error).strip().splitlines()), "")
-        if type(error).__name__ == "OutOfMemoryError":
-            _fail(folder, "the device's memory is not enough for this view", "max_rows", _OUT_OF_MEMORY)
-        else:
-            words = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
-            _fail(folder, f"the computation failed with {words}", None, "The log below tells more.")
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
-        return 0
-    return 1
+    return fulfil(
+        folder,
+        lambda request: _work(folder, ViewRequest.from_json(request)),
+        memory=("max_rows", "Take fewer rows, or close what else needs memory."),
+    )
 
 
 def _work(folder: Path, request: ViewRequest) -> None:
@@ -71,13 +43,13 @@ def _work(folder: Path, request: ViewRequest) -> None:
     tell = ProgressFile(folder)
 
     def show(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        results.publish(folder / _PARTIAL, _key_now(request, facts), facts, arrays, at=root)
+        results.publish(folder / PARTIAL, _key_now(request, facts), facts, arrays, at=root)
 
     with _turn(root / "turns", tell):
         facts, arrays = measuring.compute(request, tell, show)
     key = _key_now(request, facts)
     if not results.finish(key, facts, at=root):  # somebody made room meanwhile
-        results.publish(folder / _PARTIAL, key, facts, arrays, at=root)
+        results.publish(folder / PARTIAL, key, facts, arrays, at=root)
     results.shrink(limit, at=root, keep=key)
 
 
@@ -116,12 +88,6 @@ def _turn(folder: Path, tell: ProgressFile) -> Iterator[None]:
 def turns() -> int:
     """How many views are computed at a time: one for every four cores."""
     return max(1, (os.cpu_count() or 1) // 4)
-
-
-def _fail(folder: Path, message: str, field: str | None, advice: str | None) -> None:
-    shutil.rmtree(folder / _PARTIAL, ignore_errors=True)
-    print(message, file=sys.stderr, flush=True)
-    write_json(folder / ERROR, {"message": message, "field": field, "advice": advice})
 
 
 if __name__ == "__main__":

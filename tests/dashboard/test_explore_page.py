@@ -25,7 +25,7 @@ from dashboard import (
     view_arrays,
 )  # fmt: skip
 from isoviz import metrics
-from isoviz.exploring import jobs, measuring, outputs, results, worker
+from isoviz.exploring import job_folder, jobs, measuring, outputs, results
 from isoviz.exploring.progress import ProgressFile, write_json
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
 from isoviz.exploring.results import ViewResult
@@ -113,12 +113,12 @@ def test_running_job_is_told_and_can_be_stopped(open_page: OpenPage) -> None:
     request = ViewRequest("demo/tiny-bert", "demo/acceptability")
     folder = results.root() / "jobs" / key_for(request)
     folder.mkdir(parents=True)
-    write_json(folder / worker.REQUEST, request.as_json())
+    write_json(folder / job_folder.REQUEST, request.as_json())
     # A process of the test's own stands in for the worker.
     stand_in = subprocess.Popen(["sleep", "600"], start_new_session=True)
     born = psutil.Process(stand_in.pid).create_time()
     try:
-        write_json(folder / worker.PROCESS, {"pid": stand_in.pid, "started": born})
+        write_json(folder / job_folder.PROCESS, {"pid": stand_in.pid, "started": born})
         ProgressFile(folder)(300, 1000, "reading texts, 300 of 500 rows")
         page = open_page("explore")
         assert errors(page) == []
@@ -147,11 +147,11 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
     soon_told = {"reason": "it is still being measured"}
     early = {**facts, "output": soon_told, "entries": soon, "pending": measuring.PENDING}
     results.publish(folder / "result", key, early, arrays, at=results.root())
-    write_json(folder / worker.REQUEST, request.as_json())
+    write_json(folder / job_folder.REQUEST, request.as_json())
     stand_in = subprocess.Popen(["sleep", "600"], start_new_session=True)
     born = psutil.Process(stand_in.pid).create_time()
     try:
-        write_json(folder / worker.PROCESS, {"pid": stand_in.pid, "started": born})
+        write_json(folder / job_folder.PROCESS, {"pid": stand_in.pid, "started": born})
         ProgressFile(folder)(700, 1000, "looking for neighbours (TwoNN), 3 of 9 clouds")
         at = address(request, explore_measure="Intrinsic dimension (TwoNN)")
         page = open_page("explore", **at)
@@ -176,9 +176,9 @@ def test_vanished_worker_is_told_with_the_way_on(open_page: OpenPage) -> None:
     request = ViewRequest("demo/tiny-bert", "demo/acceptability")
     folder = results.root() / "jobs" / key_for(request)
     folder.mkdir(parents=True)
-    write_json(folder / worker.REQUEST, request.as_json())
-    write_json(folder / worker.PROCESS, {"pid": 2**22 + 1, "started": 1.0})
-    (folder / worker.LOG).write_text("<b>the last words</b>")
+    write_json(folder / job_folder.REQUEST, request.as_json())
+    write_json(folder / job_folder.PROCESS, {"pid": 2**22 + 1, "started": 1.0})
+    (folder / job_folder.LOG).write_text("<b>the last words</b>")
     page = open_page("explore")
     assert "is gone" in errors(page)[0] and "take fewer rows" in errors(page)[0]
     assert page.button(key="explore_look").label == "Look again"
@@ -189,9 +189,9 @@ def test_failed_job_is_told_beside_its_field(open_page: OpenPage) -> None:
     request = ViewRequest("demo/tiny-bert", "demo/acceptability")
     folder = results.root() / "jobs" / key_for(request)
     folder.mkdir(parents=True)
-    write_json(folder / worker.REQUEST, request.as_json())
+    write_json(folder / job_folder.REQUEST, request.as_json())
     error = {"message": "max_rows: these clouds need 9 GiB (allowed: 4)", "field": "max_rows", "advice": "Take fewer."}
-    write_json(folder / worker.ERROR, error)
+    write_json(folder / job_folder.ERROR, error)
     page = open_page("explore")
     assert errors(page) == ["These clouds need 9 GiB (allowed: 4). Take fewer."]
     assert not page.button(key="explore_look").disabled
@@ -291,8 +291,8 @@ def test_a_translation_is_read_in_the_direction_of_the_form(open_page: OpenPage,
     request = ViewRequest("demo/tiny-bert", "wmt16/ro-en", data, max_rows=500, direction="en-ro")
     folder = results.root() / "jobs" / key_for(request)
     folder.mkdir(parents=True)
-    write_json(folder / worker.REQUEST, request.as_json())
-    write_json(folder / worker.ERROR, {"message": "this very one", "field": None, "advice": ""})
+    write_json(folder / job_folder.REQUEST, request.as_json())
+    write_json(folder / job_folder.ERROR, {"message": "this very one", "field": None, "advice": ""})
     page.run()
     assert errors(page) == ["This very one."]
     page.segmented_control(key="explore_views").set_value(2).run()

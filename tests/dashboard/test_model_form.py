@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard import model_form
-from isoviz.exploring import measuring, results, worker
+from isoviz.exploring import job_folder, measuring, results, worker
 from isoviz.exploring.progress import write_json
 from isoviz.exploring.request import ViewRequest
 from isoviz.models import sources
@@ -183,7 +183,7 @@ def _work(request: ViewRequest) -> int:
     folder = results.root() / "jobs" / key_for(request)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    write_json(folder / worker.REQUEST, request.as_json())
+    write_json(folder / job_folder.REQUEST, request.as_json())
     return worker.main([str(folder)])
 
 

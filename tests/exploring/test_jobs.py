@@ -16,7 +16,7 @@ import psutil
 import pytest
 from filelock import FileLock
 
-from isoviz.exploring import jobs, results, starting, worker
+from isoviz.exploring import job_folder, jobs, results, starting, worker
 from isoviz.exploring.jobs import State
 from isoviz.exploring.progress import ProgressFile, read
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
@@ -60,7 +60,7 @@ def wait(key: str, until: Callable[[State], bool]) -> State:
 
 
 def process_of(key: str) -> dict[str, float]:
-    found: dict[str, float] = json.loads((results.root() / "jobs" / key / worker.PROCESS).read_text())
+    found: dict[str, float] = json.loads((results.root() / "jobs" / key / job_folder.PROCESS).read_text())
     return found
 
 
@@ -148,7 +148,7 @@ def test_other_process_of_the_same_number_is_not_the_worker(request_: ViewReques
     with all_turns_taken():
         jobs.start(request_, key)
         wait(key, lambda state: "waiting" in state.progress.text)
-        path = results.root() / "jobs" / key / worker.PROCESS
+        path = results.root() / "jobs" / key / job_folder.PROCESS
         found = process_of(key)
         path.write_text(json.dumps({**found, "started": found["started"] - 100}))
         assert jobs.look(key).kind == "lost"
@@ -191,7 +191,7 @@ def test_bug_is_told_with_its_log(request_: ViewRequest, key: str, tmp_path: Pat
 def test_worker_that_never_came_is_lost(key: str) -> None:
     folder = results.root() / "jobs" / key
     folder.mkdir(parents=True)
-    path = folder / worker.REQUEST
+    path = folder / job_folder.REQUEST
     path.write_text("{}")
     assert jobs.look(key).kind == "running"  # it may be on its way
     os.utime(path, (1, 1))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from isoviz.exploring import jobs, measuring, results, worker
+from isoviz.exploring import job_folder, jobs, measuring, results, worker
 from isoviz.exploring.progress import write_json
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
 from isoviz.models import profile, sources
@@ -26,7 +26,7 @@ def request_(tiny_models: TinyModels, cola: Path) -> ViewRequest:
 def job(request: ViewRequest, key: str) -> Path:
     folder = results.root() / "jobs" / key
     folder.mkdir(parents=True)
-    write_json(folder / worker.REQUEST, request.as_json())
+    write_json(folder / job_folder.REQUEST, request.as_json())
     return folder
 
 
@@ -115,7 +115,7 @@ def test_view_that_made_room_before_it_was_whole_comes_back(
 @pytest.mark.parametrize(
     ("error", "message", "field"),
     [
-        (MemoryError(), "the machine's memory is not enough for this view", "max_rows"),
+        (MemoryError(), "the machine's memory is not enough for this", "max_rows"),
         (RuntimeError("a bug\nwith details"), "the computation failed with RuntimeError: a bug", None),
         (AssertionError(), "the computation failed with AssertionError", None),
     ],
@@ -129,7 +129,7 @@ def test_what_went_wrong_is_told(
     monkeypatch.setattr(measuring, "compute", fail)
     folder = job(request_, "some-key")
     assert worker.main([str(folder)]) == 1
-    told = json.loads((folder / worker.ERROR).read_text())
+    told = json.loads((folder / job_folder.ERROR).read_text())
     assert (told["message"], told["field"]) == (message, field) and told["advice"]
     assert jobs.look("some-key").kind == "failed"
 
