@@ -77,9 +77,12 @@ def opened(browser: Browser, address: str, log: list[dict[str, Any]] | None = No
         context.close()
 
 
+FIRST_PICTURE = ".st-key-explore_profile .js-plotly-plot .main-svg"
+
+
 def first_picture(page: Page) -> Locator:
     """The layer profile, drawn."""
-    return page.locator(".st-key-explore_profile .js-plotly-plot .main-svg").first
+    return page.locator(FIRST_PICTURE).first
 
 
 def seconds_until(page: Page, act: Any, *shown: Locator) -> list[float]:
@@ -90,6 +93,33 @@ def seconds_until(page: Page, act: Any, *shown: Locator) -> list[float]:
     for locator in shown:
         locator.wait_for()
         found.append(time.perf_counter() - began)
+    return found
+
+
+DRAWN_AT = """(selectors) => {
+  globalThis.ivzDrawn = {};
+  addEventListener("pointerdown", (event) => (globalThis.ivzPressed = event.timeStamp), { capture: true });
+  const look = () => {
+    for (const one of selectors) {
+      if (!(one in ivzDrawn) && document.querySelector(one)) {
+        ivzDrawn[one] = null;
+        requestAnimationFrame(() => requestAnimationFrame((now) => (ivzDrawn[one] = now)));  // one frame later it is on the screen
+      }
+    }
+  };
+  new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
+}"""
+
+
+def note_drawings(page: Page, *selectors: str) -> None:
+    """Have the page itself note when a mouse button goes down and when each of these is on the screen."""
+    page.evaluate(DRAWN_AT, list(selectors))
+
+
+def seconds_to(page: Page, selector: str) -> float:
+    """From the last time a mouse button went down to that: by the page's clock, without the time that asking takes."""
+    page.wait_for_function("(selector) => ivzDrawn[selector]", arg=selector)
+    found: float = page.evaluate("(selector) => (ivzDrawn[selector] - ivzPressed) / 1000", selector)
     return found
 
 

@@ -4,7 +4,8 @@
 
 Needs Chromium and playwright. Bars (issue 6, design.md §6): on the bundled model × demo task the first pictures within 2 s and
 everything within 10 s; a kept view within 1 s of its page's being asked for; of 20,000 points a lasso's table within 1 s; of
-1024 × 1024 cells at most 0.6 MB and 500 ms more than the page without them. Exit code 1 if one is missed.
+1024 × 1024 cells at most 0.6 MB and 500 ms from being asked for to being drawn, the waiting for other figures left out. Exit
+code 1 if one is missed.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import numpy as np
 import psutil
 from _explored import (
+    FIRST_PICTURE,
     MODEL,
     TASK,
     drag,
@@ -35,8 +37,10 @@ from _explored import (
     frames,
     key_for,
     map_area,
+    note_drawings,
     opened,
     publish,
+    seconds_to,
     seconds_until,
 )
 from _report import Table, machine, write_section
@@ -256,12 +260,13 @@ def pressed(browser: Browser, url: str, repeats: int) -> list[Line]:
             button.wait_for()
             ready(log)
             page.wait_for_timeout(1000)
-            seconds = seconds_until(page, button.click, first_picture(page))
+            note_drawings(page, FIRST_PICTURE)
             began = time.perf_counter()
+            button.click()
+            first.append(seconds_to(page, FIRST_PICTURE))
             page.get_by_role("button", name="Stop", exact=True).wait_for(state="detached")
             page.locator(".st-key-explore_output .js-plotly-plot").wait_for()
-            first.append(seconds[0])
-            everything.append(seconds[0] + time.perf_counter() - began)
+            everything.append(time.perf_counter() - began)
             page.wait_for_timeout(5000)  # the next spare begins a moment after the view is whole, and its log anew
     return [Line("first picture", first, "s", 2.0), Line("everything", everything, "s", 10.0)]
 
@@ -359,24 +364,32 @@ def frame_time(page: Page, act: Iterator[None]) -> float:
 
 
 def big_matrix(browser: Browser, url: str, request: ViewRequest, repeats: int) -> list[Line]:
-    """Bytes on the wire, and milliseconds from asking for them to the picture: what the page takes more than without it."""
-    sizes, times = [], []
+    """Bytes on the wire; milliseconds that the matrix adds to a page: from asking for it to the last byte, and drawing it. Then
+    the same with all other figures of the page being drawn meanwhile."""
+    sizes, alone, among = [], [], []
     for _ in range(repeats):
         log: list[dict[str, Any]] = []
         with opened(browser, address(url, request), log) as page:
-            page.locator(".ivz-cloud-facts dd").first.wait_for()
-            now: float = page.evaluate(
-                "() => new Promise((done) => requestAnimationFrame(() => done(performance.now())))"
-            )
-            asked: float = page.evaluate(ASKED)
-            times.append(now - asked)
+            page.wait_for_function("() => performance.getEntriesByName('isoviz-matrix').length")
+            asked, came, drawing, end = page.evaluate(MATRIX)
+            alone.append(came - asked + drawing)
+            among.append(end - asked)
             sizes.append(
                 sum(one["request"].sizes()["responseBodySize"] for one in log if "/views/" in one["url"]) / 1e6
             )
-    return [Line("sent", sizes, "MB", 0.6), Line("over the page without it", times, "ms", 500.0)]
+    return [
+        Line("sent", sizes, "MB", 0.6),
+        Line("asked, sent and drawn", alone, "ms", 500.0),
+        Line("the same among all other figures", among, "ms"),
+    ]
 
 
-ASKED = """() => Math.min(...performance.getEntriesByType("resource").filter((e) => e.name.includes("/views/")).map((e) => e.startTime))"""
+MATRIX = """() => {
+  const parts = performance.getEntriesByType("resource").filter((e) => e.name.includes("/views/"));
+  const [drawn] = performance.getEntriesByName("isoviz-matrix");
+  const [asked, came] = [Math.min(...parts.map((e) => e.startTime)), Math.max(...parts.map((e) => e.responseEnd))];
+  return [asked, came, drawn.duration, drawn.startTime + drawn.duration];
+}"""
 
 
 if __name__ == "__main__":

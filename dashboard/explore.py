@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,8 +21,10 @@ from isoviz.exploring.jobs import State
 from isoviz.exploring.results import ViewResult
 from isoviz.metrics.catalogue import METRICS
 
-TICK = 0.25
-"""Seconds between looks at a job that runs. Nothing looks while none does."""
+TICK = 0.5
+"""Seconds between two drawings of the progress of a job. Nothing is drawn while none runs."""
+LOOK = 0.04
+"""Seconds between looks for its first pictures: a look at a file costs far less than drawing the progress again."""
 
 
 def ask(all_filled: list[Filled]) -> list[ViewResult]:
@@ -52,7 +55,10 @@ def ask(all_filled: list[Filled]) -> list[ViewResult]:
         quiet &= state.kind in ("none", "done")
         view = results.find(filled.key) if filled.key else None
         if state.kind == "running" and filled.key is not None:
-            st.fragment(_watch, run_every=TICK)(filled.prefix, filled.key, view is not None)
+            alone = len(all_filled) == 1 and view is None
+            st.fragment(_watch, run_every=TICK)(
+                filled.prefix, filled.key, view is not None, TICK - 0.1 if alone else 0.0
+            )
         elif state.kind in ("failed", "lost"):
             _trouble(filled, state)
         if view is not None:
@@ -74,13 +80,25 @@ def _started(filled: Filled) -> State:
         return State("failed", message=str(error), field=error.field, advice=error.advice or "")
 
 
-def _watch(prefix: str, key: str, shown: bool) -> None:
+def _watch(prefix: str, key: str, shown: bool, patience: float) -> None:
     """The progress of a job; the whole page is drawn anew when there are pictures (until then they are not `shown`), and when
-    it has ended."""
-    state = jobs.look(key)
+    it has ended. Waits for that for `patience` seconds, once the progress is drawn."""
+    _draw_progress(prefix, key, shown)
+    until = time.monotonic() + patience
+    while time.monotonic() < until:
+        time.sleep(LOOK)
+        _again_if_there(jobs.look(key), key, shown)
+
+
+def _again_if_there(state: State, key: str, shown: bool) -> None:
     if state.kind != "running" or (not shown and results.find(key) is not None):
         forget_hub_models()
         st.rerun()
+
+
+def _draw_progress(prefix: str, key: str, shown: bool) -> None:
+    state = jobs.look(key)
+    _again_if_there(state, key, shown)
     told = state.progress
     words = f"{100 * told.fraction:.0f} % · {told.text} · {wording.duration(state.seconds)}"
     st.progress(told.fraction, text=wording.plain(words))
