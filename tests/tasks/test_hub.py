@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from dataclasses import replace
 
 import datasets
@@ -9,6 +11,7 @@ import pandas as pd
 import pytest
 
 from isoviz import tasks
+from isoviz.__main__ import main
 from isoviz.errors import DataError
 from isoviz.tasks import files, hub
 from tests.hub_client import looking_at
@@ -121,3 +124,38 @@ def test_a_download_that_breaks_off_is_told_and_the_next_one_finishes(server, pu
     assert "\n" not in str(caught.value) and caught.value.field == "data"
     server.down = server.down_after_cut = False
     assert len(tasks.load(tasks.get("glue/cola")).train) == 64
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("not found", "is not on the hub"),
+        ("gated", "is gated: accept its terms"),
+        ("broken off", "try again"),
+        ("offline", "the hub cannot be reached"),
+    ],
+)
+def test_the_command_line_says_it_in_one_line(server, published, cola, tmp_path, monkeypatch, capsys, state, said):
+    words = ["measure", "--model", "demo/tiny-bert", "--task", "glue/cola", "--pooling", "mean", "--json"]
+    name = f"datasets/{tasks.get('glue/cola').hub[0]}"
+    with contextlib.ExitStack() as stack:
+        if state == "not found":
+            kept = server.repositories.pop(name)
+        elif state == "gated":
+            server.repositories[name].gated = True
+        elif state == "broken off":
+            server.cut["cola/train-00000-of-00001.parquet"] = 500
+            server.down_after_cut = True
+        else:
+            stack.enter_context(looking_at("http://127.0.0.1:9", tmp_path / "none", monkeypatch, offline=True))
+        assert main(words) == 2
+        out, err = capsys.readouterr()
+        (line,) = err.strip().splitlines()
+        assert out == "" and line.startswith("isoviz: --data: ") and said in line
+    if state == "not found":
+        server.repositories[name] = kept
+    elif state == "gated":
+        server.repositories[name].gated = False
+    server.down = server.down_after_cut = False
+    assert main(words) == 0  # found
+    assert json.loads(capsys.readouterr().out)["n"] == 32
