@@ -14,9 +14,8 @@ READY = """
 import sys
 from pathlib import Path
 import torch
-from isoviz.runs import planning, worker
-worker._import_all(worker._THREADED)
-worker._import_gently(worker._PRELOADED)
+from isoviz.runs import planning, waiting, worker
+waiting.prepare(worker._PRELOADED, gently=True)
 assert not torch.cuda.is_initialized(), "a spare must leave the GPU alone"
 from isoviz.training import train
 (config,) = planning.expand(
