@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -146,12 +146,12 @@ def _nothing_yet(all_filled: list[Filled]) -> None:
 
 def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
     """What was read, how, and what a reader must know."""
-    for number, (view, filled) in enumerate(zip(views, all_filled, strict=True), start=1):
+    for (view, filled), named in _alike(list(zip(views, all_filled, strict=True))):
         facts = view.facts
         seconds = facts["reading_seconds"] + facts["measuring_seconds"]
         model = filled.request.model if filled.request else facts["request"]["model"]
         told = [
-            *([f"View {number}: {model} on {facts['request']['task']}"] if len(views) > 1 else []),
+            *([f"{named}: {model} on {facts['request']['task']}"] if len(views) > 1 else []),
             f"The first {facts['rows']:,} of {facts['rows_in_split']:,} rows of {facts['request']['split']}",
             *([f"read as {facts['request']['direction']}"] if facts["request"].get("direction") else []),
             f"at most {facts['max_length']} tokens each",
@@ -167,6 +167,16 @@ def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
             st.caption(f":material/info: {wording.plain(note)}")
 
 
+def _alike(views: list[tuple[ViewResult, Filled]]) -> Iterator[tuple[tuple[ViewResult, Filled], str]]:
+    """The first of all views of the same thing, and what they are called together: `View 2`, `Views 1, 3`."""
+    alike: dict[tuple[str, str], list[int]] = {}
+    for number, (view, filled) in enumerate(views):
+        alike.setdefault((view.folder.name, filled.request.model if filled.request else ""), []).append(number)
+    for numbers in alike.values():
+        plural = "s" if len(numbers) > 1 else ""
+        yield views[numbers[0]], f"View{plural} {', '.join(str(number + 1) for number in numbers)}"
+
+
 def _titles(measures: Iterable[str]) -> str:
     return ", ".join(METRICS[name].title if name in METRICS else name for name in measures)
 
@@ -174,7 +184,9 @@ def _titles(measures: Iterable[str]) -> str:
 def numbers(shown: list[Shown]) -> None:
     """Every measure of every layer and pooling, with n, d and notes; downloads."""
     st.subheader("All numbers", anchor=False)
-    for one in shown:
+    by_view = {id(one.filled): one for one in shown}
+    for (_, filled), named in _alike([(one.view, one.filled) for one in shown]):
+        one = by_view[id(filled)]
         assert one.filled.request is not None
         request = one.filled.request
         table = explore_tables.frame(one.view.entries)
@@ -182,7 +194,7 @@ def numbers(shown: list[Shown]) -> None:
             f"{request.model} on {request.task} ({request.split}, {one.view.facts['rows']} rows), by layer and pooling."
         )
         if len(shown) > 1:
-            st.markdown(f"**View {one.number}**: {wording.plain(caption)}")
+            st.markdown(f"**{named}**: {wording.plain(caption)}")
         st.dataframe(
             table.rename(columns=explore_tables.COLUMNS),
             key=one.prefix + "numbers",

@@ -199,6 +199,7 @@ def test_what_is_on_its_way_or_failed_is_told(
 def test_views_side_by_side_on_the_same_axes(open_page: OpenPage, view: ViewResult, made: Any) -> None:
     second = {"explore2_layer": "1", "explore2_pooling": "mean", "explore2_rows": str(ROWS)}
     page = open_page("explore", **address(made[0]), explore_views="2", **second)
+    assert len(page.dataframe) == 2  # both views are of the same thing: its output matrix and its numbers, once
     assert errors(page) == [] and len(page.get("plotly_chart")) == 11 and len(figures(page)) == 2
     charts = [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
     for left, right in zip(charts[0:10:2], charts[1:10:2], strict=True):
