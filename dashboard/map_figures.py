@@ -105,12 +105,15 @@ def figure(
             hovertext=[escape(_cut(text)) for text in own_texts],
             hovertemplate="%{hovertext}<extra>own</extra>",
             showlegend=True,
+            few=True,
         )
     _lay_out(found, axes, solid, _limits(coordinates if range_of is None else range_of, own), equal, compact)
     if colours is not None and is_scale(colours):
         found.update_layout(
             coloraxis={
                 "colorscale": _SCALE,
+                "cmin": float(colours.min()),
+                "cmax": float(colours.max()),
                 "colorbar": {
                     "title": {"text": escape(_cut(str(colours.name), 24))},
                     "thickness": 10,
@@ -147,10 +150,13 @@ def _groups(colours: pd.Series | None, count: int) -> list[tuple[str, NDArray[np
     return found
 
 
-def _add(found: go.Figure, points: NDArray[Any], **more: Any) -> None:
+def _add(found: go.Figure, points: NDArray[Any], *, few: bool = False, **more: Any) -> None:
+    """`few` points of a plane are left to plotly; many (scattergl) are drawn by the map itself, see scatter_map.js."""
     x, y = points[:, 0].astype(np.float32), points[:, 1].astype(np.float32)
     if points.shape[1] == 3:
         found.add_scatter3d(x=x, y=y, z=points[:, 2].astype(np.float32), **more)
+    elif few:
+        found.add_scatter(x=x, y=y, **more)
     else:
         found.add_scattergl(x=x, y=y, **more)
 

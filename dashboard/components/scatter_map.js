@@ -1,7 +1,9 @@
-// A map of points by plotly.js. What is drawn around them goes to the server as corners; which points lie inside is decided there.
+// A map of points. plotly.js draws what is around them, and all of it in three dimensions; the points of a plane are on a canvas under it, because
+// plotly draws all anew for each step of a move. What is drawn around points goes to the server as corners; which points lie inside is decided there.
 
 const scatterMaps = new WeakMap();
 const SELECTION_FIRST = 400; // milliseconds
+const REACH = 12; // pixels from a point at which it is meant
 
 function onlySelection(before, after) {
   const changed = Object.keys(after).filter((name) => name !== "selection" && before[name] !== after[name]);
@@ -25,9 +27,14 @@ class ScatterMap {
   constructor(root) {
     this.root = root;
     this.plot = root.querySelector(".ivz-map-plot");
+    this.canvas = root.querySelector(".ivz-map-points");
+    this.told = root.querySelector(".ivz-map-told");
     this.note = root.querySelector(".ivz-map-note");
+    this.parts = [];
     this.observer = new ResizeObserver(() => this.drawn && globalThis.Plotly.Plots.resize(this.plot));
     this.observer.observe(root);
+    root.addEventListener("pointermove", (event) => this.point(event));
+    root.addEventListener("pointerleave", () => (this.told.hidden = true));
   }
 
   show(data, send) {
@@ -44,8 +51,52 @@ class ScatterMap {
 
   draw() {
     if (this.closed) return;
+    const flat = !this.data.solid;
+    const figure = this.figure();
+    this.parts = flat ? pointsOf(figure) : [];
+    this.canvas.hidden = !flat;
+    this.told.hidden = true;
+    if (flat) {
+      this.layer ??= WebGLPoints.on(this.canvas) ?? new PaintedPoints(this.canvas);
+      this.canvas.layer = this.layer; // for those who look at the page from outside
+      this.layer.take(this.parts);
+      this.layer.recolour(dimmed(this.parts, this.data.selection));
+    }
+    const { data, layout } = flat ? withoutPoints(figure) : figure;
+    // Another map, or other axes, begin anew: plotly would go back to the first ones when the axes are reset.
+    const begun = JSON.stringify([this.data.revision, layout.xaxis?.range, layout.yaxis?.range]);
+    const anew = this.begun !== begun;
+    // plotly itself forgets where it was moved to when both axes have one scale: it compares with ranges that it has widened for that
+    if (flat && !anew) [layout.xaxis.range, layout.yaxis.range] = this.ranges();
+    if (anew) this.options = this.makeOptions();
+    globalThis.Plotly[anew ? "newPlot" : "react"](this.plot, data, layout, this.options);
+    if (anew) this.listen();
+    this.begun = begun;
+    this.drawn = true;
+    this.note.hidden = true;
+    this.repaint();
+  }
+
+  listen() {
+    for (const name of ["plotly_relayouting", "plotly_relayout", "plotly_restyle", "plotly_afterplot"]) this.plot.on(name, () => this.repaint());
+    // plotly also says "selected" when a selection is only drawn again: without this the page would answer itself for ever
+    this.plot.on("plotly_selecting", (event) => {
+      this.drawing = true;
+      this.around = cornersOf(event);
+      this.repaint();
+    });
+    this.plot.on("plotly_selected", (event) => this.drawing && this.selected(event));
+    this.plot.on("plotly_deselect", () => {
+      this.around = [];
+      this.repaint();
+      this.tell([]);
+    });
+  }
+
+  // What the server sent, in the look of the page; a copy of its own each time, because plotly keeps and changes what it is given.
+  figure() {
     const look = lookOf(this.root);
-    const figure = JSON.parse(this.data.figure); // plotly keeps what it is given and changes it: a copy of its own each time
+    const figure = JSON.parse(this.data.figure);
     const { layout } = figure;
     layout.font = { family: look.font, color: look.text, size: 13, ...layout.font };
     layout.hoverlabel = { ...layout.hoverlabel, bgcolor: look.panel, bordercolor: look.border, font: { color: look.text, family: look.font } };
@@ -59,41 +110,83 @@ class ScatterMap {
       layout.newselection = { mode: "immediate", line: { color: look.text, width: 2, dash: "dot" } };
       layout.activeselection = { fillcolor: faded(look.accent, 0.08), opacity: 1 };
     }
-    this.options ??= this.makeOptions();
-    globalThis.Plotly.react(this.plot, figure.data, layout, this.options);
-    this.note.hidden = true;
-    if (!this.drawn) {
-      this.drawn = true;
-      // plotly also says "selected" when a selection is only drawn again: without this the page would answer itself for ever
-      this.plot.on("plotly_selecting", () => (this.drawing = true));
-      this.plot.on("plotly_selected", (event) => this.drawing && this.selected(event));
-      this.plot.on("plotly_deselect", () => this.tell([]));
-    }
+    return figure;
+  }
+
+  // The points again, at the next frame and once for all that happened until then.
+  repaint() {
+    if (this.data.solid) return;
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      if (this.closed || this.data.solid || !this.layer) return;
+      if (this.around) this.layer.recolour(dimmed(this.parts, this.around));
+      this.around = null;
+      this.layer.draw(this.area(), (part) => this.shown(part));
+    });
+  }
+
+  area() {
+    const { xaxis, yaxis } = this.plot._fullLayout;
+    const [x, y] = this.ranges();
+    return { left: xaxis._offset, top: yaxis._offset, width: xaxis._length, height: yaxis._length, x, y };
+  }
+
+  ranges() {
+    const { xaxis, yaxis } = this.plot._fullLayout;
+    return [[...xaxis.range], [...yaxis.range]];
+  }
+
+  // Whether its name in the legend is switched on.
+  shown(part) {
+    return (this.plot.data[part.trace].visible ?? true) === true;
+  }
+
+  // What the point under the pointer is.
+  point(event) {
+    this.told.hidden = true;
+    if (!this.layer || this.data.solid || event.buttons || !this.canvas.width) return;
+    const box = this.canvas.getBoundingClientRect();
+    const at = { left: event.clientX - box.left, top: event.clientY - box.top };
+    if (at.left < 0 || at.top < 0 || at.left > box.width || at.top > box.height) return;
+    const found = nearest(this.parts, (part) => this.shown(part), at, this.area(), REACH);
+    if (!found) return;
+    const part = this.parts[found.part];
+    const lines = [part.texts[found.index], part.extra].filter(Boolean).map((text, place) => make("div", place ? "ivz-map-extra" : "", plain(text)));
+    this.told.replaceChildren(...lines);
+    this.told.hidden = false;
+    const frame = this.root.getBoundingClientRect();
+    const room = frame.width - this.told.offsetWidth - 4;
+    this.told.style.left = `${Math.max(4, Math.min(room, event.clientX - frame.left + 14))}px`;
+    this.told.style.top = `${Math.max(4, event.clientY - frame.top - this.told.offsetHeight - 10)}px`;
   }
 
   selected(event) {
     this.drawing = false;
-    if (!event) return;
-    const { lassoPoints, range } = event;
-    if (lassoPoints?.x?.length > 2) this.tell(lassoPoints.x.map((x, i) => [x, lassoPoints.y[i]]));
-    else if (range?.x) {
-      const [[left, right], [low, high]] = [range.x, range.y];
-      this.tell([[left, low], [right, low], [right, high], [left, high]]);
-    }
+    const corners = cornersOf(event);
+    if (corners.length) this.tell(corners);
   }
 
   tell(corners) {
-    const same = JSON.stringify(corners) === this.told || (!corners.length && !this.data.selection.length);
-    this.told = JSON.stringify(corners);
+    const same = JSON.stringify(corners) === this.sent || (!corners.length && !this.data.selection.length);
+    this.sent = JSON.stringify(corners);
     if (!same) this.send(corners);
   }
 
+  // The picture as it is on the screen: its part, what is switched on, what is drawn around.
+  save(format) {
+    const { data, layout } = this.figure();
+    if (!this.data.solid) {
+      data.forEach((trace, place) => (trace.visible = this.plot.data[place].visible));
+      [layout.xaxis.range, layout.yaxis.range] = this.ranges();
+    } else layout.scene.camera = this.plot._fullLayout.scene.camera;
+    globalThis.Plotly.downloadImage({ data, layout }, { format, filename: this.data.name, width: 1000, height: 700, scale: format === "png" ? 2 : 1 });
+  }
+
   makeOptions() {
-    const save = (format) => (plot) => globalThis.Plotly.downloadImage(plot, { format, filename: this.data.name, width: 1000, height: 700, scale: format === "png" ? 2 : 1 });
     const { camera } = globalThis.Plotly.Icons;
     const files = [
-      { name: "png", title: "Picture (PNG)", icon: camera, click: save("png") },
-      { name: "svg", title: "Picture (SVG)", icon: camera, click: save("svg") },
+      { name: "png", title: "Picture (PNG)", icon: camera, click: () => this.save("png") },
+      { name: "svg", title: "Picture (SVG)", icon: camera, click: () => this.save("svg") },
     ];
     const tools = this.data.solid ? ["orbitRotation", "pan3d", "zoom3d", "resetCameraDefault3d"] : ["lasso2d", "select2d", "pan2d", "zoom2d", "resetScale2d"];
     return { displaylogo: false, displayModeBar: true, doubleClick: "reset", responsive: false, scrollZoom: true, modeBarButtons: [tools, files] };
@@ -108,6 +201,21 @@ class ScatterMap {
     this.closed = true;
     clearTimeout(this.later);
     this.observer.disconnect();
+    this.layer?.close();
     if (this.drawn) globalThis.Plotly.purge(this.plot);
   }
+}
+
+// Of a line around points, or of a rectangle; none of anything else.
+function cornersOf(event) {
+  const { lassoPoints, range } = event ?? {};
+  if (lassoPoints?.x?.length > 2) return lassoPoints.x.map((x, i) => [x, lassoPoints.y[i]]);
+  if (!range?.x) return [];
+  const [[left, right], [low, high]] = [range.x, range.y];
+  return [[left, low], [right, low], [right, high], [left, high]];
+}
+
+// The server escapes texts for plotly, which reads some HTML in them; here they are only text.
+function plain(text) {
+  return new DOMParser().parseFromString(text, "text/html").body.textContent;
 }

@@ -14,7 +14,17 @@ _mount = st.components.v2.component(
     "isoviz_scatter_map",
     html=bundle("scatter_map.html"),
     css=bundle("scatter_map.css"),
-    js=bundle("feed.js", "look.js", "plotly_script.js", "scatter_map.js"),
+    js=bundle(
+        "feed.js",
+        "look.js",
+        "plotly_script.js",
+        "map_points.js",
+        "canvas_fit.js",
+        "symbols.js",
+        "webgl_points.js",
+        "painted_points.js",
+        "scatter_map.js",
+    ),
     isolate_styles=False,  # plotly.js writes its styles into the document's head
 )
 

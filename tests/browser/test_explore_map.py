@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 from playwright.sync_api import Page, expect
 
 from isoviz.exploring import desk, measuring, results
@@ -18,6 +21,26 @@ from tests.browser.conftest import Server
 ROWS = 60
 LONG = 240_000
 """Milliseconds for what waits on a process that imports torch on a busy machine."""
+
+STRONG = (
+    "canvas => canvas.layer.colours.flatMap((part) => [...part]).filter((byte, i) => i % 4 === 3 && byte > 127).length"
+)
+"""How many points of a map are not faint."""
+GRAPHICS_CARD = "WebGLRenderingContext.prototype.getParameter = () => 'a graphics card';"
+RANGES = """() => {
+  const { xaxis, yaxis } = document.querySelector(".ivz-map-plot")._fullLayout;
+  return [...xaxis.range, ...yaxis.range];
+}"""
+PLACES = """() => {
+  const [plot, canvas] = [".ivz-map-plot", ".ivz-map-points"].map((name) => document.querySelector(name));
+  const { xaxis, yaxis } = plot._fullLayout;
+  const box = plot.getBoundingClientRect();
+  return canvas.layer.parts.flatMap(({ x, y, texts }, part) => [...x].map((_, i) => ({
+    part, text: texts[i], colour: [...canvas.layer.colours[part].slice(4 * i, 4 * i + 3)],
+    left: box.left + xaxis._offset + xaxis.l2p(x[i]), top: box.top + yaxis._offset + yaxis.l2p(y[i]),
+  })));
+}"""
+"""Each point of the map and where plotly's axes have it on the screen."""
 
 
 @pytest.fixture
@@ -89,13 +112,95 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
     field.fill("the old dog sleeps\nnobody sleep")
     field.press("Control+Enter")
     expect(page.get_by_text("Nearest to your sentences")).to_be_visible(timeout=LONG)
-    names = page.locator(".ivz-map-plot").evaluate("plot => plot._fullData.map(t => [t.name, t._length])")
-    assert ["own sentences", 2] in names
+    expect(page.locator(".ivz-map-plot .scatterlayer .textpoint")).to_have_count(2)  # over the map, with their names
     expect(page.get_by_text(told)).to_be_visible()  # what was drawn is still there
 
     page.get_by_role("button", name="Clear", exact=True).click()
     expect(selected).to_have_count(0)
     assert "explore_lasso" not in page.url
+
+
+def alone(page: Page) -> list[dict[str, Any]]:
+    """The points that no other one is near to."""
+    places = page.evaluate(PLACES)
+    at = np.array([(one["left"], one["top"]) for one in places])
+    apart = np.hypot(*(at[:, None] - at[None]).transpose(2, 0, 1)) + 1e9 * np.eye(len(at))
+    return [one for one, least in zip(places, apart.min(axis=1), strict=True) if least > 25]
+
+
+def pixel(page: Page, one: dict[str, Any]) -> np.ndarray[Any, Any]:
+    """The colour on the screen where a point should be."""
+    with Image.open(io.BytesIO(page.screenshot())) as picture:
+        return np.array(picture.convert("RGB").getpixel((round(one["left"]), round(one["top"]))), dtype=float)
+
+
+def is_drawn(page: Page, one: dict[str, Any]) -> bool:
+    """Whether a point's own colour is there, three quarters of it over white."""
+    return bool(np.abs(pixel(page, one) - (0.75 * np.array(one["colour"]) + 0.25 * 255)).max() < 25)
+
+
+@pytest.mark.parametrize("drawn_by", ["PaintedPoints", "WebGLPoints"])
+def test_points_lie_where_the_axes_say_and_move_with_them(
+    drawn_by: str, serving: Server, open_tab: Callable[..., Page]
+) -> None:
+    page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}", width=1440)
+    if drawn_by == "WebGLPoints":  # as if there were a graphics card
+        page.add_init_script(GRAPHICS_CARD)
+        page.reload()
+    area = page.locator(".ivz-map-plot .nsewdrag").first
+    expect(area).to_be_visible(timeout=LONG)
+    area.scroll_into_view_if_needed()
+    page.wait_for_timeout(1500)  # the rest of the page comes, and moves it
+    assert page.evaluate("document.querySelector('.ivz-map-points').layer.constructor.name") == drawn_by
+    first = [one for one in alone(page) if one["part"] == 0]
+    assert len(first) > 1 and all(is_drawn(page, one) for one in first[:5])
+
+    page.mouse.move(first[0]["left"] + 2, first[0]["top"] + 1)  # what it is
+    expect(page.locator(".ivz-map-told")).to_contain_text(first[0]["text"][:40])
+    page.mouse.move(5, 5)
+    expect(page.locator(".ivz-map-told")).to_be_hidden()
+
+    page.locator('.ivz-map-plot .modebar-btn[data-val="pan"]').click(force=True)
+    box = area.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 40, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 100, box["y"] + 70, steps=5)
+    page.mouse.up()
+    page.mouse.wheel(0, -200)
+    page.wait_for_timeout(1000)
+    inside = [one for one in alone(page) if box["x"] < one["left"] < box["x"] + box["width"] - 20]
+    inside = [one for one in inside if box["y"] + 20 < one["top"] < box["y"] + box["height"] - 20]
+    assert inside and all(is_drawn(page, one) for one in inside[:5])
+
+    before = page.evaluate(RANGES)
+    page.locator('.ivz-map-plot .modebar-btn[data-val="lasso"]').click(force=True)
+    draw_around(page)
+    expect(page.get_by_text(f"of {ROWS} points selected")).to_be_visible()
+    page.wait_for_timeout(1500)
+    assert page.evaluate(RANGES) == pytest.approx(before)  # what was moved stays
+    page.get_by_role("button", name="Clear", exact=True).click()
+    expect(page.get_by_text(f"of {ROWS} points selected")).to_have_count(0)
+    page.wait_for_timeout(1000)
+
+    one = next(one for one in inside if one["part"] == 0)  # its name in the legend switched off
+    page.locator(".ivz-map-plot .legendtoggle").first.click()
+    page.wait_for_timeout(1500)
+    assert np.abs(pixel(page, one) - 255).max() < 60  # paper, or a line of the grid
+
+    # another layer: its own axes, and back to those by the button
+    page.get_by_role("slider", name="Layer").first.focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function(f"(before) => JSON.stringify(({RANGES})()) !== JSON.stringify(before)", arg=before)
+    page.wait_for_timeout(1000)
+    begun = page.evaluate(RANGES)
+    area.hover()
+    page.mouse.wheel(0, -300)
+    page.wait_for_timeout(1000)
+    assert page.evaluate(RANGES) != pytest.approx(begun)
+    page.locator('.ivz-map-plot .modebar-btn[data-title="Reset axes"]').click(force=True)
+    page.wait_for_timeout(500)
+    assert page.evaluate(RANGES) == pytest.approx(begun)
 
 
 def test_two_views_stand_side_by_side_and_the_link_is_copied(serving: Server, open_tab: Callable[..., Page]) -> None:
@@ -112,8 +217,7 @@ def test_two_views_stand_side_by_side_and_the_link_is_copied(serving: Server, op
     expect(told).to_be_visible()
     count = int(told.inner_text().removeprefix("View 1: ").split()[0])
     expect(page.get_by_text(f"{count} of them selected in view 1")).to_be_visible()
-    strong = "plot => plot._fullData.filter(t => t.marker.opacity > 0.5).map(t => t._length).reduce((a, b) => a + b, 0)"
-    assert page.locator(".ivz-map-plot").nth(1).evaluate(strong) == count
+    assert page.locator(".ivz-map-points").nth(1).evaluate(STRONG) == count
     page.set_viewport_size({"width": 390, "height": 900})
     expect(page.locator(".ivz-map").nth(1)).to_be_visible()
     assert page.locator(".ivz-map").nth(0).bounding_box()["x"] == page.locator(".ivz-map").nth(1).bounding_box()["x"]  # type: ignore[index]
