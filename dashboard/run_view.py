@@ -19,6 +19,7 @@ from isoviz.config import OwnTask, RunConfig
 from isoviz.errors import InputError, StoreError
 from isoviz.runs import planning
 from isoviz.runs.rows import RunRow
+from isoviz.training import weights
 
 _METHOD_FIELDS = ("method", "params", "version")
 _NUMBER_NAMES = {
@@ -143,9 +144,34 @@ def numbers(run: RunRow) -> None:
             else "None: the run did not finish. What was measured before is in the curves."
         )
         return
-    epoch = run.result.get("metrics", {}).get("epoch")
-    st.caption("On the validation split" + ("." if epoch is None else f", after epoch {epoch:g}."))
+    st.caption(f"On the validation split{epochs_told(run)}")
     _table(result_lines(run.result, _started(run).get("eval_rows")), name=190, value=140, measured_on=200)
+
+
+def epochs_told(run: RunRow) -> str:
+    """Whose numbers a finished run reports, and where there is a choice or a difference, whose weights it keeps."""
+    assert run.result is not None
+    epoch = run.result.get("metrics", {}).get("epoch")
+    if epoch is None:
+        return "."
+    kept = _kept_epoch(run)
+    if kept not in (None, epoch):
+        return (
+            f", after epoch {epoch:g}. The weights that this run kept are those after epoch {kept}: What-if and Explore read "
+            "these. A new run with these settings keeps the weights that it reports."
+        )
+    if run.config.select == "best" and kept is not None:
+        return f", after epoch {epoch:g}, whose weights are the ones kept."
+    return f", after epoch {epoch:g}."
+
+
+def _kept_epoch(run: RunRow) -> int | None:
+    """After which epoch the weights of a finished run are; None if neither the run nor its folder tells."""
+    told = (run.result or {}).get("weights")
+    if told:
+        return int(told["epoch"])
+    found = weights.kept(resources.store().folder_of(run.id)) if run.status == "finished" else None
+    return None if found is None else found.epoch
 
 
 def _table(lines: Sequence[tuple[str, ...]], **widths: int) -> None:
@@ -285,6 +311,10 @@ def provenance_lines(run: RunRow, started: dict[str, Any]) -> list[tuple[str, st
             *((f"What {name} is", how) for name, how in started.get("signatures", {}).items()),
             *((f"Version of {name}", found) for name, found in started["versions"].items()),
         ]
+    if (kept := _kept_epoch(run)) is not None:
+        reported = (run.result or {}).get("metrics", {}).get("epoch")
+        same = " (the one reported)" if reported == kept else ""
+        lines.append(("Weights kept", f"after epoch {kept}{same}"))
     return [*lines, ("Disk use", wording.size(resources.store().disk_use(run.id)))]
 
 

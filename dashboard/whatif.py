@@ -72,7 +72,7 @@ def _offer(request: EncodingRequest, *, again: bool) -> None:
     with st.container(border=True):
         st.markdown("#### First, the run's embeddings")
         st.markdown(
-            f"Up to {request.rows:,} training and {request.rows:,} validation rows go once through the run's last checkpoint. "
+            f"Up to {request.rows:,} training and {request.rows:,} validation rows go once through the weights that the run keeps. "
             "It takes seconds for the bundled model, minutes for a large one without a GPU, and is kept for the next time."
         )
         label = "Read them again" if again else "Read the embeddings"

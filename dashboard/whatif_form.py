@@ -76,7 +76,7 @@ def run_field(runs: list[RunRow]) -> RunRow | None:
         format_func=lambda run_id: run_words(known[run_id]),
         key=PREFIX + RUN,
         placeholder="Choose a finished run",
-        help="Finished runs, the newest first. Its last checkpoint is read; nothing is trained.",
+        help="Finished runs, the newest first. The weights that it keeps are read; nothing is trained.",
     )
     if problem and chosen is None:
         forms.error_beside(problem)

@@ -121,7 +121,9 @@ class RunConfig(BaseModel):
         description="METRIC:PATIENCE, in epochs without a higher value; METRIC may be 'primary', the task's own.",
     )
     select: Literal["last", "best"] = Field(
-        "last", title="Reported epoch", description="The last one, or the best by the primary metric."
+        "last",
+        title="Reported and kept epoch",
+        description="The last one, or the best by the primary metric: its numbers are reported, its weights are kept.",
     )
     num_beams: int = Field(1, ge=1, le=64, title="Beams", description="For generation tasks only.")
     batching: Literal["bucketed", "shuffled"] = Field(

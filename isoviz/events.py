@@ -138,13 +138,25 @@ class Checkpointed(_Event):
     path: str
 
 
+class Weights(_Event):
+    """The model that a finished run keeps: after how many epochs and optimiser steps, and where (relative to its folder)."""
+
+    epoch: int
+    step: int
+    path: str
+
+
 class Finished(_Event):
-    """The run ended as planned. The three parts are those of `train --json`."""
+    """The run ended as planned. The three parts are those of `train --json`.
+
+    `weights` is None where it was not told: runs of before it was kept their last epoch's.
+    """
 
     kind: Literal["finished"] = "finished"
     metrics: dict[str, float | None]
     isotropy: dict[str, object]
     timing: dict[str, float | None]
+    weights: Weights | None = None
 
 
 class Stopped(_Event):

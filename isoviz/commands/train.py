@@ -184,6 +184,7 @@ def as_json(row: RunRow) -> dict[str, Any]:
         "metrics": result.get("metrics", {}),
         "isotropy": result.get("isotropy", {}),
         "timing": result.get("timing", {}),
+        "weights": result.get("weights"),
         "error": row.error,
     }
 

@@ -29,7 +29,7 @@ class RunRow:
         owner: who claimed it, or for whom it is reserved while queued.
         pid, pid_started: the worker process and its start time as psutil tells it.
         error: how it ended if it failed, diverged or was lost: `kind`, `message`, `advice`, … of that event.
-        result: `metrics`, `isotropy`, `timing` of a finished run.
+        result: `metrics`, `isotropy`, `timing` of a finished run, and its `weights` if told (`isoviz.events.Weights`).
         progress: see `fold`.
         position: place in the queue counted from 1, None if it does not wait.
     """
@@ -175,7 +175,8 @@ def change_of(record: RowMapping, events: Sequence[Mapping[str, Any]], moment: f
     if last["kind"] in ENDINGS:
         change |= {"status": last["kind"], "ended": moment}
         if last["kind"] == "finished":
-            change["result"] = json.dumps({part: last[part] for part in ("metrics", "isotropy", "timing")})
+            told = ("weights",) if last.get("weights") else ()
+            change["result"] = json.dumps({part: last[part] for part in ("metrics", "isotropy", "timing", *told)})
         elif last["kind"] != "stopped":
             change["error"] = json.dumps(last)
     return change

@@ -1,4 +1,8 @@
-"""Checkpoints: everything a run needs to go on as if it had not been interrupted. safetensors and JSON only, no pickle."""
+"""Checkpoints: everything a run needs to go on as if it had not been interrupted. safetensors and JSON only, no pickle.
+
+Below `checkpoints/`, `step-N` is the state after optimiser step N. While a run trains there is the last one; with `select=best`
+the best epoch's lies beside it once there is a later one, reduced to its weights. A finished run has one: the weights it reports.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +17,15 @@ from safetensors.torch import load_file, load_model, save_file, save_model
 from torch import Tensor, nn
 
 from isoviz.errors import InputError
+from isoviz.training.weights import FILE, newest
 
 if TYPE_CHECKING:
     from isoviz.training.processes import Processes
+
+
+_TRAINING_STATE = ("optimizer.safetensors", "generators.safetensors")
+_ENDED = "ended.json"
+"""In the folder of the best epoch's weights: the run's progress at its end. From then on the last state can be let go."""
 
 
 @dataclass
@@ -43,12 +53,6 @@ class Progress:
     fitted: bool = False
 
 
-def newest(run_dir: Path) -> Path | None:
-    """The last complete checkpoint of a run, if there is one."""
-    found = sorted((run_dir / "checkpoints").glob("step-*"))
-    return found[-1] if found else None
-
-
 def save(
     run_dir: Path,
     progress: Progress,
@@ -56,16 +60,25 @@ def save(
     optimizer: torch.optim.Optimizer,
     scheduler: Any,
     processes: Processes,
+    best: int | None = None,
 ) -> Path:
     """Write a checkpoint under a temporary name, rename it, then drop older ones. Returns its folder.
 
     Every process calls it, for its random generators; the main one writes.
+
+    Args:
+        best: the optimiser step of an older checkpoint whose weights stay.
     """
     root = run_dir / "checkpoints"
-    final = root / f"step-{progress.step:07d}"
+    final = _folder(root, progress.step)
     generators = processes.gather(generator_states())
-    if processes.is_main:
+    if processes.is_main and not final.exists():  # else the same step again after a resume: the same numbers
         _write(root, final, progress, model, optimizer, scheduler, processes, generators)
+        for older in root.glob("step-*"):
+            if best is not None and older == _folder(root, best):
+                _drop_training_state(older)
+            elif older != final:
+                shutil.rmtree(older, ignore_errors=True)
     processes.wait()
     return final
 
@@ -80,12 +93,10 @@ def _write(
     processes: Processes,
     generators: list[dict[str, Tensor]],
 ) -> None:
-    if final.exists():
-        return  # the same step again after a resume: the same numbers
     partial = root / f".partial-{progress.step:07d}"
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
-    save_model(model, str(partial / "model.safetensors"))
+    save_model(model, str(partial / FILE))
     state = optimizer.state_dict()
     save_file(_flatten(state["state"]), partial / "optimizer.safetensors")
     save_file(_flatten(dict(enumerate(generators))), partial / "generators.safetensors")
@@ -99,9 +110,6 @@ def _write(
     }
     (partial / "trainer.json").write_text(json.dumps(trainer), encoding="utf-8")
     partial.rename(final)
-    for older in root.glob("step-*"):
-        if older != final:
-            shutil.rmtree(older, ignore_errors=True)
 
 
 def load(
@@ -109,14 +117,21 @@ def load(
 ) -> tuple[Progress, dict[str, Tensor]]:
     """Restore everything but the random generators, which are returned: set them right before the first resumed step.
 
+    They are empty where the run was at its end and its training state is gone: it can be reported, not trained further.
+
     InputError for another number of processes than the run had: its batches would be other ones.
     """
     accelerator = processes.accelerator
+    if (folder / _ENDED).is_file():
+        return Progress(**json.loads((folder / _ENDED).read_text(encoding="utf-8"))), {}
+    trainer = json.loads((folder / "trainer.json").read_text(encoding="utf-8"))
+    if not all((folder / name).is_file() for name in _TRAINING_STATE):
+        load_model(model, str(folder / FILE), device=str(accelerator.device))
+        return Progress(**trainer["progress"]), {}
     generators = _unflatten(load_file(folder / "generators.safetensors"))
     if len(generators) != processes.count:
         raise InputError(f"resume: the run had {len(generators)} processes, now there are {processes.count}")
-    load_model(model, str(folder / "model.safetensors"), device=str(accelerator.device))
-    trainer = json.loads((folder / "trainer.json").read_text(encoding="utf-8"))
+    load_model(model, str(folder / FILE), device=str(accelerator.device))
     state = _unflatten(load_file(folder / "optimizer.safetensors", device=str(accelerator.device)))
     optimizer.load_state_dict({"state": state, "param_groups": trainer["param_groups"]})
     scheduler.load_state_dict(trainer["scheduler"])
@@ -125,16 +140,49 @@ def load(
     return Progress(**trainer["progress"]), generators[processes.rank]
 
 
-def drop_training_state(run_dir: Path) -> None:
-    """After a finished run only the weights are kept."""
-    folder = newest(run_dir)
-    if folder is not None:
-        for name in ("optimizer.safetensors", "generators.safetensors"):
-            (folder / name).unlink(missing_ok=True)
+def settle(run_dir: Path, progress: Progress, best: int | None) -> None:
+    """Of a run at its end keep one model, without training state.
+
+    A kill in here, or after it, loses nothing: the run, resumed, reports from what is there.
+
+    Args:
+        progress: the run's, complete.
+        best: the optimiser step of the weights to keep; None for the last. A run that began before its best epoch's weights
+            stayed has only the last.
+    """
+    keep = newest(run_dir)
+    if keep is None:
+        return
+    root = keep.parent
+    if best is not None and (_folder(root, best) / FILE).is_file():
+        keep = _folder(root, best)
+        partial = keep / f".{_ENDED}.partial"
+        partial.write_text(json.dumps(asdict(progress)), encoding="utf-8")
+        partial.replace(keep / _ENDED)
+    for other in sorted(root.glob("step-*")):  # the last one last: until then it is what a resumed run begins with
+        if other != keep:
+            other.rename(root / f".partial-{other.name}")
+    for rest in root.glob(".partial-*"):
+        shutil.rmtree(rest, ignore_errors=True)
+    _drop_training_state(keep)
+
+
+def _folder(root: Path, step: int) -> Path:
+    return root / f"step-{step:07d}"
+
+
+def _drop_training_state(folder: Path) -> None:
+    for name in _TRAINING_STATE:
+        (folder / name).unlink(missing_ok=True)
 
 
 def set_generators(states: dict[str, Tensor]) -> None:
-    """Put the random generators (dropout's) back where they were."""
+    """Put the random generators (dropout's) back where they were; InputError if there are none (see `load`)."""
+    if not states:
+        raise InputError(
+            "resume: of this run's last state only the weights are left",
+            advice="It cannot be trained further; start it again.",
+        )
     torch.set_rng_state(states["cpu"])
     if "cuda" in states and torch.cuda.is_available():
         torch.cuda.set_rng_state(states["cuda"])

@@ -41,6 +41,7 @@ from isoviz.training import (
     predictions,
     processes,
     second_stage,
+    weights,
 )
 from isoviz.training.checkpoints import Progress
 from isoviz.training.optimisation import make_optimizer, make_scheduler
@@ -373,10 +374,12 @@ class _Run:
     # ---- ending ------------------------------------------------------------------------------------------------
 
     def finish(self) -> None:
-        if self.processes.is_main:
-            checkpoints.drop_training_state(self.run_dir)
+        if not self.processes.is_main:
+            return
+        checkpoints.settle(self.run_dir, self.progress, self._best_step())
+        kept = weights.kept(self.run_dir)
         seconds = time.perf_counter() - self.began
-        self.emit(outcome.finished(self.config, self.progress, self.task.primary, self.startup_seconds, seconds))
+        self.emit(outcome.finished(self.config, self.progress, self.task.primary, kept, self.startup_seconds, seconds))
 
     def stop(self) -> None:
         if self.ready:
@@ -389,10 +392,14 @@ class _Run:
         if (not self.ready or self.processes.count == 1) and self.should_stop():
             raise _StopRequestedError
 
+    def _best_step(self) -> int | None:
+        # a second stage starts from the last epoch: no earlier one's weights will be asked for
+        return None if self.method.frozen_stage else outcome.best_step(self.config, self.progress, self.task.primary)
+
     def _checkpoint(self) -> None:
         self.emit(Entered(phase="saving"))
         folder = checkpoints.save(
-            self.run_dir, self.progress, self.plain, self.optimizer, self.scheduler, self.processes
+            self.run_dir, self.progress, self.plain, self.optimizer, self.scheduler, self.processes, self._best_step()
         )
         self.emit(
             Checkpointed(step=self.progress.step, epoch=self.progress.epoch, path=str(folder.relative_to(self.run_dir)))

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from isoviz.config import RunConfig
-from isoviz.events import Finished
+from isoviz.events import Finished, Weights
 from isoviz.training.checkpoints import Progress
 
 _OF_THE_HEAD = (
@@ -16,9 +16,14 @@ _OF_THE_HEAD = (
 
 
 def finished(
-    config: RunConfig, progress: Progress, primary: str, startup_seconds: float, total_seconds: float
+    config: RunConfig,
+    progress: Progress,
+    primary: str,
+    weights: Weights | None,
+    startup_seconds: float,
+    total_seconds: float,
 ) -> Finished:
-    """The closing event, from the history of epochs."""
+    """The closing event, from the history of epochs; `weights` are those that the run keeps."""
     chosen = reported(config, progress, primary)
     measured = chosen["measured"]
     head, pooled = measured["clouds"]["head"], measured["clouds"]["pooled"]
@@ -39,18 +44,27 @@ def finished(
             "startup_seconds": startup_seconds,
             "total_seconds": total_seconds,
         },
+        weights=weights,
     )
 
 
 def reported(config: RunConfig, progress: Progress, primary: str) -> dict[str, Any]:
     """The entry of the history that a run reports: the last one, or by `select=best` the one with the highest metric.
 
+    Of equal ones it is the earliest.
     After a second stage (`Method.fit_frozen`) it is always the last one: the stage started from the last epoch.
     """
     if config.select != "best" or progress.fitted or len(progress.history) == 1:
         return progress.history[-1]
     # epoch 0 is the untrained head: it does not compete
     return max(progress.history[1:], key=lambda entry: rank(entry["evaluated"]["metrics"].get(primary)))
+
+
+def best_step(config: RunConfig, progress: Progress, primary: str) -> int | None:
+    """The optimiser step of the weights that the run would report if it ended now; None where that is the last state."""
+    if config.select != "best" or progress.fitted or len(progress.history) < 2:
+        return None
+    return int(reported(config, progress, primary)["measured"]["step"])
 
 
 def is_over(config: RunConfig, progress: Progress) -> bool:
@@ -66,4 +80,4 @@ def is_over(config: RunConfig, progress: Progress) -> bool:
 
 def rank(value: float | None) -> float:
     """A metric as a number to compare by: undefined is lowest."""
-    return -math.inf if value is None else float(value)
+    return -math.inf if value is None or math.isnan(value) else float(value)

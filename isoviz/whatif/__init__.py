@@ -3,7 +3,7 @@
     request.py     what is computed in a process of its own, and the key of its content
     jobs.py        start, look at, stop such a process
     worker.py      the process
-    encoding.py    the one pass of the run's final checkpoint over its rows
+    encoding.py    the one pass of the run's weights over its rows
     embeddings.py  what that pass left, as arrays
     chains.py      a chain of transforms as text, for an address, and back
     bases.py       a cloud in orthonormal coordinates, with everything about it that is computed once

@@ -1,4 +1,4 @@
-"""One pass of a run's final checkpoint over its rows in evaluation mode: what the head reads, before and after the method."""
+"""One pass of the weights that a run keeps over its rows in evaluation mode: what the head reads, before and after the method."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from isoviz import tasks
 from isoviz.config import RunConfig
 from isoviz.tasks import metrics as task_metrics
+from isoviz.training.weights import epoch_of
 from isoviz.whatif.request import EncodingRequest, fingerprint, refuse_kind
 
 if TYPE_CHECKING:
@@ -44,8 +45,12 @@ def compute(request: EncodingRequest, tell: Tell) -> tuple[dict[str, Any], dict[
     notes = []
     if request.data_fingerprint and data.fingerprint != request.data_fingerprint:
         notes.append("The task's rows have changed since this run was trained.")
-    if config.select == "best":
-        notes.append("The run's own page reports its best epoch; these are the vectors and the head of its last one.")
+    epoch = epoch_of(Path(request.checkpoint))
+    if epoch is not None and request.reported_epoch not in (None, epoch):  # of an older version with `select=best`
+        notes.append(
+            f"The run's own page reports epoch {request.reported_epoch}; these are the vectors and the head after epoch {epoch}: "
+            "this run kept its last weights. A new run with these settings keeps those that it reports."
+        )
     tell(20, 1000, "loading the checkpoint")
     model, head = _reloaded(config, Path(request.checkpoint))
     arrays: dict[str, NDArray[Any]] = {}
@@ -66,7 +71,6 @@ def compute(request: EncodingRequest, tell: Tell) -> tuple[dict[str, Any], dict[
     arrays["weight"] = output.weight.detach().double().cpu().numpy()
     arrays["bias"] = output.bias.detach().double().cpu().numpy()
     arrays["texts"] = _packed(kept["validation"], task.columns)
-    progress = _progress(Path(request.checkpoint))
     values = task_metrics.compute(
         task.metrics, arrays["validation.labels"], arrays["validation.predicted"], kind=task.kind
     )
@@ -79,7 +83,7 @@ def compute(request: EncodingRequest, tell: Tell) -> tuple[dict[str, Any], dict[
         "label_names": list(task.label_names),
         "seed": config.seed,
         "checkpoint": fingerprint(Path(request.checkpoint)),
-        "epoch": progress.get("epoch"),
+        "epoch": epoch,
         "rows": {split: len(kept[split]) for split in SPLITS},
         "rows_of_run": {"train": len(data.train), "validation": len(data.validation)},
         "metrics": values,
@@ -138,11 +142,3 @@ def _packed(frame: pd.DataFrame, columns: tuple[str, ...]) -> NDArray[np.uint8]:
     """The texts as the bytes of a JSON list, because arrays are all that a result's file holds."""
     texts = frame[list(columns)].agg(" ⏐ ".join, axis=1).tolist()
     return np.frombuffer(json.dumps(texts, ensure_ascii=False).encode(), dtype=np.uint8)
-
-
-def _progress(checkpoint: Path) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads((checkpoint / "trainer.json").read_text(encoding="utf-8"))["progress"]
-    except (OSError, ValueError, KeyError):
-        return {}
-    return found

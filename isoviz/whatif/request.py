@@ -16,6 +16,7 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.home import home
 from isoviz.runs.rows import RunRow
+from isoviz.training.weights import FILE, newest
 
 FORMAT: Final = 2
 """Of what a worker writes; raise it whenever the files of an old result would be read wrongly."""
@@ -34,7 +35,7 @@ def root() -> Path:
 
 @dataclass(frozen=True)
 class EncodingRequest:
-    """One pass of a finished run's last checkpoint over its rows.
+    """One pass of the weights that a finished run keeps over its rows.
 
     Attributes:
         run: its id.
@@ -42,6 +43,7 @@ class EncodingRequest:
         checkpoint: the folder of the checkpoint.
         data_fingerprint: of the rows that the run read; empty if unknown.
         rows: of each split at most.
+        reported_epoch: whose numbers the run reports; None if unknown.
     """
 
     run: str
@@ -49,6 +51,7 @@ class EncodingRequest:
     checkpoint: str
     data_fingerprint: str = ""
     rows: int = ROWS
+    reported_epoch: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """For a file; `request_of` reads it."""
@@ -107,10 +110,17 @@ def request_for(run: RunRow, folder: Path, data_fingerprint: str = "") -> Encodi
     if run.status != "finished":
         raise InputError(f"run: '{run.id}' is {run.status}; What-if needs a finished run", field="run")
     refuse_kind(run.config)
-    checkpoint = newest_checkpoint(folder)
-    if checkpoint is None:
+    checkpoint = newest(folder)
+    if checkpoint is None or not (checkpoint / FILE).is_file():
         raise InputError(f"run: the checkpoint of '{run.id}' is gone; train it again", field="run")
-    return EncodingRequest(run.id, run.config.model_dump(mode="json"), str(checkpoint), data_fingerprint)
+    epoch = (run.result or {}).get("metrics", {}).get("epoch")
+    return EncodingRequest(
+        run.id,
+        run.config.model_dump(mode="json"),
+        str(checkpoint),
+        data_fingerprint,
+        reported_epoch=None if epoch is None else int(epoch),
+    )
 
 
 def refuse_kind(config: RunConfig) -> None:
@@ -124,15 +134,9 @@ def refuse_kind(config: RunConfig) -> None:
         )
 
 
-def newest_checkpoint(folder: Path) -> Path | None:
-    """The last checkpoint of a run with its weights, if there is one. As `training.checkpoints.newest`, without torch."""
-    found = sorted((folder / "checkpoints").glob("step-*"))
-    return found[-1] if found and (found[-1] / "model.safetensors").is_file() else None
-
-
 def fingerprint(checkpoint: Path) -> str:
     """Sixteen hex digits of a checkpoint's weights."""
-    file = checkpoint / "model.safetensors"
+    file = checkpoint / FILE
     stat = file.stat()
     return _digest(str(file), stat.st_size, stat.st_mtime_ns)
 

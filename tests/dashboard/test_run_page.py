@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 
 from dashboard import logs, run_view
 from isoviz.events import Failed
@@ -32,6 +33,34 @@ def test_a_finished_run_tells_everything(store: Store, open_page: OpenPage) -> N
     assert known["Data fingerprint"] == "2f0c9a1b77d3e654"
     assert known["Version of torch"] == "2.13.0"
     assert dict(zip(configuration["field"], configuration["value"], strict=True))["beta"] == "0.5"
+
+
+def test_it_says_whose_weights_are_kept(store: Store, open_page: OpenPage) -> None:
+    run = store.get(Story(store).whole().id)
+    best = replace(run, config=run.config.with_(select="best"))
+    result = {**(run.result or {}), "weights": {"epoch": 4, "step": 40, "path": "checkpoints/step-0000040"}}
+    assert (
+        run_view.epochs_told(run) == run_view.epochs_told(best) == ", after epoch 4."
+    )  # nothing is known of its weights
+    assert run_view.epochs_told(replace(run, result=result)) == ", after epoch 4."
+    assert run_view.epochs_told(replace(best, result=result)) == ", after epoch 4, whose weights are the ones kept."
+    lines = dict(run_view.provenance_lines(replace(best, result=result), {}))
+    assert lines["Weights kept"] == "after epoch 4 (the one reported)"
+
+    # a run of an earlier version: its result tells nothing, its folder holds the last epoch's
+    folder = store.folder_of(run.id) / "checkpoints" / "step-0000060"
+    folder.mkdir(parents=True)
+    (folder / "trainer.json").write_text(json.dumps({"progress": {"epoch": 6}}))
+    (folder / "model.safetensors").touch()
+    told = run_view.epochs_told(best)
+    assert told.startswith(
+        ", after epoch 4. The weights that this run kept are those after epoch 6: What-if and Explore read"
+    )
+    assert dict(run_view.provenance_lines(best, {}))["Weights kept"] == "after epoch 6"
+    app = open_page("run", id=run.id)
+    assert "those after epoch 6" in texts(app)
+    assert "Weights kept" in app.dataframe[1].value[""].tolist()
+    assert "Weights kept" not in dict(run_view.provenance_lines(replace(run, status="stopped", result=None), {}))
 
 
 def test_the_command_makes_the_same_configuration(store: Store, open_page: OpenPage) -> None:

@@ -28,6 +28,7 @@ from isoviz.events import (
     Resumed,
     Stepped,
     Stopped,
+    Weights,
     parse_event,
 )
 from isoviz.runs import schema
@@ -145,6 +146,14 @@ def test_non_finite_numbers_are_null(store: Store, config: Make) -> None:
     row = store.get(run_id)
     assert row.result == {"metrics": {"f1": None}, "isotropy": {"ev": [None]}, "timing": {}}
     json.dumps([row.progress, row.result], allow_nan=False)
+
+
+def test_a_result_tells_whose_weights_are_kept(store: Store, config: Make) -> None:
+    run_id = begun(store, config())
+    kept = Weights(epoch=2, step=12, path="checkpoints/step-0000012")
+    store.append(run_id, [FINISHED.model_copy(update={"weights": kept})])
+    result = store.get(run_id).result
+    assert result is not None and result["weights"] == {"epoch": 2, "step": 12, "path": "checkpoints/step-0000012"}
 
 
 def test_progress_tells_the_latest(store: Store, config: Make) -> None:

@@ -31,6 +31,10 @@ KINDS = {"istar-regression": "bert", "isobn-span": "bert", "isobn-seq2seq": "bar
 process happens to have."""
 
 
+BEST = "baseline-best"
+"""A run that reports and keeps its best epoch."""
+
+
 def run_all(folder: Path, models: tiny.TinyModels, data: Path, processes: int) -> Path:
     """Every method's three steps of 16 rows, dealt out to that many processes on the loopback."""
     model = models("bert", dropout=0.0)
@@ -43,6 +47,13 @@ def run_all(folder: Path, models: tiny.TinyModels, data: Path, processes: int) -
         )  # fmt: skip
         (folder / name).mkdir(parents=True)
         (folder / name / "config.json").write_text(config.model_dump_json())
+    config = RunConfig.checked(
+        model=str(model), task=tiny.TASKS["regression"], data=str(data / "regression"), epochs=4, learning_rate=3e-4,
+        batch_size=16 // processes, batching="shuffled", max_train=48, max_eval=30, precision="no", threads=1, select="best",
+        params=methods.check_params("baseline", {}), schedule="constant", seed=1,
+    )  # fmt: skip
+    (folder / BEST).mkdir(parents=True)
+    (folder / BEST / "config.json").write_text(config.model_dump_json())
     for slug in SLUGS:
         config = RunConfig.checked(
             model=str(model), task="glue/cola", data=str(data / "classification"), method=slug,
@@ -93,7 +104,7 @@ def events(folder: Path, kind: str) -> list[dict]:
     return [event for event in json.loads((folder / "events.json").read_text()) if event["kind"] == kind]
 
 
-@pytest.mark.parametrize("slug", [*SLUGS, *KINDS])
+@pytest.mark.parametrize("slug", [*SLUGS, *KINDS, BEST])
 def test_two_processes_give_the_one_process_result(results, slug):
     alone, shared = (folder / slug for folder in results)
     expected, found = weights(alone), weights(shared)
@@ -111,3 +122,14 @@ def test_two_processes_give_the_one_process_result(results, slug):
         assert other["isoscore_star"] == pytest.approx(one["isoscore_star"], rel=5e-3, abs=1e-4)
         same = ("n", "d")
         assert [other["clouds"]["head"][key] for key in same] == [one["clouds"]["head"][key] for key in same]
+
+
+def test_the_best_epoch_is_kept_once(results):
+    """The second process writes nothing (see `two_processes.py`); the first keeps the model that both report."""
+    for folder in results:
+        (finished,) = events(folder / BEST, "finished")
+        values = [event["metrics"]["pearson"] for event in events(folder / BEST, "evaluated")][1:]
+        assert finished["weights"]["epoch"] == finished["metrics"]["epoch"] == 1 + values.index(max(values)), values
+        (kept,) = (folder / BEST / "run" / "checkpoints").iterdir()
+        assert kept.name == f"step-{finished['weights']['step']:07d}"
+        assert sorted(path.name for path in kept.iterdir()) == ["ended.json", "model.safetensors", "trainer.json"]

@@ -17,6 +17,7 @@ import pytest
 from isoviz import metrics, tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
+from isoviz.exploring import encoders
 from isoviz.runs.store import Store
 from isoviz.whatif import chains, embeddings, encoding, jobs, layer, notebook, worker
 from isoviz.whatif.background import Background
@@ -86,11 +87,34 @@ def test_fewer_rows_than_there_are(runs):
     np.testing.assert_allclose(arrays["validation.pooled"], embeddings(runs[0]).validation[:20], rtol=1e-4, atol=1e-5)
     changed = replace(request, data_fingerprint="other")
     assert "have changed" in encoding.compute(changed, lambda done, total, text: None)[0]["notes"][0]
-    chosen = {**request.config, "select": "best"}
-    assert (
-        "its best epoch"
-        in encoding.compute(replace(request, config=chosen), lambda done, total, text: None)[0]["notes"][0]
-    )
+
+
+def test_a_run_that_reports_its_best_epoch_is_read_at_it(tiny_models, tmp_path, monkeypatch):
+    """Metrics, isotropy and head of the reported epoch, here and in Explore; what an older version kept is told."""
+    home = tmp_path / "home"
+    changes: dict[str, object] = {"epochs": 4, "learning_rate": 0.08, "schedule": "constant", "select": "best"}
+    store = Store(home)
+    ids = (train(home, tiny_models, read=False, seed=seed, **changes) for seed in range(8))
+    row = next(row for row in map(store.get, ids) if row.result["metrics"]["epoch"] < 4)
+    epoch = row.result["metrics"]["epoch"]
+    assert row.result["weights"]["epoch"] == epoch
+    found = embeddings(row.id)
+    assert found.facts["epoch"] == epoch and found.facts["notes"] == []
+    for name, value in found.facts["metrics"].items():
+        assert value == pytest.approx(row.result["metrics"][name]), name
+    assert metrics.isoscore(found.validation) == pytest.approx(row.result["isotropy"]["isoscore"], rel=1e-4)
+    assert metrics.mean_cosine(found.validation) == pytest.approx(row.result["isotropy"]["mean_cosine"], abs=1e-5)
+
+    logits = encoders.load_run(f"run:{row.id}", store).logits([found.texts], 128)
+    assert (logits.argmax(axis=1) == found.predicted).all()
+    np.testing.assert_allclose(logits, found.validation @ found.head.weight.T + found.head.bias, atol=1e-4)
+
+    older = replace(request_for(row, store.folder_of(row.id)), reported_epoch=3 if epoch != 3 else 2)
+    (note,) = encoding.compute(older, lambda done, total, text: None)[0]["notes"]
+    assert f"reports epoch {older.reported_epoch}; these are the vectors and the head after epoch {epoch:g}:" in note
+    folder = store.folder_of(row.id)
+    store.delete(row.id)
+    assert not folder.exists()
 
 
 def test_the_key_is_of_the_content(runs):

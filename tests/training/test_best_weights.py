@@ -1,0 +1,418 @@
+"""`select=best` keeps what it reports: one model on disk, that of the best epoch, through stops and kills; its files, its words."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from accelerate import Accelerator
+from safetensors.torch import load_file
+
+from isoviz import methods, tasks
+from isoviz.config import RunConfig
+from isoviz.errors import InputError
+from isoviz.events import Event
+from isoviz.training import checkpoints, measuring, outcome, processes, train, weights
+from isoviz.training.checkpoints import Progress
+from isoviz.training.processes import Processes
+from isoviz.training.reload import reload
+from isoviz.training.rows import Rows
+from tests import tiny
+
+ROOT = Path(__file__).resolve().parents[2]
+METHODS: list[tuple[str, dict[str, object]]] = [
+    ("baseline", {}),
+    ("isobn", {"beta": 0.5}),
+    ("flow", {}),
+    ("batchnorm", {}),
+]
+
+
+class Killed(BaseException):
+    """Stands in for a kill where a real one would only be slower."""
+
+
+def config(model: Path, data: Path, method: str = "baseline", params: Any = None, **changes: Any) -> RunConfig:
+    values = {
+        "epochs": 5, "learning_rate": 0.06, "batch_size": 8, "threads": 1, "precision": "no", "schedule": "constant",
+        "select": "best",
+    } | changes  # fmt: skip
+    params = methods.check_params(method, params or {})
+    return RunConfig.checked(
+        model=str(model), task=tiny.TASKS["regression"], data=str(data), method=method, params=params, **values
+    )
+
+
+def run(cfg: RunConfig, folder: Path, stop: Any = lambda: False, resume: bool = False) -> list[Event]:
+    events: list[Event] = []
+    train(cfg, events.append, stop, folder, resume)
+    return events
+
+
+def not_the_last(cfg: RunConfig, folder: Path) -> tuple[RunConfig, list[Event], Path]:
+    """A run whose best epoch is not its last: the rate ruins the network, and a seed without luck is soon found."""
+    for seed in range(8):
+        events = run(cfg.with_(seed=seed), folder / str(seed))
+        if events[-1].metrics["epoch"] < cfg.epochs:
+            return cfg.with_(seed=seed), events, folder / str(seed)
+    pytest.fail("the last epoch was the best of eight runs")
+
+
+def of(events: list[Event], kind: str) -> list[Any]:
+    return [event for event in events if event.kind == kind]
+
+
+def names(run_dir: Path) -> list[str]:
+    """Everything below `checkpoints/`, hidden files too."""
+    root = run_dir / "checkpoints"
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+
+
+def model_of(run_dir: Path) -> dict[str, torch.Tensor]:
+    (file,) = run_dir.glob("checkpoints/*/model.safetensors")  # one copy and no more
+    return load_file(file)
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(value, other[name]) for name, value in one.items())
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny.write("regression", tmp_path_factory.mktemp("best") / "data", train=48, validation=24)
+
+
+def evaluated_again(cfg: RunConfig, run_dir: Path) -> tuple[dict[str, float | None], Any]:
+    """Metrics and isotropy of what the run's folder holds, through the code that measures an epoch, in a fresh model."""
+    folder = checkpoints.newest(run_dir)
+    assert folder is not None
+    model, head = reload(cfg, folder)
+    processes.begin()
+    accelerator = Accelerator(cpu=True, mixed_precision="no")
+    gather = Processes(accelerator).gather
+    task = tasks.get(cfg.task)
+    rows = Rows(tasks.load(task, cfg.data), head, cfg, (0, 1))
+    found = measuring.run_pass(
+        model, head, rows.validation, rows.evaluation, accelerator, gather, cfg.probe_size, cfg.seed, lambda: None
+    )
+    answers = head.answers(rows.frame, rows.validation, found.predictions)
+    sample = rows.sample(measuring.SHRINKAGE_POINTS // model.num_layers)
+    sigma = measuring.shrinkage(model, sample, accelerator, gather, lambda: None)
+    measured = measuring.measured(found, sigma, model.output.weight, step=0, epoch=0, arrays="")
+    return {**head.evaluate(rows.frame, answers), "loss": found.loss}, measured
+
+
+@pytest.mark.parametrize(("method", "params"), METHODS)
+def test_what_is_kept_gives_what_is_reported(tiny_models, data, tmp_path, method, params):
+    cfg, events, folder = not_the_last(config(tiny_models("bert"), data, method, params), tmp_path)
+    finished = events[-1]
+    epoch = int(finished.metrics["epoch"])
+    step = of(events, "checkpointed")[epoch - 1].step
+    assert finished.weights.model_dump() == {"epoch": epoch, "step": step, "path": f"checkpoints/step-{step:07d}"}
+    metrics, measured = evaluated_again(cfg, folder)
+    assert {**metrics, "epoch": epoch} == finished.metrics  # the same bits, so the same numbers
+    head = measured.clouds["head"]
+    for name in ("isoscore", "isoscore_unbiased", "isoscore_unbiased_interval", "mean_cosine", "twonn", "ev", "n", "d"):
+        assert getattr(head, name) == finished.isotropy[name], name
+    for name in ("isoscore_star", "i1", "i2", "weight_norm", "by_layer"):
+        assert getattr(measured, name) == finished.isotropy[name], name
+    assert names(folder) == [f"step-{step:07d}/{name}" for name in ("ended.json", "model.safetensors", "trainer.json")]
+
+
+def test_the_last_epochs_run_keeps_and_writes_what_it_did(whole, tmp_path):
+    """Nothing more than before for `select=last`, at any moment; and the same training whatever is selected."""
+    cfg, best, folder = whole[0].with_(select="last"), whole[1], whole[2]
+    seen: list[tuple[str, list[str]]] = []
+    events: list[Event] = []
+
+    def emit(event: Event) -> None:
+        events.append(event)
+        seen.append((event.kind, names(tmp_path / "last") if event.kind in ("checkpointed", "measured") else []))
+
+    train(cfg, emit, lambda: False, tmp_path / "last")
+    full = ("generators.safetensors", "model.safetensors", "optimizer.safetensors", "trainer.json")
+    assert [found for kind, found in seen if kind == "checkpointed"] == [
+        [f"step-{step:07d}/{name}" for name in full] for step in (6, 12, 18, 24, 30)
+    ]
+    assert names(tmp_path / "last") == ["step-0000030/model.safetensors", "step-0000030/trainer.json"]
+    assert events[-1].weights.epoch == events[-1].metrics["epoch"] == 5
+    losses = [[event.losses for event in of(found, "stepped")] for found in (events, best)]
+    assert losses[0] == losses[1]
+    assert not same(model_of(tmp_path / "last"), model_of(folder))
+
+
+def test_while_it_trains_the_best_lies_beside_the_last_and_moves_only_for_a_better_one(tiny_models, data, tmp_path):
+    cfg = config(tiny_models("bert"), data, epochs=6)
+    values: list[float] = []
+    kept: list[Path | None] = []
+    copies: dict[Path, int] = {}
+
+    def emit(event: Event) -> None:
+        if event.kind == "evaluated" and event.epoch:
+            values.append(-math.inf if event.metrics["pearson"] is None else event.metrics["pearson"])
+        if event.kind == "checkpointed":
+            last = tmp_path / event.path
+            others = [path for path in (tmp_path / "checkpoints").iterdir() if path != last]
+            assert len(others) == bool(
+                values
+            )  # of the best so far nothing but what the finished run keeps, and no second copy
+            if values:
+                assert others[0].name == f"step-{6 * (1 + int(np.argmax(values))):07d}"
+                assert sorted(path.name for path in others[0].iterdir()) == ["model.safetensors", "trainer.json"]
+            for file in (tmp_path / "checkpoints").glob("*/model.safetensors"):
+                state = file.stat()
+                assert copies.setdefault(file, state.st_ino) == state.st_ino  # written once: no copy is made of it
+            kept.append(others[0] if others else None)
+
+    train(cfg, emit, lambda: False, tmp_path)
+    assert len(values) == 6 and len(set(kept)) > 1
+
+
+def test_ties_keep_the_earlier_epoch(tiny_models, data, tmp_path):
+    events = run(config(tiny_models("bert"), data, learning_rate=1e-12, epochs=3), tmp_path)
+    values = [event.metrics["pearson"] for event in of(events, "evaluated")]
+    assert values[1] == values[2] == values[3], "a rate of nothing changes nothing"
+    assert events[-1].weights.epoch == events[-1].metrics["epoch"] == 1
+
+
+def history(*values: float | None) -> Progress:
+    entries = [
+        {"evaluated": {"metrics": {"pearson": value}}, "measured": {"epoch": epoch, "step": 10 * epoch}}
+        for epoch, value in enumerate(values)
+    ]
+    return Progress(epoch=len(values) - 1, history=entries)
+
+
+def test_which_step_is_the_best_so_far():
+    best, last = RunConfig(select="best"), RunConfig(select="last")
+    found = {
+        (0.9,): None,  # the untrained head does not compete
+        (0.9, 0.1): 10,
+        (0.9, 0.1, 0.3, 0.3): 20,
+        (0.9, None, None): 10,
+        (0.9, None, 0.2, math.nan): 20,
+        (0.9, math.nan, 0.2): 20,
+    }
+    for values, step in found.items():
+        progress = history(*values)
+        assert outcome.best_step(best, progress, "pearson") == step, values
+        assert outcome.best_step(last, progress, "pearson") is None
+        if step is not None:
+            assert outcome.reported(best, progress, "pearson")["measured"]["step"] == step
+            progress.fitted = True
+            assert outcome.best_step(best, progress, "pearson") is None
+
+
+def test_a_second_stage_keeps_the_last(tiny_models, data, tmp_path):
+    cfg = config(tiny_models("bert"), data, "isolayer", {"layer_epochs": 3, "layer_batch": 8})
+    beside: list[int] = []
+
+    def emit(event: Event) -> None:
+        events.append(event)
+        if event.kind == "checkpointed":
+            beside.append(len(list((tmp_path / "checkpoints").glob("step-*"))))
+
+    events: list[Event] = []
+    train(cfg, emit, lambda: False, tmp_path)
+    assert beside == [1] * 6  # nothing is kept that nothing will ask for
+    assert events[-1].weights.epoch == events[-1].metrics["epoch"] == 6
+    metrics, measured = evaluated_again(cfg, tmp_path)
+    assert {**metrics, "epoch": 6} == events[-1].metrics
+    assert measured.clouds["head"].isoscore == events[-1].isotropy["isoscore"]
+    assert names(tmp_path) == [
+        f"{Path(events[-1].weights.path).name}/{name}" for name in ("model.safetensors", "trainer.json")
+    ]
+
+
+def test_early_stopping_goes_with_it(tiny_models, data, tmp_path):
+    cfg = config(tiny_models("bert"), data, epochs=9, early_stopping="pearson:2")
+    events = run(cfg, tmp_path)
+    epoch = int(events[-1].metrics["epoch"])
+    assert len(of(events, "evaluated")) == 1 + epoch + 2 < 10
+    assert events[-1].weights.epoch == weights.kept(tmp_path).epoch == epoch
+    assert evaluated_again(cfg, tmp_path)[0]["pearson"] == events[-1].metrics["pearson"]
+
+
+@pytest.fixture(scope="module")
+def whole(tiny_models, data, tmp_path_factory) -> tuple[RunConfig, list[Event], Path]:
+    """A run without interruption, whose best epoch is neither the first nor the last."""
+    return not_the_last(config(tiny_models("bert"), data, "isobn", {"beta": 0.5}), tmp_path_factory.mktemp("whole"))
+
+
+def check_the_same(events: list[Event], alone: Path, parts: list[Event], folder: Path) -> None:
+    """The numbers, curves, files and weights of the run that was left alone."""
+    assert parts[-1].kind == "finished"
+    for part in ("metrics", "isotropy", "weights"):
+        assert getattr(parts[-1], part) == getattr(events[-1], part)
+    told = {event.step: event.losses for event in of(events, "stepped")}
+    assert {event.step: event.losses for event in of(parts, "stepped")}.items() <= told.items()
+    assert names(folder) == names(alone)
+    assert same(model_of(folder), model_of(alone))
+
+
+@pytest.mark.parametrize("stop_at", [5, 13, 18, 27])
+def test_stop_and_resume_end_with_the_same_weights(whole, tmp_path, stop_at):
+    cfg, events, alone = whole
+    first: list[Event] = []
+    train(cfg, first.append, lambda: any(e.kind == "stepped" and e.step >= stop_at for e in first), tmp_path)
+    assert first[-1].kind == "stopped" and first[-1].step == stop_at
+    again = run(cfg, tmp_path, resume=True)
+    assert of(again, "resumed")[0].step == stop_at
+    check_the_same(events, alone, again, tmp_path)
+
+
+@pytest.mark.parametrize(("kind", "later"), [("evaluated", 0), ("measured", 0), ("saving", 1), ("checkpointed", 1)])
+def test_killed_around_the_best_epoch(whole, tmp_path, monkeypatch, kind, later):
+    """Before its numbers are told, after them, between the next checkpoint and the tidying after it, and after that."""
+    cfg, events, alone = whole
+    best = events[-1].weights.epoch
+
+    def emit(event: Event) -> None:
+        if event.kind == kind and event.epoch == best + later:
+            raise Killed
+
+    def dropping(folder: Path) -> None:
+        if folder.name == Path(events[-1].weights.path).name:
+            raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        if kind == "saving":
+            patch.setattr(checkpoints, "_drop_training_state", dropping)
+        train(cfg, emit, lambda: False, tmp_path)
+    again = run(cfg, tmp_path, resume=True)
+    assert of(again, "resumed")[0].epoch == best + later
+    check_the_same(events, alone, again, tmp_path)
+
+
+CHILD = """
+import os, signal, sys
+from pathlib import Path
+from isoviz.config import RunConfig
+from isoviz.training import train
+
+def emit(event):
+    print(event.kind, flush=True)
+    if event.kind == "stepped" and event.step == int(sys.argv[3]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+train(RunConfig.model_validate_json(Path(sys.argv[1]).read_text()), emit, lambda: False, Path(sys.argv[2]))
+"""
+
+
+def test_a_real_kill_after_the_best_epoch(whole, tmp_path):
+    cfg, events, alone = whole
+    (tmp_path / "config.json").write_text(cfg.model_dump_json())
+    step = 6 * events[-1].weights.epoch + 9  # in the middle of the next epoch but one, or of the last
+    step = min(step, 28)
+    command = [sys.executable, "-c", CHILD, str(tmp_path / "config.json"), str(tmp_path / "run"), str(step)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert "finished" not in done.stdout.split()
+    again = run(cfg, tmp_path / "run", resume=True)
+    assert of(again, "resumed")[0].step == step - step % 6
+    check_the_same(events, alone, again, tmp_path / "run")
+    metrics, measured = evaluated_again(cfg, tmp_path / "run")
+    assert {**metrics, "epoch": events[-1].weights.epoch} == events[-1].metrics
+    assert measured.clouds["head"].isoscore == events[-1].isotropy["isoscore"]
+
+
+@pytest.fixture(scope="module")
+def ends(whole, tmp_path_factory) -> dict[str, Any]:
+    """Runs at their end with nothing tidied up: of an earlier epoch's weights, of the last one's as the best, of the last one's."""
+    found = {}
+    changes = {"earlier": {}, "last as best": {"epochs": 1}, "last": {"select": "last"}}
+    for name, change in changes.items():
+        cfg, folder, told = whole[0].with_(**change), tmp_path_factory.mktemp("ends"), []
+
+        def settle(run_dir: Path, progress: Progress, best: int | None, told: list[Any] = told) -> None:
+            told.append((progress, best))
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(checkpoints, "settle", settle)
+            run(cfg, folder)
+        alone = tmp_path_factory.mktemp("alone")
+        found[name] = (cfg, run(cfg, alone), alone, folder, told[0])
+    return found
+
+
+MOMENTS = {
+    "earlier": ["write_text 1", "replace 1", "rename 1", "rmtree 1", "unlink 1", "nothing"],
+    "last as best": ["write_text 1", "replace 1", "unlink 1", "unlink 2", "nothing"],
+    "last": ["unlink 1", "unlink 2", "nothing"],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "moment"), [(name, moment) for name, moments in MOMENTS.items() for moment in moments]
+)
+def test_killed_while_the_end_is_tidied_up(ends, tmp_path, monkeypatch, name, moment):
+    """Before each change on disk between the last number and the ending, and after all of them."""
+    cfg, events, alone, untidy, (progress, best) = ends[name]
+    shutil.copytree(untidy, tmp_path / "run")
+    what, _, time = moment.partition(" ")
+    owner: Any = shutil if what == "rmtree" else Path
+    left = [int(time or 0)]
+
+    def counted(*args: Any, **options: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0:
+            raise Killed
+        return plain(*args, **options)
+
+    with monkeypatch.context() as patch:
+        if what != "nothing":
+            plain = getattr(owner, what)
+            patch.setattr(owner, what, counted)
+        with pytest.raises(Killed):
+            checkpoints.settle(tmp_path / "run", progress, best)
+            assert what == "nothing"
+            raise Killed
+    again = run(cfg, tmp_path / "run", resume=True)
+    assert of(again, "stepped") == []  # all was trained
+    check_the_same(events, alone, again, tmp_path / "run")
+
+
+def test_a_run_begun_when_the_best_was_not_kept_says_what_it_kept(whole, tmp_path):
+    """Its best epoch's weights are gone: the last ones are kept, and told."""
+    cfg, events, _ = whole
+    first: list[Event] = []
+    train(cfg, first.append, lambda: any(e.kind == "stepped" and e.step >= 27 for e in first), tmp_path)
+    shutil.rmtree(tmp_path / events[-1].weights.path)
+    again = run(cfg, tmp_path, resume=True)
+    assert again[-1].metrics == events[-1].metrics
+    assert (again[-1].weights.epoch, again[-1].weights.path) == (5, "checkpoints/step-0000030")
+    assert names(tmp_path) == ["step-0000030/model.safetensors", "step-0000030/trainer.json"]
+
+
+def test_without_its_last_state_a_run_is_not_trained_further(whole, tmp_path):
+    """The best epoch's weights are no state to go on from: other numbers would come out of it."""
+    cfg, _, _ = whole
+    first: list[Event] = []
+    train(cfg, first.append, lambda: any(e.kind == "stepped" and e.step >= 27 for e in first), tmp_path)
+    shutil.rmtree(tmp_path / "checkpoints" / "step-0000027")
+    with pytest.raises(InputError, match="only the weights are left"):
+        run(cfg, tmp_path, resume=True)
+
+
+def test_what_a_folder_tells(tmp_path):
+    assert weights.newest(tmp_path) is None and weights.kept(tmp_path) is None
+    folder = tmp_path / "checkpoints" / "step-0000012"
+    folder.mkdir(parents=True)
+    assert weights.kept(tmp_path) is None
+    (folder / "trainer.json").write_text(json.dumps({"progress": {"epoch": 2}}))
+    assert weights.epoch_of(folder) == 2 and weights.kept(tmp_path) is None
+    (folder / "model.safetensors").touch()
+    assert weights.kept(tmp_path).model_dump() == {"epoch": 2, "step": 12, "path": "checkpoints/step-0000012"}
+    (folder / "trainer.json").write_text("[]")
+    assert weights.epoch_of(folder) is None
