@@ -158,7 +158,8 @@ _ENTRIES: dict[str, Explanation] = {
         title="Mean activation",
         reading=(
             "Where the cloud lies, dimension by dimension; a cross marks each dimension whose mean is more than three standard "
-            "deviations from the average of all means. A few such dimensions can decide the average cosine alone."
+            "deviations from the average of all means. A few such dimensions can decide the average cosine alone; where one is three "
+            "times as far from 0 as all others or more, the axis is cut, and a triangle with its number and mean stands at the end."
         ),
         formula=r"\bar x_j = \tfrac1n \sum_i x_{ij}, \quad |\bar x_j - m| > 3 s",
         formula_text="x̄_j = Σ_i x_ij / n;  outlier: |x̄_j − m| > 3 s, with m and s over the dimensions",

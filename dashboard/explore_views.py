@@ -9,7 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard import explanations, explore_figures, explore_tables, theme, wording
+from dashboard import activation_figure, explanations, explore_figures, explore_tables, theme, wording
 from dashboard.components.cloud_matrix import cloud_matrix
 from dashboard.explore_form import PREFIX, Filled
 from isoviz.exploring import shrinkage
@@ -260,14 +260,25 @@ def _sigma(one: Shown, shown: list[Shown]) -> Drawn:
     return explore_figures.sigma_histogram(sigma, one.pooling, beside), told, ""
 
 
-def _mean(one: Shown, _: list[Shown]) -> Drawn:
+def _mean(one: Shown, shown: list[Shown]) -> Drawn:
     mean = one.view.array(one.layer, one.pooling, "mean")
     if mean is None:
         return None, "", ""
     outliers = one.entry["outlier_dimensions"]
     named = f"outlier dimensions: {', '.join(map(str, outliers))}" if outliers else "no outlier dimension"
-    figure = explore_figures.mean_activation(mean, outliers, one.pooling)
-    return figure, f"Mean activation of {len(mean)} dimensions; {named}", named.capitalize() + "."
+    beside = [
+        (found, other.entry["outlier_dimensions"])
+        for other in shown
+        if other is not one and (found := other.view.array(other.layer, other.pooling, "mean")) is not None
+    ]
+    figure = activation_figure.figure(mean, outliers, one.pooling, beside)
+    span, (beyond, *_) = activation_figure.beyond_axis([(mean, outliers), *beside])
+    if span is not None:
+        ends = f"{wording.number(span[0], 3)} to {wording.number(span[1], 3)}"
+        named += f"; the axis is cut to {ends}, so that the rest is seen"
+        listed = ", ".join(activation_figure.named(mean, number) for number in beyond)
+        named += f"; beyond it {listed}" if beyond else ""
+    return figure, f"Mean activation of {len(mean)} dimensions; {named}", named[0].upper() + named[1:] + "."
 
 
 def _cosine(one: Shown, _: list[Shown]) -> Drawn:

@@ -59,17 +59,20 @@ def target(request: ViewRequest, count: int, views: Views, read: Callable[[NDArr
 
     rows = training_rows(request, count)
     shared = int((rows < views.rows).sum()) if request.split == "train" else 0  # a view reads the first ones
+    same = shared == views.rows == len(rows)
     try:
-        found = views if shared == views.rows == len(rows) else read(rows)
+        found = views if same else read(rows)
     except IsoVizError as error:
         return f"its training rows cannot be read: {error}"
     streams = {layer: view.stream for layer, view in found.tokens.items()}
     tokens = streams[views.depth].count
     if tokens < 2:
         return f"Σ_S is undefined: {too_few(tokens)}"
-    words = f"ζ = {ZETA}, Σ_S from {tokens:,} tokens of {len(rows):,} of {count:,} rows of train"
-    words += f", drawn with seed {request.seed}" if len(rows) < count else ""
-    if request.split == "train":
+    words = f"ζ = {ZETA}, Σ_S from {tokens:,} tokens of each layer, of {len(rows):,} of {count:,} rows of train"
+    words += f" drawn with seed {request.seed}" if len(rows) < count else ""
+    if same:
+        words += ": the very rows of the view, so it equals isoscore"
+    elif request.split == "train":
         words += f", the split of the view itself: {shared:,} of them are rows of the view"
     if found.truncated:
         words += f"; {found.truncated:,} of the training rows were cut at {found.max_length} tokens"

@@ -47,9 +47,10 @@ def _work(folder: Path, request: ViewRequest) -> None:
     def show(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         nonlocal key
         key = key or _key_now(request, facts)  # which may read the rows
-        if results.find(key, at=root) is None:
+        view = results.find(key, at=root)
+        if view is None:
             results.publish(folder / PARTIAL, key, facts, arrays, at=root)
-        else:
+        elif len(facts["pending"]) < len(view.pending):  # a job that was stopped may have been further than this one
             results.finish(key, facts, at=root)
 
     with _turn(root / "turns", tell):
