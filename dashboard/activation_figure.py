@@ -111,12 +111,11 @@ def figure(mean: NDArray[Any], outliers: Sequence[int], pooling: str, beside: Se
     return drawn
 
 
-def named(mean: NDArray[Any], number: int) -> str:
+def named(mean: NDArray[Any], number: int, between: str = ": ") -> str:
     """A dimension with its mean, as it is written beside a mark: `308: −9.13`."""
-    return f"{number}: {float(mean[number]):.3g}".replace("-", "−")
+    return f"{number}{between}{float(mean[number]):.3g}".replace("-", "−")
 
 
 def _beside(number: int, count: int, above: bool) -> str:
-    """Where the text of a mark at the end of the axis has room: towards the rest, and not over the sides."""
-    side = "right" if number < count / 4 else "left" if number > 3 * count / 4 else "center"
-    return f"{'bottom' if above else 'top'} {side}"
+    """Where the text of a mark at the end of the axis has room: towards the rest, beside its own bar, and not over the sides."""
+    return f"{'bottom' if above else 'top'} {'right' if number < count / 2 else 'left'}"

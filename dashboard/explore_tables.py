@@ -64,7 +64,7 @@ def of_layers(together: Mapping[str, Any]) -> str:
     """What the entry of all layers together is of."""
     first, last = together["layers"]
     which = f"layer {last}" if first == last else f"layers {first} to {last}"
-    return f"every token of {which} as one cloud, as runs report it"
+    return f"every token of {which} as one cloud (cloud layers)"
 
 
 def value(entry: Mapping[str, Any], measure: str) -> float | None:

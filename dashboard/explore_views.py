@@ -275,9 +275,9 @@ def _mean(one: Shown, shown: list[Shown]) -> Drawn:
     span, (beyond, *_) = activation_figure.beyond_axis([(mean, outliers), *beside])
     if span is not None:
         ends = f"{wording.number(span[0], 3)} to {wording.number(span[1], 3)}"
-        named += f"; the axis is cut to {ends}, so that the rest is seen"
-        listed = ", ".join(activation_figure.named(mean, number) for number in beyond)
-        named += f"; beyond it {listed}" if beyond else ""
+        why = "so that the rest is seen" if beyond else "for the outliers of another view"
+        listed = [f"dimension {activation_figure.named(mean, number, ' at ')}" for number in beyond]
+        named += f"; the axis is cut to {ends}, {why}" + (f"; beyond it: {', '.join(listed)}" if beyond else "")
     return figure, f"Mean activation of {len(mean)} dimensions; {named}", named[0].upper() + named[1:] + "."
 
 

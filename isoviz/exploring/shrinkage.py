@@ -110,7 +110,7 @@ def scored(entries: Iterable[Mapping[str, Any]], views: Views, found: Target) ->
 
 
 def together(views: Views, found: Target, *, split: str) -> dict[str, Any]:
-    """The entry of cloud `layers`: the tokens of all layers but the embedding output as one cloud, as runs report it.
+    """The entry of cloud `layers`: the tokens of all layers but the embedding output as one cloud, as runs take them.
 
     As an entry of `isoviz.models.profile`, with `layer` None, `layers` the first and the last one, and `isoscore_star`.
     """

@@ -338,9 +338,10 @@ def test_isoscore_star_of_every_layer_and_of_all_together(
     lines = {trace["name"]: trace["y"] for trace in profile["data"]}
     assert lines["every token"] == [finished.entry(layer, "tokens")["isoscore_star"] for layer in range(3)]
     assert lines["first token [CLS]"] == [None] * 3
+    assert [trace["showlegend"] for trace in profile["data"]] == [False, False, True]
     told = texts(page)
     value, n = wording.number(together["isoscore_star"]), wording.number(together["n"])
-    assert f"Every token of layers 1 to 2 as one cloud, as runs report it: {value} (n = {n}, d = 16)" in told
+    assert f"Every token of layers 1 to 2 as one cloud (cloud layers): {value} (n = {n}, d = 16)" in told
     words = f"IsoScore*: {finished.facts['shrinkage']['words']}."
     assert words.startswith("IsoScore*: ζ = 0.2, Σ_S from ") and told.count(words) == 2  # here, and below all numbers
     assert "covariance of that layer's tokens in rows of the training split" in told
@@ -487,7 +488,7 @@ def test_cut_axis_is_told_with_the_outlier_and_its_value(
     results.publish(results.root() / "new", key, {**facts, "entries": entries}, changed, at=results.root())
     page = open_page("explore", **address(request))
     assert errors(page) == []
-    told = "Outlier dimensions: 4; the axis is cut to −0.7 to 0.7, so that the rest is seen; beyond it 4: −7.25."
+    told = "Outlier dimensions: 4; the axis is cut to −0.7 to 0.7, so that the rest is seen; beyond it: dimension 4 at −7.25."
     assert told in texts(page)
 
 
