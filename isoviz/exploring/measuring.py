@@ -118,7 +118,6 @@ def compute(
             "cosine_points": COSINE_POINTS,
             "reading_seconds": round(read - began, 3),
         }
-
         if show:
             soon = [{**one, "twonn": None, "warnings": [*one["warnings"], _TO_COME]} for one in entries]
             show(_early(facts, soon, _SOON, PENDING, read), arrays)
