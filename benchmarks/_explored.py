@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from playwright.sync_api import Browser, Locator, Page
 
 from isoviz import tasks
-from isoviz.exploring import measuring, points, results
+from isoviz.exploring import measuring, points, results, shrinkage
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
 from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.models import sources
@@ -55,7 +55,8 @@ def publish(n: int, d: int, rows: int) -> ViewRequest:
     request = ViewRequest(MODEL, TASK, max_rows=rows)
     facts, _ = measuring.compute(ViewRequest(MODEL, TASK, max_rows=12), lambda done, total, text: None)
     facts |= {"request": request.as_json(), "rows": n, "rows_in_split": n, "depth": 1}
-    facts["entries"] = profile(views, split="validation")
+    facts |= {"layers": None, "shrinkage": {"reason": "these points are made up"}}
+    facts["entries"] = shrinkage.without(profile(views, split="validation"), "these points are made up")
     arrays = measuring.arrays_of(views)
     arrays |= measuring.points_of(views, points.rows(frame, tasks.get(TASK), views.lengths), ["w"] * len(few))
     results.publish(results.root() / "made", key_for(request), facts, arrays, at=results.root())

@@ -158,7 +158,8 @@ _ENTRIES: dict[str, Explanation] = {
         title="Mean activation",
         reading=(
             "Where the cloud lies, dimension by dimension; a cross marks each dimension whose mean is more than three standard "
-            "deviations from the average of all means. A few such dimensions can decide the average cosine alone."
+            "deviations from the average of all means. A few such dimensions can decide the average cosine alone; where one is three "
+            "times as far from 0 as all others or more, the axis is cut, and a triangle with its number and mean stands at the end."
         ),
         formula=r"\bar x_j = \tfrac1n \sum_i x_{ij}, \quad |\bar x_j - m| > 3 s",
         formula_text="x̄_j = Σ_i x_ij / n;  outlier: |x̄_j − m| > 3 s, with m and s over the dimensions",
@@ -183,6 +184,18 @@ _ENTRIES: dict[str, Explanation] = {
         formula=r"\lVert \bar x \rVert = \sqrt{\textstyle\sum_j \bar x_j^2}",
         formula_text="‖x̄‖ = √(Σ_j x̄_j²)",
         paper="Mu & Viswanath 2018 (All-but-the-Top), who found it large for word vectors.",
+    ),
+    "isoscore_star": Explanation(
+        title="IsoScore*",
+        reading=(
+            "Each layer's tokens, mixed at ζ = 0.2 with Σ_S: the covariance of that layer's tokens in rows of the training split, as "
+            "many as the view takes at most, drawn by its seed and read by the same encoder in evaluation mode (so in a view of "
+            "the whole training split IsoScore* is IsoScore). All layers together, with Σ_S of all their training tokens, give the "
+            "value by which runs are compared; a run draws rows of its own, and of an encoder-decoder it takes the decoder."
+        ),
+        formula=r"\iota^* = \text{IsoScore}(\Sigma_\zeta), \quad \Sigma_\zeta = (1 - \zeta)\,\Sigma_X + \zeta\,\Sigma_S",
+        formula_text="IsoScore* = IsoScore of (1 − ζ) Σ_X + ζ Σ_S, ζ = 0.2",
+        paper="Rudman & Eickhoff 2024 (I-STAR), algorithm 1.",
     ),
     "pca": Explanation(
         title="PCA",

@@ -56,9 +56,8 @@ def ask(all_filled: list[Filled]) -> list[ViewResult]:
         view = results.find(filled.key) if filled.key else None
         if state.kind == "running" and filled.key is not None:
             alone = len(all_filled) == 1 and view is None
-            st.fragment(_watch, run_every=TICK)(
-                filled.prefix, filled.key, view is not None, TICK - 0.1 if alone else 0.0
-            )
+            pending = None if view is None else view.pending
+            st.fragment(_watch, run_every=TICK)(filled.prefix, filled.key, pending, TICK - 0.1 if alone else 0.0)
         elif state.kind in ("failed", "lost"):
             _trouble(filled, state)
         if view is not None:
@@ -80,25 +79,27 @@ def _started(filled: Filled) -> State:
         return State("failed", message=str(error), field=error.field, advice=error.advice or "")
 
 
-def _watch(prefix: str, key: str, shown: bool, patience: float) -> None:
-    """The progress of a job; the whole page is drawn anew when there are pictures (until then they are not `shown`), and when
-    it has ended. Waits for that for `patience` seconds, once the progress is drawn."""
-    _draw_progress(prefix, key, shown)
+def _watch(prefix: str, key: str, pending: tuple[str, ...] | None, patience: float) -> None:
+    """The progress of a job; the whole page is drawn anew when there are pictures, when there are more numbers than those that
+    were `pending` when it was drawn (None: it had no pictures yet), and when the job has ended. Waits for that for `patience`
+    seconds, once the progress is drawn."""
+    _draw_progress(prefix, key, pending)
     until = time.monotonic() + patience
     while time.monotonic() < until:
         time.sleep(LOOK)
-        _again_if_there(jobs.look(key), key, shown)
+        _again_if_there(jobs.look(key), key, pending)
 
 
-def _again_if_there(state: State, key: str, shown: bool) -> None:
-    if state.kind != "running" or (not shown and results.find(key) is not None):
+def _again_if_there(state: State, key: str, pending: tuple[str, ...] | None) -> None:
+    view = results.find(key) if state.kind == "running" else None
+    if state.kind != "running" or (view is not None and view.pending != pending):
         forget_hub_models()
         st.rerun()
 
 
-def _draw_progress(prefix: str, key: str, shown: bool) -> None:
+def _draw_progress(prefix: str, key: str, pending: tuple[str, ...] | None) -> None:
     state = jobs.look(key)
-    _again_if_there(state, key, shown)
+    _again_if_there(state, key, pending)
     told = state.progress
     words = f"{100 * told.fraction:.0f} % · {told.text} · {wording.duration(state.seconds)}"
     st.progress(told.fraction, text=wording.plain(words))
@@ -189,12 +190,17 @@ def numbers(shown: list[Shown]) -> None:
         one = by_view[id(filled)]
         assert one.filled.request is not None
         request = one.filled.request
-        table = explore_tables.frame(one.view.entries)
-        caption = (
+        together = one.view.together
+        table = explore_tables.frame([*one.view.entries, *([together] if together else [])])
+        about = (
             f"{request.model} on {request.task} ({request.split}, {one.view.facts['rows']} rows), by layer and pooling."
         )
+        notes = [explore_tables.of_shrinkage(one.view.facts["shrinkage"])]
+        if together:
+            notes.insert(0, f"The line without a layer: {explore_tables.of_layers(together)}.")
+        caption = " ".join([about, *notes])
         if len(shown) > 1:
-            st.markdown(f"**{named}**: {wording.plain(caption)}")
+            st.markdown(f"**{named}**: {wording.plain(about)}")
         st.dataframe(
             table.rename(columns=explore_tables.COLUMNS),
             key=one.prefix + "numbers",
@@ -203,6 +209,7 @@ def numbers(shown: list[Shown]) -> None:
             placeholder="–",
             alt=f"Every measure of {len(table)} clouds, one line per layer and pooling",
         )
+        st.caption(wording.plain(" ".join(notes)))
         # the number keeps the keys apart when two views are of the same thing
         name = file_name(one) if one.number == 1 else f"{file_name(one)}-view{one.number}"
         downloads.buttons(name, table, functools.partial(explore_tables.latex, table, caption))
@@ -210,7 +217,7 @@ def numbers(shown: list[Shown]) -> None:
 
 def _columns(table: pd.DataFrame) -> dict[str, Any]:
     number, words = st.column_config.NumberColumn, explore_tables.COLUMNS
-    fine = ("isoscore", "isoscore_unbiased", "low", "high", "ev_1", "mean_cosine", "abs_correlation")
+    fine = ("isoscore", "isoscore_star", "isoscore_unbiased", "low", "high", "ev_1", "mean_cosine", "abs_correlation")
     coarse = ("participation_ratio", "effective_rank", "twonn", "mean_norm")
     small = ("sigma_min", "sigma_median", "sigma_max")
     return {

@@ -29,7 +29,7 @@ _STYLES = {
 }
 _COLOURS = dict(zip(POOLING_TITLES, theme.PALETTE, strict=False))
 _GREY = "rgba(127,134,145,0.9)"
-_MARK = theme.METHOD_COLOURS["spectrum_pol"]
+MARK = theme.METHOD_COLOURS["spectrum_pol"]
 """Of what stands out over bars: a mean, an outlier."""
 _FAINT = "rgba(127,134,145,0.35)"
 _BINS = 40
@@ -73,6 +73,11 @@ def layer_profile(
             customdata=[[entry["n"], entry["d"]] for entry in lines],
             hovertemplate="layer %{x}: %{y:.4g}<br>n = %{customdata[0]}, d = %{customdata[1]}",
         )
+    known = [any(found is not None for found in line.y) for line in figure.data]
+    for line, some in zip(
+        figure.data, known, strict=True
+    ):  # no legend for what has no value, where another line has one
+        line.showlegend = some or not any(known)
     figure.update_layout(
         theme.figure_layout(
             height=380,
@@ -209,41 +214,6 @@ def _log_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
     return list(inside), list(inside.values())
 
 
-def mean_activation(mean: NDArray[Any], outliers: Sequence[int], pooling: str) -> go.Figure:
-    """The mean of each dimension (d,), outlier dimensions marked with their number."""
-    values = np.asarray(mean, dtype=np.float64)
-    figure = go.Figure()
-    figure.add_bar(
-        x=list(range(len(values))),
-        y=values.tolist(),
-        marker={"color": pooling_colour(pooling), "line": {"width": 0}},
-        name="mean",
-        hovertemplate="dimension %{x}: %{y:.4g}<extra></extra>",
-    )
-    if outliers:
-        figure.add_scatter(
-            x=list(outliers),
-            y=[float(values[number]) for number in outliers],
-            mode="markers+text",
-            text=[str(number) for number in outliers],
-            textposition=["top center" if values[number] >= 0 else "bottom center" for number in outliers],
-            marker={"symbol": "x", "size": 9, "color": _MARK},
-            cliponaxis=False,
-            name="outlier dimensions",
-            hovertemplate="dimension %{x}: %{y:.4g}, an outlier<extra></extra>",
-        )
-    figure.update_layout(
-        theme.figure_layout(
-            height=320,
-            xaxis={"title": {"text": "dimension"}},
-            yaxis={"title": {"text": "mean activation"}},
-            bargap=0,
-            showlegend=bool(outliers),
-        )
-    )
-    return figure
-
-
 def cosine_histogram(counts: NDArray[Any], average: float | None, pooling: str) -> go.Figure:
     """Cosines of pairs, counted in bins of equal width over [−1, 1]; the mean as a line."""
     edges = np.linspace(-1, 1, len(counts) + 1)
@@ -260,7 +230,7 @@ def cosine_histogram(counts: NDArray[Any], average: float | None, pooling: str) 
         hovertemplate="cosine near %{x:.3f}: %{y:.2f} % of the pairs<extra></extra>",
     )
     if average is not None:
-        line = {"color": _MARK, "dash": "dash", "width": 2}
+        line = {"color": MARK, "dash": "dash", "width": 2}
         figure.add_vline(x=average, line=line)
         figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=f"mean cosine {average:.3f}")
     filled = np.flatnonzero(counts)
@@ -288,7 +258,7 @@ def row_lengths(found: Mapping[str, Any], names: Sequence[str]) -> go.Figure:
         names: of the rows, where they are few.
     """
     figure = go.Figure()
-    line = {"color": _MARK, "dash": "dash", "width": 2}
+    line = {"color": MARK, "dash": "dash", "width": 2}
     mean = found["norms"]["mean"]
     marker = {"color": theme.PALETTE[-1], "line": {"width": 0}}
     if found["each"] is not None:

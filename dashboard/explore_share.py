@@ -7,6 +7,7 @@ import streamlit as st
 from dashboard.components.copy_link import copy_link
 from dashboard.explore_form import PREFIX
 from dashboard.explore_views import Shown, measure_of_address
+from isoviz.exploring import shrinkage
 from isoviz.exploring.maps import MapRequest
 
 
@@ -35,6 +36,8 @@ def python(one: Shown, measure: str, request: MapRequest) -> str:
     )
     cloud = f"{one.layer}, {one.pooling!r}"
     number = 'entry["ev"][0]' if measure == "ev_1" else f'entry["{measure}"]'
+    if measure == shrinkage.MEASURE:
+        number += f', view.together and view.together["{measure}"]'
     plain = MapRequest()
     changed = "".join(
         f", {name}={value!r}"

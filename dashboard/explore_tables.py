@@ -18,6 +18,7 @@ COLUMNS: dict[str, str] = {
     "isoscore_unbiased": "unbiased",
     "low": "95 % from",
     "high": "95 % to",
+    "isoscore_star": "IsoScore*",
     "ev_1": "EV₁",
     "mean_cosine": "Mean cosine",
     "participation_ratio": "PR",
@@ -33,17 +34,37 @@ COLUMNS: dict[str, str] = {
 }
 """Column → heading on screen."""
 
-_LATEX = ("layer", "pooling", "n", "isoscore", "isoscore_unbiased", "ev_1", "mean_cosine", "participation_ratio",
-          "effective_rank", "twonn")  # fmt: skip
+_LATEX = ("layer", "pooling", "n", "isoscore", "isoscore_unbiased", "isoscore_star", "ev_1", "mean_cosine",
+          "participation_ratio", "effective_rank", "twonn")  # fmt: skip
 _LATEX_NAMES = {"EV₁": "$EV_1$"}
 _SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
     sign: f"\\{sign}" for sign in "&%$#_{}"
 }
+_SYMBOLS = {"Σ_S": r"$\Sigma_S$", "ζ": r"$\zeta$"}
+"""That a caption may hold beside text, and LaTeX has by another name."""
 
 
 def frame(entries: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """One line per layer × pooling, the columns of `COLUMNS`; what is undefined is missing, its reason in `notes`."""
-    return pd.DataFrame([_line(entry) for entry in entries], columns=list(COLUMNS))
+    """One line per entry, the columns of `COLUMNS`; what is undefined is missing, its reason in `notes`. The entry of all
+    layers together has no layer."""
+    return pd.DataFrame([_line(entry) for entry in entries], columns=list(COLUMNS)).astype({"layer": "Int64"})
+
+
+def of_shrinkage(found: Mapping[str, Any]) -> str:
+    """ζ and Σ_S of a view's IsoScore*, or why there is none, as a sentence.
+
+    Args:
+        found: `shrinkage` of the view's facts.
+    """
+    told = found.get("words")
+    return f"IsoScore*: {told}." if told else f"There is no IsoScore*: {found['reason']}."
+
+
+def of_layers(together: Mapping[str, Any]) -> str:
+    """What the entry of all layers together is of."""
+    first, last = together["layers"]
+    which = f"layer {last}" if first == last else f"layers {first} to {last}"
+    return f"every token of {which} as one cloud (cloud layers)"
 
 
 def value(entry: Mapping[str, Any], measure: str) -> float | None:
@@ -59,16 +80,21 @@ def latex(table: pd.DataFrame, caption: str) -> str:
     shown = pd.DataFrame(
         {
             _LATEX_NAMES.get(COLUMNS[name], COLUMNS[name]): table[name]
-            if name in ("layer", "pooling", "n")
+            if name in ("pooling", "n")
+            else ["--" if pd.isna(number) else str(number) for number in table[name]]
+            if name == "layer"
             else [decimals(number) for number in table[name]]
             for name in _LATEX
         }
     )
-    text: str = shown.to_latex(index=False, escape=False, caption=_escaped(caption), column_format="rl" + "r" * 8)
+    text: str = shown.to_latex(index=False, escape=False, caption=_escaped(caption), column_format="rl" + "r" * 9)
     return text.replace("−", "$-$")
 
 
 def _escaped(text: str) -> str:
+    for symbol, command in _SYMBOLS.items():
+        if symbol in text:
+            return command.join(_escaped(part) for part in text.split(symbol))
     return "".join(_SPECIAL.get(sign, sign) for sign in text)
 
 
@@ -78,7 +104,7 @@ def _line(entry: Mapping[str, Any]) -> dict[str, Any]:
     same = ("layer", "pooling", "n", "d", "isoscore", "isoscore_unbiased", "mean_cosine", "participation_ratio")
     return {
         **{name: entry[name] for name in same},
-        **{name: entry[name] for name in ("effective_rank", "twonn", "mean_norm", "abs_correlation")},
+        **{name: entry[name] for name in ("isoscore_star", "effective_rank", "twonn", "mean_norm", "abs_correlation")},
         "low": low,
         "high": high,
         "ev_1": value(entry, "ev_1"),

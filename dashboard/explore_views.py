@@ -9,13 +9,15 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard import explanations, explore_figures, explore_tables, theme, wording
+from dashboard import activation_figure, explanations, explore_figures, explore_tables, theme, wording
 from dashboard.components.cloud_matrix import cloud_matrix
 from dashboard.explore_form import PREFIX, Filled
+from isoviz.exploring import shrinkage
 from isoviz.exploring.results import ViewResult
 from isoviz.metrics.catalogue import METRICS
 
-MEASURES = ("isoscore", "isoscore_unbiased", "ev_1", "mean_cosine", "participation_ratio", "effective_rank", "twonn")
+MEASURES = ("isoscore", "isoscore_star", "isoscore_unbiased", "ev_1", "mean_cosine", "participation_ratio",
+            "effective_rank", "twonn")  # fmt: skip
 """Of the catalogue, in the order in which they are offered; the length of the mean vector comes after them."""
 
 MEAN_NORM = "Length of the mean vector"
@@ -101,8 +103,23 @@ def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[Shown]:
             if found is None:
                 for note in one.entry["warnings"]:
                     st.caption(f":material/info: {wording.plain(note)}")
+            if measure == shrinkage.MEASURE:
+                _all_layers(one)
     _how_to_read(measure)
     return shown
+
+
+def _all_layers(one: Shown) -> None:
+    """IsoScore* of all layers together, and what its Σ_S and that of each layer are from."""
+    together = one.view.together
+    told = explore_tables.of_shrinkage(one.view.facts["shrinkage"])
+    if together is not None:
+        value = wording.number(together[shrinkage.MEASURE])
+        which = explore_tables.of_layers(together)
+        told = (
+            f"{which[0].upper()}{which[1:]}: {value} (n = {wording.number(together['n'])}, d = {together['d']}). {told}"
+        )
+    st.caption(wording.plain(told))
 
 
 def _titles() -> dict[str, str]:
@@ -151,6 +168,8 @@ def _how_to_read(measure: str) -> None:
     metric = METRICS[measure]
     with st.popover("How to read this", type="tertiary", icon=":material/help:"):
         st.markdown(wording.plain(metric.sees) + "  \n" + wording.plain(metric.blind_to))
+        if measure == shrinkage.MEASURE:
+            st.markdown(wording.plain(explanations.get(measure).reading))
         st.latex(metric.equation)
         st.caption(
             wording.plain(
@@ -241,14 +260,25 @@ def _sigma(one: Shown, shown: list[Shown]) -> Drawn:
     return explore_figures.sigma_histogram(sigma, one.pooling, beside), told, ""
 
 
-def _mean(one: Shown, _: list[Shown]) -> Drawn:
+def _mean(one: Shown, shown: list[Shown]) -> Drawn:
     mean = one.view.array(one.layer, one.pooling, "mean")
     if mean is None:
         return None, "", ""
     outliers = one.entry["outlier_dimensions"]
     named = f"outlier dimensions: {', '.join(map(str, outliers))}" if outliers else "no outlier dimension"
-    figure = explore_figures.mean_activation(mean, outliers, one.pooling)
-    return figure, f"Mean activation of {len(mean)} dimensions; {named}", named.capitalize() + "."
+    beside = [
+        (found, other.entry["outlier_dimensions"])
+        for other in shown
+        if other is not one and (found := other.view.array(other.layer, other.pooling, "mean")) is not None
+    ]
+    figure = activation_figure.figure(mean, outliers, one.pooling, beside)
+    span, (beyond, *_) = activation_figure.beyond_axis([(mean, outliers), *beside])
+    if span is not None:
+        ends = f"{wording.number(span[0], 3)} to {wording.number(span[1], 3)}"
+        why = "so that the rest is seen" if beyond else "for the outliers of another view"
+        listed = [f"dimension {activation_figure.named(mean, number, ' at ')}" for number in beyond]
+        named += f"; the axis is cut to {ends}, {why}" + (f"; beyond it: {', '.join(listed)}" if beyond else "")
+    return figure, f"Mean activation of {len(mean)} dimensions; {named}", named[0].upper() + named[1:] + "."
 
 
 def _cosine(one: Shown, _: list[Shown]) -> Drawn:

@@ -7,6 +7,7 @@
     worker.py     the process of one job
     job_folder.py what it finds and leaves in the job's folder
     measuring.py  what it computes
+    shrinkage.py  IsoScore*, with Σ_S from training tokens
     progress.py   how far it is, in a file
     points.py     what each point of a cloud is
     outputs.py    I1, I2 and row lengths of its head or vocabulary

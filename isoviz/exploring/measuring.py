@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 import warnings
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 import isoviz
 from isoviz import metrics, tasks
 from isoviz.errors import InputError, IsoVizError
-from isoviz.exploring import encoders, outputs, points
+from isoviz.exploring import encoders, outputs, points, shrinkage
 from isoviz.exploring.request import FORMAT, ViewRequest
 from isoviz.exploring.results import array_name
 from isoviz.models.views import Pooling, Views
@@ -31,15 +32,19 @@ _FLOAT16_MAX: Final = 6e4
 if TYPE_CHECKING:
     import pandas as pd
 
+    from isoviz.tasks.protocol import Task
+
 Tell = Callable[[int, int, str], None]
 Computed = tuple[dict[str, Any], dict[str, NDArray[Any]]]
 
 # Shares of the time, for a small encoder on two cores; a large one spends more on reading, and the bar is slower there.
-_READING, _MEASURING, _PICTURES, _NEIGHBOURS = (0, 400), (400, 500), (500, 600), (600, 1000)
+_READING, _MEASURING, _PICTURES, _NEIGHBOURS, _TRAINING = (0, 350), (350, 430), (430, 500), (500, 800), (800, 1000)
 _TOTAL: Final = 1000
-PENDING: Final = ["twonn", "output matrix"]
+PENDING: Final = ["twonn", "output matrix", shrinkage.MEASURE]
+"""What follows the first pictures, in the order in which it comes."""
 _TO_COME: Final = "twonn is still being computed"
 _SOON: Final = {"reason": "it is still being measured"}
+_SHRINKAGE_SOON: Final = "it is still being computed, from training tokens"
 
 
 def compute(
@@ -49,8 +54,9 @@ def compute(
 
     Args:
         tell: told `done` of `total` and what is being done; never goes back.
-        show: called once with all arrays, and with facts that are final but for what they name under `pending`: TwoNN, whose
-            time grows with the square of the points, and the output matrix, which may be that of a vocabulary.
+        show: called with all arrays, and with facts that are final but for what they name under `pending`: first TwoNN, whose
+            time grows with the square of the points, the output matrix, which may be that of a vocabulary, and IsoScore*, for
+            which training rows are read; then IsoScore* alone.
 
     Raises:
         IsoVizError: in the user's terms, with the request's field it belongs to.
@@ -68,65 +74,99 @@ def compute(
     from isoviz.models.extract import layer_views
     from isoviz.models.profile import profile, with_twonn
 
-    texts = [frame[column].tolist() for column in task.inputs]
-    with encoders.opened(request.model) as (source, run):
-        if run is not None:
-            texts = encoders.prefixed(texts, run.before)
-        try:
-            views = layer_views(
-                source,
-                texts,
-                poolings="states",  # `head` is a matter of fine-tuning
-                max_length=request.max_length,
-                seed=request.seed,
-                direction=task.checked_direction(request.direction) or None,
-                progress=_part(tell, _READING, "rows"),
-            )
+    with encoders.opened(request.model) as (encoder, run):
+        read_layers = functools.partial(
+            layer_views,
+            encoder,
+            max_length=request.max_length,
+            seed=request.seed,
+            direction=task.checked_direction(request.direction) or None,
+        )
+        texts = _texts(frame, task, run)
+        try:  # `head` is a matter of fine-tuning, hence the states alone
+            views = read_layers(texts, poolings="states", progress=_part(tell, _READING, "rows"))
         except IsoVizError as error:
             raise _in_our_terms(error) from None
-        tokenizer = load_tokenizer(source)
+        tokenizer = load_tokenizer(encoder)
         scored = run is not None and run.task == request.task and run.scores_rows
         logits = run.logits(texts, request.max_length) if run is not None and scored else None
-    read = time.monotonic()
-    with warnings.catch_warnings():  # entries carry every warning in words
-        warnings.simplefilter("ignore")
-        entries = profile(
-            views, split=request.split, seed=request.seed, twonn=False, progress=_part(tell, _MEASURING, "clouds")
+        read = time.monotonic()
+        with warnings.catch_warnings():  # entries carry every warning in words
+            warnings.simplefilter("ignore")
+            entries = profile(
+                views, split=request.split, seed=request.seed, twonn=False, progress=_part(tell, _MEASURING, "clouds")
+            )
+            arrays = arrays_of(views, seed=request.seed, progress=_part(tell, _PICTURES, "clouds"))
+        words = tokenizer.convert_ids_to_tokens(views.tokens[views.depth].ids.tolist())
+        table = points.rows(frame, task, views.lengths, logits)
+        arrays |= points_of(views, table, list(map(str, words)), request.seed)
+        source = encoders.resolve(request.model)  # a model of the hub is on this machine now
+        facts = {
+            "format": FORMAT,
+            "isoviz": isoviz.__version__,
+            "request": request.as_json(),
+            "model_fingerprint": source.fingerprint,
+            "model_revision": source.revision,
+            "data_fingerprint": rows.fingerprint,
+            "rows": views.rows,
+            "rows_in_split": len(rows.train if request.split == "train" else rows.validation),
+            "depth": views.depth,
+            "max_length": views.max_length,
+            "truncated": views.truncated,
+            "device": views.device,
+            "warnings": list(views.warnings),
+            "cosine_points": COSINE_POINTS,
+            "reading_seconds": round(read - began, 3),
+        }
+        if show:
+            soon = [{**one, "twonn": None, "warnings": [*one["warnings"], _TO_COME]} for one in entries]
+            show(_early(facts, soon, _SOON, PENDING, read), arrays)
+        near = _part(tell, _NEIGHBOURS, "clouds")
+        whole = []
+        for done, one in enumerate(entries, start=1):
+            whole.append(with_twonn(one, views, seed=request.seed))
+            near(done, len(entries), "looking for neighbours (TwoNN)")
+        told = "measuring the output matrix"
+        output = outputs.of(
+            source, run, lambda done, total: tell(_TRAINING[0], _TOTAL, f"{told}, {done:,} of {total:,} rows")
         )
-        arrays = arrays_of(views, seed=request.seed, progress=_part(tell, _PICTURES, "clouds"))
-    words = tokenizer.convert_ids_to_tokens(views.tokens[views.depth].ids.tolist())
-    arrays |= points_of(views, points.rows(frame, task, views.lengths, logits), list(map(str, words)), request.seed)
-    source = encoders.resolve(request.model)  # a model of the hub is on this machine now
-    facts = {
-        "format": FORMAT,
-        "isoviz": isoviz.__version__,
-        "request": request.as_json(),
-        "model_fingerprint": source.fingerprint,
-        "model_revision": source.revision,
-        "data_fingerprint": rows.fingerprint,
-        "rows": views.rows,
-        "rows_in_split": len(rows.train if request.split == "train" else rows.validation),
-        "depth": views.depth,
-        "max_length": views.max_length,
-        "truncated": views.truncated,
-        "device": views.device,
-        "warnings": list(views.warnings),
-        "cosine_points": COSINE_POINTS,
-        "reading_seconds": round(read - began, 3),
-    }
-    if show:
-        soon = [{**one, "twonn": None, "warnings": [*one["warnings"], _TO_COME]} for one in entries]
-        seconds = round(time.monotonic() - read, 3)
-        show({**facts, "measuring_seconds": seconds, "entries": soon, "output": _SOON, "pending": PENDING}, arrays)
-    near = _part(tell, _NEIGHBOURS, "clouds")
-    whole = []
-    for done, one in enumerate(entries, start=1):
-        whole.append(with_twonn(one, views, seed=request.seed))
-        near(done, len(entries), "looking for neighbours (TwoNN)")
-    told = "measuring the output matrix"
-    output = outputs.of(source, run, lambda done, total: tell(_TOTAL, _TOTAL, f"{told}, {done:,} of {total:,} rows"))
+        if show:
+            show(_early(facts, whole, output, [shrinkage.MEASURE], read), arrays)
+        of_training = _part(tell, _TRAINING, "rows")
+
+        def training_tokens(numbers: NDArray[np.int64]) -> Views:
+            return read_layers(
+                _texts(rows.train.iloc[numbers], task, run),
+                poolings=("tokens",),
+                max_tokens_per_layer=1,  # running sums are all that is wanted
+                progress=lambda done, total, _: of_training(done, total, "reading training texts for IsoScore*"),
+            )
+
+        target = shrinkage.target(request, len(rows.train), views, training_tokens)
+    if isinstance(target, str):
+        whole, layers, of_target = shrinkage.without(whole, target), None, {"reason": target}
+    else:
+        layers, of_target = shrinkage.together(views, target, split=request.split), target.facts
+        whole = shrinkage.scored(whole, views, target)
+    tell(_TOTAL, _TOTAL, "keeping the numbers")
     seconds = round(time.monotonic() - read, 3)
-    return {**facts, "measuring_seconds": seconds, "entries": whole, "output": output}, arrays
+    more = {"measuring_seconds": seconds, "entries": whole, "output": output, "layers": layers, "shrinkage": of_target}
+    return {**facts, **more}, arrays
+
+
+def _texts(frame: pd.DataFrame, task: Task, run: encoders.FinishedRun | None) -> list[list[str]]:
+    """The columns that the encoder reads, as it read them when it was trained."""
+    columns = [frame[column].tolist() for column in task.inputs]
+    return encoders.prefixed(columns, run.before) if run is not None else columns
+
+
+def _early(
+    facts: dict[str, Any], entries: list[dict[str, Any]], output: dict[str, Any], pending: list[str], since: float
+) -> dict[str, Any]:
+    """The facts of a view that lacks IsoScore* and what else is pending."""
+    more = {"entries": shrinkage.without(entries, _SHRINKAGE_SOON), "output": output, "pending": pending}
+    seconds = round(time.monotonic() - since, 3)
+    return {**facts, **more, "measuring_seconds": seconds, "layers": None, "shrinkage": {"reason": _SHRINKAGE_SOON}}
 
 
 def arrays_of(views: Views, *, seed: int = 0, progress: Tell | None = None) -> dict[str, NDArray[Any]]:

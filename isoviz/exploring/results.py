@@ -81,6 +81,13 @@ class ViewResult:
         return found
 
     @property
+    def together(self) -> dict[str, Any] | None:
+        """The numbers of all layers' tokens as one cloud, see `isoviz.exploring.shrinkage.together`; None while they are pending
+        or where they could not be had (`facts["shrinkage"]["reason"]`)."""
+        found: dict[str, Any] | None = self.facts["layers"]
+        return found
+
+    @property
     def poolings(self) -> list[str]:
         """In the order in which they are shown."""
         return list(dict.fromkeys(entry["pooling"] for entry in self.entries))

@@ -18,6 +18,7 @@ _PRELOADED: Final = (
     "pyarrow.parquet",
     "isoviz.models.extract",
     "isoviz.models.profile",
+    "isoviz.training.measuring",
     "isoviz.exploring.worker",
 )
 

@@ -42,12 +42,19 @@ def _work(folder: Path, request: ViewRequest) -> None:
     limit = results.limit()
     tell = ProgressFile(folder)
 
+    key = ""
+
     def show(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        results.publish(folder / PARTIAL, _key_now(request, facts), facts, arrays, at=root)
+        nonlocal key
+        key = key or _key_now(request, facts)  # which may read the rows
+        view = results.find(key, at=root)
+        if view is None:
+            results.publish(folder / PARTIAL, key, facts, arrays, at=root)
+        elif len(facts["pending"]) < len(view.pending):  # a job that was stopped may have been further than this one
+            results.finish(key, facts, at=root)
 
     with _turn(root / "turns", tell):
         facts, arrays = measuring.compute(request, tell, show)
-    key = _key_now(request, facts)
     if not results.finish(key, facts, at=root):  # somebody made room meanwhile
         results.publish(folder / PARTIAL, key, facts, arrays, at=root)
     results.shrink(limit, at=root, keep=key)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.metrics.cloud import Estimate, is_tensor, too_few, undefined
+from isoviz.metrics.cloud import Estimate, is_tensor, symmetric_matrix, too_few, undefined
 from isoviz.metrics.moments import Moments, sum_of_squares
-from isoviz.metrics.scores import plug_in_estimate, ratio_estimate
+from isoviz.metrics.scores import check_width, checked_zeta, plug_in_estimate, ratio_estimate
 from isoviz.metrics.spectrum import cumulative_shares, effective_rank_of, eigenvalues
 from isoviz.metrics.streaming import CovarianceAccumulator
 
@@ -88,6 +88,31 @@ class CloudStream:
         """(d,) population standard deviation (divisor n), n >= 2."""
         return np.sqrt(np.clip(self.covariance().diagonal(), 0, None) * ((self.count - 1) / self.count))
 
+    def isoscore_star(self, shrinkage_cov: Points, zeta: float) -> Estimate:
+        """IsoScore* of all points so far, as `isoviz.metrics.isoscore_star` of them held together; undefined with its reason.
+
+        Args:
+            shrinkage_cov: Σ_S, (d, d), symmetric positive semidefinite, divisor n − 1.
+            zeta: weight of Σ_S, in [0, 1].
+
+        Raises:
+            InputError: (a ValueError) Σ_S of another shape or not positive semidefinite, ζ outside [0, 1].
+        """
+        zeta = checked_zeta(zeta)
+        shrinkage = symmetric_matrix(shrinkage_cov, "shrinkage_cov")
+        n, d = self.count, self.sums.d
+        check_width(shrinkage.shape[0], d)
+        if n < 2:
+            return undefined(too_few(n))
+        covariance = self.covariance()
+        mixed = (1 - zeta) * covariance + zeta * shrinkage
+        biggest = float(mixed.diagonal().max())
+        scaled = mixed / (biggest or 1.0)
+        trace = float(scaled.diagonal().sum())
+        # Σ_S holds a collapsed cloud up, as long as it weighs anything
+        collapsed = biggest == 0 or (zeta == 0 and self._collapsed(covariance))
+        return plug_in_estimate(Moments(n, d, trace, sum_of_squares(scaled), None, None, collapsed))
+
     def describe(self) -> dict[str, Any]:
         """n, d, n_per_d, isoscore, ev, mean_cosine, participation_ratio, effective_rank and warnings, as `isoviz.metrics.describe`
         names them; what is undefined is None, with its reason."""
@@ -98,7 +123,7 @@ class CloudStream:
         if n >= 2:
             matrix = self.covariance()
             variances = matrix.diagonal()
-            collapsed = bool(np.all(variances <= (self.eps * self.mean()) ** 2))
+            collapsed = self._collapsed(matrix)
             unit = float(variances.max()) or 1.0  # fourth powers leave the range of float64 before the points do
             scaled = matrix / unit
             moments = Moments(n, d, float(scaled.diagonal().sum()), sum_of_squares(scaled), None, scaled, collapsed)
@@ -134,6 +159,9 @@ class CloudStream:
             "effective_rank": value_of("effective_rank", rank),
             "warnings": notes,
         }
+
+    def _collapsed(self, covariance: NDArray[np.float64]) -> bool:
+        return bool(np.all(covariance.diagonal() <= (self.eps * self.mean()) ** 2))
 
     def _mean_cosine(self) -> Estimate:
         m = self.count - self.zeros

@@ -86,13 +86,13 @@ def isoscore_star(points: Points, shrinkage_cov: Points, zeta: float) -> Value:
         tensor: Any = points
         cloud = checked_cloud(tensor)
         n, d = cloud.shape
-        _check_width(shrinkage.shape[0], d)
+        check_width(shrinkage.shape[0], d)
         if n >= 2:
             moments = star_moments(cloud, shrinkage, zeta)
     else:
         x = float64_matrix(points)
         n, d = x.shape
-        _check_width(shrinkage.shape[0], d)
+        check_width(shrinkage.shape[0], d)
         if n >= 2:
             moments = mixed_moments(x, resolution(points), shrinkage, zeta)
     estimate = undefined(too_few(n)) if moments is None else plug_in_estimate(moments)
@@ -187,7 +187,7 @@ def _of_cloud(metric: str, points: Points, estimator: Callable[[Moments], Estima
     return _answer(points, estimate.value)
 
 
-def _check_width(shrinkage_d: int, d: int) -> None:
+def check_width(shrinkage_d: int, d: int) -> None:
     if shrinkage_d != d:
         raise InputError(f"shrinkage_cov must be ({d}, {d}) for points of {d} dimensions, got {shrinkage_d}")
 

@@ -275,6 +275,20 @@ def test_the_same_in_python(open_page: OpenPage, view: ViewResult, made: Any) ->
     np.testing.assert_allclose(np.sort(names["coordinates"][:, 0]), np.sort(x), rtol=1e-5)
 
 
+def test_isoscore_star_in_python_is_of_the_layer_and_of_all_together(
+    open_page: OpenPage, view: ViewResult, made: Any
+) -> None:
+    asked = {"explore_measure": "IsoScore*", "explore_layer": "3", "explore_pooling": "tokens"}
+    page = open_page("explore", **address(made[0]), **asked, explore_points="1000")
+    (code,) = [block.value for block in page.code if "ViewRequest" in block.value]
+    told = io.StringIO()
+    with redirect_stdout(told):
+        exec(code, {})
+    assert view.together is not None
+    expected = [view.entry(3, "tokens")["isoscore_star"], view.together["isoscore_star"]]
+    assert told.getvalue().split()[:2] == list(map(repr, expected))
+
+
 def test_files_hold_every_point() -> None:
     table = pd.DataFrame({"row": [0, 1], "sentence": ["=1+1", "b"], "pca_1": [0.5, 1.5], "selected": [True, False]})
     back = pd.read_parquet(io.BytesIO(downloads.parquet(table)))

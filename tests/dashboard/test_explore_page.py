@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import psutil
 import pytest
 import streamlit as st
@@ -15,7 +18,9 @@ from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from dashboard import (
+    activation_figure,
     downloads,
+    explore,
     explore_figures,
     explore_output,
     explore_tables,
@@ -23,7 +28,8 @@ from dashboard import (
     routes,
     tokens,
     view_arrays,
-)  # fmt: skip
+    wording,
+)
 from isoviz import metrics
 from isoviz.exploring import job_folder, jobs, measuring, outputs, results
 from isoviz.exploring.progress import ProgressFile, write_json
@@ -146,6 +152,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
     folder.mkdir(parents=True)
     soon_told = {"reason": "it is still being measured"}
     early = {**facts, "output": soon_told, "entries": soon, "pending": measuring.PENDING}
+    early |= {"layers": None, "shrinkage": {"reason": "it is still being computed, from training tokens"}}
     results.publish(folder / "result", key, early, arrays, at=results.root())
     write_json(folder / job_folder.REQUEST, request.as_json())
     stand_in = subprocess.Popen(["sleep", "600"], start_new_session=True)
@@ -157,7 +164,8 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
         page = open_page("explore", **at)
         assert errors(page) == [] and len(charts(page)) == 5
         assert "neighbours (TwoNN), 3 of 9 clouds" in page.get("progress")[0].proto.text.replace("\\", "")
-        assert "Not all numbers are there yet: Intrinsic dimension (TwoNN), output matrix" in texts(page)
+        assert "Not all numbers are there yet: Intrinsic dimension (TwoNN), output matrix, IsoScore*." in texts(page)
+        assert "There is no IsoScore*: it is still being computed, from training tokens." in texts(page)
         assert "twonn is still being computed" in texts(page)
         assert page.button(key="explore_stop")
         jobs.stop(key)  # AppTest cannot press in a page whose model is a folder
@@ -206,7 +214,7 @@ def test_finished_view_is_shown_at_once_with_its_numbers(
     assert errors(page) == [] and "Nothing to see yet" not in texts(page)
     assert len(charts(page)) == 5  # the map and the matrix are components
     shown = page.dataframe[0].value
-    assert len(shown) == 9 and list(shown.columns) == list(explore_tables.COLUMNS.values())
+    assert len(shown) == 10 and list(shown.columns) == list(explore_tables.COLUMNS.values())
     entry = finished.entry(2, "cls")
     line = shown[(shown["Layer"] == 2) & (shown["Pooling"] == "cls")].iloc[0]
     assert (line["n"], line["d"]) == (ROWS, 16)
@@ -315,6 +323,66 @@ def test_downloads_hold_every_number(finished: ViewResult) -> None:
     assert r"a\_model on 100 \% of it" in text and text.count(r"\\") == 10 and "$EV_1$" in text
 
 
+def test_isoscore_star_of_every_layer_and_of_all_together(
+    open_page: OpenPage,
+    finished: ViewResult,
+    made: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    chosen = {"explore_measure": "IsoScore*", "explore_layer": "1", "explore_pooling": "tokens"}
+    page = open_page("explore", **address(made[0], **chosen))
+    assert errors(page) == []
+    together = finished.together
+    assert together is not None
+    profile = charts(page)[0]
+    assert profile["layout"]["yaxis"]["title"]["text"] == "IsoScore*"
+    lines = {trace["name"]: trace["y"] for trace in profile["data"]}
+    assert lines["every token"] == [finished.entry(layer, "tokens")["isoscore_star"] for layer in range(3)]
+    assert lines["first token [CLS]"] == [None] * 3
+    assert [trace["showlegend"] for trace in profile["data"]] == [False, False, True]
+    told = texts(page)
+    value, n = wording.number(together["isoscore_star"]), wording.number(together["n"])
+    assert f"Every token of layers 1 to 2 as one cloud (cloud layers): {value} (n = {n}, d = 16)" in told
+    words = f"IsoScore*: {finished.facts['shrinkage']['words']}."
+    assert words.startswith("IsoScore*: ζ = 0.2, Σ_S from ") and told.count(words) == 2  # here, and below all numbers
+    assert "covariance of that layer's tokens in rows of the training split" in told
+    shown = page.dataframe[0].value
+    last = shown.iloc[-1]
+    assert last["IsoScore*"] == together["isoscore_star"] and last["n"] == together["n"]
+    assert shown["Layer"].isna().sum() == 1 and "as one cloud" in told
+    page = open_page("explore", **address(made[0], explore_measure="IsoScore*"))
+    assert errors(page) == [] and "Layer 2, cls: undefined" in texts(page)
+    assert "isoscore_star is undefined: Σ_S is of training tokens" in texts(page)
+
+
+def test_page_is_drawn_anew_for_each_stage_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    monkeypatch.setattr(st, "rerun", lambda: drawn.append("anew"))
+    views = {"pending": ["twonn", "isoscore_star"]}
+    monkeypatch.setattr(results, "find", lambda key: ViewResult(Path("x"), views))
+    running = jobs.State("running")
+    explore._again_if_there(running, "k", None)  # its first pictures
+    assert drawn == ["anew"]
+    explore._again_if_there(running, "k", ("twonn", "isoscore_star"))
+    assert drawn == ["anew"]
+    explore._again_if_there(running, "k", ("twonn", "output matrix", "isoscore_star"))
+    explore._again_if_there(jobs.State("done"), "k", ("isoscore_star",))
+    assert drawn == ["anew"] * 3
+
+
+def test_downloads_hold_all_layers_together(finished: ViewResult) -> None:
+    assert finished.together is not None
+    table = explore_tables.frame([*finished.entries, finished.together])
+    back = pd.read_csv(io.BytesIO(downloads.csv(table)))
+    assert len(back) == 10 and back["layer"].isna().tolist() == [False] * 9 + [True]
+    assert back["isoscore_star"].iloc[-1] == finished.together["isoscore_star"]
+    assert back["isoscore_star"].notna().sum() == 4  # three layers of tokens, and these
+    assert [line.split(",")[0] for line in downloads.csv(table).decode("utf-8-sig").splitlines()][-2:] == ["2", ""]
+    text = explore_tables.latex(table, explore_tables.of_shrinkage(finished.facts["shrinkage"]))
+    assert r"IsoScore*: $\zeta$ = 0.2, $\Sigma_S$ from " in text and "IsoScore*" in text.split(r"\toprule")[1]
+    (last,) = [line for line in text.splitlines() if line.startswith("-- & tokens")]
+    assert f"{finished.together['isoscore_star']:.3f}" in last
+
+
 # ------------------------------------------------------------------------------------------------- figures by themselves
 
 
@@ -355,9 +423,73 @@ def test_clouds_side_by_side_have_the_same_bins() -> None:
 def test_outlier_dimensions_are_named() -> None:
     mean = np.zeros(50)
     mean[7] = -9
-    _, marks = explore_figures.mean_activation(mean, [7], "mean").data
+    _, marks = activation_figure.figure(mean, [7], "mean").data
     assert (marks.x, marks.y, marks.text) == ((7,), (-9.0,), ("7",))
-    assert len(explore_figures.mean_activation(mean, [], "mean").data) == 1
+    assert len(activation_figure.figure(mean, [], "mean").data) == 1
+
+
+def test_axis_is_cut_where_an_outlier_dwarfs_all_others() -> None:
+    mean = np.linspace(-0.5, 1.0, 60)
+    mean[[5, 50]] = -9.128, 2.0
+    drawn = activation_figure.figure(mean, [5, 50], "cls")
+    bars, inside, beyond = drawn.data
+    low, high = drawn.layout.yaxis.range
+    assert low < -0.5 and 2.0 < high < 3.0 and low > -2.0  # 2 is no more than twice what is left
+    assert (inside.x, inside.text) == ((50,), ("50",)) and bars.y[5] == -9.128
+    assert (beyond.x, beyond.text, beyond.customdata) == ((5,), ("5: −9.13",), (-9.128,))
+    assert low < beyond.y[0] < -0.5 and beyond.marker.symbol == ("triangle-down",)
+    assert beyond.textposition == ("top right",)  # inside the figure
+    assert drawn.layout.yaxis.title.text == "mean activation (axis cut)"
+    mean[5] = -2.9  # less than three times as far as the next
+    drawn = activation_figure.figure(mean, [5, 50], "cls")
+    assert drawn.layout.yaxis.range is None and drawn.data[1].x == (5, 50) and len(drawn.data) == 2
+    assert drawn.layout.yaxis.title.text == "mean activation"
+
+
+def test_several_outliers_lie_beyond_a_cut_axis_together() -> None:
+    mean = np.full(60, 0.25)
+    mean[[3, 20, 57]] = 12.0, -9.0, 1.0
+    span, (beyond,) = activation_figure.beyond_axis([(mean, [3, 20, 57])])
+    assert beyond == [3, 20, 57]  # 1 is four times as far as all that are no outliers
+    assert span == pytest.approx((-0.05, 0.3))
+    assert activation_figure.beyond_axis([(mean, [])]) == (None, [[]])
+
+
+def test_axes_side_by_side_are_cut_alike() -> None:
+    mean, other = np.full(60, 0.5), np.full(60, -0.5)
+    mean[3] = 8.0
+    clouds = (mean, [3]), (other, [])
+    pair = (
+        activation_figure.figure(*clouds[0], "cls", clouds[1:]),
+        activation_figure.figure(*clouds[1], "cls", clouds[:1]),
+    )  # type: ignore[arg-type]
+    explore_figures.share_axes(pair)
+    assert pair[0].layout.yaxis.range == pair[1].layout.yaxis.range == pytest.approx((-0.7, 0.7))
+    wide = np.linspace(-10, 10, 60)  # where another view needs the room, nothing is cut
+    assert activation_figure.beyond_axis([(mean, [3]), (wide, [])]) == (None, [[], []])
+    assert activation_figure.figure(mean, [3], "cls", [(wide, [])]).data[1].text == ("3",)
+
+
+def test_cut_axis_is_told_with_the_outlier_and_its_value(
+    open_page: OpenPage,
+    finished: ViewResult,
+    made: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    request, facts, arrays = made
+    mean = np.linspace(-0.5, 0.5, 16, dtype=np.float32)
+    mean[4] = -7.25
+    entries = [
+        {**entry, "outlier_dimensions": [4] if (entry["layer"], entry["pooling"]) == (2, "cls") else []}
+        for entry in facts["entries"]
+    ]
+    shutil.rmtree(finished.folder)
+    key = key_for(request)
+    changed = arrays | {results.array_name(2, "cls", "mean"): mean}
+    results.publish(results.root() / "new", key, {**facts, "entries": entries}, changed, at=results.root())
+    page = open_page("explore", **address(request))
+    assert errors(page) == []
+    told = "Outlier dimensions: 4; the axis is cut to −0.7 to 0.7, so that the rest is seen; beyond it: dimension 4 at −7.25."
+    assert told in texts(page)
 
 
 def test_all_layers_stand_behind_the_chosen_one() -> None:

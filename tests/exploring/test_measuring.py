@@ -46,7 +46,11 @@ def computed(
 
 def test_numbers_are_those_of_the_profile(computed: Any) -> None:
     facts, _, views, _ = computed
-    assert facts["entries"] == json.loads(json.dumps(profile(views, split="validation", seed=3)))
+    plain = [
+        {name: entry[name] for name in entry if name != "isoscore_star"} | {"warnings": entry["warnings"][:-1]}
+        for entry in facts["entries"]  # the last note is about that, see test_shrinkage.py
+    ]
+    assert plain == json.loads(json.dumps(profile(views, split="validation", seed=3)))
     assert (facts["rows"], facts["rows_in_split"], facts["depth"]) == (ROWS, 32, 2)
     assert [(entry["pooling"], entry["layer"]) for entry in facts["entries"]] == [
         (pooling, layer) for pooling in ("cls", "mean", "tokens") for layer in range(3)
@@ -58,9 +62,12 @@ def test_progress_rises_to_the_end(computed: Any) -> None:
     done = [step for step, _, _ in told]
     assert done == sorted(done) and done[0] == 0
     assert told[-1][0] == told[-1][1]
-    assert {"loading the model", f"reading texts, {ROWS} of {ROWS} rows", "measuring, 9 of 9 clouds"} <= {
-        text for _, _, text in told
-    }
+    assert {
+        "loading the model",
+        f"reading texts, {ROWS} of {ROWS} rows",
+        "measuring, 9 of 9 clouds",
+        f"reading training texts for IsoScore*, {ROWS} of {ROWS} rows",
+    } <= {text for _, _, text in told}
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from isoviz.exploring import job_folder, jobs, measuring, results, worker
+from isoviz.exploring import job_folder, jobs, measuring, results, shrinkage, worker
+from isoviz.exploring import request as requests
 from isoviz.exploring.progress import write_json
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
 from isoviz.models import profile, sources
@@ -63,15 +64,74 @@ def test_pictures_are_there_before_twonn_is(request_: ViewRequest, monkeypatch: 
     assert worker.main([str(job(request_, key))]) == 0
     first, view = early[0], results.find(key)
     assert view is not None and first.folder == view.folder
-    assert first.pending == ("twonn", "output matrix") and view.pending == () and "pending" not in view.facts
+    assert first.pending == ("twonn", "output matrix", "isoscore_star")
+    assert view.pending == () and "pending" not in view.facts
     assert view.entries == json.loads(json.dumps(expected[0]["entries"]))
     for soon, whole in zip(first.entries, view.entries, strict=True):
-        later = {"twonn", "twonn_points", "dropped", "warnings"}
+        later = {"twonn", "twonn_points", "dropped", "warnings", "isoscore_star"}
         assert {name: soon[name] for name in soon if name not in later} == {
             name: whole[name] for name in whole if name not in later
         }
-        assert soon["twonn"] is None and soon["warnings"][-1] == "twonn is still being computed"
+        assert soon["twonn"] is None and soon["warnings"][-2] == "twonn is still being computed"
     assert {*map(str, load_file(view.folder / results.ARRAYS))} == {*expected[1]}
+
+
+def test_isoscore_star_comes_last_and_holds_up_nothing(request_: ViewRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = key_of(request_, sources.resolve(request_.model), rows_of(request_.task, request_.data))
+    target = shrinkage.target
+    early: list[results.ViewResult] = []
+
+    def watched(*arguments: Any) -> Any:
+        view = results.find(key)
+        assert view is not None and jobs.look(key).kind == "running"
+        early.append(view)
+        return target(*arguments)
+
+    monkeypatch.setattr(shrinkage, "target", watched)
+    assert worker.main([str(job(request_, key))]) == 0
+    (first,), view = early, results.find(key)
+    assert view is not None and first.pending == ("isoscore_star",) and first.together is None
+    assert "reason" in first.facts["output"] and first.facts["output"] == view.facts["output"]
+    soon = "isoscore_star is undefined: it is still being computed, from training tokens"
+    assert all(entry["isoscore_star"] is None and entry["warnings"][-1] == soon for entry in first.entries)
+    assert [entry["twonn"] for entry in first.entries] == [entry["twonn"] for entry in view.entries]
+    assert view.together is not None and view.together["isoscore_star"] > 0
+    assert all(entry["isoscore_star"] for entry in view.entries if entry["pooling"] == "tokens")
+
+
+def test_numbers_that_are_there_stay_while_the_rest_is_computed_again(
+    request_: ViewRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = key_of(request_, sources.resolve(request_.model), rows_of(request_.task, request_.data))
+
+    def fail(*arguments: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shrinkage, "target", fail)
+        folder = job(request_, key)
+        assert worker.main([str(folder)]) == 1
+    shutil.rmtree(folder)
+    seen: list[tuple[str, ...]] = []
+    with_twonn = profile.with_twonn
+
+    def watched(*arguments: Any, **options: Any) -> Any:
+        view = results.find(key)
+        assert view is not None
+        seen.append(view.pending)
+        return with_twonn(*arguments, **options)
+
+    monkeypatch.setattr(profile, "with_twonn", watched)
+    assert worker.main([str(job(request_, key))]) == 0
+    view = results.find(key)
+    assert {*seen} == {("isoscore_star",)} and view is not None and not view.pending
+
+
+def test_view_of_before_isoscore_star_has_another_key(request_: ViewRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, rows = sources.resolve(request_.model), rows_of(request_.task, request_.data)
+    now = key_of(request_, source, rows)
+    monkeypatch.setattr(requests, "FORMAT", 3)
+    assert key_of(request_, source, rows) != now
 
 
 def test_pictures_stay_when_twonn_fails_and_the_next_time_completes_them(

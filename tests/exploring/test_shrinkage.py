@@ -1,0 +1,207 @@
+"""IsoScore* of a view against Σ_S and eigenvalues taken plainly from the encoder in evaluation mode, and against a run's own."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from numpy.typing import NDArray
+
+from isoviz import tasks
+from isoviz.errors import DataError, InputError
+from isoviz.exploring import measuring, shrinkage
+from isoviz.exploring.request import ViewRequest
+from isoviz.metrics.cloud_stream import CloudStream
+from isoviz.models import extract
+from isoviz.models.views import TokenView, Views
+from isoviz.training.measuring import ZETA, Pass, TokenClouds, star_score
+from tests import tiny
+from tests.tiny import TinyModels
+
+ROWS, SEED = 20, 3
+Clouds = list[NDArray[np.float64]]
+
+
+def score(cloud: NDArray[np.float64], sigma: NDArray[np.float64]) -> float:
+    """By the spectrum, as the paper writes it: the distance of the normalised variances from an even spread."""
+    spread = np.linalg.eigvalsh(0.8 * np.cov(cloud.T) + 0.2 * sigma)
+    d = len(spread)
+    even = np.sqrt(d) * spread / np.linalg.norm(spread)
+    defect = np.linalg.norm(even - 1) / np.sqrt(2 * (d - np.sqrt(d)))
+    return float(((d - defect**2 * (d - np.sqrt(d))) ** 2 - d) / (d * (d - 1)))
+
+
+def tokens_of(model: str, texts: list[str]) -> Clouds:
+    """Every unpadded token of each layer, from the embeddings on."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+    network = transformers.AutoModel.from_pretrained(model).eval()
+    batch = tokenizer(texts, padding=True, return_tensors="pt")
+    with torch.inference_mode():
+        states = network(**batch, output_hidden_states=True).hidden_states
+    return [state[batch["attention_mask"].bool()].double().numpy() for state in states]
+
+
+def texts_of(request: ViewRequest, split: str) -> list[str]:
+    rows = tasks.load(tasks.get(request.task), request.data)
+    frame = rows.train if split == "train" else rows.validation
+    return list(map(str, frame["sentence"]))
+
+
+def compute(request: ViewRequest) -> dict[str, Any]:
+    return measuring.compute(request, lambda done, total, text: None)[0]
+
+
+def stars(facts: dict[str, Any], pooling: str = "tokens") -> list[float | None]:
+    return [entry["isoscore_star"] for entry in facts["entries"] if entry["pooling"] == pooling]
+
+
+@pytest.fixture(scope="module")
+def request_(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> ViewRequest:
+    """With much dropout, which evaluation mode leaves out."""
+    folder = tiny.write_cola(tmp_path_factory.mktemp("data") / "cola")
+    return ViewRequest(str(tiny_models("bert", 0.5)), "glue/cola", str(folder), max_rows=ROWS, seed=SEED)
+
+
+@pytest.fixture(scope="module")
+def seen(request_: ViewRequest) -> tuple[dict[str, Any], Clouds, Clouds]:
+    """The view, its tokens, and those of the training rows that Σ_S is from."""
+    facts = compute(request_)
+    drawn = np.random.default_rng((SEED, 1)).permutation(64)[:ROWS]
+    training = texts_of(request_, "train")
+    own = tokens_of(request_.model, texts_of(request_, "validation")[:ROWS])
+    return facts, own, tokens_of(request_.model, [training[row] for row in drawn])
+
+
+def test_each_layer_has_the_training_tokens_of_its_own(seen: tuple[dict[str, Any], Clouds, Clouds]) -> None:
+    facts, own, training = seen
+    expected = [score(cloud, np.cov(part.T)) for cloud, part in zip(own, training, strict=True)]
+    np.testing.assert_allclose(np.array(stars(facts), dtype=float), expected, rtol=1e-5)
+    plain = [entry["isoscore"] for entry in facts["entries"] if entry["pooling"] == "tokens"]
+    assert all(abs(star - score_) > 1e-3 for star, score_ in zip(expected, plain, strict=True))  # Σ_S counts
+
+
+def test_all_layers_together_are_what_a_run_would_report(seen: tuple[dict[str, Any], Clouds, Clouds]) -> None:
+    facts, own, training = seen
+    together = facts["layers"]
+    cloud, part = (np.concatenate(clouds[1:]) for clouds in (own, training))  # not the embedding output
+    assert (together["cloud"], together["layers"], together["n"]) == ("layers", [1, 2], len(cloud))
+    assert together["isoscore_star"] == pytest.approx(score(cloud, np.cov(part.T)), rel=1e-5)
+    assert together["mean_norm"] == pytest.approx(np.linalg.norm(cloud.mean(axis=0)), rel=1e-5)
+    clouds = [TokenClouds(2, 16), TokenClouds(2, 16)]
+    for streams, points in zip(clouds, (own, training), strict=True):
+        for stream, layer in zip(streams.layers, points[1:], strict=True):
+            stream.update(layer)
+    nothing = np.zeros((0, 16))
+    sigma = torch.from_numpy(clouds[1].union().covariance())
+    reported = star_score(Pass(0.0, [], nothing, nothing, "", clouds[0]), sigma)
+    assert together["isoscore_star"] == pytest.approx(reported, rel=1e-5)
+
+
+def test_what_sigma_s_is_from_is_said(seen: tuple[dict[str, Any], Clouds, Clouds]) -> None:
+    facts, _, training = seen
+    told = facts["shrinkage"]
+    words = f"ζ = 0.2, Σ_S from {len(training[0])} tokens of each layer, of 20 of 64 rows of train drawn with seed 3"
+    assert told == {
+        "zeta": ZETA, "split": "train", "rows": 20, "rows_in_split": 64, "seed": 3, "shared": 0, "truncated": 0,
+        "tokens": len(training[0]), "words": words,
+    }  # fmt: skip
+    of_tokens = [entry for entry in facts["entries"] if entry["pooling"] == "tokens"]
+    assert all(entry["warnings"][-1] == f"isoscore_star: {words}" for entry in [*of_tokens, facts["layers"]])
+
+
+def test_other_poolings_say_why_they_have_none(seen: tuple[dict[str, Any], Clouds, Clouds]) -> None:
+    facts = seen[0]
+    assert stars(facts, "cls") == stars(facts, "mean") == [None, None, None]
+    notes = {entry["warnings"][-1] for entry in facts["entries"] if entry["pooling"] != "tokens"}
+    assert notes == {f"isoscore_star is undefined: {shrinkage.OF_TOKENS}"}
+
+
+def test_a_view_of_the_training_split_says_what_it_shares(request_: ViewRequest) -> None:
+    facts = compute(dataclasses.replace(request_, split="train"))
+    drawn = np.random.default_rng((SEED, 1)).permutation(64)[:ROWS]
+    shared = len(set(range(ROWS)) & set(drawn.tolist()))
+    assert 0 < shared < ROWS and facts["shrinkage"]["shared"] == shared
+    told = f"the split of the view itself: {shared} of them are rows of the view"
+    assert told in facts["shrinkage"]["words"]
+
+
+def test_a_view_of_all_training_rows_reads_them_once(request_: ViewRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+    layer_views = extract.layer_views
+
+    def watched(source: Any, texts: Any, **options: Any) -> Views:
+        read.append(len(texts[0]))
+        return layer_views(source, texts, **options)
+
+    monkeypatch.setattr(extract, "layer_views", watched)
+    facts = compute(dataclasses.replace(request_, split="train", max_rows=64))
+    assert read == [64]
+    plain = [entry["isoscore"] for entry in facts["entries"] if entry["pooling"] == "tokens"]
+    np.testing.assert_allclose(np.array(stars(facts), dtype=float), plain, rtol=1e-12)
+    assert facts["layers"]["isoscore_star"] == pytest.approx(facts["layers"]["isoscore"], rel=1e-12)
+    assert "the very rows of the view, so it equals isoscore" in facts["shrinkage"]["words"]
+
+
+def test_training_texts_that_cannot_be_read_leave_the_rest_of_the_view(
+    request_: ViewRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layer_views = extract.layer_views
+
+    def refusing(source: Any, texts: Any, **options: Any) -> Views:
+        if options["poolings"] == ("tokens",):
+            raise InputError("data: 3 rows have no token", field="data")
+        return layer_views(source, texts, **options)
+
+    monkeypatch.setattr(extract, "layer_views", refusing)
+    facts = compute(request_)
+    why = "its training rows cannot be read: data: 3 rows have no token"
+    assert facts["shrinkage"] == {"reason": why} and facts["layers"] is None
+    assert stars(facts) == [None] * 3
+    assert all(entry["warnings"][-1] == f"isoscore_star is undefined: {why}" for entry in facts["entries"])
+    assert all(entry["twonn"] for entry in facts["entries"] if entry["pooling"] == "tokens" and entry["layer"] == 2)
+
+
+def test_a_single_training_token_has_no_covariance(request_: ViewRequest) -> None:
+    def views_of(tokens: int) -> Views:
+        stream = CloudStream(4)
+        stream.update(np.random.default_rng(0).normal(size=(tokens, 4)))
+        points, numbers = np.zeros((1, 4), dtype=np.float32), np.zeros(1, dtype=np.int64)
+        view = TokenView(stream, points, points, numbers, numbers)
+        return Views("made up", 1, 0, numbers, 8, 0, "cpu", {}, {0: view}, ())
+
+    found = shrinkage.target(request_, 64, views_of(9), lambda rows: views_of(1))
+    assert found == "Σ_S is undefined: it needs at least 2 points, got 1"
+
+
+def test_training_rows_are_drawn_by_the_seed() -> None:
+    request = ViewRequest("m", "glue/cola", max_rows=7, seed=1)
+    rows = shrinkage.training_rows(request, 50)
+    assert len(set(rows)) == 7 and (np.diff(rows) > 0).all() and rows.max() < 50
+    assert (rows == shrinkage.training_rows(request, 50)).all()
+    assert (rows != shrinkage.training_rows(dataclasses.replace(request, seed=2), 50)).any()
+    assert shrinkage.training_rows(request, 4).tolist() == [0, 1, 2, 3]
+
+
+def test_data_without_a_training_split_is_no_view(request_: ViewRequest, tmp_path: Path) -> None:
+    """So a view always has rows for Σ_S."""
+    folder = tiny.write_cola(tmp_path / "cola")
+    (folder / "train.parquet").unlink()
+    with pytest.raises(DataError, match="no train split"):
+        compute(dataclasses.replace(request_, data=str(folder)))
+
+
+@pytest.mark.parametrize("kind", ["span", "seq2seq"])
+def test_training_texts_are_those_that_the_view_reads(tiny_models: TinyModels, tmp_path: Path, kind: str) -> None:
+    """Pairs of texts; the source alone of a translation."""
+    request = ViewRequest(str(tiny_models("bert")), tiny.TASKS[kind], str(tiny.write(kind, tmp_path)), max_rows=8)
+    facts = compute(request)
+    task = tasks.get(request.task)
+    frame = tasks.load(task, request.data).train.iloc[shrinkage.training_rows(request, 24)]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(request.model)
+    lengths = [len(ids) for ids in tokenizer(*(frame[name].tolist() for name in task.inputs))["input_ids"]]
+    assert facts["shrinkage"]["tokens"] == sum(lengths)
