@@ -4,14 +4,17 @@ const TYPES = { f8: Float64Array, f4: Float32Array, i4: Int32Array, u4: Uint32Ar
 const UNKNOWN = [127, 134, 145]; // of a point without a number where numbers give the colours
 const FAINT = 0.2; // of the opacity, for points outside what was drawn around
 
-// Its scattergl traces: [{trace, x, y, colours (n × 4 bytes: red, green, blue, opacity), size, symbol, texts, extra}].
+// Its scattergl traces: [{trace, x, y, colours (n × 4 bytes: red, green, blue, opacity), size, symbol, texts, told}], told(i): what is
+// said of a point beside its text.
 export function pointsOf(figure) {
   return figure.data.flatMap((trace, place) => {
     if (trace.type !== "scattergl") return [];
     const { marker } = trace;
     const x = numbers(trace.x);
-    const [, extra] = (trace.hovertemplate ?? "").match(/<extra>(.*)<\/extra>/) ?? [];
-    return { trace: place, x, y: numbers(trace.y), colours: coloursOf(marker, x.length, figure.layout.coloraxis), size: marker.size, symbol: marker.symbol, texts: trace.text ?? [], extra };
+    const scale = figure.layout.coloraxis;
+    const values = typeof marker.color === "string" ? null : numbers(marker.color);
+    const told = (i) => (values ? `${scale.colorbar.title.text} ${Number.isInteger(values[i]) ? count(values[i]) : number(values[i])}` : trace.name);
+    return { trace: place, x, y: numbers(trace.y), colours: coloursOf(marker, x.length, values, scale), size: marker.size, symbol: marker.symbol, texts: trace.text ?? [], told };
   });
 }
 
@@ -68,12 +71,11 @@ function numbers(values) {
   return new TYPES[values.dtype](bytes.buffer);
 }
 
-function coloursOf(marker, count, scale) {
+function coloursOf(marker, count, values, scale) {
   const found = new Uint8Array(4 * count);
   const [, own] = (typeof marker.color === "string" && marker.color.match(/^rgba\(.*,\s*([\d.]+)\)$/)) || [];
   const opacity = Math.round(255 * (marker.opacity ?? 1) * Number(own ?? 1));
-  const one = typeof marker.color === "string" ? rgb(marker.color) : null;
-  const values = one ? null : numbers(marker.color);
+  const one = values ? null : rgb(marker.color);
   for (let i = 0; i < count; i++) {
     const [red, green, blue] = one ?? between(scale, values[i]);
     found.set([red, green, blue, opacity], 4 * i);

@@ -151,7 +151,7 @@ class ScatterMap {
     const found = nearest(this.parts, (part) => this.shown(part), at, this.area(), REACH);
     if (!found) return;
     const part = this.parts[found.part];
-    const lines = [part.texts[found.index], part.extra].filter(Boolean).map((text, place) => make("div", place ? "ivz-map-extra" : "", plain(text)));
+    const lines = [part.texts[found.index], part.told(found.index)].filter(Boolean).map((text, place) => make("div", place ? "ivz-map-extra" : "", plain(text)));
     this.told.replaceChildren(...lines);
     this.told.hidden = false;
     const frame = this.root.getBoundingClientRect();

@@ -66,7 +66,7 @@ def resolve(name: str, store: Store | None = None) -> ModelSource:
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """The model of a finished run as it ended: encoder, method and head, in evaluation mode.
+    """The model of a finished run as it was kept: encoder, method and head, in evaluation mode.
 
     Attributes:
         task: slug of the task that its head was trained for.
@@ -146,7 +146,7 @@ def prefixed(texts: Sequence[Sequence[str]], before: tuple[str, str]) -> list[li
 
 
 def load_run(name: str, store: Store | None = None) -> FinishedRun:
-    """The model of a finished run as it ended. Loads torch; raises like `resolve`."""
+    """The model of a finished run as it was kept. Loads torch; raises like `resolve`."""
     from isoviz.training.reload import reload
 
     row, weights = _finished(name, store)
