@@ -11,7 +11,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import downloads, explore_figures, explore_tables, forms, resources, theme, wording
+from dashboard import downloads, explore_figures, explore_tables, forms, resources, wording
+from dashboard.components.figure import draw
 from dashboard.explore_form import PREFIX, Filled, forget_hub_models
 from dashboard.explore_views import Shown, file_name
 from dashboard.logs import read_tail
@@ -126,7 +127,7 @@ def _soon() -> None:
     figure = explore_figures.layer_profile([], "isoscore", "")
     figure.update_layout(height=220)
     words = "Empty axes: a measure of every layer will be drawn here"
-    st.plotly_chart(figure, key=PREFIX + "soon", config=theme.CHART_CONFIG, alt=words)
+    draw(figure, key=PREFIX + "soon", words=words)
 
 
 def _nothing_yet(all_filled: list[Filled]) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import downloads, explanations, explore_figures, theme, wording
+from dashboard import downloads, explanations, explore_figures, wording
+from dashboard.components.figure import draw
 from dashboard.explore_views import Shown, file_name
 from isoviz import tasks
 
@@ -65,7 +66,7 @@ def _block(one: Shown, numbers: list[int], *, alone: bool) -> None:
         if one.of > 1:
             explore_figures.compact(figure)
         words = f"Lengths of the {found['rows']} rows of the output matrix, mean {wording.number(norms['mean'])}"
-        st.plotly_chart(figure, key=one.prefix + "output", config=theme.CHART_CONFIG, alt=words)
+        draw(figure, key=one.prefix + "output", words=words)
 
 
 def table(found: dict[str, Any]) -> pd.DataFrame:
