@@ -27,6 +27,10 @@ TICK = 0.5
 LOOK = 0.04
 """Seconds between looks for its first pictures: a look at a file costs far less than drawing the progress again."""
 
+TABLES_AFTER = 1.0
+"""Seconds that the first table of a session follows the figures."""
+_SEEN = PREFIX + "tables_seen"
+
 
 def ask(all_filled: list[Filled]) -> list[ViewResult]:
     """The button, the progress of jobs that run, what went wrong, or what will be here; the views, once all are there.
@@ -185,6 +189,7 @@ def _titles(measures: Iterable[str]) -> str:
 def numbers(shown: list[Shown]) -> None:
     """Every measure of every layer and pooling, with n, d and notes; downloads."""
     st.subheader("All numbers", anchor=False)
+    _figures_first(shown)
     by_view = {id(one.filled): one for one in shown}
     for (_, filled), named in _alike([(one.view, one.filled) for one in shown]):
         one = by_view[id(filled)]
@@ -207,6 +212,13 @@ def numbers(shown: list[Shown]) -> None:
         # the number keeps the keys apart when two views are of the same thing
         name = file_name(one) if one.number == 1 else f"{file_name(one)}-view{one.number}"
         downloads.buttons(name, table, functools.partial(explore_tables.latex, table, caption))
+
+
+def _figures_first(shown: list[Shown]) -> None:
+    """In a new tab, let the browser draw what it has got before it loads a megabyte of scripts for its first table."""
+    if not st.session_state.get(_SEEN) and not any(one.view.pending for one in shown):
+        st.session_state[_SEEN] = True
+        time.sleep(TABLES_AFTER)
 
 
 def _columns(table: pd.DataFrame) -> dict[str, Any]:

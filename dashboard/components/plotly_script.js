@@ -1,16 +1,25 @@
 // plotly.js from our own server, each of its two scripts once per page. Who waits for one goes on in turn, the upper ones of the page
 // first: the first figure is on the screen before the next is begun.
-const waiting = (globalThis.isovizPlotly ??= { scripts: new Map(), turns: [], busy: false }); // by all component scripts of a page
+const waiting = (globalThis.isovizPlotly ??= { scripts: new Map(), turns: [], going: null, basic: null }); // by all components of a page
 
-// The whole of it, which is the page's `Plotly`: Streamlit's own charts may have brought it already.
+// The whole of it, which is the page's `Plotly`: Streamlit's own charts may have brought it already. The browser is busy with it for
+// most of a second, so the figures that do without go first.
 export async function loadPlotly(path, element) {
+  await together();
+  await waiting.basic;
   if (!globalThis.Plotly) await once(path);
   await turn(element);
   return globalThis.Plotly;
 }
 
 // What draws lines and bars: a quarter of the size, so much sooner there. A new tab has it from the page's HTML (early_script.py).
-export async function loadBasicPlotly(path, element) {
+export function loadBasicPlotly(path, element) {
+  const mine = basicInTurn(path, element);
+  waiting.basic = Promise.allSettled([waiting.basic, mine]);
+  return mine;
+}
+
+async function basicInTurn(path, element) {
   if (!globalThis.isovizBasicPlotly) await once(path);
   await turn(element);
   return globalThis.isovizBasicPlotly;
@@ -38,20 +47,24 @@ function once(path) {
 function turn(element) {
   return new Promise((go) => {
     waiting.turns.push({ go, element });
-    if (!waiting.busy) takeTurns();
+    waiting.going ??= takeTurns();
   });
 }
 
 async function takeTurns() {
-  waiting.busy = true;
-  await new Promise((resolve) => setTimeout(resolve)); // all that are mounted together have come by then
+  await together();
   while (waiting.turns.length) {
     const tops = waiting.turns.map(({ element }) => element?.getBoundingClientRect().top ?? Infinity);
     const [next] = waiting.turns.splice(tops.indexOf(Math.min(...tops)), 1);
     next.go();
     await nextFrame();
   }
-  waiting.busy = false;
+  waiting.going = null;
+}
+
+// All that are mounted at the same time have asked by then.
+function together() {
+  return new Promise((resolve) => setTimeout(resolve));
 }
 
 // After the next frame; a page that nobody looks at has none.
