@@ -216,8 +216,9 @@ def numbers(shown: list[Shown]) -> None:
 
 def _figures_first(shown: list[Shown]) -> None:
     """In a new tab, let the browser draw what it has got before it loads a megabyte of scripts for its first table."""
-    if not st.session_state.get(_SEEN) and not any(one.view.pending for one in shown):
-        st.session_state[_SEEN] = True
+    first = not st.session_state.get(_SEEN)
+    st.session_state[_SEEN] = True
+    if first and not any(one.view.pending for one in shown):  # else somebody waited for it here, and the tab is not new
         time.sleep(TABLES_AFTER)
 
 

@@ -21,8 +21,8 @@ from dashboard import resources  # noqa: E402
 from dashboard.early_script import EarlyScript  # noqa: E402
 from dashboard.routes import routes  # noqa: E402
 
-# The thread of a page's script and the one that answers requests share one interpreter: a browser that opens a page asks for a
-# hundred small files while the page's script runs, and would wait for its turn several times for each.
+# A browser that opens a page asks for dozens of small files while the page's script runs. Each takes the interpreter from that
+# thread several times, and would wait the usual 5 ms every time (48 files beside a busy thread: 0.9 s; so: 0.3 s).
 sys.setswitchinterval(0.0005)
 
 BASE = (st.get_option("server.baseUrlPath") or "").strip("/")

@@ -39,7 +39,7 @@ class FigureView {
     const figure = JSON.parse(this.data.spec); // plotly keeps what it is given and changes it: a copy of its own each time
     delete figure.layout.height; // that of the frame, which may fill the screen
     figure.layout.autosize = true;
-    figure.layout.template = { layout: dress(lookOf(this.root)) };
+    figure.layout.template = dress(lookOf(this.root));
     this.config ??= this.makeConfig();
     plotly.react(this.plot, figure.data, figure.layout, this.config);
     this.note.hidden = true;
@@ -79,7 +79,7 @@ const FULL_SCREEN = { width: 24, height: 24, path: "M4 4h6v2H6v4H4zM14 4h6v6h-2V
 function dress(look) {
   const axis = { color: look.faint, tickfont: { size: 12 }, automargin: true };
   const title = { font: { size: 14, color: look.faint } };
-  return {
+  const layout = {
     font: { family: look.font, color: look.text, size: 12 },
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     margin: { l: 0, r: 0, pad: 8 },
@@ -89,4 +89,5 @@ function dress(look) {
     legend: { font: { size: 12, color: look.text } },
     modebar: { bgcolor: "rgba(0,0,0,0)", color: look.faint, activecolor: look.accent },
   };
+  return { layout, data: { scatter: [{ marker: { line: { width: 0 } } }] } };
 }
