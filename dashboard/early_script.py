@@ -70,8 +70,6 @@ def _is_html(start: Message) -> bool:
 
 def with_script(html: bytes) -> bytes:
     """The HTML with the script's tag at the end of its head; the address is relative, as those of Streamlit's scripts are."""
-    return html.replace(
-        b"</head>",
-        f'<script async fetchpriority="high" src="./{routes.basic_plotly_path()}"></script></head>'.encode(),
-        1,
-    )
+    # A tag that failed is taken away, so that a figure asks anew.
+    tag = f'<script async fetchpriority="high" src="./{routes.basic_plotly_path()}" onerror="this.remove()"></script>'
+    return html.replace(b"</head>", f"{tag}</head>".encode(), 1)

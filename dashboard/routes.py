@@ -118,7 +118,7 @@ def plotly_script(request: Request) -> Response:
 
 
 def basic_plotly_script(request: Request) -> Response:
-    """The part of plotly.js that draws lines and bars (`dashboard/plotly_basic`), as small as it can be sent."""
+    """The part of plotly.js that draws lines and bars (`dashboard/plotly_basic`), sent in the same way."""
     return _script(request, _basic_plotly_bytes)
 
 
@@ -244,4 +244,4 @@ def _basic_plotly_bytes() -> bytes:
 
 @functools.cache
 def _packed(read: Callable[[], bytes]) -> bytes:
-    return gzip.compress(read(), compresslevel=9, mtime=0)
+    return gzip.compress(read(), compresslevel=6, mtime=0)
