@@ -3,8 +3,9 @@
     python benchmarks/explore.py [--repeats 5] [--quick] [--out docs]
 
 Needs Chromium and playwright. Bars (issue 6, design.md §6): on the bundled model × demo task the first pictures within 2 s and
-everything within 10 s; a kept view within 1 s of its page's being asked for; a map of 20,000 points with twenty frames a second
-while it is moved and zoomed, and a lasso's table within 1 s; of
+everything within 10 s; a kept view within 1 s of its page's being asked for, and in a new tab, of a browser that was never here,
+its first picture within 1 s of when the same page without pictures would be there; a map of 20,000 points with twenty frames a
+second while it is moved and zoomed, and a lasso's table within 1 s; of
 1024 × 1024 cells at most 0.6 MB and 500 ms from being asked for to being drawn, the waiting for other figures left out. Exit
 code 1 if one is missed.
 """
@@ -191,6 +192,9 @@ def kept(repeats: int) -> list[Line]:
     """Seconds that the server takes to draw the page of a kept view: anew in the same session, and in another one."""
     from streamlit.testing.v1 import AppTest
 
+    from dashboard import explore, routes
+
+    explore.TABLES_AFTER = 0.0  # it waits for a browser there, not for itself
     if results.find(key_for(ViewRequest(MODEL, TASK))) is None:
         jobs.obtain(ViewRequest(MODEL, TASK))
 
@@ -203,7 +207,9 @@ def kept(repeats: int) -> list[Line]:
         began = time.perf_counter()
         app.run()
         took = time.perf_counter() - began
-        if app.exception or not app.get("plotly_chart"):
+        if app.exception or not any(
+            f'"{routes.basic_plotly_path()}"' in one.proto.json for one in app.get("bidi_component")
+        ):
             raise SystemExit(f"the page shows no picture: {app.exception}")
         return took
 
@@ -311,6 +317,8 @@ def new_tab(browser: Browser, url: str, repeats: int) -> list[Line]:
             same += seconds_until(page, functools.partial(field.press, "Enter"), below)
     lines = (("the page before a first look", empty), ("first picture", first), ("all pictures", last))
     found = [Line(what, values[1:], "s") for what, values in lines]
+    later = [picture - without for without, picture in zip(empty[1:], first[1:], strict=True)]
+    found.insert(2, Line("first picture, after the page before a first look", later, "s", 1.0))
     return [*found, Line("another kept view in the same tab", same[1:], "s", 1.0)]
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import downloads, explore_figures, explore_tables, forms, resources, theme, wording
+from dashboard import downloads, explore_figures, explore_tables, forms, resources, wording
+from dashboard.components.figure import draw
 from dashboard.explore_form import PREFIX, Filled, forget_hub_models
 from dashboard.explore_views import Shown, file_name
 from dashboard.logs import read_tail
@@ -25,6 +26,10 @@ TICK = 0.5
 """Seconds between two drawings of the progress of a job. Nothing is drawn while none runs."""
 LOOK = 0.04
 """Seconds between looks for its first pictures: a look at a file costs far less than drawing the progress again."""
+
+TABLES_AFTER = 1.0
+"""Seconds that the first table of a session follows the figures."""
+_SEEN = PREFIX + "tables_seen"
 
 
 def ask(all_filled: list[Filled]) -> list[ViewResult]:
@@ -127,7 +132,7 @@ def _soon() -> None:
     figure = explore_figures.layer_profile([], "isoscore", "")
     figure.update_layout(height=220)
     words = "Empty axes: a measure of every layer will be drawn here"
-    st.plotly_chart(figure, key=PREFIX + "soon", config=theme.CHART_CONFIG, alt=words)
+    draw(figure, key=PREFIX + "soon", words=words)
 
 
 def _nothing_yet(all_filled: list[Filled]) -> None:
@@ -185,6 +190,7 @@ def _titles(measures: Iterable[str]) -> str:
 def numbers(shown: list[Shown]) -> None:
     """Every measure of every layer and pooling, with n, d and notes; downloads."""
     st.subheader("All numbers", anchor=False)
+    _figures_first(shown)
     by_view = {id(one.filled): one for one in shown}
     for (_, filled), named in _alike([(one.view, one.filled) for one in shown]):
         one = by_view[id(filled)]
@@ -213,6 +219,14 @@ def numbers(shown: list[Shown]) -> None:
         # the number keeps the keys apart when two views are of the same thing
         name = file_name(one) if one.number == 1 else f"{file_name(one)}-view{one.number}"
         downloads.buttons(name, table, functools.partial(explore_tables.latex, table, caption))
+
+
+def _figures_first(shown: list[Shown]) -> None:
+    """In a new tab, let the browser draw what it has got before it loads a megabyte of scripts for its first table."""
+    first = not st.session_state.get(_SEEN)
+    st.session_state[_SEEN] = True
+    if first and not any(one.view.pending for one in shown):  # else somebody waited for it here, and the tab is not new
+        time.sleep(TABLES_AFTER)
 
 
 def _columns(table: pd.DataFrame) -> dict[str, Any]:

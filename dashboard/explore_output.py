@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import downloads, explanations, explore_figures, theme, wording
+from dashboard import downloads, explanations, explore_figures, wording
+from dashboard.components.figure import draw
 from dashboard.explore_views import Shown, file_name
 from isoviz import tasks
 
@@ -42,12 +43,7 @@ def _block(one: Shown, numbers: list[int], *, alone: bool) -> None:
         what = f"{found['what'][0].upper()}{found['what'][1:]}: N = {wording.number(found['rows'])} rows of d = {found['d']}"
         st.markdown(wording.plain(what + " numbers."))
         shown = table(found)
-        st.dataframe(
-            shown.map(lambda value: value if isinstance(value, str) else wording.number(value)),
-            key=one.prefix + "output_table",
-            hide_index=True,
-            alt="I1 and I2 of the output matrix by two conventions, as it is and at unit scale",
-        )
+        st.markdown(_as_markdown(shown))
         norms = found["norms"]
         told = (
             f"Row length ‖w‖: mean {wording.number(norms['mean'])}, from {wording.number(norms['min'])} "
@@ -65,7 +61,17 @@ def _block(one: Shown, numbers: list[int], *, alone: bool) -> None:
         if one.of > 1:
             explore_figures.compact(figure)
         words = f"Lengths of the {found['rows']} rows of the output matrix, mean {wording.number(norms['mean'])}"
-        st.plotly_chart(figure, key=one.prefix + "output", config=theme.CHART_CONFIG, alt=words)
+        draw(figure, key=one.prefix + "output", words=words)
+
+
+def _as_markdown(shown: pd.DataFrame) -> str:
+    """Two lines: a table that sorts would cost a new tab more than all figures."""
+    lines = [
+        [wording.plain(cell) if isinstance(cell, str) else wording.number(cell) for cell in line]
+        for line in shown.itertuples(index=False)
+    ]
+    head = [list(shown.columns), ["---", *["---:"] * (len(shown.columns) - 1)]]
+    return "\n".join("| " + " | ".join(line) + " |" for line in [*head, *lines])
 
 
 def table(found: dict[str, Any]) -> pd.DataFrame:

@@ -18,7 +18,10 @@ def section(shown: list[Shown], request: MapRequest) -> None:
         "The address of this page holds everything: all views, layer, map, colour, what is drawn around points, and your sentences."
     )
     copy_link(key=PREFIX + "link")
-    with st.expander("The same in Python", icon=":material/code:"):
+    python_part = st.expander("The same in Python", icon=":material/code:", key=PREFIX + "python", on_change="rerun")
+    if not python_part.open:  # what colours code is large, and would be loaded before the first picture
+        return
+    with python_part:
         for one in shown:
             if one.of > 1:
                 st.markdown(f"**View {one.number}**")

@@ -9,8 +9,9 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard import activation_figure, explanations, explore_figures, explore_tables, theme, wording
+from dashboard import activation_figure, explanations, explore_figures, explore_tables, wording
 from dashboard.components.cloud_matrix import cloud_matrix
+from dashboard.components.figure import draw
 from dashboard.explore_form import PREFIX, Filled
 from isoviz.exploring import shrinkage
 from isoviz.exploring.results import ViewResult
@@ -347,4 +348,4 @@ def _plot(one: Shown, name: str, figure: go.Figure, words: str) -> None:
     if one.of > 1:
         explore_figures.compact(figure)
         words = f"View {one.number}: {words}"
-    st.plotly_chart(figure, key=one.prefix + name, config=theme.CHART_CONFIG, alt=words)
+    draw(figure, key=one.prefix + name, words=words)

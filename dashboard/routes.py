@@ -1,18 +1,20 @@
-"""The routes behind the live components: events after a cursor, arrays as bytes, health, and plotly.js.
+"""The routes behind the components: events after a cursor, arrays as bytes, health, and plotly.js.
 
 They are what makes watching cheap: no page reruns for a viewer to see a new point. All are GET, all but `health` and
-the script ask for a token (see `tokens`), and they read from the store alone.
+the scripts ask for a token (see `tokens`), and they read from the store alone.
 """
 
 from __future__ import annotations
 
 import functools
 import gzip
+import hashlib
 import math
 import re
 import time
 from collections.abc import Callable, Mapping
 from importlib import resources as package_files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
@@ -49,6 +51,7 @@ def routes(base_url: str = "") -> list[BaseRoute]:
         Route(f"{base}/{PREFIX}/{view_arrays.PATH}", view_arrays.arrays, methods=["GET"]),
         Route(f"{base}/{PREFIX}/health", _guarded(health), methods=["GET"]),
         Route(f"{base}/{plotly_path()}", plotly_script, methods=["GET"]),
+        Route(f"{base}/{basic_plotly_path()}", basic_plotly_script, methods=["GET"]),
     ]
 
 
@@ -111,10 +114,19 @@ def health(_: Request) -> Response:
 
 def plotly_script(request: Request) -> Response:
     """plotly.js from the installed package: no foreign host, and compressed once instead of at every visit."""
+    return _script(request, _plotly_bytes)
+
+
+def basic_plotly_script(request: Request) -> Response:
+    """The part of plotly.js that draws lines and bars (`dashboard/plotly_basic`), sent in the same way."""
+    return _script(request, _basic_plotly_bytes)
+
+
+def _script(request: Request, read: Callable[[], bytes]) -> Response:
     headers = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
     if "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(_plotly_gzip(), media_type="text/javascript", headers={**headers, "Content-Encoding": "gzip"})
-    return Response(_plotly_bytes(), media_type="text/javascript", headers=headers)
+        return Response(_packed(read), media_type="text/javascript", headers={**headers, "Content-Encoding": "gzip"})
+    return Response(read(), media_type="text/javascript", headers=headers)
 
 
 @functools.cache
@@ -123,6 +135,12 @@ def plotly_path() -> str:
     from importlib.metadata import version
 
     return f"{PREFIX}/plotly-{version('plotly')}.min.js"
+
+
+@functools.cache
+def basic_plotly_path() -> str:
+    """Address of its basic part; it carries the beginning of the file's hash, so browsers may keep it."""
+    return f"{PREFIX}/plotly-basic-{hashlib.sha256(_basic_plotly_bytes()).hexdigest()[:12]}.min.js"
 
 
 def slim(event: Mapping[str, Any]) -> dict[str, Any]:
@@ -216,5 +234,14 @@ def _plotly_bytes() -> bytes:
 
 
 @functools.cache
-def _plotly_gzip() -> bytes:
-    return gzip.compress(_plotly_bytes(), compresslevel=6, mtime=0)
+def _basic_plotly_bytes() -> bytes:
+    """The file as published calls itself `Plotly`; that name is the whole's, which may be on the page already."""
+    published = (Path(__file__).parent / "plotly_basic" / "plotly-basic.min.js").read_bytes()
+    before = b"globalThis.isovizWholePlotly = globalThis.Plotly;\n"
+    after = b"\nglobalThis.isovizBasicPlotly = globalThis.Plotly;\nglobalThis.Plotly = globalThis.isovizWholePlotly;\n"
+    return before + published + after
+
+
+@functools.cache
+def _packed(read: Callable[[], bytes]) -> bytes:
+    return gzip.compress(read(), compresslevel=6, mtime=0)

@@ -11,8 +11,9 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import downloads, explanations, theme, whatif_figures, wording
+from dashboard import downloads, explanations, whatif_figures, wording
 from dashboard import whatif_words as words
+from dashboard.components.figure import draw
 from dashboard.whatif_form import PREFIX
 from isoviz.metrics.catalogue import METRICS
 from isoviz.whatif.chains import Step
@@ -128,7 +129,7 @@ def spectrum(view: View, start: Answer, answer: Answer) -> None:
         told = (
             f"Explained variance of the first {len(start.ev)} of {answer.d} components without and with the transforms"
         )
-        st.plotly_chart(figure, key=PREFIX + "spectrum", config=theme.CHART_CONFIG, alt=told)
+        draw(figure, key=PREFIX + "spectrum", words=told)
         explanations.show("spectrum")
 
 
@@ -146,7 +147,7 @@ def maps(view: View, first: Full, full: Full) -> None:
                 st.markdown(f"**{title}**")
                 figure = whatif_figures.cloud_map(shown.map, shown.map_shares, found.labels, names, found.texts)
                 told = f"{title}: {len(found.labels)} validation rows along their two strongest components, by label"
-                st.plotly_chart(figure, key=PREFIX + name, config=theme.CHART_CONFIG, alt=told)
+                draw(figure, key=PREFIX + name, words=told)
         n = len(found.labels)
         some = f"{whatif_figures.DRAWN:,} of {n:,} validation rows, drawn at random with seed 0"
         drawn = some if n > whatif_figures.DRAWN else f"all {n:,} validation rows"

@@ -19,5 +19,7 @@ if views:
     laid_out = explore_map.section(shown)
     explore_views.clouds(shown)
     explore_output.section(shown)
-    explore.numbers(shown)
+    tables = st.container()
     explore_share.section(shown, laid_out)
+    with tables:
+        explore.numbers(shown)

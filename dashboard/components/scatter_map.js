@@ -3,6 +3,7 @@
 
 const scatterMaps = new WeakMap();
 const SELECTION_FIRST = 400; // milliseconds
+const SHAPES = 5000; // points of a saved picture that are shapes of their own; beyond, they are one image in it
 const REACH = 12; // pixels from a point at which it is meant
 
 function onlySelection(before, after) {
@@ -31,7 +32,7 @@ class ScatterMap {
     this.told = root.querySelector(".ivz-map-told");
     this.note = root.querySelector(".ivz-map-note");
     this.parts = [];
-    this.observer = new ResizeObserver(() => this.drawn && globalThis.Plotly.Plots.resize(this.plot));
+    this.observer = new ResizeObserver(() => this.plotly?.Plots.resize(this.plot));
     this.observer.observe(root);
     root.addEventListener("pointermove", (event) => this.point(event));
     root.addEventListener("pointerleave", () => (this.told.hidden = true));
@@ -45,12 +46,21 @@ class ScatterMap {
     this.plot.setAttribute("aria-label", data.words);
     clearTimeout(this.later);
     // The line is on the screen already: what the page says of the points inside goes first, the server's shortened line after it.
-    if (this.drawn && onlySelection(before, data)) this.later = setTimeout(() => this.draw(), SELECTION_FIRST);
-    else loadPlotly(data.plotly).then(() => this.draw(), () => this.say("The chart script could not be loaded: reload the page."));
+    if (this.drawn && onlySelection(before, data)) this.later = setTimeout(() => this.draw(this.plotly), SELECTION_FIRST);
+    else this.load().then((plotly) => this.draw(plotly), () => this.say("The chart script could not be loaded: reload the page."));
   }
 
-  draw() {
+  load() {
+    return this.data.solid ? loadPlotly(this.data.plotly, this.root) : loadBasicPlotly(this.data.basic, this.root);
+  }
+
+  draw(plotly) {
     if (this.closed) return;
+    if (this.plotly && this.plotly !== plotly) {
+      this.plotly.purge(this.plot);
+      this.begun = null;
+    }
+    this.plotly = plotly;
     const flat = !this.data.solid;
     const figure = this.figure();
     this.parts = flat ? pointsOf(figure) : [];
@@ -69,7 +79,7 @@ class ScatterMap {
     // plotly itself forgets where it was moved to when both axes have one scale: it compares with ranges that it has widened for that
     if (flat && !anew) [layout.xaxis.range, layout.yaxis.range] = this.ranges();
     if (anew) this.options = this.makeOptions();
-    globalThis.Plotly[anew ? "newPlot" : "react"](this.plot, data, layout, this.options);
+    plotly[anew ? "newPlot" : "react"](this.plot, data, layout, this.options);
     if (anew) this.listen();
     this.begun = begun;
     this.drawn = true;
@@ -172,18 +182,21 @@ class ScatterMap {
     if (!same) this.send(corners);
   }
 
-  // The picture as it is on the screen: its part, what is switched on, what is drawn around.
-  save(format) {
+  // The picture as it is on the screen: its part, what is switched on, what is drawn around. Lines and shapes, but for very many points.
+  async save(format) {
     const { data, layout } = this.figure();
     if (!this.data.solid) {
       data.forEach((trace, place) => (trace.visible = this.plot.data[place].visible));
       [layout.xaxis.range, layout.yaxis.range] = this.ranges();
     } else layout.scene.camera = this.plot._fullLayout.scene.camera;
-    globalThis.Plotly.downloadImage({ data, layout }, { format, filename: this.data.name, width: 1000, height: 700, scale: format === "png" ? 2 : 1 });
+    const few = this.parts.reduce((sum, part) => sum + part.x.length, 0) <= SHAPES;
+    if (few) for (const trace of data) if (trace.type === "scattergl") trace.type = "scatter";
+    const plotly = few ? this.plotly : await loadPlotly(this.data.plotly);
+    plotly.downloadImage({ data, layout }, { format, filename: this.data.name, width: 1000, height: 700, scale: format === "png" ? 2 : 1 });
   }
 
   makeOptions() {
-    const { camera } = globalThis.Plotly.Icons;
+    const { camera } = this.plotly.Icons;
     const files = [
       { name: "png", title: "Picture (PNG)", icon: camera, click: () => this.save("png") },
       { name: "svg", title: "Picture (SVG)", icon: camera, click: () => this.save("svg") },
@@ -202,7 +215,7 @@ class ScatterMap {
     clearTimeout(this.later);
     this.observer.disconnect();
     this.layer?.close();
-    if (this.drawn) globalThis.Plotly.purge(this.plot);
+    this.plotly?.purge(this.plot);
   }
 }
 

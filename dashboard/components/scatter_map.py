@@ -55,6 +55,7 @@ def scatter_map(
         data={
             "figure": figure.to_json(),
             "plotly": routes.plotly_path(),
+            "basic": routes.basic_plotly_path(),
             "name": name,
             "words": words,
             "revision": revision,

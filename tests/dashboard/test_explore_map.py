@@ -24,7 +24,7 @@ from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
 from isoviz.models import sources
 from isoviz.models.extract import embed
-from tests.dashboard.conftest import OpenPage
+from tests.dashboard.conftest import OpenPage, drawn
 from tests.dashboard.test_explore_page import address, errors, key_for, texts
 
 ROWS = 24
@@ -199,9 +199,9 @@ def test_what_is_on_its_way_or_failed_is_told(
 def test_views_side_by_side_on_the_same_axes(open_page: OpenPage, view: ViewResult, made: Any) -> None:
     second = {"explore2_layer": "1", "explore2_pooling": "mean", "explore2_rows": str(ROWS)}
     page = open_page("explore", **address(made[0]), explore_views="2", **second)
-    assert len(page.dataframe) == 2  # both views are of the same thing: its output matrix and its numbers, once
-    assert errors(page) == [] and len(page.get("plotly_chart")) == 11 and len(figures(page)) == 2
-    charts = [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
+    assert len(page.dataframe) == 1 and texts(page).count("| as defined |") == 1  # both views are of the same thing
+    charts = drawn(page)
+    assert errors(page) == [] and len(charts) == 11 and len(figures(page)) == 2
     for left, right in zip(charts[0:10:2], charts[1:10:2], strict=True):
         assert left["layout"]["yaxis"]["range"] == right["layout"]["yaxis"]["range"]
     first, other = (json.loads(data["figure"])["layout"] for data in figures(page))
@@ -265,7 +265,9 @@ def test_added_view_begins_as_a_copy(open_page: OpenPage, view: ViewResult, made
 
 def test_the_same_in_python(open_page: OpenPage, view: ViewResult, made: Any) -> None:
     page = open_page("explore", **address(made[0]), explore_layer="1", explore_pooling="mean", explore_points="1000")
-    (code,) = [block.value for block in page.code if "ViewRequest" in block.value]
+    assert not page.code  # what colours it is not loaded before it is looked at
+    page.session_state["explore_python"] = True
+    (code,) = [block.value for block in page.run().code if "ViewRequest" in block.value]
     told, names = io.StringIO(), {}  # type: ignore[var-annotated]
     with redirect_stdout(told):
         exec(code, names)

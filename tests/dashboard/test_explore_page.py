@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -37,7 +36,7 @@ from isoviz.exploring.request import ViewRequest, key_of, rows_of
 from isoviz.exploring.results import ViewResult
 from isoviz.models import sources
 from isoviz.runs.processes import is_alive
-from tests.dashboard.conftest import OpenPage
+from tests.dashboard.conftest import OpenPage, drawn
 from tests.tiny import TinyModels, write, write_cola
 
 ROWS = 24
@@ -89,7 +88,7 @@ def texts(page: AppTest) -> str:
 
 def charts(page: AppTest) -> list[dict]:  # type: ignore[type-arg]
     """Figures in the order of the page, the layer profile first."""
-    return [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
+    return drawn(page)
 
 
 def test_first_visit_says_what_will_be_here(open_page: OpenPage) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -210,6 +211,17 @@ def test_plotly_comes_from_the_installed_package(client: TestClient) -> None:
         raw = b"".join(packed.iter_raw())
     assert len(raw) < 0.4 * len(plain.content)
     assert gzip.decompress(raw) == plain.content
+
+
+def test_basic_plotly_is_the_published_file_of_the_same_series(client: TestClient) -> None:
+    path = routes.basic_plotly_path()
+    served = client.get(f"/{path}", headers={"accept-encoding": "gzip"})
+    assert served.status_code == 200 and "immutable" in served.headers["cache-control"]
+    published = (Path(routes.__file__).parent / "plotly_basic" / "plotly-basic.min.js").read_bytes()
+    assert published in served.content
+    whole = client.get(f"/{routes.plotly_path()}").text[:200]
+    series = [re.search(r"plotly\.js .*?v(\d+)\.", text) for text in (published[:200].decode(), whole)]
+    assert len({found[1] for found in series if found}) == 1, "renew the basic part: dashboard/plotly_basic/README.md"
 
 
 def test_only_get(store: Store, client: TestClient) -> None:

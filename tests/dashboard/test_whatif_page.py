@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -22,7 +21,7 @@ from isoviz.whatif.engine import Answer, Full
 from isoviz.whatif.fine_tunes import of_chain
 from isoviz.whatif.heads import Difference
 from isoviz.whatif.request import request_for, root
-from tests.dashboard.conftest import ROOT, OpenPage
+from tests.dashboard.conftest import ROOT, OpenPage, drawn
 from tests.dashboard.made_up import config
 from tests.tiny import TinyModels
 from tests.whatif.trained import train
@@ -101,7 +100,7 @@ def test_numbers_figures_and_words_of_a_chain(runs: tuple[str, str], open_page: 
     words = texts(page)
     assert "isotropic" in words and "n = 48" in words
     assert "95 % interval" in words or "the same predictions" in words
-    specs = [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
+    specs = drawn(page)
     assert [len(spec["data"]) for spec in specs] == [3, 2, 2]  # EV_k; two maps, by label
     assert "No training method corresponds to: ZCA whitening" in texts(page)
 

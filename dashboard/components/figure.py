@@ -1,0 +1,47 @@
+"""Python side of a finished figure, drawn by the part of plotly.js that suffices for it."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import streamlit as st
+from plotly.io.json import to_json_plotly
+
+from dashboard import routes, theme
+from dashboard.components import bundle
+
+_BASIC = frozenset({"scatter", "bar", "pie"})
+"""Kinds of traces that plotly.js's basic part draws."""
+_HEIGHT = 450
+"""Pixels of a figure that says nothing of it, as plotly has it."""
+
+_mount = st.components.v2.component(
+    "isoviz_figure",
+    html=bundle("figure.html"),
+    css=bundle("figure.css"),
+    js=bundle("feed.js", "look.js", "plotly_script.js", "figure.js"),
+    isolate_styles=False,  # plotly.js writes its styles into the document's head
+)
+
+
+def draw(figure: go.Figure, *, key: str, words: str) -> None:
+    """Mount a figure. It stays in its place when it is drawn anew with the same key, and so does its zoom while `uirevision` does.
+
+    Unlike `st.plotly_chart`, which brings all of plotly.js, it is on the screen soon after the page is.
+
+    Args:
+        words: what it shows, for those who do not see it.
+    """
+    spec = figure.to_plotly_json()
+    spec["layout"].pop("template", None)  # the page's look takes its place
+    basic = {trace.type for trace in figure.data} <= _BASIC
+    _mount(
+        key=key,
+        data={
+            "spec": to_json_plotly(spec),
+            "basic": basic,
+            "plotly": routes.basic_plotly_path() if basic else routes.plotly_path(),
+            "height": figure.layout.height or _HEIGHT,
+            "words": words,
+            "config": theme.CHART_CONFIG,
+        },
+    )

@@ -1,0 +1,113 @@
+"""Explore's figures in a new tab: drawn from above with the small script, dressed as the page, kept when they are drawn anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from dashboard import routes
+from isoviz.exploring import measuring, results
+from isoviz.exploring.request import ViewRequest, key_of, rows_of
+from isoviz.models import sources
+from tests.browser.conftest import Server
+
+ROWS = 60
+LONG = 120_000
+FIGURES = ["profile", "spectrum", "mean_activation", "sigma_histogram", "cosine_histogram", "output"]
+
+WATCH = """() => {
+  globalThis.seen = [];
+  const look = () => {
+    for (const svg of document.querySelectorAll(".ivz-figure-frame .main-svg:first-child")) {
+      const name = svg.closest("[class*=st-key-explore_]").className.match(/st-key-explore_(\\w+)/)[1];
+      if (!seen.some(([known]) => known === name)) seen.push([name, performance.now(), svg.getBoundingClientRect().top + scrollY]);
+    }
+  };
+  const observe = () => new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
+  document.addEventListener("DOMContentLoaded", observe);
+}"""
+FILLED = """frame => {
+  const [svg, plot] = [frame.querySelector(".main-svg"), frame.querySelector(".js-plotly-plot")];
+  return svg.clientWidth === plot.clientWidth && svg.clientHeight === plot.clientHeight;
+}"""
+ASKED = "name => performance.getEntriesByType('resource').find(entry => entry.name.includes(name))?.startTime ?? null"
+
+
+@pytest.fixture
+def serving(serve: Callable[..., Server]) -> Iterator[Server]:
+    """A server below a path that has the view of the bundled model already."""
+    request = ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=ROWS)
+    facts, arrays = measuring.compute(request, lambda done, total, text: None)
+    key = key_of(request, sources.resolve(request.model), rows_of(request.task, None))
+    results.publish(results.root() / "made", key, facts, arrays, at=results.root())
+    yield serve(base="lab")
+
+
+def test_first_picture_needs_the_small_script_alone(serving: Server, open_tab: Callable[..., Page]) -> None:
+    page = open_tab("about:blank", width=1440)
+    page.add_init_script(f"({WATCH})()")
+    page.goto(f"{serving.url}/explore?explore_rows={ROWS}")
+    expect(page.locator(".ivz-figure-frame .main-svg:first-child")).to_have_count(len(FIGURES), timeout=LONG)
+    expect(page.locator(".ivz-map-plot .main-svg").first).to_be_visible(timeout=LONG)
+    expect(page.locator("[data-testid=stDataFrame]").first).to_be_attached(timeout=LONG)
+
+    seen: list[tuple[str, float, float]] = page.evaluate("seen")
+    assert {name for name, _, _ in seen} == set(FIGURES) and seen[0][0] == "profile"
+    first = seen[0][1]
+    small = page.evaluate(ASKED, routes.basic_plotly_path())
+    begun = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
+    assert small < begun < first  # by the page's HTML, before Streamlit's scripts have run
+    whole, code = page.evaluate(ASKED, routes.plotly_path()), page.evaluate(ASKED, "SyntaxHighlighter")
+    assert whole is None and code is None  # the map does without the whole as well
+
+    page.locator(".st-key-explore_size").get_by_text("3-D", exact=True).click()
+    expect(page.locator(".ivz-map-plot .gl-container canvas").first).to_be_visible(timeout=LONG)
+    assert page.evaluate("Boolean(isovizBasicPlotly.react) && Plotly !== isovizBasicPlotly")  # each under its own name
+    page.locator(".st-key-explore_size").get_by_text("2-D", exact=True).click()
+    expect(page.locator(".ivz-map-points")).to_be_visible()
+    page.wait_for_function("() => document.querySelector('.ivz-map-plot')._fullLayout.dragmode === 'lasso'")
+
+
+def test_figure_is_drawn_anew_in_its_place_and_in_the_other_mode(
+    serving: Server, open_tab: Callable[..., Page]
+) -> None:
+    page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}", width=1440)
+    frame = page.locator(".st-key-explore_profile .ivz-figure-frame")
+    plot = frame.locator(".js-plotly-plot")
+    expect(plot.locator(".main-svg").first).to_be_visible(timeout=LONG)
+    assert frame.get_attribute("role") == "figure" and "over layers 0 to 4" in (frame.get_attribute("aria-label") or "")
+    colour = "plot => getComputedStyle(plot.querySelector('.legendtext')).fill"
+    light = plot.evaluate(colour)
+
+    plot.evaluate(
+        "plot => { plot.dataset.mark = 'same node'; isovizBasicPlotly.relayout(plot, {'xaxis.range': [1, 2]}); }"
+    )
+    page.locator(".st-key-explore_pooling").get_by_text("mean", exact=True).click()
+    expect(page.get_by_role("heading", name="Layer 4, mean of the tokens")).to_be_visible()
+    sizes = "plot => plot._fullData.map(t => Math.max(...t.marker.size))"
+    page.wait_for_function(
+        f"() => ({sizes})(document.querySelector('.st-key-explore_profile .js-plotly-plot'))[1] === 13"
+    )
+    assert plot.get_attribute("data-mark") == "same node"
+    assert plot.evaluate("plot => plot._fullLayout.xaxis.range") == [1, 2]  # zoomed still
+
+    page.set_viewport_size({"width": 700, "height": 900})
+    page.wait_for_function(FILLED, arg=frame.element_handle())
+    plot.hover()
+    plot.locator(".modebar-btn[data-title=Fullscreen]").click()
+    page.wait_for_function(
+        "frame => document.fullscreenElement === frame && frame.clientHeight > 800", arg=frame.element_handle()
+    )
+    page.wait_for_function(FILLED, arg=frame.element_handle())
+    plot.hover()
+    plot.locator(".modebar-btn[data-title=Fullscreen]").click()
+    page.wait_for_function(
+        "frame => !document.fullscreenElement && frame.clientHeight < 400", arg=frame.element_handle()
+    )
+
+    dark = open_tab(page.url, dark=True)
+    other = dark.locator(".st-key-explore_profile .js-plotly-plot")
+    expect(other.locator(".main-svg").first).to_be_visible(timeout=LONG)
+    assert other.evaluate(colour) != light

@@ -1,0 +1,40 @@
+"""Which script draws a figure, and what of it is sent."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import plotly.graph_objects as go
+import pytest
+
+from dashboard import routes, theme
+from dashboard.components import figure as component
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What the browser would get."""
+    found: list[dict[str, Any]] = []
+    monkeypatch.setattr(component, "_mount", lambda key, data: found.append({"key": key, **data}))
+    return found
+
+
+def test_lines_and_bars_need_only_the_small_script(sent: list[dict[str, Any]]) -> None:
+    figure = go.Figure([go.Scatter(x=[1, 2], y=[3, None]), go.Bar(x=["<b>"], y=[1])])
+    figure.update_layout(theme.figure_layout(height=320, yaxis={"title": {"text": "EV_k"}}))
+    before = figure.to_json()
+    component.draw(figure, key="k", words="two lines")
+    component.draw(go.Figure(), key="empty", words="axes")
+    first, empty = sent
+    assert first["basic"] and empty["basic"] and first["plotly"] == routes.basic_plotly_path()
+    assert (first["key"], first["words"], first["height"], empty["height"]) == ("k", "two lines", 320, 450)
+    spec = json.loads(first["spec"])
+    assert spec["data"][0]["y"] == [3, None] and spec["layout"]["yaxis"]["title"]["text"] == "EV_k"
+    assert "template" not in spec["layout"] and figure.to_json() == before
+
+
+@pytest.mark.parametrize("trace", [go.Scattergl(), go.Heatmap(), go.Scatter3d()])
+def test_anything_else_needs_the_whole(sent: list[dict[str, Any]], trace: Any) -> None:
+    component.draw(go.Figure([go.Scatter(), trace]), key="k", words="")
+    assert not sent[0]["basic"] and sent[0]["plotly"] == routes.plotly_path()
