@@ -30,7 +30,7 @@ function once(path) {
     const { href } = addressOf(path);
     // one that the page's HTML has asked for, unless it did not come: the page is complete without it only then
     const loading = document.readyState !== "complete" && [...document.scripts].find((one) => one.src === href);
-    const script = loading ?? document.createElement("script");
+    const script = loading || document.createElement("script");
     const arrival = new Promise((resolve, reject) => {
       script.addEventListener("load", resolve);
       script.addEventListener("error", () => reject(new Error("plotly.js did not load")));

@@ -282,7 +282,8 @@ def test_isoscore_star_in_python_is_of_the_layer_and_of_all_together(
 ) -> None:
     asked = {"explore_measure": "IsoScore*", "explore_layer": "3", "explore_pooling": "tokens"}
     page = open_page("explore", **address(made[0]), **asked, explore_points="1000")
-    (code,) = [block.value for block in page.code if "ViewRequest" in block.value]
+    page.session_state["explore_python"] = True
+    (code,) = [block.value for block in page.run().code if "ViewRequest" in block.value]
     told = io.StringIO()
     with redirect_stdout(told):
         exec(code, {})
