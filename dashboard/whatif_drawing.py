@@ -20,13 +20,18 @@ from isoviz.whatif.chains import Step
 from isoviz.whatif.embeddings import Embeddings
 from isoviz.whatif.engine import MEASURES, Answer, Full
 from isoviz.whatif.heads import Difference
+from isoviz.whatif.slower import SLOWER
 
 PENDING = "pending"
 
 Shown = tuple[float | str | None, float | None]
 """A value, or that it is pending; and the value without transform."""
 
-_TITLES = {name: METRICS[name].title for name in MEASURES} | {"twonn": "Intrinsic dimension"}
+_TITLES = {name: METRICS[name].title for name in (*MEASURES, *SLOWER)} | {
+    "twonn": "Intrinsic dimension",
+    "rogue_share": "Widest dimension's share",
+    "abs_correlation": "Mean |ρ|",
+}
 
 
 @dataclass(frozen=True)
@@ -55,10 +60,11 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
         top = st.columns(2)
         _tile(top[0], f"{metric}, frozen head", *_pair(start, answer, lambda a: a.frozen), _why(answer, "frozen"))
         _tile(top[1], f"{metric}, refitted head", *_pair(first, full, lambda f: f.refitted), "")
-        rest = [*MEASURES, "twonn"]
-        for row in (rest[:3], rest[3:]):
+        rest = [*MEASURES, *SLOWER]
+        for row in (rest[:3], rest[3:6], rest[6:]):
             for column, name in zip(st.columns(3), row, strict=True):
-                _tile(column, _TITLES[name], *_values(name, start, answer, first, full), _why(answer, name))
+                told = full if name in SLOWER else answer
+                _tile(column, _TITLES[name], *_values(name, start, answer, first, full), _why(told, name))
         if answer is not None:
             st.caption(
                 f"Of the validation rows' {found.cloud} vectors: n = {wording.number(answer.n)}, d = {answer.d}"
@@ -67,8 +73,8 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
 
 
 def _values(name: str, start: Answer | None, answer: Answer | None, first: Full | None, full: Full | None) -> Shown:
-    if name == "twonn":
-        return _pair(first, full, lambda f: f.twonn)
+    if name in SLOWER:
+        return _pair(first, full, lambda f: f.measures[name])
     return _pair(start, answer, lambda a: a.measures[name])
 
 
@@ -94,11 +100,17 @@ def _tile(place: Any, title: str, value: float | str | None, before: float | Non
     )
 
 
-def _why(answer: Answer | None, name: str) -> str:
+def _why(answer: Answer | Full | None, name: str) -> str:
     if answer is not None and name in answer.reasons:
         return f"Undefined: {answer.reasons[name]}"
-    metric = METRICS.get(name)
-    return metric.sees if metric is not None else ""
+    if name not in METRICS:
+        return ""
+    more = (
+        " Here of these vectors, ζ = 0.2, Σ_S from the training rows' under the same transforms."
+        if name == "isoscore_star"
+        else ""
+    )
+    return METRICS[name].sees + more
 
 
 def reading(view: View, start: Answer, answer: Answer, full: Full, steps: tuple[Step, ...]) -> None:
@@ -176,7 +188,9 @@ def table(view: View, start: Answer, answer: Answer, first: Full, full: Full, ru
     lines += [
         {"measure": _TITLES[name], "before": start.measures[name], "after": answer.measures[name]} for name in MEASURES
     ]
-    lines.append({"measure": _TITLES["twonn"], "before": first.twonn, "after": full.twonn})
+    lines += [
+        {"measure": _TITLES[name], "before": first.measures[name], "after": full.measures[name]} for name in SLOWER
+    ]
     for number in range(0 if start.ev is None or answer.ev is None else min(len(start.ev), len(answer.ev), 50)):
         assert start.ev is not None and answer.ev is not None
         lines.append(

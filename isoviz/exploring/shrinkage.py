@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from isoviz.errors import IsoVizError
 from isoviz.metrics.cloud import too_few
 from isoviz.metrics.cloud_stream import CloudStream
+from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.models.views import Views
 
 if TYPE_CHECKING:
@@ -55,8 +56,6 @@ def target(request: ViewRequest, count: int, views: Views, read: Callable[[NDArr
         views: what the view itself has read.
         read: gives the tokens of every layer for training rows by their number.
     """
-    from isoviz.training.measuring import ZETA
-
     rows = training_rows(request, count)
     shared = int((rows < views.rows).sum()) if request.split == "train" else 0  # a view reads the first ones
     same = shared == views.rows == len(rows)
@@ -68,7 +67,9 @@ def target(request: ViewRequest, count: int, views: Views, read: Callable[[NDArr
     tokens = streams[views.depth].count
     if tokens < 2:
         return f"Σ_S is undefined: {too_few(tokens)}"
-    words = f"ζ = {ZETA}, Σ_S from {tokens:,} tokens of each layer, of {len(rows):,} of {count:,} rows of train"
+    words = (
+        f"ζ = {REPORTED_ZETA}, Σ_S from {tokens:,} tokens of each layer, of {len(rows):,} of {count:,} rows of train"
+    )
     words += f" drawn with seed {request.seed}" if len(rows) < count else ""
     if same:
         words += ": the very rows of the view, so it equals isoscore"
@@ -77,7 +78,7 @@ def target(request: ViewRequest, count: int, views: Views, read: Callable[[NDArr
     if found.truncated:
         words += f"; {found.truncated:,} of the training rows were cut at {found.max_length} tokens"
     facts = {
-        "zeta": ZETA,
+        "zeta": REPORTED_ZETA,
         "split": "train",
         "rows": len(rows),
         "rows_in_split": count,

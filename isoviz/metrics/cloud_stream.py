@@ -88,6 +88,18 @@ class CloudStream:
         """(d,) population standard deviation (divisor n), n >= 2."""
         return np.sqrt(np.clip(self.covariance().diagonal(), 0, None) * ((self.count - 1) / self.count))
 
+    def mean_abs_correlation(self) -> float | None:
+        """Mean |ρ| of distinct dimensions that vary (above 1e-12 of the largest σ), None where fewer than two do; n >= 2."""
+        std = self.std()
+        varies = std > 1e-12 * std.max()
+        count = int(varies.sum())
+        if count < 2:
+            return None
+        covariance = self.covariance()[np.ix_(varies, varies)]
+        scale = np.sqrt(covariance.diagonal())
+        magnitude = np.minimum(np.abs(covariance / scale[:, None] / scale), 1.0)
+        return float((magnitude.sum() - magnitude.diagonal().sum()) / (count * (count - 1)))
+
     def isoscore_star(self, shrinkage_cov: Points, zeta: float) -> Estimate:
         """IsoScore* of all points so far, as `isoviz.metrics.isoscore_star` of them held together; undefined with its reason.
 

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points, Value
 
 COLLAPSED = "all points are equal"
+REPORTED_ZETA = 0.2
+"""ζ of every IsoScore* that is reported, the same for every method so that methods compare (paper 001's figures)."""
 
 
 def isoscore(points: Points) -> Value:

@@ -137,20 +137,12 @@ def of_dimensions(stream: CloudStream) -> dict[str, Any]:
         return {"sigma": None, "outlier_dimensions": [], "mean_norm": None, "abs_correlation": None}
     mean = stream.mean()
     std = stream.std()
-    varies = std > 1e-12 * std.max()
-    correlation = None
-    if varies.sum() > 1:
-        covariance = stream.covariance()[np.ix_(varies, varies)]
-        scale = np.sqrt(covariance.diagonal())
-        magnitude = np.minimum(np.abs(covariance / scale[:, None] / scale), 1.0)
-        count = len(scale)
-        correlation = float((magnitude.sum() - magnitude.diagonal().sum()) / (count * (count - 1)))
     return {
         "sigma": {"min": float(std.min()), "median": float(np.median(std)), "max": float(std.max())},
         # The rule looks at the mean activation alone, so the mean as a cloud of one point has the same outliers.
         "outlier_dimensions": np.asarray(metrics.outlier_dimensions(mean[None])).tolist()[:20],
         "mean_norm": float(np.linalg.norm(mean)),
-        "abs_correlation": correlation,
+        "abs_correlation": stream.mean_abs_correlation(),
     }
 
 

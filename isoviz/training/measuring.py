@@ -16,6 +16,7 @@ from torch import Tensor
 from isoviz import metrics
 from isoviz.events import Cloud, Measured
 from isoviz.metrics.cloud_stream import CloudStream
+from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.models.adapter import HeadedModel
 from isoviz.training.batches import Encoded
 from isoviz.training.heads import Head
@@ -27,8 +28,6 @@ SHRINKAGE_POINTS = 250_000
 """Points (layers counted in) of the training set for Σ_S in the reported IsoScore*, as in paper 001."""
 ONE_TOKEN = "one random token of each row"
 """How the `head` and `pooled` clouds are drawn where the output layer reads every token."""
-ZETA = 0.2
-"""ζ of the reported IsoScore*, the same for every method so that methods compare (paper 001's figures)."""
 
 Check = Callable[[], None]
 """Called between batches; raises to abandon the pass (a stop was asked for)."""
@@ -198,7 +197,7 @@ def layer_scores(found: Pass) -> list[float | None]:
 
 def star_score(found: Pass, shrinkage_cov: Tensor) -> float | None:
     """IsoScore* of all layers' tokens with ζ = 0.2 (design §3)."""
-    mixed = (1 - ZETA) * found.tokens.union().covariance() + ZETA * shrinkage_cov.numpy()
+    mixed = (1 - REPORTED_ZETA) * found.tokens.union().covariance() + REPORTED_ZETA * shrinkage_cov.numpy()
     return _finite(metrics.isoscore_from_covariance(mixed))
 
 

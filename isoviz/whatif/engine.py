@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,14 +11,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import metrics, posthoc
+from isoviz import posthoc
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, resolution, too_few, undefined
 from isoviz.metrics.cosine import mean_cosine_estimate
 from isoviz.metrics.moments import Moments, sum_of_squares
 from isoviz.metrics.scores import plug_in_estimate, ratio_estimate, unbiased_estimate
 from isoviz.metrics.spectrum import cumulative_shares, effective_rank_of, eigenvalues
-from isoviz.whatif import chains, frames, layer
+from isoviz.whatif import chains, frames, layer, slower
 from isoviz.whatif.bases import Matrix, base_of
 from isoviz.whatif.chains import Step
 from isoviz.whatif.embeddings import Embeddings
@@ -73,20 +72,22 @@ class Full:
     """What follows an answer.
 
     Attributes:
-        twonn: intrinsic dimension; None where undefined.
+        measures: of `slower.SLOWER`; None where undefined.
         refitted: the primary metric of a head fitted anew on the training image.
         frozen_difference, refitted_difference: from no transform, the latter from a head refitted there; None if undefined.
         map: (m, 2) the two strongest principal components of the image, m = n.
         map_shares: the share of the variance that each of them holds.
+        reasons: name of a measure that is None → why.
     """
 
-    twonn: float | None
+    measures: Mapping[str, float | None]
     refitted: float | None
     frozen_difference: Difference | None
     refitted_difference: Difference | None
     map: NDArray[np.float32]
     map_shares: tuple[float, float]
     refitted_predicted: NDArray[np.int64] = field(repr=False)
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 class WhatIf:
@@ -221,7 +222,7 @@ class WhatIf:
         return head.decide(logits), None
 
     def full(self, steps: Sequence[Step]) -> Full:
-        """What takes longer: intrinsic dimension, the refitted head, intervals, the map."""
+        """What takes longer: the measures of `slower`, the refitted head, intervals, the map."""
         text = chains.write(steps)
         with self._lock:
             if text in self._fulls:
@@ -247,9 +248,7 @@ class WhatIf:
             train, points = frame.train[:, :1], frame.validation[:, :1]
         again = refit(train, found.train_labels, points, kind, width=frame.width)
         refitted = primary(self._metric, found.labels, again)
-        with warnings.catch_warnings():  # n and d stand beside every number
-            warnings.simplefilter("ignore")
-            dimension = float(metrics.twonn(points))
+        measures, reasons = slower.measures(frame, points)
         places, shares = _map(frame)
         start = self.answer(()).predicted
         first = self.full(()).refitted_predicted if steps else again
@@ -262,13 +261,14 @@ class WhatIf:
         if steps:
             places = _like(places, self.full(()).map)
         return Full(
-            twonn=dimension if np.isfinite(dimension) else None,
+            measures=measures,
             refitted=refitted,
             frozen_difference=difference(start, answer.predicted),
             refitted_difference=difference(first, again),
             map=places,
             map_shares=shares,
             refitted_predicted=again,
+            reasons=reasons,
         )
 
 

@@ -240,7 +240,7 @@ def full(frozen: tuple[float, float] | None, refitted: tuple[float, float] | Non
     def made(ends: tuple[float, float] | None) -> Difference | None:
         return None if ends is None else Difference(sum(ends) / 2, *ends, 100, 2000)
 
-    return Full(2.0, 0.8, made(frozen), made(refitted), np.zeros((2, 2)), (0.5, 0.2), np.zeros(2))  # type: ignore[arg-type]
+    return Full({"twonn": 2.0}, 0.8, made(frozen), made(refitted), np.zeros((2, 2)), (0.5, 0.2), np.zeros(2))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

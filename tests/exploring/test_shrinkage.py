@@ -17,9 +17,10 @@ from isoviz.errors import DataError, InputError
 from isoviz.exploring import measuring, shrinkage
 from isoviz.exploring.request import ViewRequest
 from isoviz.metrics.cloud_stream import CloudStream
+from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.models import extract
 from isoviz.models.views import TokenView, Views
-from isoviz.training.measuring import ZETA, Pass, TokenClouds, star_score
+from isoviz.training.measuring import Pass, TokenClouds, star_score
 from tests import tiny
 from tests.tiny import TinyModels
 
@@ -107,7 +108,7 @@ def test_what_sigma_s_is_from_is_said(seen: tuple[dict[str, Any], Clouds, Clouds
     told = facts["shrinkage"]
     words = f"ζ = 0.2, Σ_S from {len(training[0])} tokens of each layer, of 20 of 64 rows of train drawn with seed 3"
     assert told == {
-        "zeta": ZETA, "split": "train", "rows": 20, "rows_in_split": 64, "seed": 3, "shared": 0, "truncated": 0,
+        "zeta": REPORTED_ZETA, "split": "train", "rows": 20, "rows_in_split": 64, "seed": 3, "shared": 0, "truncated": 0,
         "tokens": len(training[0]), "words": words,
     }  # fmt: skip
     of_tokens = [entry for entry in facts["entries"] if entry["pooling"] == "tokens"]

@@ -121,7 +121,16 @@ def test_what_follows_is_what_the_metrics_say(engine):
         steps = chains.read(text)
         full = engine.full(steps)
         train, after = transformed(found, text)
-        assert full.twonn == pytest.approx(metrics.twonn(after), rel=1e-9)
+        rho = np.asarray(metrics.abs_correlation(after))
+        assert full.measures == pytest.approx(
+            {
+                "twonn": metrics.twonn(after),
+                "isoscore_star": metrics.isoscore_star(after, np.cov(train.T), 0.2),
+                "rogue_share": metrics.rogue_share(after),
+                "abs_correlation": rho[~np.eye(len(rho), dtype=bool)].mean(),
+            },
+            rel=1e-9,
+        )
         assert full.refitted == pytest.approx(found.refitted_metric(train, after), abs=1e-9)
         values, directions = np.linalg.eigh(np.cov(after.T))
         places = (after - after.mean(axis=0)) @ directions[:, [-1, -2]]

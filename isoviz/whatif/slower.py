@@ -1,0 +1,42 @@
+"""Measures of an image that take longer than a slider's move: of its points, or of its own dimensions, which no rotation spares."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Final
+
+import numpy as np
+
+from isoviz import metrics
+from isoviz.metrics.cloud_stream import CloudStream
+from isoviz.metrics.scores import REPORTED_ZETA
+from isoviz.whatif.bases import Matrix
+from isoviz.whatif.frames import Frame
+
+SLOWER: Final = ("twonn", "isoscore_star", "rogue_share", "abs_correlation")
+"""In the order in which they are shown."""
+
+
+def measures(frame: Frame, alive: Matrix) -> tuple[dict[str, float | None], dict[str, str]]:
+    """Of the validation image: `SLOWER`, None where undefined; and why, as far as it is known.
+
+    `isoscore_star` mixes its covariance with that of the training image under the same chain, ζ = `REPORTED_ZETA`;
+    `abs_correlation` is the mean |ρ| of distinct dimensions that vary.
+
+    Args:
+        alive: (m, k) the image's points in any orthonormal coordinates that span it.
+    """
+    image = frame.image(frame.validation)
+    reasons = {}
+    with warnings.catch_warnings():  # n and d stand beside every number
+        warnings.simplefilter("ignore")
+        found = {"twonn": float(metrics.twonn(alive)), "rogue_share": float(metrics.rogue_share(image))}
+    stream = CloudStream(frame.width)
+    stream.update(image)
+    star = stream.isoscore_star(frame.train_covariance(), REPORTED_ZETA)
+    if star.problem:
+        reasons["isoscore_star"] = str(star.problem)
+    found["isoscore_star"] = np.nan if star.problem else float(star.value)
+    mean = stream.mean_abs_correlation()
+    found["abs_correlation"] = np.nan if mean is None else mean
+    return {name: found[name] if np.isfinite(found[name]) else None for name in SLOWER}, reasons
