@@ -47,7 +47,7 @@ class ScatterMap {
     clearTimeout(this.later);
     // The line is on the screen already: what the page says of the points inside goes first, the server's shortened line after it.
     if (this.drawn && onlySelection(before, data)) this.later = setTimeout(() => this.draw(this.plotly), SELECTION_FIRST);
-    else this.load().then((plotly) => this.draw(plotly), () => this.say("The chart script could not be loaded: reload the page."));
+    else this.load().then((plotly) => this.data.solid === data.solid && this.draw(plotly), () => this.say("The chart script could not be loaded: reload the page."));
   }
 
   load() {
