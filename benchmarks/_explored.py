@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import statistics
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 import pandas as pd
@@ -61,6 +64,31 @@ def publish(n: int, d: int, rows: int) -> ViewRequest:
     arrays |= measuring.points_of(views, points.rows(frame, tasks.get(TASK), views.lengths), ["w"] * len(few))
     results.publish(results.root() / "made", key_for(request), facts, arrays, at=results.root())
     return request
+
+
+@dataclass(frozen=True)
+class Line:
+    """One figure: what it is of, its values, and the most that the median may be."""
+
+    what: str
+    values: list[float]
+    unit: str
+    bar: float | None = None
+
+    @property
+    def missed(self) -> bool:
+        return self.bar is not None and statistics.median(self.values) > self.bar
+
+    def cells(self) -> list[str]:
+        """For a table."""
+        median, worst = statistics.median(self.values), max(self.values)
+        bar = "—" if self.bar is None else f"{self.bar:g}"
+        return [f"{self.what}, {self.unit}", f"{median:.3g}", f"{worst:.3g}", bar]
+
+
+def address(url: str, request: ViewRequest, **more: object) -> str:
+    """Of the page of a view."""
+    return f"{url}?{urlencode({'explore_rows': request.max_rows, **more})}"
 
 
 @contextlib.contextmanager

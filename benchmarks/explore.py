@@ -13,7 +13,6 @@ code 1 if one is missed.
 from __future__ import annotations
 
 import functools
-import json
 import logging
 import os
 import shutil
@@ -21,35 +20,31 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
-import plotly
 import psutil
 from _explored import (
     FIRST_PICTURE,
     MODEL,
     TASK,
-    drag,
+    Line,
+    address,
     first_picture,
-    frames,
     key_for,
-    map_area,
     note_drawings,
     opened,
     publish,
     seconds_to,
     seconds_until,
 )
+from _map import big_map, figure_of
 from _report import Table, machine, write_section
 from _timing import medians, options
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 from isoviz.exploring import jobs, maps, results, selection, starting
 from isoviz.exploring.request import ViewRequest
@@ -57,29 +52,6 @@ from tests.browser.conftest import FLAGS, start
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("torch", "transformers", "streamlit", "plotly", "numpy")
-FLUID = 50.0
-"""Milliseconds between frames: twenty a second."""
-LASSO = [(0.3, 0.2), (0.7, 0.25), (0.75, 0.8), (0.35, 0.85), (0.3, 0.25)]
-
-
-@dataclass(frozen=True)
-class Line:
-    """One figure: what it is of, its values, and the most that the median may be."""
-
-    what: str
-    values: list[float]
-    unit: str
-    bar: float | None = None
-
-    @property
-    def missed(self) -> bool:
-        return self.bar is not None and statistics.median(self.values) > self.bar
-
-    def cells(self) -> list[str]:
-        """For a table."""
-        median, worst = statistics.median(self.values), max(self.values)
-        bar = "—" if self.bar is None else f"{self.bar:g}"
-        return [f"{self.what}, {self.unit}", f"{median:.3g}", f"{worst:.3g}", bar]
 
 
 def main() -> int:
@@ -248,26 +220,7 @@ def cloud_steps(request: ViewRequest, repeats: int) -> list[Line]:
     return [*lines, Line("size of the JSON", [len(drawn.to_json()) / 2**20], "MiB")]
 
 
-def figure_of(coordinates: np.ndarray[Any, Any], table: Any) -> Any:
-    """The map as the page sends it to the browser."""
-    from dashboard import map_figures
-
-    return map_figures.figure(coordinates, ["PC 1", "PC 2"], table["label"], table["sentence"].tolist())
-
-
-def map_of(request: ViewRequest) -> Any:
-    """The PCA map of a made-up view."""
-    view = results.find(key_for(request))
-    assert view is not None
-    return figure_of(maps.pca(view.points(1, "cls")).coordinates, view.table("cls"))
-
-
 # ----------------------------------------------------------------------------------------------------------- browser
-
-
-def address(url: str, request: ViewRequest, **more: object) -> str:
-    """Of the page of a view."""
-    return f"{url}?{urlencode({'explore_rows': request.max_rows, **more})}"
 
 
 def pressed(browser: Browser, url: str, repeats: int) -> list[Line]:
@@ -320,85 +273,6 @@ def new_tab(browser: Browser, url: str, repeats: int) -> list[Line]:
     later = [picture - without for without, picture in zip(empty[1:], first[1:], strict=True)]
     found.insert(2, Line("first picture, after the page before a first look", later, "s", 1.0))
     return [*found, Line("another kept view in the same tab", same[1:], "s", 1.0)]
-
-
-def big_map(browser: Browser, url: str, request: ViewRequest, n: int, repeats: int) -> list[Line]:
-    """All points at once: first drawing, frames while it is moved and zoomed, and the table of a lasso."""
-    drawn, moved, zoomed, listed = [], [], [], []
-    plainly: list[tuple[float, float]] = []
-    for _ in range(repeats):
-        plainly.append(by_plotly(browser, request))
-        began = time.perf_counter()
-        with opened(browser, address(url, request, explore_points=n)) as page:
-            page.get_by_text(f"{n:,} points, d =").wait_for()
-            page.wait_for_function(DRAWN)
-            drawn.append(time.perf_counter() - began)
-            page.wait_for_timeout(2000)  # the rest of the page
-            settled(page)
-            mode(page, "pan")
-            moved.append(frame_time(page, moving(page)))
-            zoomed.append(frame_time(page, zooming(page)))
-            mode(page, "lasso")
-            drag(page, LASSO, 8)
-            shown = page.get_by_text(f"of {n:,} points selected")
-            table = page.locator(".st-key-explore_selected [data-testid=stDataFrame] canvas").first
-            listed.append(seconds_until(page, page.mouse.up, shown, table)[1])
-    return [
-        Line("from the address to the map", drawn, "s"),
-        Line("between frames while it is moved (p95)", moved, "ms", FLUID),
-        Line("the same, all drawn by plotly (scattergl)", [one for one, _ in plainly], "ms"),
-        Line("between frames while it is zoomed (p95)", zoomed, "ms", FLUID),
-        Line("the same, all drawn by plotly (scattergl)", [other for _, other in plainly], "ms"),
-        Line("from the end of a lasso to its table", listed, "s", 1.0),
-    ]
-
-
-def by_plotly(browser: Browser, request: ViewRequest) -> tuple[float, float]:
-    """Milliseconds between frames, moved and zoomed, of the same map as plotly draws it on an empty page."""
-    with opened(browser, "about:blank") as page:
-        page.set_content('<div class="ivz-map-plot" style="width: 1008px; height: 560px"></div>')
-        page.add_script_tag(path=str(Path(plotly.__file__).parent / "package_data" / "plotly.min.js"))
-        page.evaluate(PLOT, json.loads(map_of(request).to_json()))
-        page.wait_for_timeout(1000)
-        return frame_time(page, moving(page)), frame_time(page, zooming(page))
-
-
-PLOT = """({ data, layout }) => Plotly.newPlot(
-  document.querySelector(".ivz-map-plot"), data, { ...layout, dragmode: "pan" }, { scrollZoom: true })"""
-DRAWN = "() => document.querySelector('.ivz-map-points')?.layer?.area !== undefined"
-
-
-def settled(page: Page) -> None:
-    """Until nothing of the page is being drawn."""
-    page.locator("[data-testid=stStatusWidget]").wait_for(state="detached")
-
-
-def mode(page: Page, name: str) -> None:
-    """What dragging over the map does."""
-    map_area(page)
-    page.locator(f'.ivz-map-plot .modebar-btn[data-attr="dragmode"][data-val="{name}"]').click(force=True)
-
-
-def moving(page: Page) -> Iterator[None]:
-    """The map moved to and fro."""
-    drag(page, [(0.5, 0.5), (0.6, 0.6), (0.4, 0.45), (0.55, 0.5)], 20)
-    page.mouse.up()
-    yield
-
-
-def zooming(page: Page) -> Iterator[None]:
-    """In and out by the wheel."""
-    box = map_area(page)
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    for step in [-120] * 8 + [120] * 8:
-        page.mouse.wheel(0, step)
-        page.wait_for_timeout(30)
-    yield
-
-
-def frame_time(page: Page, act: Iterator[None]) -> float:
-    """95th percentile of the milliseconds between frames."""
-    return float(np.quantile(frames(page, lambda: next(act)), 0.95))
 
 
 def big_matrix(browser: Browser, url: str, request: ViewRequest, repeats: int) -> list[Line]:
