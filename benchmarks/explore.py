@@ -85,7 +85,7 @@ def main() -> int:
                 url = f"{server.url}/explore"
                 tell("From pressing Look, browser", pressed(browser, url, repeats))
                 tell("A kept view in a new tab, browser", new_tab(browser, server.url, repeats))
-                title = f"A map of {n:,} points, browser (WebGL in software: no GPU)"
+                title = f"A map of {n:,} points, browser (without a GPU: painted)"
                 tell(title, big_map(browser, url, cloud, n, repeats))
                 tell(f"|ρ| of {wide} × {wide} dimensions, browser", big_matrix(browser, url, matrix, repeats))
                 browser.close()
