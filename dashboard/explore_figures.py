@@ -73,10 +73,9 @@ def layer_profile(
             customdata=[[entry["n"], entry["d"]] for entry in lines],
             hovertemplate="layer %{x}: %{y:.4g}<br>n = %{customdata[0]}, d = %{customdata[1]}",
         )
+    # no legend for what has no value, where another line has one
     known = [any(found is not None for found in line.y) for line in figure.data]
-    for line, some in zip(
-        figure.data, known, strict=True
-    ):  # no legend for what has no value, where another line has one
+    for line, some in zip(figure.data, known, strict=True):
         line.showlegend = some or not any(known)
     figure.update_layout(
         theme.figure_layout(

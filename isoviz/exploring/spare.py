@@ -18,7 +18,6 @@ _PRELOADED: Final = (
     "pyarrow.parquet",
     "isoviz.models.extract",
     "isoviz.models.profile",
-    "isoviz.training.measuring",
     "isoviz.exploring.worker",
 )
 

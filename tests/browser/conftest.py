@@ -17,7 +17,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from isoviz.exploring import measuring, results
+from isoviz.exploring.request import ViewRequest, key_of, rows_of
 from isoviz.home import home
+from isoviz.models import sources
 from isoviz.runs.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -112,6 +115,15 @@ def serve() -> Iterator[Callable[..., Server]]:
     yield fresh
     for server in started:
         server.end()
+
+
+def keep_view(rows: int) -> str:
+    """Explore's view of the bundled model on so many rows of its first task, computed and kept here: its key."""
+    request = ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=rows)
+    facts, arrays = measuring.compute(request, lambda done, total, text: None)
+    key = key_of(request, sources.resolve(request.model), rows_of(request.task, None))
+    results.publish(results.root() / "made", key, facts, arrays, at=results.root())
+    return key
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dashboard import routes
-from isoviz.exploring import measuring, results
-from isoviz.exploring.request import ViewRequest, key_of, rows_of
-from isoviz.models import sources
-from tests.browser.conftest import Server
+from tests.browser.conftest import Server, keep_view
 
 ROWS = 60
 LONG = 120_000
@@ -38,10 +35,7 @@ ASKED = "name => performance.getEntriesByType('resource').find(entry => entry.na
 @pytest.fixture
 def serving(serve: Callable[..., Server]) -> Iterator[Server]:
     """A server below a path that has the view of the bundled model already."""
-    request = ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=ROWS)
-    facts, arrays = measuring.compute(request, lambda done, total, text: None)
-    key = key_of(request, sources.resolve(request.model), rows_of(request.task, None))
-    results.publish(results.root() / "made", key, facts, arrays, at=results.root())
+    keep_view(ROWS)
     yield serve(base="lab")
 
 

@@ -13,10 +13,8 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from isoviz.exploring import desk, measuring, results
-from isoviz.exploring.request import ViewRequest, key_of, rows_of
-from isoviz.models import sources
-from tests.browser.conftest import Server
+from isoviz.exploring import desk
+from tests.browser.conftest import Server, keep_view
 
 ROWS = 60
 LONG = 240_000
@@ -46,10 +44,7 @@ PLACES = """() => {
 @pytest.fixture
 def serving(serve: Callable[..., Server]) -> Iterator[Server]:
     """A server that has the view of the bundled model already."""
-    request = ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=ROWS)
-    facts, arrays = measuring.compute(request, lambda done, total, text: None)
-    key = key_of(request, sources.resolve(request.model), rows_of(request.task, None))
-    results.publish(results.root() / "made", key, facts, arrays, at=results.root())
+    keep_view(ROWS)
     yield serve()
     desk.close()
 

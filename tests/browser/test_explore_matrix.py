@@ -12,11 +12,9 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from isoviz.exploring import clustering, measuring, results
-from isoviz.exploring.request import ViewRequest, key_of, rows_of
+from isoviz.exploring import clustering, results
 from isoviz.exploring.results import ViewResult
-from isoviz.models import sources
-from tests.browser.conftest import Server
+from tests.browser.conftest import Server, keep_view
 
 ROWS = 60
 LONG = 120_000
@@ -25,11 +23,7 @@ LONG = 120_000
 @pytest.fixture
 def view(serve: Callable[..., Server]) -> Iterator[tuple[Server, ViewResult]]:
     """A server that has the view of the bundled model already, and that view."""
-    request = ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=ROWS)
-    facts, arrays = measuring.compute(request, lambda done, total, text: None)
-    key = key_of(request, sources.resolve(request.model), rows_of(request.task, None))
-    results.publish(results.root() / "made", key, facts, arrays, at=results.root())
-    found = results.find(key)
+    found = results.find(keep_view(ROWS))
     assert found is not None
     yield serve(), found
 
