@@ -87,7 +87,9 @@ def cloud_map(
         if names:
             marker["color"] = theme.PALETTE[number % len(theme.PALETTE)]
         else:
-            marker |= {"color": labels[part].tolist(), "colorscale": theme.STRENGTH_SCALE, "showscale": True}
+            bar = {"title": {"text": "label"}, "thickness": 12, "outlinewidth": 0}
+            marker |= {"color": labels[part].tolist(), "colorscale": theme.STRENGTH_SCALE, "colorbar": bar}
+            marker["showscale"] = True
         figure.add_trace(
             kind(
                 x=places[part, 0].tolist(),
