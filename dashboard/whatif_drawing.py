@@ -152,8 +152,14 @@ def _why(answer: Answer | Full | None, name: str) -> str:
 def reading(view: View, start: Answer, answer: Answer, full: Full, steps: tuple[Step, ...]) -> None:
     """What the chain did, in words and with intervals."""
     with view.said.container():
-        told = words.heads(answer, full) if steps else "No transform: move something on the left."
-        st.markdown(f"**{words.isotropy(start, answer)}** {told}" if steps else told)
+        if answer.hollow:
+            st.markdown(
+                "No direction in which the training rows vary is left: nothing is said here of isotropy, or of what a head can read."
+            )
+        elif steps:
+            st.markdown(f"**{words.isotropy(start, answer)}** {words.heads(answer, full)}")
+        else:
+            st.markdown("No transform: move something on the left.")
         _heads_caption(view.found, full)
 
 
@@ -184,7 +190,7 @@ def spectrum(view: View, start: Answer, answer: Answer) -> None:
         explanations.show("spectrum")
 
 
-def maps(view: View, first: Full, full: Full) -> None:
+def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> None:
     """Both maps; the one without transform never changes, so it stays as it is on screen."""
     found = view.found
     names = list(found.facts["label_names"]) if found.facts["kind"] == "classification" else []
@@ -200,10 +206,13 @@ def maps(view: View, first: Full, full: Full) -> None:
                 told = f"{title}: {len(found.labels)} validation rows along their two strongest components, by label"
                 draw(figure, key=PREFIX + name, words=told)
         n = len(found.labels)
-        some = f"{whatif_figures.DRAWN:,} of {n:,} validation rows, drawn at random with seed 0"
-        drawn = some if n > whatif_figures.DRAWN else f"all {n:,} validation rows"
+        drawn = (
+            f"{whatif_figures.DRAWN:,} of them, drawn at random with seed 0"
+            if n > whatif_figures.DRAWN
+            else "all of them"
+        )
         st.caption(
-            wording.plain(f"{words.cloud(found.cloud)}, {drawn}, coloured by label.")
+            wording.plain(f"{_cloud(found, n, start.d, answer.d)}; {drawn}, coloured by label.")
             + " Signs follow the map without transform."
         )
         explanations.show("whatif_map")

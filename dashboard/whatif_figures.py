@@ -83,7 +83,7 @@ def cloud_map(
     kind = go.Scattergl if len(rows) > 1_000 else go.Scatter
     groups = [(name, rows[labels[rows] == code]) for code, name in enumerate(names)] or [("", rows)]
     for number, (name, part) in enumerate(groups):
-        marker = {"size": 6, "opacity": 0.7, "symbol": _SYMBOLS[number % len(_SYMBOLS)]}
+        marker = {"size": 6, "opacity": 0.85, "symbol": _SYMBOLS[number % len(_SYMBOLS)]}
         if names:
             marker["color"] = theme.PALETTE[number % len(theme.PALETTE)]
         else:

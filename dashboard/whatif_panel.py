@@ -102,7 +102,7 @@ def _follow(engine: WhatIf, steps: tuple[Step, ...], view: View, run: RunRow) ->
         first, full = engine.full(()), engine.full(steps)
         drawing.numbers(view, start, answer, first, full)
     drawing.reading(view, start, answer, full, steps)
-    drawing.maps(view, first, full)
+    drawing.maps(view, start, answer, first, full)
     drawing.downloads_of(view, start, answer, first, full, run.id, steps)
     with view.below:
         make_it_a_run(run, steps)

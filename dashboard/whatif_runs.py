@@ -49,7 +49,7 @@ def make_it_a_run(run: RunRow, steps: tuple[Step, ...]) -> None:
     if len(found) > 1 or (found and without):
         st.caption("A button trains the method of one step; the other steps of the chain stay behind.")
     if without:
-        st.caption("No training method corresponds to")
+        st.caption("No training method corresponds to:")
         reasons = {step.title: WITHOUT[step.slug] for step in without}
         st.caption("\n".join(f"- {title}: {wording.plain(why)}." for title, why in reasons.items()))
 

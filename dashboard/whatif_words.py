@@ -45,7 +45,8 @@ def heads(answer: Answer, full: Full) -> str:
         if frozen.told_apart and (frozen.value or 0) < 0:
             return f"{harder}: the frozen head does worse, and so does one refitted on the training rows."
         return (
-            f"{harder} for a head refitted on the training rows, which does worse; the frozen head shows no such loss."
+            f"{harder} for a head refitted on the training rows, which does worse; for the frozen head no loss can be told "
+            "from chance."
         )
     if refitted.told_apart:
         return (
