@@ -96,7 +96,7 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
             before = answer.d if start is None else start.d
             st.caption(
                 wording.plain(
-                    f"{_cloud(found, answer.n, before, answer.d)} · small: the change, and the value without transform"
+                    f"{_cloud(found, answer.n, before, answer.d)} · below each: its change, and from which value without transform"
                 )
                 + " · more isotropic is not better by itself"
             )
@@ -132,7 +132,7 @@ def _tile(place: Any, title: str, value: float | str | None, before: float | Non
     place.metric(
         title,
         value if isinstance(value, str) else wording.number(value, 3),
-        None if change is None else "±0" if still else f"{change:+.3g}".replace("-", "−"),
+        None if change is None else "±0" if still else words.change(float(value), float(before)),  # type: ignore[arg-type]
         delta_color="off",
         delta_arrow="off" if change is None or still else "up" if change > 0 else "down",
         delta_description=None if before is None else f"from {wording.number(before, 3)}",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from dashboard import wording
 from isoviz.whatif.engine import Answer, Full
 from isoviz.whatif.heads import Difference
@@ -77,6 +79,14 @@ def difference(found: Difference | None) -> str:
         return f"{signed(found.value)} (the same in every resample, n = {wording.number(found.n)})"
     interval = f"{signed(found.low)} to {signed(found.high)}"
     return f"{signed(found.value)} (95 % interval {interval}, paired bootstrap, n = {wording.number(found.n)})"
+
+
+def change(value: float, before: float) -> str:
+    """A tile's change, to the decimals of the two values as they are shown (three digits)."""
+    largest = max(abs(value), abs(before))
+    decimals = max(0, 2 - math.floor(math.log10(largest))) if largest else 3
+    told = f"{value - before:+.{decimals}f}"
+    return (told if float(told) else f"{value - before:+.1g}").replace("-", "−")
 
 
 def signed(value: float, digits: int = 3) -> str:
