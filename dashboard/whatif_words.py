@@ -77,7 +77,7 @@ def difference(found: Difference | None) -> str:
         return f"{signed(found.value)}, no interval"
     if found.low == found.high == 0:
         return f"{signed(found.value)} (the same in every resample, n = {wording.number(found.n)})"
-    interval = f"{signed(found.low)} to {signed(found.high)}"
+    interval = " to ".join("0" if round(end, 6) == 0 else signed(end) for end in (found.low, found.high))
     return f"{signed(found.value)} (95 % interval {interval}, paired bootstrap, n = {wording.number(found.n)})"
 
 

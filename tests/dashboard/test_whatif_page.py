@@ -353,6 +353,7 @@ def test_isotropy_in_words() -> None:
     assert "less isotropic" in whatif_words.isotropy(answer(0.3), answer(0.1))
     assert "about as isotropic" in whatif_words.isotropy(answer(0.3), answer(0.302))
     assert "undefined" in whatif_words.isotropy(answer(None), answer(0.1))
+    assert "(95 % interval −0.006 to 0, " in whatif_words.difference(Difference(-0.002, -0.006, 0.0, 500, 2000))
     assert whatif_words.change(0.0242, 0.025022) == "−0.0008" and whatif_words.change(0.522, 0.4945) == "+0.028"
     assert whatif_words.change(20.9, 11.36) == "+9.5" and whatif_words.change(0.5, 0.50001) == "−1e−05"
     assert whatif_words.signed(-0.0123) == "−0.012" and whatif_words.signed(0.0) == "±0"
