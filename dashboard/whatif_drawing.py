@@ -266,6 +266,7 @@ def _numbers(
 def _points(found: Embeddings, start: Answer, answer: Answer, first: Full, full: Full) -> pd.DataFrame:
     return pd.DataFrame(
         {
+            "row": found.rows,
             "text": found.texts,
             "label": found.labels,
             "predicted_before": start.predicted,

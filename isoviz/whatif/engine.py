@@ -37,12 +37,11 @@ class NotReadyError(Exception):
     """The image takes longer than a slider's move.
 
     Attributes:
-        step, request: a layer that a process has to train first, if it is that.
+        request: for a layer that a process has to train first, if it is that.
     """
 
-    def __init__(self, step: Step | None = None, request: LayerRequest | None = None) -> None:
+    def __init__(self, request: LayerRequest | None = None) -> None:
         super().__init__("the image is not ready")
-        self.step = step
         self.request = request
 
 
@@ -140,7 +139,7 @@ class WhatIf:
             request = self.request(step, before)
             trained = layer.find(request)
             if trained is None and not self.trains:
-                raise NotReadyError(step, request)
+                raise NotReadyError(request)
             transform = trained or self.embeddings.isolayer(**step.params.model_dump())
             return self._kept(f"{before}~{step.text}", lambda: _through(transform, frame, trained is None), build)
         if step.slug == "cluster_based":
