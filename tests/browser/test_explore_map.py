@@ -200,6 +200,7 @@ def test_points_lie_where_the_axes_say_and_move_with_them(
     area.hover()
     page.mouse.wheel(0, -300)
     becomes(page, lambda: page.evaluate(RANGES) == pytest.approx(begun), False)
+    page.wait_for_timeout(1000)  # plotly ends a turn of the wheel a little later
     page.locator('.ivz-map-plot .modebar-btn[data-title="Reset axes"]').click(force=True)
     becomes(page, lambda: page.evaluate(RANGES), pytest.approx(begun))
 
