@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import forms, whatif_form, wording
 from dashboard import whatif_drawing as drawing
@@ -28,6 +29,7 @@ from isoviz.whatif.background import BACKGROUND, settled
 from isoviz.whatif.chains import Step
 from isoviz.whatif.embeddings import Cloud, Embeddings, load
 from isoviz.whatif.engine import Answer, NotReadyError, WhatIf
+from isoviz.whatif.request import LayerRequest
 
 LOOK = 0.05
 """Seconds between looks at what the background computes; the page listens to its visitor all the while."""
@@ -37,6 +39,11 @@ TICK = 0.5
 
 PATIENCE = 60.0
 """Seconds for which a visit waits for what follows; after that it says how to look again."""
+
+_WAITED = PREFIX + "layer_waited"
+"""The key of the layer that a visitor waits for."""
+_STOPPED = PREFIX + "layer_stopped"
+"""The key of the one that a visitor stopped."""
 
 _LOADED = 2
 """Clouds whose coordinates are held in memory; each takes about 200 MB at 5,000 × 768."""
@@ -93,6 +100,7 @@ def _follow(engine: WhatIf, steps: tuple[Step, ...], view: View, run: RunRow) ->
         if not _wait(lambda: (engine.answer(()), engine.answer(steps)), "numbers", engine, steps, view, until):
             return
         start, answer = engine.answer(()), engine.answer(steps)
+    _let_go(None)
     first, full = engine.known(()), engine.known(steps)
     drawing.numbers(view, start, answer, first, full)
     drawing.spectrum(view, start, answer)
@@ -116,30 +124,63 @@ def _at_once(engine: WhatIf, steps: tuple[Step, ...]) -> Answer | None:
 
 
 def _layers(engine: WhatIf, steps: tuple[Step, ...], view: View, until: float) -> bool:
-    """Have a process train the IsoLayers of the chain, one after the other; False if that failed or takes too long."""
+    """Have a process train the IsoLayers of the chain, one after the other; False if that failed, was stopped, or takes too long."""
+    place: DeltaGenerator | None = None
     while True:
         try:
             engine.frame(steps, build=False)
             return True
         except NotReadyError as waiting:
-            if waiting.request is None:
-                return True  # only something to compute here; a later layer is asked for after that
-            state = jobs.look(waiting.request.key)
-            if state.kind == "none":
-                state = jobs.start(waiting.request)
-            if state.kind in ("failed", "lost"):
-                with view.said.container():
+            request = waiting.request
+        _let_go(request)
+        if request is None:
+            return True  # only something to compute here; a later layer is asked for after that
+        state = jobs.look(request.key)
+        stopped = state.kind == "none" and st.session_state.get(_STOPPED) == request.key
+        if state.kind == "none" and not stopped:
+            state = jobs.start(request)
+        if stopped or state.kind in ("failed", "lost"):
+            with view.said.container():
+                if stopped:
+                    st.caption("IsoLayer was not trained to its end: you stopped it.")
+                else:
                     forms.error_beside(f"IsoLayer: {state.message or 'its process is gone'}. {state.advice}")
-                    if st.button("Train it again", key=PREFIX + "again"):
-                        jobs.start(waiting.request)
-                        st.rerun(scope="fragment")
-                return False
-            told = f"IsoLayer is being trained: {state.progress.text}, {wording.duration(state.seconds)}"
-            view.said.caption(f":material/hourglass_top: {wording.plain(told)}")
-            if time.monotonic() > until:
-                _later(view)
-                return False
-            time.sleep(TICK)
+                st.button("Train it again", key=PREFIX + "again", on_click=_train_again, args=(request,))
+            return False
+        if place is None:
+            with view.said.container():
+                place, buttons = st.empty(), st.container(horizontal=True)
+            buttons.button(
+                "Stop",
+                key=f"{PREFIX}stop_{request.key}",
+                icon=":material/stop_circle:",
+                on_click=_stop,
+                args=(request.key,),
+            )
+        told = f"IsoLayer is being trained: {state.progress.text}, {wording.duration(state.seconds)}"
+        place.caption(f":material/hourglass_top: {wording.plain(told)}")
+        if time.monotonic() > until:
+            _later(buttons)
+            return False
+        time.sleep(TICK)
+
+
+def _stop(key: str) -> None:
+    jobs.stop(key)
+    st.session_state[_STOPPED] = key
+
+
+def _train_again(request: LayerRequest) -> None:
+    st.session_state.pop(_STOPPED, None)
+    jobs.start(request)
+
+
+def _let_go(request: LayerRequest | None) -> None:
+    """End the training of a layer that this visitor has moved away from; somebody else who waits for it has it started again."""
+    older = st.session_state.get(_WAITED)
+    if older is not None and (request is None or older != request.key):
+        jobs.stop(older)
+    st.session_state[_WAITED] = None if request is None else request.key
 
 
 def _wait(
@@ -160,7 +201,7 @@ def _wait(
             view.said.caption(f":material/hourglass_top: {text}")
             told = text
         if time.monotonic() > until:
-            _later(view)
+            _later(view.said.container())
             return False
         time.sleep(LOOK)
     if future.cancelled():  # this visitor's other tab asked for something else
@@ -177,10 +218,9 @@ def _wait(
     return True
 
 
-def _later(view: View) -> None:
-    with view.said.container():
-        st.caption("Still being computed. It goes on; look again in a while.")
-        st.button("Look again", key=PREFIX + "look_again", icon=":material/refresh:")
+def _later(place: DeltaGenerator) -> None:
+    place.caption("Still being computed. It goes on; look again in a while.")
+    place.button("Look again", key=PREFIX + "look_again", icon=":material/refresh:")
 
 
 def _share(run_id: str, cloud: str, steps: tuple[Step, ...], found: Embeddings) -> None:

@@ -17,6 +17,7 @@ from dashboard import whatif_figures, whatif_panel, whatif_words
 from dashboard.whatif_runs import form_address
 from isoviz import metrics
 from isoviz.config import OwnTask
+from isoviz.exploring.jobs import State
 from isoviz.exploring.progress import ProgressFile, write_json
 from isoviz.runs.store import Store
 from isoviz.whatif import chains, embeddings
@@ -24,7 +25,7 @@ from isoviz.whatif.background import BACKGROUND
 from isoviz.whatif.engine import Answer, Full
 from isoviz.whatif.fine_tunes import of_chain
 from isoviz.whatif.heads import Difference
-from isoviz.whatif.request import request_for, root
+from isoviz.whatif.request import LayerRequest, request_for, root
 from tests.dashboard.conftest import ROOT, OpenPage, drawn
 from tests.dashboard.made_up import config, finish
 from tests.tiny import TinyModels
@@ -260,6 +261,45 @@ def test_a_run_that_is_not_finished_and_one_whose_files_are_gone(runs: tuple[str
     assert "is queued; What-if needs a finished run" in errors(open_page("whatif", run=waiting))[0]
     shutil.rmtree(store.folder_of(runs[0]) / "checkpoints")
     assert errors(open_page("whatif", run=runs[0])) == [f"The checkpoint of '{runs[0]}' is gone; train it again."]
+
+
+class Trainings:
+    """`isoviz.whatif.jobs` whose processes never end."""
+
+    def __init__(self) -> None:
+        self.running: list[str] = []
+
+    def look(self, key: str) -> State:
+        return State("running" if key in self.running else "none")
+
+    def start(self, request: LayerRequest) -> State:
+        self.running.append(request.key)
+        return self.look(request.key)
+
+    def stop(self, key: str) -> None:
+        self.running.remove(key)
+
+
+def test_a_layer_in_training_is_stopped_by_its_button_and_by_the_next_move(
+    runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainings = Trainings()
+    monkeypatch.setattr(whatif_panel, "jobs", trainings)
+    open_page("whatif", run=runs[0], chain="none")  # what comes before the layer is known then
+    monkeypatch.setattr(whatif_panel, "PATIENCE", 0.0)
+    page = open_page("whatif", run=runs[0], chain="isolayer:alpha=0.5")
+    (first,) = trainings.running
+    assert errors(page) == [] and "IsoLayer is being trained" in texts(page) and button(page, "Look again")
+
+    button(page, "Stop").click().run()  # type: ignore[attr-defined]
+    assert trainings.running == [] and "you stopped it" in texts(page)
+    button(page, "Train it again").click().run()  # type: ignore[attr-defined]
+    assert trainings.running == [first]
+
+    page.slider[0].set_value(0.75).run()  # nobody waits for the first one any more
+    assert len(trainings.running) == 1 and trainings.running != [first]
+    next(found for found in page.button if found.help == "IsoLayer: remove").click().run()
+    assert trainings.running == []
 
 
 def test_before_the_first_reading_and_while_it_goes_on(
