@@ -13,7 +13,7 @@ from dashboard import downloads, explore_own, map_figures, wording
 from dashboard.components.scatter_map import scatter_map
 from dashboard.explore_layouts import Cloud, Layout
 from dashboard.explore_selection import Marks, component, corners, remember
-from dashboard.explore_views import Shown, file_name
+from dashboard.explore_views import Shown, cloud_file
 from isoviz.exploring import selection
 from isoviz.exploring.desk import Reply
 from isoviz.exploring.maps import MapRequest
@@ -57,13 +57,10 @@ def picture(
         marked=None if marks is None or line else marks.points,
     )
     count, kept = len(layout.places), len(cloud.points)
-    many = (
-        f"{count:,} points"
-        if count == kept
-        else f"{count:,} of {kept:,} points drawn at random with seed {request.seed}"
-    )
-    if kept < one.entry["n"]:
-        many += f", of {one.entry['n']:,} in the cloud"
+    many = f"{count:,} points"
+    if count < one.entry["n"]:
+        kept_of = "" if count == kept or kept == one.entry["n"] else f"{kept:,} kept of "
+        many += f" drawn at random with seed {request.seed} from {kept_of}{one.entry['n']:,}"
     told = f"View {one.number}: layer" if one.of > 1 else "Layer"
     told += f" {one.layer}, {one.pooling}; {many}, d = {one.entry['d']}"
     if colour != UNCOLOURED and column is None:
@@ -73,7 +70,7 @@ def picture(
     scatter_map(
         figure,
         key=component(one),
-        name=f"{file_name(one)}-{request.kind}-layer{one.layer}-{one.pooling}",
+        name=cloud_file(one, request.kind),
         words=f"{request.kind.upper()} map of {told}, coloured by {colour}",
         revision=layout.key,
         height=380 if one.of > 1 else 560,
@@ -102,7 +99,4 @@ def _files(one: Shown, cloud: Cloud, layout: Layout, request: MapRequest) -> Non
             found["selected"] = selection.inside(layout.coordinates, line)
         return found
 
-    name = f"{file_name(one)}-{request.kind}-layer{one.layer}-{one.pooling}" + (
-        f"-view{one.number}" if one.number > 1 else ""
-    )
-    downloads.points(name, table, key=one.prefix + "map_points")
+    downloads.points(cloud_file(one, request.kind), table, key=one.prefix + "map_points")

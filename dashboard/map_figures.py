@@ -18,7 +18,6 @@ MOST_GROUPS: Final = 8
 REST: Final = "other values"
 _SYMBOLS = ("circle", "diamond", "square", "x", "triangle-up", "cross", "star", "pentagon")
 _SOLID_SYMBOLS = ("circle", "diamond", "square", "x", "cross", "circle-open", "diamond-open", "square-open")
-_SCALE = "Viridis"
 _GREY = "rgba(127,134,145,0.75)"
 _LINES = "#9aa0a8"
 OWN_COLOUR: Final = "#e5007a"
@@ -111,7 +110,7 @@ def figure(
     if colours is not None and is_scale(colours):
         found.update_layout(
             coloraxis={
-                "colorscale": _SCALE,
+                "colorscale": theme.POINT_SCALES["light"],  # the browser takes the dark page's there
                 "cmin": float(colours.min()),
                 "cmax": float(colours.max()),
                 "colorbar": {

@@ -90,7 +90,7 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
     other.close()
 
     with page.expect_download() as got:
-        page.get_by_role("button", name="Parquet").click()
+        page.locator(".st-key-explore_map_points_parquet button").click()
     saved = tmp_path / "points.parquet"
     got.value.save_as(saved)
     points = pd.read_parquet(saved)

@@ -213,7 +213,7 @@ def test_views_side_by_side_on_the_same_axes(open_page: OpenPage, view: ViewResu
     assert errors(page) == []
     assert [data["order"] for data in matrices(page)] == [None, clouds[0]]
     assert "**Views 1, 2**: demo/tiny-bert" in texts(page)  # one output matrix: it is the model's
-    assert "N = 5 600 rows of d = 128 numbers" in texts(page)
+    assert "N = 5,600 rows of d = 128 numbers" in texts(page)
 
 
 def test_what_is_selected_in_one_view_stands_out_in_the_others(
