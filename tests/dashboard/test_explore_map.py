@@ -187,13 +187,16 @@ def test_what_is_on_its_way_or_failed_is_told(
     page = open_page("explore", **address(made[0]), explore_map="UMAP")
     (bar,) = page.get("progress")
     assert errors(page) == [] and bar.proto.value == 30 and "step 60 of 200" in bar.proto.text
+    dropped: list[str] = []
+    monkeypatch.setattr(desk, "forget", lambda kind, id: dropped.append(id))
+    page.button(key="explore_map_stop").click().run()
+    assert errors(page) == [] and page.segmented_control(key="explore_map").value == "PCA" and dropped == ["x"]
+    page.segmented_control(key="explore_map").set_value("UMAP").run()
     replies.append(Reply("failed", "x", message="points: UMAP needs at least 5 (got 2)", field="points"))
     page.run()
     assert "UMAP needs at least 5" in errors(page)[0]
-    dropped: list[str] = []
-    monkeypatch.setattr(desk, "forget", lambda kind, id: dropped.append(id))
     page.button(key="explore_map_again").click().run()
-    assert dropped == ["x"]
+    assert dropped == ["x", "x"]
 
 
 def test_views_side_by_side_on_the_same_axes(open_page: OpenPage, view: ViewResult, made: Any) -> None:

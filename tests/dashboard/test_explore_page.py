@@ -255,6 +255,22 @@ def test_layer_of_a_deeper_model_falls_back_to_the_last(
     assert errors(page) == [] and page.slider(key="explore_layer").value == 2
 
 
+def test_what_no_field_can_take_of_an_address_is_told(
+    open_page: OpenPage,
+    finished: ViewResult,
+    made: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    wrong = {"explore_layer": "abc", "explore_split": "test", "explore_points": "7", "explore_own": "x" * 9, "unit": "3"}
+    usual = {"explore_min_dist": "0.10", "explore_map": "PCA", "explore_neighbours": "15"}
+    page = open_page("explore", **address(made[0], **wrong, **usual))
+    assert errors(page) == [] and page.slider(key="explore_layer").value == 2
+    (told,) = page.toast
+    assert told.value.replace("\\", "").endswith(
+        "left out: explore_layer=abc, explore_split=test, explore_points=7"
+    )
+    assert not open_page("explore", **address(made[0], explore_layer="1")).toast
+
+
 @pytest.mark.parametrize(
     ("model", "told"),
     [
