@@ -62,6 +62,9 @@ Only the browser knows the mode for certain, so it chooses."""
 
 CHART_CONFIG: dict[str, Any] = {
     "displaylogo": False,
+    # plotly.js would offer to upload the figure to its makers' servers
+    "showSendToCloud": False,
+    "plotlyServerURL": "",
     "toImageButtonOptions": {"format": "svg", "scale": 2},
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
 }

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
+from dashboard import theme
 from isoviz.exploring import desk
 from tests.browser.conftest import Server, keep_view
 
@@ -77,8 +78,10 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
     assert page.url == address  # drawing it again is no new selection
 
     # the same in a fresh session, on a telephone at night
-    other = open_tab(page.url, dark=True, width=390)
+    other = open_tab(f"{page.url}&explore_colour=length", dark=True, width=390)
     expect(other.get_by_text(told)).to_be_visible()
+    scale = "() => document.querySelector('.ivz-map-plot')._fullLayout.coloraxis.colorscale"
+    assert other.evaluate(scale) == theme.POINT_SCALES["dark"]  # the low end of the light page's would not be seen
     assert other.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
     button = other.locator(".st-key-explore_map_points_csv button")
     expect(button).to_be_visible(timeout=LONG)

@@ -138,6 +138,8 @@ def test_line_in_the_address_selects_and_a_point_has_its_neighbours(
 
     other = open_page("explore", **address(made[0]), explore_lasso=lasso(page, right), explore_layer="1")
     assert errors(other) == [] and "points selected" not in texts(other)  # drawn on another map
+    here = lasso(page, right)  # a point of thousands of digits is no number for Python
+    assert errors(open_page("explore", **address(made[0]), explore_lasso=here, explore_point="9" * 5_000)) == []
     for junk in ("x", "a:1,2", f"{figures(page)[0]['revision']}:1,2;3,4", "::"):
         assert errors(open_page("explore", **address(made[0]), explore_lasso=junk, explore_point="99999")) == []
 
@@ -162,6 +164,10 @@ def test_own_sentences_are_placed_with_their_neighbours(
     nearest = np.argmin(np.linalg.norm(view.points(4, "cls") - points[0], axis=1))
     page.segmented_control(key="explore_own_near").set_value("euclidean").run()
     assert page.dataframe[0].value["row"].iloc[0] == nearest
+
+    long = open_page("explore", **address(made[0]), explore_own="word " * 2_000)
+    assert errors(long) == [] and "The first 2,000 of 10,000 letters are read." in texts(long)
+    assert len(long.dataframe[0].value["yours"].iloc[0]) < 2_010
 
     tokens = open_page("explore", **address(made[0]), explore_own="the dog", explore_pooling="tokens")
     assert errors(tokens) == [] and "1. [CLS] · the dog" in tokens.dataframe[0].value["yours"].tolist()
