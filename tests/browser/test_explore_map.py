@@ -17,7 +17,8 @@ from dashboard import theme
 from isoviz.exploring import desk
 from tests.browser.conftest import Server, keep_view
 
-ROWS = 60
+ROWS = 100
+"""Enough that their lengths are coloured by a scale, and few enough that some points lie alone."""
 LONG = 240_000
 """Milliseconds for what waits on a process that imports torch on a busy machine."""
 
@@ -80,6 +81,7 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
     # the same in a fresh session, on a telephone at night
     other = open_tab(f"{page.url}&explore_colour=length", dark=True, width=390)
     expect(other.get_by_text(told)).to_be_visible()
+    expect(other.locator(".ivz-map-plot .main-svg").first).to_be_visible(timeout=LONG)
     scale = "() => document.querySelector('.ivz-map-plot')._fullLayout.coloraxis.colorscale"
     assert other.evaluate(scale) == theme.POINT_SCALES["dark"]  # the low end of the light page's would not be seen
     assert other.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
