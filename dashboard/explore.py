@@ -158,8 +158,8 @@ def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
             f"computed in {wording.duration(seconds)} ({facts['device']})",
         ]
         if len(views) == 1:
-            kept = f"{wording.size(results.size())}, the longest unseen go above {wording.size(results.limit())}"
-            told.append(f"all kept views: {kept}")
+            kept, limit = wording.size(results.size()), wording.size(results.limit())
+            told.append(f"all kept views take {kept}; above {limit} those unseen for longest are removed")
         st.caption(wording.plain(" · ".join(told)))
         notes = [f"Not all numbers are there yet: {_titles(view.pending)}."] if view.pending else []
         for note in [*notes, *facts["warnings"]]:

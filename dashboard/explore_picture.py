@@ -65,6 +65,8 @@ def picture(
     told += f" {one.layer}, {one.pooling}; {many}, d = {one.entry['d']}"
     if colour != UNCOLOURED and column is None:
         told += f"; there is no {colour} here"
+    elif column is not None:
+        told += meaning(colour, cloud.table)
     if marks is not None:
         told += f"; {int(marks.points.sum()):,} of them selected in {marks.where}"
     scatter_map(
@@ -84,6 +86,17 @@ def picture(
     )
     st.caption(wording.plain(told + "." + hint))
     _files(one, cloud, layout, request)
+
+
+def meaning(column: str, table: pd.DataFrame) -> str:
+    """What the numbers of a column are that is not the data's own; nothing of another one."""
+    if column == "length":
+        return "; length: in tokens"
+    if column != "error":
+        return ""
+    if pd.api.types.is_numeric_dtype(table["prediction"]):
+        return "; error: how far the run's prediction lies off"
+    return "; error: 1 less the probability that the run's head gives the true label"
 
 
 def _files(one: Shown, cloud: Cloud, layout: Layout, request: MapRequest) -> None:

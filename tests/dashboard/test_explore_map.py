@@ -16,7 +16,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import downloads, explore_own, explore_selection
+from dashboard import downloads, explore_own, explore_picture, explore_selection
 from isoviz.exploring import desk, desk_worker, maps, measuring, results, selection
 from isoviz.exploring.desk import Reply
 from isoviz.exploring.maps import MapRequest
@@ -221,6 +221,8 @@ def test_views_side_by_side_on_the_same_axes(open_page: OpenPage, view: ViewResu
     page.segmented_control(key="explore_order").set_value("as in view 1").run()
     assert errors(page) == []
     assert [data["order"] for data in matrices(page)] == [None, clouds[0]]
+    forms_named = [place.value for place in page.markdown if place.value in ("**View 1**", "**View 2**")]
+    assert forms_named[:2] == ["**View 1**", "**View 2**"]
     assert "**Views 1, 2**: demo/tiny-bert" in texts(page)  # one output matrix: it is the model's
     assert "N = 5,600 rows of d = 128 numbers" in texts(page)
 
@@ -299,6 +301,13 @@ def test_isoscore_star_in_python_is_of_the_layer_and_of_all_together(
     assert view.together is not None
     expected = [view.entry(3, "tokens")["isoscore_star"], view.together["isoscore_star"]]
     assert told.getvalue().split()[:2] == list(map(repr, expected))
+
+
+def test_numbers_that_colour_the_points_are_explained(open_page: OpenPage, view: ViewResult, made: Any) -> None:
+    page = open_page("explore", **address(made[0]), explore_colour="length")
+    assert errors(page) == [] and "24 points, d = 128; length: in tokens." in texts(page)
+    assert "probability" in explore_picture.meaning("error", pd.DataFrame({"prediction": ["yes"], "error": [0.2]}))
+    assert "lies off" in explore_picture.meaning("error", pd.DataFrame({"prediction": [1.5], "error": [0.2]}))
 
 
 def test_files_hold_every_point() -> None:
