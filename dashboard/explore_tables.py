@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -56,6 +57,19 @@ HELP: dict[str, str] = {
 }
 """Column → what its heading means, where that is no plain word."""
 
+_WORDS = {
+    "isoscore": "IsoScore",
+    "isoscore_unbiased": "the unbiased IsoScore",
+    "isoscore_unbiased_interval": "the interval of the unbiased IsoScore",
+    "isoscore_star": "IsoScore*",
+    "participation_ratio": "participation ratio",
+    "effective_rank": "effective rank",
+    "ev": "EV",
+    "mean_cosine": "the average cosine",
+    "twonn": "TwoNN",
+}
+"""Measures as notes name them → in plain words."""
+
 _LATEX = ("layer", "pooling", "n", "isoscore", "isoscore_unbiased", "isoscore_star", "ev_1", "mean_cosine",
           "participation_ratio", "effective_rank", "twonn")  # fmt: skip
 _LATEX_NAMES = {"EV₁": "$EV_1$"}
@@ -102,6 +116,16 @@ def points_of(entry: Mapping[str, Any], measure: str) -> str:
     taken = entry.get({"isoscore_unbiased": "unbiased_points", "twonn": "twonn_points"}.get(measure, "n"))
     total = wording.number(entry["n"])
     return total if taken in (None, entry["n"]) else f"{wording.number(taken)} of {total}"
+
+
+def notes_on(entry: Mapping[str, Any], measure: str) -> list[str]:
+    """What the notes of an entry say of one measure, in plain words; all of them where it is undefined and none names it."""
+    name = {"ev_1": "ev"}.get(measure, measure)
+    notes: list[str] = entry["warnings"]
+    found = [note for note in notes if re.search(rf"\b{name}\b", note.partition("; only ")[0])]
+    if value(entry, measure) is None and not found:
+        found = notes
+    return [re.sub(r"\b[a-z_]+\b", lambda word: _WORDS.get(word[0], word[0]), note) for note in found]
 
 
 def behind(view: ViewResult, layer: int, pooling: str) -> pd.DataFrame:

@@ -110,8 +110,8 @@ def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[Shown]:
             points = explore_tables.points_of(one.entry, measure)
             told = f"Layer {one.layer}, {one.pooling}: {wording.number(found)} (n = {points}, d = {one.entry['d']})"
             st.caption(wording.plain(told))
-            if found is None:
-                for note in one.entry["warnings"]:
+            if found is None or measure != shrinkage.MEASURE:  # what it is from is told below
+                for note in explore_tables.notes_on(one.entry, measure):
                     st.caption(f":material/info: {wording.plain(note)}")
             if measure == shrinkage.MEASURE:
                 _all_layers(one)
@@ -266,7 +266,9 @@ def _spectrum(one: Shown, _: list[Shown]) -> Drawn:
     d = one.entry["d"]
     told = f"first {len(curves[one.layer])} of {d} components, layer {one.layer} over the others"
     figure = explore_figures.spectrum(curves, one.layer, one.pooling, d, log=st.session_state.get(_AXIS) == "log axis")
-    return figure, f"Explained variance of the {told}", ""
+    few = any("EV high" in note for note in explore_tables.notes_on(one.entry, "ev_1"))
+    note = f"Reads high for so few points: n/d = {one.entry['n'] / d:.2g}." if few else ""
+    return figure, f"Explained variance of the {told}", note
 
 
 def _sigma(one: Shown, shown: list[Shown]) -> Drawn:
@@ -309,7 +311,8 @@ def _cosine(one: Shown, _: list[Shown]) -> Drawn:
     most, seed = one.view.facts["cosine_points"], one.view.facts["request"]["seed"]
     drawn = f" of {most:,} points drawn at random with seed {seed}" if one.entry["n"] > most else ""
     figure = explore_figures.cosine_histogram(counts, one.entry["mean_cosine"], one.pooling)
-    return figure, f"Histogram of the cosines of {pairs:,} pairs of points", f"{pairs:,} pairs{drawn}."
+    counted = f"{pairs:,} pair{'' if pairs == 1 else 's'}"
+    return figure, f"Histogram of the cosines of {counted} of points", f"{counted}{drawn}."
 
 
 _FIGURES: dict[str, Callable[[Shown, list[Shown]], Drawn]] = {

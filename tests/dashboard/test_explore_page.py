@@ -161,7 +161,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
         assert "neighbours (TwoNN), 3 of 9 clouds" in page.get("progress")[0].proto.text.replace("\\", "")
         assert "Not all numbers are there yet: Intrinsic dimension (TwoNN), output matrix, IsoScore*." in texts(page)
         assert "There is no IsoScore*: it is still being computed, from training tokens." in texts(page)
-        assert "twonn is still being computed" in texts(page)
+        assert "TwoNN is still being computed" in texts(page)
         assert page.button(key="explore_stop")
         jobs.stop(key)  # AppTest cannot press in a page whose model is a folder
         page = open_page("explore", **at)
@@ -275,6 +275,22 @@ def test_a_number_tells_on_how_many_points_it_was_taken(
     assert told in texts(open_page("explore", **address(made[0], **more)))
     assert explore_tables.points_of({"n": 5184, "twonn_points": 2000}, "twonn") == "2,000 of 5,184"
     assert explore_tables.points_of({"n": 5184}, "twonn") == "5,184"  # of a measure that is still pending
+
+
+def test_what_few_points_do_to_a_number_is_told_beside_it(
+    open_page: OpenPage,
+    finished: ViewResult,
+    made: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    told = "below 5: IsoScore, participation ratio and effective rank read low and EV high; only the unbiased IsoScore"
+    page = open_page("explore", **address(made[0]))
+    n, d = (finished.entry(2, "cls")[name] for name in ("n", "d"))
+    assert told in texts(page) and f"Reads high for so few points: n/d = {n / d:.2g}." in texts(page)
+    for measure in ("IsoScore, unbiased", "Average cosine"):
+        assert told not in texts(open_page("explore", **address(made[0], explore_measure=measure)))
+    entry = {"twonn": None, "warnings": ["twonn is undefined: it needs at least 3", "isoscore reads low"]}
+    assert explore_tables.notes_on(entry, "twonn") == ["TwoNN is undefined: it needs at least 3"]
+    assert explore_tables.notes_on({"twonn": None, "warnings": ["why"]}, "twonn") == ["why"]
 
 
 def test_mean_correlation_of_every_layer(
@@ -420,7 +436,7 @@ def test_isoscore_star_of_every_layer_and_of_all_together(
     assert shown["Layer"].isna().sum() == 1 and "as one cloud" in told
     page = open_page("explore", **address(made[0], explore_measure="IsoScore*"))
     assert errors(page) == [] and "Layer 2, cls: undefined" in texts(page)
-    assert "isoscore_star is undefined: Σ_S is of training tokens" in texts(page)
+    assert "IsoScore* is undefined: Σ_S is of training tokens" in texts(page)
 
 
 def test_page_is_drawn_anew_for_each_stage_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
