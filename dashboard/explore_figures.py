@@ -31,7 +31,7 @@ _COLOURS = dict(zip(POOLING_TITLES, theme.PALETTE, strict=False))
 _GREY = "rgba(127,134,145,0.9)"
 MARK = theme.METHOD_COLOURS["spectrum_pol"]
 """Of what stands out over bars: a mean, an outlier."""
-_FAINT = "rgba(127,134,145,0.35)"
+_FAINT = "rgba(127,134,145,0.6)"
 _BINS = 40
 _LOWEST = 1e-10
 """Standard deviations below it are counted at it, as in paper 002's figure 1."""

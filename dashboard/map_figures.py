@@ -24,6 +24,9 @@ OWN_COLOUR: Final = "#e5007a"
 _SHOWN_LETTERS = 90
 _FAINT = 0.12
 """Opacity of points beside others that stand out."""
+_FEW = 2_000
+_STRONG, _DENSE = 0.9, 0.75
+"""Opacity of points: of few that of a colour that is to be told from a dark page; of more than `_FEW` one that shows how dense they lie."""
 
 
 def figure(
@@ -60,7 +63,7 @@ def figure(
         symbols = _SOLID_SYMBOLS if solid else _SYMBOLS
         title = escape(_cut(name, 30))
         faint, strong = (None, chosen) if marked is None else (chosen & ~marked, chosen & marked)
-        for part, opacity in ((faint, _FAINT), (strong, 0.75)):
+        for part, opacity in ((faint, _FAINT), (strong, _STRONG if len(coordinates) <= _FEW else _DENSE)):
             if part is None:
                 continue
             colour = marker["color"]

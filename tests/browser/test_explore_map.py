@@ -135,8 +135,8 @@ def pixel(page: Page, one: dict[str, Any]) -> np.ndarray[Any, Any]:
 
 
 def is_drawn(page: Page, one: dict[str, Any]) -> bool:
-    """Whether a point's own colour is there, three quarters of it over white."""
-    return bool(np.abs(pixel(page, one) - (0.75 * np.array(one["colour"]) + 0.25 * 255)).max() < 25)
+    """Whether a point's own colour is there, nine tenths of it over white."""
+    return bool(np.abs(pixel(page, one) - (0.9 * np.array(one["colour"]) + 0.1 * 255)).max() < 25)
 
 
 @pytest.mark.parametrize("drawn_by", ["PaintedPoints", "WebGLPoints"])
