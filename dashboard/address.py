@@ -10,17 +10,24 @@ import streamlit as st
 
 from dashboard import wording
 
+_TAKEN = ":taken"
 _MOST_LETTERS = 40
 """Of a value that are shown."""
 
 
 @contextlib.contextmanager
 def heard(prefix: str) -> Iterator[None]:
-    """Around the fields of a page whose keys begin so: tells which values of its address they did not take."""
-    asked = {name: value for name, value in st.query_params.items() if name.startswith(prefix)}
+    """Around the fields of a page whose keys begin so: tells which values of its address they did not take.
+
+    What stood there when the page was last drawn was taken then; if it goes now, a button of the page has changed the field.
+    """
+    taken: dict[str, str] = st.session_state.get(f"{prefix}{_TAKEN}", {})
+    here = {name: value for name, value in st.query_params.items() if name.startswith(prefix)}
+    asked = {name: value for name, value in here.items() if taken.get(name) != value}
     try:
         yield
     finally:  # a page may begin anew before its end, and then its address is clean already
+        st.session_state[f"{prefix}{_TAKEN}"] = dict(st.query_params.items())
         left = left_out(asked, st.query_params, st.session_state)
         if left:
             told = ", ".join(f"{name}={_cut(value)}" for name, value in left.items())

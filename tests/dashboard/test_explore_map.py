@@ -303,6 +303,12 @@ def test_isoscore_star_in_python_is_of_the_layer_and_of_all_together(
     assert told.getvalue().split()[:2] == list(map(repr, expected))
 
 
+def test_a_field_that_a_button_sets_is_not_told_as_left_out(open_page: OpenPage, view: ViewResult, made: Any) -> None:
+    page = open_page("explore", **address(made[0]), explore_layer="1")
+    page.session_state["explore_layer"] = 4  # as a callback does
+    assert page.run().slider(key="explore_layer").value == 4 and not page.toast and errors(page) == []
+
+
 def test_numbers_that_colour_the_points_are_explained(open_page: OpenPage, view: ViewResult, made: Any) -> None:
     page = open_page("explore", **address(made[0]), explore_colour="length")
     assert errors(page) == [] and "24 points, d = 128; length: in tokens." in texts(page)
