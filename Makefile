@@ -12,7 +12,7 @@ app: $(VENV)/.app
 	$(BIN)/python -m isoviz app --port $(PORT)
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --no-loadscope-reorder
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -222,7 +222,9 @@ _ENTRIES: dict[str, Explanation] = {
         reading=(
             "The frozen head is the run's own output layer, made for the old vectors; the refitted one is a logistic regression "
             "(for numbers: ridge) on the transformed training rows. If only the frozen one falls, the head no longer fits; if the "
-            "refitted one moves, the transform changed what can be read. An interval that holds 0 tells nothing apart."
+            "refitted one moves, the transform changed how well a linear head can read. Its penalty is the same before and after, so "
+            "it also moves when narrow directions become wide or wide ones narrow, and nothing is lost. An interval that holds 0 "
+            "tells nothing apart; it is for one setting: of many tried, the best promises too much."
         ),
         formula=r"\Delta = m(y, \hat y_{\text{after}}) - m(y, \hat y_{\text{before}})",
         formula_text="Δ = metric after − metric before, on the same rows; 95 % percentile interval of the paired bootstrap",

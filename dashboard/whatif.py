@@ -15,7 +15,7 @@ from isoviz.errors import InputError
 from isoviz.runs.rows import RunRow
 from isoviz.whatif import jobs
 from isoviz.whatif.embeddings import Embeddings, load
-from isoviz.whatif.request import EncodingRequest, request_for
+from isoviz.whatif.request import KINDS, EncodingRequest, can_serve, request_for
 
 TICK = 0.5
 """Seconds between looks at a process that runs."""
@@ -34,12 +34,19 @@ def nothing_yet() -> None:
 def choose() -> RunRow | None:
     """Choose a finished run; the planned empty state if there is none."""
     runs = resources.store().list(status="finished", limit=whatif_form.RUNS_OFFERED)
-    if not runs:
-        if whatif_form.RUN in st.query_params:
+    asked = st.query_params.get(whatif_form.RUN)
+    fitting = [run for run in runs if can_serve(run.config) or run.id == asked]
+    if runs and not fitting:
+        st.caption(
+            f"The finished runs here are of other tasks: What-if works on {' and '.join(KINDS)}, where one vector per row feeds "
+            "the head."
+        )
+    if not fitting:
+        if asked is not None:
             forms.error_beside("The run of this address is not in this store, or has not finished.")
         nothing_yet()
         return None
-    return whatif_form.run_field(runs)
+    return whatif_form.run_field(fitting)
 
 
 def embeddings_of(run: RunRow) -> str | None:
@@ -96,11 +103,9 @@ def panel(run: RunRow, key: str) -> None:
     except KeyError:  # made room for others this moment
         st.rerun()
     cloud = whatif_form.cloud_field(found.differs, method_title(run.config.method))
-    if cloud != found.cloud:
-        found = load(key, "pooled")
     whatif_form.take_address()
     _told(found)
-    st.fragment(whatif_panel.draw)(run.id, key, cloud)
+    st.fragment(whatif_panel.draw)(run, key, cloud)
 
 
 def _told(found: Embeddings) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from dashboard import whatif_words as words
 from dashboard.components.figure import draw
 from dashboard.whatif_form import PREFIX
 from isoviz.metrics.catalogue import METRICS
-from isoviz.whatif.chains import Step
+from isoviz.whatif.chains import Step, write
 from isoviz.whatif.embeddings import Embeddings
 from isoviz.whatif.engine import MEASURES, Answer, Full
 from isoviz.whatif.heads import Difference
@@ -32,6 +33,26 @@ _TITLES = {name: METRICS[name].title for name in (*MEASURES, *SLOWER)} | {
     "rogue_share": "Widest dimension's share",
     "abs_correlation": "Mean |ρ|",
 }
+_SHORT = {"rogue_share": "Widest dimension"}
+"""Where a title is too long for a tile."""
+
+_HERE = {
+    "isoscore_star": "Here of these vectors, ζ = 0.2, Σ_S from the training rows' under the same transforms.",
+    "rogue_share": "Its share of the whole variance.",
+    "abs_correlation": "The mean of |ρ| over pairs of different dimensions.",
+}
+"""What a tile adds to what the measure sees."""
+
+_KINDS = (
+    ("CSV", "csv", "text/csv", downloads.csv),
+    ("Parquet", "parquet", "application/vnd.apache.parquet", downloads.parquet),
+)
+
+_FROZEN = "The run's own output layer, as it was trained, reads the transformed vectors."
+_REFITTED = (
+    "A new linear head, fitted on the transformed training rows, reads the transformed validation rows; before: the same without "
+    "transform."
+)
 
 
 @dataclass(frozen=True)
@@ -58,18 +79,38 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
     with view.numbers.container():
         st.subheader("After, against no transform", anchor=False)
         top = st.columns(2)
-        _tile(top[0], f"{metric}, frozen head", *_pair(start, answer, lambda a: a.frozen), _why(answer, "frozen"))
-        _tile(top[1], f"{metric}, refitted head", *_pair(first, full, lambda f: f.refitted), "")
+        _tile(
+            top[0],
+            f"{metric}, frozen head",
+            *_pair(start, answer, lambda a: a.frozen),
+            _why(answer, "frozen") or _FROZEN,
+        )
+        _tile(top[1], f"{metric}, refitted head", *_pair(first, full, lambda f: f.refitted), _REFITTED)
         rest = [*MEASURES, *SLOWER]
         for row in (rest[:3], rest[3:6], rest[6:]):
             for column, name in zip(st.columns(3), row, strict=True):
                 told = full if name in SLOWER else answer
-                _tile(column, _TITLES[name], *_values(name, start, answer, first, full), _why(told, name))
+                title = _SHORT.get(name, _TITLES[name])
+                _tile(column, title, *_values(name, start, answer, first, full), _why(told, name))
         if answer is not None:
+            before = answer.d if start is None else start.d
             st.caption(
-                f"Of the validation rows' {found.cloud} vectors: n = {wording.number(answer.n)}, d = {answer.d}"
-                " · small: the change, and the value without transform · more isotropic is not better by itself"
+                wording.plain(
+                    f"{_cloud(found, answer.n, before, answer.d)} · below each: its change, and from which value without transform"
+                )
+                + " · more isotropic is not better by itself"
             )
+            if answer.hollow:
+                st.caption(
+                    ":material/warning: All-but-the-top took every direction in which the training rows vary. What is left of the "
+                    "validation rows is rounding, or lies outside those directions: these numbers say nothing about the run."
+                )
+
+
+def _cloud(found: Embeddings, n: int, before: int, after: int) -> str:
+    """Which cloud a number or a figure is of."""
+    d = f"d = {after}" if before == after else f"d = {before} before, {after} after"
+    return f"{words.cloud(found.cloud)}, n = {wording.number(n)} validation rows, {d}"
 
 
 def _values(name: str, start: Answer | None, answer: Answer | None, first: Full | None, full: Full | None) -> Shown:
@@ -91,9 +132,9 @@ def _tile(place: Any, title: str, value: float | str | None, before: float | Non
     place.metric(
         title,
         value if isinstance(value, str) else wording.number(value, 3),
-        None if change is None else "±0" if still else f"{change:+.3g}",
+        None if change is None else "±0" if still else words.change(float(value), float(before)),  # type: ignore[arg-type]
         delta_color="off",
-        delta_arrow="off" if change is None or still else "auto",
+        delta_arrow="off" if change is None or still else "up" if change > 0 else "down",
         delta_description=None if before is None else f"from {wording.number(before, 3)}",
         help=wording.plain(why) if why else None,
         border=True,
@@ -105,19 +146,20 @@ def _why(answer: Answer | Full | None, name: str) -> str:
         return f"Undefined: {answer.reasons[name]}"
     if name not in METRICS:
         return ""
-    more = (
-        " Here of these vectors, ζ = 0.2, Σ_S from the training rows' under the same transforms."
-        if name == "isoscore_star"
-        else ""
-    )
-    return METRICS[name].sees + more
+    return f"{METRICS[name].sees} {_HERE.get(name, '')}".strip()
 
 
 def reading(view: View, start: Answer, answer: Answer, full: Full, steps: tuple[Step, ...]) -> None:
     """What the chain did, in words and with intervals."""
     with view.said.container():
-        told = words.heads(answer, full) if steps else "No transform: move something on the left."
-        st.markdown(f"**{words.isotropy(start, answer)}** {told}" if steps else told)
+        if answer.hollow:
+            st.markdown(
+                "No direction in which the training rows vary is left: nothing is said here of isotropy, or of what a head can read."
+            )
+        elif steps:
+            st.markdown(f"**{words.isotropy(start, answer)}** {words.heads(answer, full)}")
+        else:
+            st.markdown("No transform: move something on the left.")
         _heads_caption(view.found, full)
 
 
@@ -142,10 +184,13 @@ def spectrum(view: View, start: Answer, answer: Answer) -> None:
             f"Explained variance of the first {len(start.ev)} of {answer.d} components without and with the transforms"
         )
         draw(figure, key=PREFIX + "spectrum", words=told)
+        st.caption(
+            wording.plain(f"{_cloud(view.found, answer.n, start.d, answer.d)}; the first {len(start.ev)} components.")
+        )
         explanations.show("spectrum")
 
 
-def maps(view: View, first: Full, full: Full) -> None:
+def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> None:
     """Both maps; the one without transform never changes, so it stays as it is on screen."""
     found = view.found
     names = list(found.facts["label_names"]) if found.facts["kind"] == "classification" else []
@@ -161,70 +206,80 @@ def maps(view: View, first: Full, full: Full) -> None:
                 told = f"{title}: {len(found.labels)} validation rows along their two strongest components, by label"
                 draw(figure, key=PREFIX + name, words=told)
         n = len(found.labels)
-        some = f"{whatif_figures.DRAWN:,} of {n:,} validation rows, drawn at random with seed 0"
-        drawn = some if n > whatif_figures.DRAWN else f"all {n:,} validation rows"
-        st.caption(f"Coloured by label; {drawn}. Signs follow the map without transform.")
+        drawn = (
+            f"{whatif_figures.DRAWN:,} of them, drawn at random with seed 0"
+            if n > whatif_figures.DRAWN
+            else "all of them"
+        )
+        st.caption(
+            wording.plain(f"{_cloud(found, n, start.d, answer.d)}; {drawn}, coloured by label.")
+            + " Signs follow the map without transform."
+        )
         explanations.show("whatif_map")
 
 
-def table(view: View, start: Answer, answer: Answer, first: Full, full: Full, run_id: str) -> None:
-    """The downloads."""
-    found = view.found
+def downloads_of(
+    view: View, start: Answer, answer: Answer, first: Full, full: Full, run_id: str, steps: tuple[Step, ...]
+) -> None:
+    """The downloads: every number and both maps."""
+    files = (
+        ("Numbers", "numbers", functools.partial(_numbers, view.found, start, answer, first, full, steps)),
+        ("Both maps", "map", functools.partial(_points, view.found, start, answer, first, full)),
+    )
+    with view.below, st.container(horizontal=True, vertical_alignment="center"):
+        for (title, name, table), (kind, ending, mime, write_as) in itertools.product(files, _KINDS):
+            st.download_button(
+                f"{title} ({kind})",
+                functools.partial(_file, write_as, table),
+                f"what-if-{run_id}-{name}.{ending}",
+                mime,
+                key=f"{PREFIX}get_{name}_{ending}",
+                icon=":material/download:",
+                on_click="ignore",
+            )
+        st.caption("A figure's camera buttons save it as SVG or PNG.", width="content")
+
+
+def _file(write_as: Callable[[pd.DataFrame], bytes], table: Callable[[], pd.DataFrame]) -> bytes:
+    return write_as(table())
+
+
+def _numbers(
+    found: Embeddings, start: Answer, answer: Answer, first: Full, full: Full, steps: tuple[Step, ...]
+) -> pd.DataFrame:
     metric = str(found.facts["primary"])
-    lines = [
-        {
-            "measure": f"{metric}, frozen head",
-            "before": start.frozen,
-            "after": answer.frozen,
-            **_ends(full.frozen_difference),
-        },
-        {
-            "measure": f"{metric}, refitted head",
-            "before": first.refitted,
-            "after": full.refitted,
-            **_ends(full.refitted_difference),
-        },
+    lines: list[tuple[Any, ...]] = [
+        (f"{metric}, frozen head", start.frozen, answer.frozen, *_ends(full.frozen_difference)),
+        (f"{metric}, refitted head", first.refitted, full.refitted, *_ends(full.refitted_difference)),
+        *((_TITLES[name], start.measures[name], answer.measures[name], None, None) for name in MEASURES),
+        *((_TITLES[name], first.measures[name], full.measures[name], None, None) for name in SLOWER),
     ]
-    lines += [
-        {"measure": _TITLES[name], "before": start.measures[name], "after": answer.measures[name]} for name in MEASURES
-    ]
-    lines += [
-        {"measure": _TITLES[name], "before": first.measures[name], "after": full.measures[name]} for name in SLOWER
-    ]
-    for number in range(0 if start.ev is None or answer.ev is None else min(len(start.ev), len(answer.ev), 50)):
-        assert start.ev is not None and answer.ev is not None
-        lines.append(
-            {"measure": f"EV_{number + 1}", "before": float(start.ev[number]), "after": float(answer.ev[number])}
-        )
+    curves = [[] if ev is None else ev.tolist() for ev in (start.ev, answer.ev)]
+    for number, (before, after) in enumerate(itertools.zip_longest(*curves), start=1):
+        lines.append((f"EV_{number}", before, after, None, None))
     table = pd.DataFrame(lines, columns=["measure", "before", "after", "difference_low", "difference_high"])
-    table["n"], table["d_before"], table["d_after"] = answer.n, start.d, answer.d
-    points = pd.DataFrame(
+    table["cloud"], table["split"], table["n"] = found.cloud, "validation", answer.n
+    table["d_before"], table["d_after"], table["chain"] = start.d, answer.d, write(steps)
+    return table
+
+
+def _points(found: Embeddings, start: Answer, answer: Answer, first: Full, full: Full) -> pd.DataFrame:
+    return pd.DataFrame(
         {
+            "row": found.rows,
             "text": found.texts,
             "label": found.labels,
             "predicted_before": start.predicted,
-            "predicted_after": answer.predicted if answer.predicted is not None else None,
+            "predicted_after": answer.predicted,
+            "predicted_before_refitted": first.refitted_predicted,
+            "predicted_after_refitted": full.refitted_predicted,
             "before_1": first.map[:, 0],
             "before_2": first.map[:, 1],
             "after_1": full.map[:, 0],
             "after_2": full.map[:, 1],
         }
     )
-    with view.below, st.container(horizontal=True, vertical_alignment="center"):
-        for label, name, frame in (("Numbers (CSV)", "numbers", table), ("Both maps (CSV)", "map", points)):
-            st.download_button(
-                label,
-                functools.partial(downloads.csv, frame),
-                f"what-if-{run_id}-{name}.csv",
-                "text/csv",
-                key=f"{PREFIX}get_{name}",
-                icon=":material/download:",
-                on_click="ignore",
-            )
-        st.caption("A figure's camera button saves it as SVG.", width="content")
 
 
-def _ends(found: Difference | None) -> dict[str, float | None]:
-    if found is None:
-        return {}
-    return {"difference_low": found.low, "difference_high": found.high}
+def _ends(found: Difference | None) -> tuple[float | None, float | None]:
+    return (None, None) if found is None else (found.low, found.high)

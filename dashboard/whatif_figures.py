@@ -83,11 +83,13 @@ def cloud_map(
     kind = go.Scattergl if len(rows) > 1_000 else go.Scatter
     groups = [(name, rows[labels[rows] == code]) for code, name in enumerate(names)] or [("", rows)]
     for number, (name, part) in enumerate(groups):
-        marker = {"size": 6, "opacity": 0.7, "symbol": _SYMBOLS[number % len(_SYMBOLS)]}
+        marker = {"size": 6, "opacity": 0.85, "symbol": _SYMBOLS[number % len(_SYMBOLS)]}
         if names:
             marker["color"] = theme.PALETTE[number % len(theme.PALETTE)]
         else:
-            marker |= {"color": labels[part].tolist(), "colorscale": theme.STRENGTH_SCALE, "showscale": True}
+            bar = {"title": {"text": "label"}, "thickness": 12, "outlinewidth": 0}
+            marker |= {"color": labels[part].tolist(), "colorscale": theme.STRENGTH_SCALE, "colorbar": bar}
+            marker["showscale"] = True
         figure.add_trace(
             kind(
                 x=places[part, 0].tolist(),

@@ -15,7 +15,7 @@ from isoviz.errors import InputError, StoreError
 from isoviz.runs.rows import RunRow
 from isoviz.whatif import chains
 from isoviz.whatif.chains import MOST_STEPS, Step
-from isoviz.whatif.embeddings import CLOUDS
+from isoviz.whatif.embeddings import CLOUDS, Cloud
 
 PREFIX = "whatif_"
 """Of every widget key of this page."""
@@ -108,7 +108,7 @@ def run_words(row: RunRow) -> str:
     return f"{wording.run_title(row)} · {row.config.task} · {row.config.model} · {wording.moment(row.created)[:16]}"
 
 
-def cloud_field(differs: bool, method: str) -> str:
+def cloud_field(differs: bool, method: str) -> Cloud:
     """Which of the run's two clouds the chain starts from; one that does not differ from the other is not offered."""
     asked = st.query_params.get(CLOUD, CLOUDS[0])
     if not differs:
@@ -116,14 +116,15 @@ def cloud_field(differs: bool, method: str) -> str:
     key = PREFIX + CLOUD
     if asked in CLOUDS and key not in st.session_state:
         st.session_state[key] = asked
-    chosen: str | None = st.segmented_control(
+    chosen: Cloud | None = st.segmented_control(
         "Start from",
-        list[str](CLOUDS),
+        list[Cloud](CLOUDS),
         default=None if key in st.session_state else CLOUDS[0],
         required=True,
         key=key,
         format_func=lambda cloud: f"{'after' if cloud == 'head' else 'before'} {method}",
-        help="After: what the run's output layer reads. Before: the same vector without the run's own method.",
+        help="After (the cloud *head*): what the run's output layer reads. Before (*pooled*): the same vector without the run's "
+        "own method.",
     )
     cloud = chosen or CLOUDS[0]
     if cloud != asked:
@@ -146,7 +147,9 @@ def take_address() -> None:
         _hold(chains.read(asked))
         st.session_state[_PROBLEM] = None
     except InputError as error:
-        st.session_state[_PROBLEM] = f"The chain of this address cannot be used. {forms.sentence(error)}"
+        st.session_state[_PROBLEM] = (
+            f"The chain of this address cannot be used. {forms.sentence(error)} The steps below are shown in its place."
+        )
 
 
 def editor(d: int) -> tuple[Step, ...] | None:

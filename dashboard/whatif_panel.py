@@ -16,16 +16,17 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import forms, resources, whatif_form, wording
+from dashboard import forms, whatif_form, wording
 from dashboard import whatif_drawing as drawing
 from dashboard.whatif_drawing import View
 from dashboard.whatif_form import PREFIX
 from dashboard.whatif_runs import make_it_a_run
 from isoviz.errors import InputError, IsoVizError
+from isoviz.runs.rows import RunRow
 from isoviz.whatif import jobs, notebook
 from isoviz.whatif.background import BACKGROUND, settled
 from isoviz.whatif.chains import Step
-from isoviz.whatif.embeddings import Embeddings, load
+from isoviz.whatif.embeddings import Cloud, Embeddings, load
 from isoviz.whatif.engine import Answer, NotReadyError, WhatIf
 
 LOOK = 0.05
@@ -42,13 +43,20 @@ _LOADED = 2
 
 
 @functools.lru_cache(maxsize=_LOADED)
-def _engine(key: str, cloud: str, folder: Path) -> WhatIf:
-    return WhatIf(load(key, "pooled" if cloud == "pooled" else "head"))
+def _engine(key: str, cloud: Cloud, folder: Path) -> WhatIf:
+    del folder  # for the cache: another home, other arrays
+    return WhatIf(load(key, cloud))
 
 
-def draw(run_id: str, key: str, cloud: str) -> None:
-    """The fragment: the chain, its numbers, and what follows them."""
-    found = load(key, "pooled" if cloud == "pooled" else "head")
+def draw(run: RunRow, key: str, cloud: Cloud) -> None:
+    """The fragment: the chain, its numbers, and what follows them.
+
+    The run's row comes along, so that what is on screen goes on when somebody deletes the run.
+    """
+    try:
+        found = load(key, cloud)
+    except KeyError:  # made room for others since the page was drawn
+        st.rerun()
     engine = _engine(key, cloud, found.folder)
     left, right = st.columns([2, 3], gap="large")
     with left:
@@ -61,19 +69,20 @@ def draw(run_id: str, key: str, cloud: str) -> None:
     with right:
         numbers, said = st.empty(), st.empty()
     with left:
-        _share(run_id, cloud, steps, found)
+        _share(run.id, cloud, steps, found)
     figures = st.container()
     below = st.container()
     view = View(found, numbers, said, figures, below)
     try:
-        _follow(engine, steps, view, run_id)
+        _follow(engine, steps, view, run)
     except InputError as error:
         with left:
             forms.error_beside(forms.sentence(error))
         numbers.caption("These numbers wait for the step on the left to be mended.")
+        said.empty()  # nothing is pending any more
 
 
-def _follow(engine: WhatIf, steps: tuple[Step, ...], view: View, run_id: str) -> None:
+def _follow(engine: WhatIf, steps: tuple[Step, ...], view: View, run: RunRow) -> None:
     """The numbers at once, or when they are there; then everything else. A visitor's next move ends this one."""
     until = time.monotonic() + PATIENCE
     start, answer = _at_once(engine, ()), _at_once(engine, steps)
@@ -93,10 +102,10 @@ def _follow(engine: WhatIf, steps: tuple[Step, ...], view: View, run_id: str) ->
         first, full = engine.full(()), engine.full(steps)
         drawing.numbers(view, start, answer, first, full)
     drawing.reading(view, start, answer, full, steps)
-    drawing.maps(view, first, full)
-    drawing.table(view, start, answer, first, full, run_id)
+    drawing.maps(view, start, answer, first, full)
+    drawing.downloads_of(view, start, answer, first, full, run.id, steps)
     with view.below:
-        make_it_a_run(resources.store().get(run_id), steps)
+        make_it_a_run(run, steps)
 
 
 def _at_once(engine: WhatIf, steps: tuple[Step, ...]) -> Answer | None:
@@ -181,5 +190,5 @@ def _share(run_id: str, cloud: str, steps: tuple[Step, ...], found: Embeddings) 
             st.code(whatif_form.link(run_id, cloud, steps), language=None, wrap_lines=True)
         with st.popover("As Python", icon=":material/code:"):
             st.caption("The same numbers in a notebook.")
-            source = notebook.source(run_id, cloud, steps, str(found.facts["primary"]))
+            source = notebook.source(run_id, cloud, steps, str(found.facts["primary"]), found.train.shape[1])
             st.code(source, language="python", wrap_lines=True)

@@ -8,15 +8,17 @@ import streamlit as st
 
 from dashboard import forms, menu, wording
 from dashboard.data_form import FROM_HUB
+from dashboard.own_form import INFERRED, KINDS, NO_SECOND
+from dashboard.train_form import OWN_TITLE
 from dashboard.whatif_form import PREFIX
 from isoviz import methods, tasks
-from isoviz.config import RunConfig
+from isoviz.config import OwnTask, RunConfig
 from isoviz.runs.rows import RunRow
 from isoviz.whatif.chains import Step, parameters
-from isoviz.whatif.fine_tunes import FineTune, of_chain
+from isoviz.whatif.fine_tunes import WITHOUT, FineTune, of_chain
 
-SETTINGS = ("epochs", "learning_rate", "batch_size", "max_train", "max_eval", "max_length")
-"""Of the run, that the new one takes over; the others start at their defaults."""
+SETTINGS = tuple(name for name in forms.SETTINGS if name not in ("precision", "threads"))
+"""Of the run, that the new one takes over. Precision and threads were resolved for the machine that trained it."""
 
 
 def make_it_a_run(run: RunRow, steps: tuple[Step, ...]) -> None:
@@ -35,15 +37,21 @@ def make_it_a_run(run: RunRow, steps: tuple[Step, ...]) -> None:
     for number, tune in enumerate(found):
         method = methods.get(tune.method)
         shown = list(tune.step.changed) or parameters(tune.step.slug)[:1]
-        told = ", ".join(f"{name} = {forms.number_text(tune.params[name])}" for name in shown if name in tune.params)
+        fields = method.Params.model_fields
+        told = ", ".join(
+            f"{forms.extra(fields[name]).get('symbol') or name} = {forms.number_text(tune.params[name])}"
+            for name in shown
+            if name in tune.params
+        )
         label = f"Fine-tune with {method.title}" + (f" ({told})" if told else "")
         if st.button(label, key=f"{PREFIX}train_{number}", icon=":material/model_training:", help=tune.note):
             st.switch_page(menu.TRAIN, query_params=form_address(run.config, tune))
     if len(found) > 1 or (found and without):
-        st.caption("A run applies one method; the other steps of the chain stay behind.")
+        st.caption("A button trains the method of one step; the other steps of the chain stay behind.")
     if without:
-        names = ", ".join(dict.fromkeys(step.title for step in without))
-        st.caption(wording.plain(f"No training method corresponds to: {names}."))
+        st.caption("No training method corresponds to:")
+        reasons = {step.title: WITHOUT[step.slug] for step in without}
+        st.caption("\n".join(f"- {title}: {wording.plain(why)}." for title, why in reasons.items()))
 
 
 def form_address(config: RunConfig, tune: FineTune) -> dict[str, Any]:
@@ -51,7 +59,7 @@ def form_address(config: RunConfig, tune: FineTune) -> dict[str, Any]:
     known = methods.catalogue()
     values: dict[str, Any] = {
         forms.key("models"): [config.model],
-        forms.key("tasks"): [config.task],
+        forms.key("tasks"): [OWN_TITLE if config.own else config.task],
         forms.key("methods"): [known["baseline"].title, known[tune.method].title],
         forms.key("seeds"): str(config.seed),
     }
@@ -64,9 +72,25 @@ def form_address(config: RunConfig, tune: FineTune) -> dict[str, Any]:
         value = getattr(config, name)
         if value is not None:
             values[forms.key(name)] = forms.number_text(value)
-    if not tasks.get(config.task).generated:
+    if config.own:
+        values |= _own_files(config.own)
+    if not tasks.get(config.task, config.own).generated:
         if config.data:
             values[forms.key(f"data.{config.task}")] = config.data
         else:
             values[forms.key(f"from.{config.task}")] = FROM_HUB
     return values
+
+
+def _own_files(own: OwnTask) -> dict[str, Any]:
+    """Which column is what in a person's own files; the address holds a choice by the words it has on screen."""
+    told = {
+        "text": own.text,
+        "second": own.second or NO_SECOND,
+        "label": own.label,
+        "kind": KINDS[own.kind or INFERRED],
+    }
+    told |= {"share": forms.number_text(own.share), "split_seed": str(own.split_seed)}
+    if own.label_names:
+        told["label_names"] = "\n".join(own.label_names)
+    return {forms.key(f"own.{name}"): value for name, value in told.items()}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from dashboard import wording
 from isoviz.whatif.engine import Answer, Full
 from isoviz.whatif.heads import Difference
@@ -30,6 +32,8 @@ def heads(answer: Answer, full: Full) -> str:
     if frozen is None or frozen.low is None:
         return "The frozen head cannot read these vectors. " + _refitted_only(refitted)
     n = answer.n
+    if frozen.low == frozen.high == refitted.low == refitted.high == 0:
+        return f"Neither head notices: on the {n:,} rows both do exactly as without the transform."
     if not frozen.told_apart and not refitted.told_apart:
         return f"Neither head changes by more than chance would on {n:,} rows: this says nothing for or against the transform."
     if frozen.told_apart and (frozen.value or 0) < 0 and not (refitted.told_apart and (refitted.value or 0) < 0):
@@ -39,14 +43,23 @@ def heads(answer: Answer, full: Full) -> str:
             f"refitted on the training rows reads it as well as before{better}."
         )
     if refitted.told_apart and (refitted.value or 0) < 0:
+        harder = "What the task needs has become harder to read"
+        if frozen.told_apart and (frozen.value or 0) < 0:
+            return f"{harder}: the frozen head does worse, and so does one refitted on the training rows."
         return (
-            "The transform takes away something the task needs: even a head refitted on the training rows does worse."
+            f"{harder} for a head refitted on the training rows, which does worse; for the frozen head no loss can be told "
+            "from chance."
         )
     if refitted.told_apart:
         return (
             "A head refitted on the training rows does better than one refitted without the transform: here it helped."
         )
     return "The frozen head does better, a refitted one does not: the gain is in how the old head reads the cloud, not in the cloud."
+
+
+def cloud(name: str) -> str:
+    """A cloud by its name and what it is."""
+    return f"{name.capitalize()} cloud ({'what the output layer reads' if name == 'head' else 'before the method of the run'})"
 
 
 def _refitted_only(refitted: Difference) -> str:
@@ -63,9 +76,17 @@ def difference(found: Difference | None) -> str:
     if found.low is None or found.high is None:
         return f"{signed(found.value)}, no interval"
     if found.low == found.high == 0:
-        return f"{signed(found.value)} (the same predictions, n = {wording.number(found.n)})"
-    interval = f"{signed(found.low)} to {signed(found.high)}"
+        return f"{signed(found.value)} (the same in every resample, n = {wording.number(found.n)})"
+    interval = " to ".join("0" if round(end, 6) == 0 else signed(end) for end in (found.low, found.high))
     return f"{signed(found.value)} (95 % interval {interval}, paired bootstrap, n = {wording.number(found.n)})"
+
+
+def change(value: float, before: float) -> str:
+    """A tile's change, to the decimals of the two values as they are shown (three digits)."""
+    largest = max(abs(value), abs(before))
+    decimals = max(0, 2 - math.floor(math.log10(largest))) if largest else 3
+    told = f"{value - before:+.{decimals}f}"
+    return (told if float(told) else f"{value - before:+.1g}").replace("-", "−")
 
 
 def signed(value: float, digits: int = 3) -> str:

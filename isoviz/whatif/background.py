@@ -27,8 +27,9 @@ class Background:
         """The future of `compute()`, shared by all who ask for this key. A viewer's older wish is dropped unless it runs."""
         with self._lock:
             older = self._latest.get(viewer)
-            if older not in (None, key) and list(self._latest.values()).count(older) == 1:
-                self._wishes[older].cancel() if older in self._wishes else None
+            dropped = self._wishes.get(older) if older is not None and older != key else None
+            if dropped is not None and sum(wish == older for wish in self._latest.values()) == 1:
+                dropped.cancel()
             self._latest[viewer] = key
             found = self._wishes.get(key)
             if found is None or found.cancelled() or (found.done() and found.exception() is not None):

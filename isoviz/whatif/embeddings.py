@@ -37,6 +37,8 @@ class Embeddings:
         train_labels, labels: (n,) class codes, or numbers for regression; `labels` of the validation rows.
         predicted: (n,) what the run itself predicts on the validation rows.
         head: the frozen output layer.
+        folder: of the pass.
+        rows: (m,) the numbers of the validation rows in the run's data, from 0.
     """
 
     key: str
@@ -49,6 +51,7 @@ class Embeddings:
     predicted: NDArray[Any] = field(repr=False)
     head: FrozenHead = field(repr=False)
     folder: Path = field(repr=False, default=Path())
+    rows: NDArray[np.int64] = field(repr=False, default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @property
     def differs(self) -> bool:
@@ -128,6 +131,7 @@ def _read(key: str, cloud: Cloud, folder: Path) -> Embeddings:
         predicted=arrays["validation.predicted"],
         head=FrozenHead(arrays["weight"], arrays["bias"], facts["kind"]),
         folder=folder,
+        rows=arrays["validation.rows"],
     )
 
 

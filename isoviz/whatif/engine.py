@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +37,11 @@ class NotReadyError(Exception):
     """The image takes longer than a slider's move.
 
     Attributes:
-        step, request: a layer that a process has to train first, if it is that.
+        request: for a layer that a process has to train first, if it is that.
     """
 
-    def __init__(self, step: Step | None = None, request: LayerRequest | None = None) -> None:
+    def __init__(self, request: LayerRequest | None = None) -> None:
         super().__init__("the image is not ready")
-        self.step = step
         self.request = request
 
 
@@ -56,6 +55,8 @@ class Answer:
         ev: EV_1 … EV_k, k at most `EV_KEPT` (k,); None where undefined.
         frozen: the task's primary metric when the run's own head reads the image; None if it cannot.
         reasons: name of what is None → why.
+        predicted: (n,) class codes, or numbers, that the run's own head gives; None if it cannot read the image.
+        hollow: whether nothing but rounding is left (`frames.Frame.hollow`).
     """
 
     n: int
@@ -64,7 +65,8 @@ class Answer:
     ev: NDArray[np.float64] | None
     frozen: float | None
     reasons: Mapping[str, str]
-    predicted: NDArray[np.int64] | None = field(repr=False, default=None)
+    predicted: NDArray[Any] | None = field(repr=False, default=None)
+    hollow: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class Full:
         frozen_difference, refitted_difference: from no transform, the latter from a head refitted there; None if undefined.
         map: (m, 2) the two strongest principal components of the image, m = n.
         map_shares: the share of the variance that each of them holds.
+        refitted_predicted: (m,) what the refitted head gives.
         reasons: name of a measure that is None → why.
     """
 
@@ -86,7 +89,7 @@ class Full:
     refitted_difference: Difference | None
     map: NDArray[np.float32]
     map_shares: tuple[float, float]
-    refitted_predicted: NDArray[np.int64] = field(repr=False)
+    refitted_predicted: NDArray[Any] = field(repr=False)
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -136,7 +139,7 @@ class WhatIf:
             request = self.request(step, before)
             trained = layer.find(request)
             if trained is None and not self.trains:
-                raise NotReadyError(step, request)
+                raise NotReadyError(request)
             transform = trained or self.embeddings.isolayer(**step.params.model_dump())
             return self._kept(f"{before}~{step.text}", lambda: _through(transform, frame, trained is None), build)
         if step.slug == "cluster_based":
@@ -208,13 +211,13 @@ class WhatIf:
             reasons["frozen"] = why or "the metric is undefined for these predictions"
         reasons |= {name: str(found.problem) for name, found in estimates.items() if found.problem}
         values = {name: _value(found) for name, found in estimates.items()}
-        return Answer(n, d, values, ev, frozen, reasons, predicted)
+        return Answer(n, d, values, ev, frozen, reasons, predicted, frame.hollow)
 
     @property
     def _metric(self) -> str:
         return str(self.embeddings.facts["primary"])
 
-    def _predicted(self, frame: Frame, points: Matrix) -> tuple[NDArray[np.int64] | None, str | None]:
+    def _predicted(self, frame: Frame, points: Matrix) -> tuple[NDArray[Any] | None, str | None]:
         head = self.embeddings.head
         if frame.width != head.width:
             return None, f"the frozen head reads {head.width} numbers, the chain leaves {frame.width}"
@@ -253,7 +256,7 @@ class WhatIf:
         start = self.answer(()).predicted
         first = self.full(()).refitted_predicted if steps else again
 
-        def difference(before: NDArray[np.int64] | None, after: NDArray[np.int64] | None) -> Difference | None:
+        def difference(before: NDArray[Any] | None, after: NDArray[Any] | None) -> Difference | None:
             if before is None or after is None:
                 return None
             return paired_difference(self._metric, found.labels, before, after, kind)
@@ -278,7 +281,7 @@ def _through(transform: posthoc.Transform, frame: Frame, fit: bool) -> Frame:
     if fit:
         transform.fit(train)
     base, mean = base_of(np.asarray(transform.transform(train)), np.asarray(transform.transform(validation)))
-    return frames.start(base.warm(), mean)
+    return replace(frames.start(base.warm(), mean), hollow=frame.hollow)
 
 
 def _warm(frame: Frame) -> Frame:

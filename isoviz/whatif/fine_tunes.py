@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from isoviz import methods
 from isoviz.config import ParamValue
@@ -27,6 +27,19 @@ class FineTune:
     method: str
     params: dict[str, ParamValue]
     note: str
+
+
+WITHOUT: Final[Mapping[str, str]] = {
+    "all_but_the_top": "it removes directions of a finished cloud; an encoder in training would bring them back in others",
+    "cluster_based": "its clusters are found in a finished cloud, and would have to be found anew at every step",
+    "zca": "it divides by the whole covariance, which moves at every step; batch normalisation and IsoBN do it per dimension",
+    "pca_whitening": "it divides by the whole covariance, which moves at every step; batch normalisation and IsoBN do it per "
+    "dimension",
+    "rotation": "a head in training turns with the cloud, so nothing would change",
+    "shift": "a head in training takes a shift into its bias, so nothing would change",
+    "scale": "a head in training takes the unit into its weights; what is left is another learning rate",
+}
+"""Why no training method corresponds to a transform."""
 
 
 def of_chain(steps: Sequence[Step]) -> tuple[list[FineTune], list[Step]]:

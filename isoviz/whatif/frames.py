@@ -33,12 +33,14 @@ class Frame:
         factors: f, (d,).
         basis: B, (w, d) with orthonormal columns (of those whose factor is not 0), or None for the identity.
         offset: o, (w,), the image of the training split's mean.
+        hollow: whether all-but-the-top took every direction in which the training points vary beyond their rounding.
     """
 
     base: Base
     factors: Matrix
     basis: Matrix | None
     offset: Matrix
+    hollow: bool = False
 
     @property
     def width(self) -> int:
@@ -122,7 +124,8 @@ def principal(frame: Frame) -> Frame:
         factors = np.ones(frame.base.d)
     directions = base.turned
     assert directions is not None
-    return Frame(base, factors, directions if frame.basis is None else frame.basis @ directions, frame.offset)
+    basis = directions if frame.basis is None else frame.basis @ directions
+    return replace(frame, base=base, factors=factors, basis=basis)
 
 
 def plain(frame: Frame) -> Frame:
@@ -131,10 +134,10 @@ def plain(frame: Frame) -> Frame:
         return frame
     if is_cheap(frame, "plain"):
         assert frame.base.origin is not None
-        return Frame(frame.base.origin, frame.factors, None, frame.offset)
+        return replace(frame, base=frame.base.origin, basis=None)
     basis = frame.basis
     base = Base(lambda: frame.train @ basis.T, frame.validation @ basis.T, frame.train_covariance(), frame.base.n_train)
-    return Frame(base, np.ones(frame.width), None, frame.offset)
+    return replace(frame, base=base, factors=np.ones(frame.width), basis=None)
 
 
 def advance(frame: Frame, step: Step, resolution: float) -> Frame:
@@ -199,7 +202,7 @@ def _turned_to_axes(frame: Frame, std: Matrix, components: int | None) -> Frame:
     turned[np.arange(count), order] = signs
     kept = np.zeros(frame.base.d)
     kept[order] = frame.factors[order]
-    return Frame(frame.base, kept, turned, np.zeros(count))
+    return replace(frame, factors=kept, basis=turned, offset=np.zeros(count))
 
 
 def _all_but_the_top(frame: Frame, std: Matrix, step: Step) -> Frame:
@@ -208,14 +211,15 @@ def _all_but_the_top(frame: Frame, std: Matrix, step: Step) -> Frame:
     count = max(1, round(width / 100)) if params.remove is None else params.remove
     if count > width:
         raise InputError(f"remove must be at most {width}, the dimensions of the points, got {count}")
-    gone = np.argsort(-std, kind="stable")[: min(count, int(np.count_nonzero(std)))]
+    varying = int(np.count_nonzero(std))
+    gone = np.argsort(-std, kind="stable")[: min(count, varying)]
     factors = frame.factors.copy()
     factors[gone] = 0.0
     offset = np.zeros(width)
     if params.literal:
         directions = np.eye(frame.base.d)[:, gone] if frame.basis is None else frame.basis[:, gone]
         offset = -(frame.offset @ directions) @ directions.T
-    return replace(frame, factors=factors, offset=offset)
+    return replace(frame, factors=factors, offset=offset, hollow=frame.hollow or count >= varying)
 
 
 def _batch_norm(frame: Frame, eps: float, resolution: float) -> Frame:

@@ -7,8 +7,12 @@ from collections.abc import Sequence
 from isoviz.whatif.chains import LAYER, Step
 
 
-def source(run: str, cloud: str, steps: Sequence[Step], metric: str) -> str:
-    """Lines for a notebook that print the numbers of the page: IsoScore before and after, the metric with both heads."""
+def source(run: str, cloud: str, steps: Sequence[Step], metric: str, d: int) -> str:
+    """Lines for a notebook that print the numbers of the page: IsoScore before and after, the metric with both heads.
+
+    Args:
+        d: dimensions of the run's vectors, which its frozen head reads.
+    """
     names = sorted({step.slug for step in steps if step.slug != LAYER})
     chosen = "" if cloud == "head" else f', cloud="{cloud}"'
     lines = [
@@ -21,7 +25,7 @@ def source(run: str, cloud: str, steps: Sequence[Step], metric: str) -> str:
         "train, after = transform.transform(cloud.train), transform.transform(cloud.validation)",
         'print("IsoScore", metrics.isoscore(cloud.validation), "->", metrics.isoscore(after))',
         f'print("{metric}, frozen head", cloud.frozen_metric(cloud.validation), "->", cloud.frozen_metric(after))'
-        if not _narrows(steps)
+        if not _narrows(steps, d)
         else "# the frozen head cannot read fewer dimensions",
         f'print("{metric}, refitted head", cloud.refitted_metric(cloud.train, cloud.validation), "->", '
         "cloud.refitted_metric(train, after))",
@@ -29,5 +33,6 @@ def source(run: str, cloud: str, steps: Sequence[Step], metric: str) -> str:
     return "\n".join(lines)
 
 
-def _narrows(steps: Sequence[Step]) -> bool:
-    return any(step.params.model_dump().get("components") is not None for step in steps)
+def _narrows(steps: Sequence[Step], d: int) -> bool:
+    asked = [step.params.model_dump().get("components") for step in steps]
+    return any(components is not None and components < d for components in asked)

@@ -123,6 +123,15 @@ def request_for(run: RunRow, folder: Path, data_fingerprint: str = "") -> Encodi
     )
 
 
+def can_serve(config: RunConfig) -> bool:
+    """Whether the task has an output layer that reads one vector per row."""
+    try:
+        refuse_kind(config)
+    except InputError:
+        return False
+    return True
+
+
 def refuse_kind(config: RunConfig) -> None:
     """`InputError` for a task without an output layer that reads one vector per row."""
     task = tasks.get(config.task, config.own)

@@ -18,7 +18,7 @@ SLOWER: Final = ("twonn", "isoscore_star", "rogue_share", "abs_correlation")
 
 
 def measures(frame: Frame, alive: Matrix) -> tuple[dict[str, float | None], dict[str, str]]:
-    """Of the validation image: `SLOWER`, None where undefined; and why, as far as it is known.
+    """Of the validation image: `SLOWER`, None where undefined; and why.
 
     `isoscore_star` mixes its covariance with that of the training image under the same chain, ζ = `REPORTED_ZETA`;
     `abs_correlation` is the mean |ρ| of distinct dimensions that vary.
@@ -28,9 +28,13 @@ def measures(frame: Frame, alive: Matrix) -> tuple[dict[str, float | None], dict
     """
     image = frame.image(frame.validation)
     reasons = {}
-    with warnings.catch_warnings():  # n and d stand beside every number
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(record=True) as said:  # n and d stand beside every number
+        warnings.simplefilter("always")
         found = {"twonn": float(metrics.twonn(alive)), "rogue_share": float(metrics.rogue_share(image))}
+    for one in said:
+        name, _, why = str(one.message).partition(" is undefined: ")
+        if why:
+            reasons[name] = why
     stream = CloudStream(frame.width)
     stream.update(image)
     star = stream.isoscore_star(frame.train_covariance(), REPORTED_ZETA)
@@ -38,5 +42,7 @@ def measures(frame: Frame, alive: Matrix) -> tuple[dict[str, float | None], dict
         reasons["isoscore_star"] = str(star.problem)
     found["isoscore_star"] = np.nan if star.problem else float(star.value)
     mean = stream.mean_abs_correlation()
+    if mean is None:
+        reasons["abs_correlation"] = "fewer than two dimensions vary"
     found["abs_correlation"] = np.nan if mean is None else mean
     return {name: found[name] if np.isfinite(found[name]) else None for name in SLOWER}, reasons

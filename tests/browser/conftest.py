@@ -148,6 +148,16 @@ def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     raise AssertionError(f"the server did not come up:\n{log.read_text(errors='replace')}")
 
 
+def becomes(page: Page, read: Callable[[], object], wanted: object) -> None:
+    """Wait for what `read` gives to be `wanted`, where Playwright has no expectation for it: pages draw after they tell."""
+    deadline = time.monotonic() + PATIENCE / 1000
+    found = read()
+    while found != wanted and time.monotonic() < deadline:
+        page.wait_for_timeout(100)
+        found = read()
+    assert found == wanted
+
+
 @pytest.fixture
 def open_tab(chromium: Browser) -> Iterator[Callable[..., Page]]:
     """`open_tab(url, dark=False, width=1280)`: a tab in a browser session of its own. Script errors fail the test."""

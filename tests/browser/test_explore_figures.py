@@ -10,7 +10,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from dashboard import routes
-from tests.browser.conftest import Server, keep_view
+from tests.browser.conftest import Server, becomes, keep_view
 
 ROWS = 60
 LONG = 120_000
@@ -109,7 +109,7 @@ def test_figure_is_drawn_anew_in_its_place_and_in_the_other_mode(
     dark = open_tab(page.url, dark=True)
     other = dark.locator(".st-key-explore_profile .js-plotly-plot")
     expect(other.locator(".main-svg").first).to_be_visible(timeout=LONG)
-    assert other.evaluate(colour) != light
+    becomes(dark, lambda: other.evaluate(colour) != light, True)
     other.hover()
     saved = {}
     for format in ("PNG", "SVG"):

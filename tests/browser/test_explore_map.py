@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from playwright.sync_api import Page, expect
 
 from dashboard import theme
 from isoviz.exploring import desk
-from tests.browser.conftest import Server, keep_view
+from tests.browser.conftest import Server, becomes, keep_view
 
 ROWS = 100
 """Enough that their lengths are coloured by a scale, and few enough that some points lie alone."""
@@ -73,7 +74,8 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
     selected = page.get_by_text(f"of {ROWS} points selected")
     expect(selected).to_be_visible()
     told = selected.inner_text()
-    assert 0 < int(told.split()[0]) < ROWS and "explore_lasso=" in page.url
+    assert 0 < int(told.split()[0]) < ROWS
+    expect(page).to_have_url(re.compile("explore_lasso="))
     address = page.url
     page.wait_for_timeout(2000)
     assert page.url == address  # drawing it again is no new selection
@@ -117,7 +119,7 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
 
     page.get_by_role("button", name="Clear", exact=True).click()
     expect(selected).to_have_count(0)
-    assert "explore_lasso" not in page.url
+    expect(page).not_to_have_url(re.compile("explore_lasso"))
 
 
 def alone(page: Page) -> list[dict[str, Any]]:
@@ -134,9 +136,11 @@ def pixel(page: Page, one: dict[str, Any]) -> np.ndarray[Any, Any]:
         return np.array(picture.convert("RGB").getpixel((round(one["left"]), round(one["top"]))), dtype=float)
 
 
-def is_drawn(page: Page, one: dict[str, Any]) -> bool:
-    """Whether a point's own colour is there, nine tenths of it over white."""
-    return bool(np.abs(pixel(page, one) - (0.9 * np.array(one["colour"]) + 0.1 * 255)).max() < 25)
+def drawn(page: Page, inside: Callable[[dict[str, Any]], bool]) -> tuple[bool, list[dict[str, Any]]]:
+    """Lonely points that are `inside`, and whether the first have their own colour, nine tenths of it over white."""
+    points = [one for one in alone(page) if inside(one)]
+    off = [np.abs(pixel(page, one) - (0.9 * np.array(one["colour"]) + 0.1 * 255)).max() for one in points[:5]]
+    return bool(off) and max(off) < 25, points
 
 
 @pytest.mark.parametrize("drawn_by", ["PaintedPoints", "WebGLPoints"])
@@ -151,9 +155,10 @@ def test_points_lie_where_the_axes_say_and_move_with_them(
     expect(area).to_be_visible(timeout=LONG)
     area.scroll_into_view_if_needed()
     page.wait_for_timeout(1500)  # the rest of the page comes, and moves it
-    assert page.evaluate("document.querySelector('.ivz-map-points').layer.constructor.name") == drawn_by
-    first = [one for one in alone(page) if one["part"] == 0]
-    assert len(first) > 1 and all(is_drawn(page, one) for one in first[:5])
+    by = "document.querySelector('.ivz-map-points').layer?.constructor.name"
+    becomes(page, lambda: page.evaluate(by), drawn_by)
+    becomes(page, lambda: drawn(page, lambda one: one["part"] == 0)[0], True)
+    _, first = drawn(page, lambda one: one["part"] == 0)
 
     page.mouse.move(first[0]["left"] + 2, first[0]["top"] + 1)  # what it is
     expect(page.locator(".ivz-map-told")).to_contain_text(first[0]["text"][:40])
@@ -169,9 +174,13 @@ def test_points_lie_where_the_axes_say_and_move_with_them(
     page.mouse.up()
     page.mouse.wheel(0, -200)
     page.wait_for_timeout(1000)
-    inside = [one for one in alone(page) if box["x"] < one["left"] < box["x"] + box["width"] - 20]
-    inside = [one for one in inside if box["y"] + 20 < one["top"] < box["y"] + box["height"] - 20]
-    assert inside and all(is_drawn(page, one) for one in inside[:5])
+
+    def inner(one: dict[str, Any]) -> bool:
+        across, down = one["left"] - box["x"], one["top"] - box["y"]
+        return 0 < across < box["width"] - 20 and 20 < down < box["height"] - 20
+
+    becomes(page, lambda: drawn(page, inner)[0], True)
+    _, inside = drawn(page, inner)
 
     before = page.evaluate(RANGES)
     page.locator('.ivz-map-plot .modebar-btn[data-val="lasso"]').click(force=True)
@@ -185,8 +194,7 @@ def test_points_lie_where_the_axes_say_and_move_with_them(
 
     one = next(one for one in inside if one["part"] == 0)  # its name in the legend switched off
     page.locator(".ivz-map-plot .legendtoggle").first.click()
-    page.wait_for_timeout(1500)
-    assert np.abs(pixel(page, one) - 255).max() < 60  # paper, or a line of the grid
+    becomes(page, lambda: bool(np.abs(pixel(page, one) - 255).max() < 60), True)  # paper, or a line of the grid
 
     # another layer: its own axes, and back to those by the button
     page.get_by_role("slider", name="Layer").first.focus()
@@ -196,11 +204,10 @@ def test_points_lie_where_the_axes_say_and_move_with_them(
     begun = page.evaluate(RANGES)
     area.hover()
     page.mouse.wheel(0, -300)
-    page.wait_for_timeout(1000)
-    assert page.evaluate(RANGES) != pytest.approx(begun)
+    becomes(page, lambda: page.evaluate(RANGES) == pytest.approx(begun), False)
+    page.wait_for_timeout(1000)  # plotly ends a turn of the wheel a little later
     page.locator('.ivz-map-plot .modebar-btn[data-title="Reset axes"]').click(force=True)
-    page.wait_for_timeout(500)
-    assert page.evaluate(RANGES) == pytest.approx(begun)
+    becomes(page, lambda: page.evaluate(RANGES), pytest.approx(begun))
 
 
 def test_two_views_stand_side_by_side_and_the_link_is_copied(serving: Server, open_tab: Callable[..., Page]) -> None:
@@ -217,9 +224,9 @@ def test_two_views_stand_side_by_side_and_the_link_is_copied(serving: Server, op
     expect(told).to_be_visible()
     count = int(told.inner_text().removeprefix("View 1: ").split()[0])
     expect(page.get_by_text(f"{count} of them selected in view 1")).to_be_visible()
-    assert page.locator(".ivz-map-points").nth(1).evaluate(STRONG) == count
+    becomes(page, lambda: page.locator(".ivz-map-points").nth(1).evaluate(STRONG), count)
     page.set_viewport_size({"width": 390, "height": 900})
     expect(page.locator(".ivz-map").nth(1)).to_be_visible()
-    assert page.locator(".ivz-map").nth(0).bounding_box()["x"] == page.locator(".ivz-map").nth(1).bounding_box()["x"]  # type: ignore[index]
+    becomes(page, lambda: len({plot.bounding_box()["x"] for plot in page.locator(".ivz-map").all()}), 1)  # type: ignore[index]
     page.get_by_role("button", name="Copy link").click()
     expect(page.get_by_text("Copied.").or_(page.get_by_text(page.url))).to_be_visible()

@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from isoviz.exploring import clustering, results
 from isoviz.exploring.results import ViewResult
-from tests.browser.conftest import Server, keep_view
+from tests.browser.conftest import Server, becomes, keep_view
 
 ROWS = 60
 LONG = 120_000
@@ -95,8 +95,7 @@ def test_views_side_by_side_in_one_order_light_and_dark(
     assert hovered(second, 20, 3, 128) == (order[20], order[3], told)
     page.locator(".st-key-explore_order").get_by_text("own", exact=True).click()
     expect(page.get_by_text("as in view 1")).to_be_visible()
-    page.wait_for_timeout(1500)
-    assert hovered(second, 20, 3, 128) == (own[20], own[3], f"{cells[20, 3] / 255:.2f}")
+    becomes(page, lambda: hovered(second, 20, 3, 128), (own[20], own[3], f"{cells[20, 3] / 255:.2f}"))
 
     brightness = (
         "c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let s = 0;"

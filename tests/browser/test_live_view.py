@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 
 from dashboard.components import HERE
 from isoviz.events import Resumed, Stopped
-from tests.browser.conftest import PATIENCE, Server
+from tests.browser.conftest import PATIENCE, Server, becomes
 from tests.story import Story
 
 Serve = Callable[..., Server]
@@ -69,15 +69,14 @@ def test_every_figure_moves_while_the_run_reports(server: Server, open_tab: Open
     wait_for_points(page, "loss", "total loss", 5)
     assert set(traces(page, "loss")) == {"total loss", "task loss", "istar term", "validation loss"}
     assert traces(page, "metric")["majority"] == [0.5, 0.5]
-    before = traces(page, "spectrum")
+    becomes(page, lambda: list(traces(page, "spectrum")), ["epoch 0 (before training)"])
     run.walk(6, 45)  # over the end of the first epoch
     wait_for_points(page, "loss", "total loss", 45)
     wait_for_points(page, "metric", "accuracy", 2)
     wait_for_points(page, "isotropy", "IsoScore", 2)
     assert traces(page, "isotropy")["IsoScore*"][-1] == pytest.approx(run.star)
-    after = traces(page, "spectrum")
-    assert list(before) == ["epoch 0 (before training)"]
-    assert list(after) == ["epoch 0 (before training)", "epoch 1"]  # the earlier epoch stays as a ghost
+    epochs = ["epoch 0 (before training)", "epoch 1"]  # the earlier one stays as a ghost
+    becomes(page, lambda: list(traces(page, "spectrum")), epochs)
     panel = page.locator(".ivz-run")
     expect(panel.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "28")
     expect(panel).to_contain_text("45 / 160")

@@ -32,7 +32,9 @@ def tile(page: Page, label: str) -> str:
 
 def ready(page: Page) -> None:
     expect(page.get_by_role("heading", name="Make it a run")).to_be_visible(timeout=60_000)
-    expect(page.get_by_text("pending")).to_have_count(0)
+    for _ in range(2):  # the marks of a new answer come a little after its first numbers
+        expect(page.get_by_text("pending")).to_have_count(0)
+        page.wait_for_timeout(500)
 
 
 def test_a_slider_its_numbers_its_address_and_a_download(
@@ -60,6 +62,11 @@ def test_a_slider_its_numbers_its_address_and_a_download(
     table = pd.read_csv(io.BytesIO(waiting.value.path().read_bytes()), encoding="utf-8-sig").set_index("measure")
     assert table.loc["Participation ratio", "after"] == pytest.approx(float(after), rel=6e-3)
     assert table["n"].eq(48).all() and "EV_1" in table.index
+    assert table["cloud"].eq("head").all() and table["chain"].eq("zca:strength=0.55").all()
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Both maps (Parquet)").click()
+    points = pd.read_parquet(waiting.value.path())
+    assert points["row"].tolist() == list(range(48)) and points["text"].str.len().gt(0).all()
 
     page.get_by_role("button", name="Copy link").click()
     link = page.get_by_test_id("stCode").first.inner_text().strip()

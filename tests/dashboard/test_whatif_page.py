@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard import whatif_figures, whatif_panel, whatif_words
 from dashboard.whatif_runs import form_address
 from isoviz import metrics
+from isoviz.config import OwnTask
 from isoviz.exploring.progress import ProgressFile, write_json
 from isoviz.runs.store import Store
 from isoviz.whatif import chains, embeddings
@@ -22,7 +26,7 @@ from isoviz.whatif.fine_tunes import of_chain
 from isoviz.whatif.heads import Difference
 from isoviz.whatif.request import request_for, root
 from tests.dashboard.conftest import ROOT, OpenPage, drawn
-from tests.dashboard.made_up import config
+from tests.dashboard.made_up import config, finish
 from tests.tiny import TinyModels
 from tests.whatif.trained import train
 
@@ -99,10 +103,13 @@ def test_numbers_figures_and_words_of_a_chain(runs: tuple[str, str], open_page: 
     assert float(shown["matthews, refitted head"]) == pytest.approx(found.refitted_metric(train, after), abs=6e-4)
     words = texts(page)
     assert "isotropic" in words and "n = 48" in words
-    assert "95 % interval" in words or "the same predictions" in words
+    assert "95 % interval" in words or "the same in every resample" in words
     specs = drawn(page)
     assert [len(spec["data"]) for spec in specs] == [3, 2, 2]  # EV_k; two maps, by label
-    assert "No training method corresponds to: ZCA whitening" in texts(page)
+    assert "Head cloud (what the output layer reads), n = 48 validation rows, d = 16" in words
+    assert "No training method corresponds to" in words and "ZCA whitening: it divides by the whole covariance" in words
+    kinds = {found.proto.label for found in page.get("download_button")}
+    assert kinds == {f"{table} ({kind})" for table in ("Numbers", "Both maps") for kind in ("CSV", "Parquet")}
 
 
 def test_a_slider_moves_the_numbers_and_the_address(runs: tuple[str, str], open_page: OpenPage) -> None:
@@ -157,12 +164,90 @@ def test_a_bad_link_is_told_beside_the_chain(
     assert errors(page) == [] and chain_of(page) == "zca:strength=0.25"
 
 
+def test_a_step_that_cannot_be_fitted_leaves_nothing_pending(
+    runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = BACKGROUND.ask
+
+    def slowly(viewer: str, key: str, compute: Callable[[], object]) -> Future[object]:
+        return ask(viewer, key, lambda: (time.sleep(0.2), compute()))  # long enough to be called pending
+
+    monkeypatch.setattr(BACKGROUND, "ask", slowly)
+    page = open_page("whatif", run=runs[0], chain="cluster_based:n_clusters=500")
+    assert any("n_clusters must be at most 96" in error for error in errors(page))
+    assert "pending" not in texts(page)
+
+
+def the_panel(run: object, key: str) -> None:
+    """The panel without the page around it, as a move of a slider draws it."""
+    import streamlit as st
+
+    from dashboard import whatif_form, whatif_panel
+
+    if "whatif_steps" in st.session_state:
+        st.caption("the page is drawn anew")
+        return
+    whatif_form.take_address()
+    whatif_panel.draw(run, key, "head")  # type: ignore[arg-type]
+
+
+def test_a_run_deleted_or_made_room_for_while_it_is_looked_at(runs: tuple[str, str], store: Store) -> None:
+    row = store.get(runs[0])
+    key = request_for(row, store.folder_of(row.id)).key
+    store.delete(row.id)
+    panel = AppTest.from_function(the_panel, args=(row, key), default_timeout=30).run()
+    assert errors(panel) == [] and len(tiles(panel)) == 11 and "Make it a run" in texts(panel)
+    shutil.rmtree(root() / "results" / key)
+    panel = AppTest.from_function(the_panel, args=(row, key), default_timeout=30).run()
+    assert errors(panel) == [] and "the page is drawn anew" in texts(panel)
+
+
+def test_a_first_visit_shows_a_run_that_can_serve(runs: tuple[str, str], store: Store, open_page: OpenPage) -> None:
+    answers = finish(store, config(task="demo/qa"), 0.5, 0.2)  # the newest, of a task without such a head
+    page = open_page("whatif")
+    assert errors(page) == [] and tiles(page)
+    assert page.selectbox(key="whatif_run").value == runs[1] and answers not in page.selectbox(key="whatif_run").options
+    assert "is a span task" in errors(open_page("whatif", run=answers))[0]
+    for run in runs:
+        store.delete(run)
+    page = open_page("whatif")
+    assert errors(page) == [] and "The finished runs here are of other tasks" in texts(page)
+
+
+def test_own_files_are_taken_along_to_the_train_page(tmp_path: Path, open_page: OpenPage) -> None:
+    file = tmp_path / "own.csv"
+    file.write_text("words,topic,mark\n" + "".join(f"a text no {n},x,{'yes' if n % 2 else 'no'}\n" for n in range(40)))
+    own = OwnTask(
+        text="words", label="mark", kind="classification", label_names=("yes", "no"), share=0.25, split_seed=3
+    )
+    run = config(task="own", own=own, data=str(file), weight_decay=0.125, schedule="constant")
+    (tune,), _ = of_chain(chains.read("batch_norm"))
+    filled = open_page("train", **form_address(run, tune))
+    assert not filled.exception
+    plan = {
+        found.key: found.value
+        for found in [*filled.selectbox, *filled.number_input, *filled.text_input, *filled.text_area]
+    }
+    assert {name.removeprefix("train_own."): plan[name] for name in plan if name.startswith("train_own.")} == {
+        "text": "words", "second": "(none)", "label": "mark", "kind": "classification", "share": 0.25, "split_seed": 3,
+        "label_names": "yes\nno",
+    }  # fmt: skip
+    assert (plan["train_data.own"], plan["train_weight_decay"], plan["train_schedule"]) == (
+        str(file),
+        "0.125",
+        "constant",
+    )
+
+
 def test_what_this_run_cannot_do_is_told(runs: tuple[str, str], open_page: OpenPage) -> None:
     page = open_page("whatif", run=runs[0], chain="pca_whitening:components=40")
     assert any("components must be at most 16" in error for error in errors(page))
     page = open_page("whatif", run=runs[0], chain="pca_whitening:components=3")
     assert errors(page) == [] and tiles(page)["matthews, frozen head"] == "undefined"
     assert "The frozen head cannot read these vectors" in texts(page)
+    page = open_page("whatif", run=runs[0], chain="all_but_the_top:remove=16")
+    assert errors(page) == [] and "took every direction in which the training rows vary" in texts(page)
+    assert "becomes less isotropic" not in texts(page)
     page = open_page("whatif", run="nobody")
     assert errors(page) == [
         "There is no run 'nobody' in this store. It may have been deleted, or the address is incomplete."
@@ -214,8 +299,8 @@ def test_both_clouds_of_a_run_whose_method_changes_the_vector(runs: tuple[str, s
 
 def test_a_step_becomes_a_fine_tune_on_the_train_page(runs: tuple[str, str], open_page: OpenPage) -> None:
     page = open_page("whatif", run=runs[0], chain="isobn:beta=1.5~rotation")
-    assert button(page, "Fine-tune with IsoBN (beta = 1.5)")
-    assert "No training method corresponds to: Random rotation" in texts(page)
+    assert button(page, "Fine-tune with IsoBN (β = 1.5)")
+    assert "Random rotation: a head in training turns with the cloud" in texts(page)
     (tune,), _ = of_chain(chains.read("isobn:beta=1.5,form=code"))
     row = Store(None).get(runs[0])
     filled = open_page("train", **form_address(row.config, tune))
@@ -248,7 +333,9 @@ def full(frozen: tuple[float, float] | None, refitted: tuple[float, float] | Non
     [
         ((-0.2, -0.1), (-0.02, 0.02), "no longer fits"),
         ((-0.2, -0.1), (0.02, 0.05), "and even better"),
-        ((-0.2, -0.1), (-0.2, -0.1), "takes away something"),
+        ((-0.2, -0.1), (-0.2, -0.1), "and so does one refitted"),
+        ((-0.01, 0.01), (-0.2, -0.1), "for the frozen head no loss can be told from chance"),
+        ((0, 0), (0, 0), "exactly as without the transform"),
         ((-0.01, 0.01), (-0.01, 0.01), "says nothing for or against"),
         ((-0.01, 0.01), (0.01, 0.03), "here it helped"),
         ((0.01, 0.03), (-0.01, 0.01), "not in the cloud"),
@@ -266,6 +353,9 @@ def test_isotropy_in_words() -> None:
     assert "less isotropic" in whatif_words.isotropy(answer(0.3), answer(0.1))
     assert "about as isotropic" in whatif_words.isotropy(answer(0.3), answer(0.302))
     assert "undefined" in whatif_words.isotropy(answer(None), answer(0.1))
+    assert "(95 % interval −0.006 to 0, " in whatif_words.difference(Difference(-0.002, -0.006, 0.0, 500, 2000))
+    assert whatif_words.change(0.0242, 0.025022) == "−0.0008" and whatif_words.change(0.522, 0.4945) == "+0.028"
+    assert whatif_words.change(20.9, 11.36) == "+9.5" and whatif_words.change(0.5, 0.50001) == "−1e−05"
     assert whatif_words.signed(-0.0123) == "−0.012" and whatif_words.signed(0.0) == "±0"
 
 

@@ -8,7 +8,7 @@ from isoviz import posthoc
 from isoviz.errors import InputError
 from isoviz.whatif import chains
 from isoviz.whatif.chains import MOST_STEPS
-from isoviz.whatif.fine_tunes import of_chain
+from isoviz.whatif.fine_tunes import WITHOUT, of_chain
 from tests.whatif.test_engine import LONGER, PAIRS, SINGLE
 
 
@@ -66,3 +66,9 @@ def test_which_steps_can_be_fine_tuned():
     assert found[0].params == {"beta": 1.5, "eps": 1e-3, "momentum": 0.05, "form": "code"}
     assert found[2].params["alpha"] == 0.2 and found[2].params["variant"] == "layer"
     assert [step.slug for step in without] == ["zca", "rotation"]
+
+
+def test_every_step_becomes_a_run_or_says_why_not():
+    for slug in chains.slugs():
+        found, without = of_chain((chains.step(slug),))
+        assert len(found) + len(without) == 1 and bool(without) == (slug in WITHOUT)

@@ -171,11 +171,18 @@ def test_a_job_that_cannot_work_says_why(runs):
 
 
 @pytest.mark.parametrize(
-    "chain", ["zca:strength=0.4", "all_but_the_top:remove=2~isobn:beta=0.7", "pca_whitening:components=4", "none"]
+    "chain",
+    [
+        "zca:strength=0.4",
+        "all_but_the_top:remove=2~isobn:beta=0.7",
+        "pca_whitening:components=4",
+        "pca_whitening:components=16",  # as many as there are: the frozen head can read them
+        "none",
+    ],
 )
 def test_the_notebooks_lines_print_the_pages_numbers(runs, chain):
     steps = chains.read(chain)
-    source = notebook.source(runs[0], "head", steps, "matthews")
+    source = notebook.source(runs[0], "head", steps, "matthews", embeddings(runs[0]).train.shape[1])
     assert len(source.splitlines()) <= 10
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
@@ -188,6 +195,7 @@ def test_the_notebooks_lines_print_the_pages_numbers(runs, chain):
     found = {re.sub(r" [-\d.e]+$", "", name): value for name, value in numbers.items()}
     assert found["IsoScore"] == pytest.approx(answer.measures["isoscore"], rel=1e-9)
     assert found["matthews, refitted head"] == pytest.approx(full.refitted)
+    assert ("matthews, frozen head" in found) == (answer.frozen is not None)
     if answer.frozen is not None:
         assert found["matthews, frozen head"] == pytest.approx(answer.frozen)
     assert f"IsoScore {metrics.isoscore(embeddings(runs[0]).validation)}" in said.getvalue()

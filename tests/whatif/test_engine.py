@@ -17,6 +17,7 @@ from isoviz.whatif import chains
 from isoviz.whatif.embeddings import Embeddings
 from isoviz.whatif.engine import MEASURES, NotReadyError, WhatIf
 from isoviz.whatif.frames import DIAGONAL, SPECTRAL
+from isoviz.whatif.slower import SLOWER
 from tests.whatif.made import made
 
 SINGLE = [
@@ -175,6 +176,21 @@ def test_a_collapsed_cloud_has_reasons_instead_of_numbers():
     assert answer.reasons["isoscore"] == "all points are equal"
     with pytest.warns(UndefinedWarning):
         metrics.isoscore(np.ones((5, 3)))
+    full = WhatIf(flat).full(())
+    assert set(full.measures.values()) == {None} and set(full.reasons) == set(SLOWER)
+    assert full.reasons["rogue_share"] == "all points are equal"
+
+
+def test_a_cloud_of_which_only_rounding_is_left_is_told(engine):
+    for text, hollow in (
+        ("none", False),
+        ("all_but_the_top:remove=11", False),
+        ("all_but_the_top:remove=12", True),
+        ("all_but_the_top:remove=12~scale:factor=100~zca", True),
+        ("rotation~all_but_the_top:remove=12~batch_norm~pca_whitening:components=3", True),
+        ("all_but_the_top:remove=12~cluster_based:n_clusters=1,remove=0", True),
+    ):
+        assert engine.answer(chains.read(text)).hollow is hollow, text
 
 
 def test_what_a_step_cannot_do_here_is_said(engine):
