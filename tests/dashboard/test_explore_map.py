@@ -241,8 +241,8 @@ def test_what_is_selected_in_one_view_stands_out_in_the_others(
     page = open_page("explore", **asked, explore_lasso=lasso(page, right))
     assert errors(page) == []
     own, linked, tokens = (json.loads(data["figure"])["data"] for data in figures(page))
-    assert {trace["marker"]["opacity"] for trace in own} == {0.75}
-    drawn = {trace["name"]: trace for trace in linked if trace["marker"]["opacity"] == 0.75}
+    assert {trace["marker"]["opacity"] for trace in own} == {0.9}
+    drawn = {trace["name"]: trace for trace in linked if trace["marker"]["opacity"] == 0.9}
     strong = np.concatenate([numbers(trace, "x") for trace in drawn.values()])
     expected = maps.pca(view.points(1, "mean")).coordinates[rows, 0]
     np.testing.assert_allclose(np.sort(strong), np.sort(expected), rtol=1e-5)
