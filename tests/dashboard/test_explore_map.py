@@ -250,7 +250,7 @@ def test_what_is_selected_in_one_view_stands_out_in_the_others(
     assert sum(len(numbers(trace, "x")) for trace in faint) == ROWS - len(rows)
     assert f"{len(rows)} of them selected in view 1" in texts(page)
     of_rows = int(np.isin(view.table("tokens")["row"], rows).sum())
-    assert sum(len(numbers(trace, "x")) for trace in tokens if trace["marker"]["opacity"] == 0.75) == of_rows
+    assert sum(len(numbers(trace, "x")) for trace in tokens if trace["marker"]["opacity"] == 0.9) == of_rows
 
 
 def test_rows_of_another_split_are_not_linked() -> None:
