@@ -22,6 +22,9 @@ _LATEX = {
 }
 
 
+_PARQUET = "application/vnd.apache.parquet"
+
+
 def csv(frame: pd.DataFrame) -> bytes:
     """UTF-8 with a mark that spreadsheet programs look for; text that a spreadsheet would run as a formula is quoted."""
     safe = frame.map(
@@ -66,9 +69,13 @@ def _escaped(text: str) -> str:
     return text
 
 
-def buttons(name: str, table: pd.DataFrame, latex_text: Callable[[], str] | None = None) -> None:
+def buttons(
+    name: str, table: pd.DataFrame, latex_text: Callable[[], str] | None = None, *, parquet_too: bool = False
+) -> None:
     """Download buttons for a table, side by side; each file is made when it is asked for."""
     files = [("CSV", f"{name}.csv", "text/csv", lambda: csv(table))]
+    if parquet_too:
+        files.append(("Parquet", f"{name}.parquet", _PARQUET, lambda: parquet(table)))
     if latex_text is not None:
         files.append(("LaTeX", f"{name}.tex", "application/x-tex", lambda: latex_text().encode()))
     with st.container(horizontal=True):
@@ -91,7 +98,7 @@ def _made(write: Callable[[pd.DataFrame], bytes], table: Callable[[], pd.DataFra
 
 def points(name: str, table: Callable[[], pd.DataFrame], *, key: str) -> None:
     """Download buttons for a table that is long: CSV and Parquet, made when one is pressed."""
-    kinds = (("CSV", "csv", "text/csv", csv), ("Parquet", "parquet", "application/vnd.apache.parquet", parquet))
+    kinds = (("CSV", "csv", "text/csv", csv), ("Parquet", "parquet", _PARQUET, parquet))
     with st.container(horizontal=True):
         for label, ending, mime, write in kinds:
             st.download_button(

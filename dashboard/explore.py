@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import downloads, explore_figures, explore_tables, forms, resources, wording
+from dashboard import downloads, explore_figures, explore_tables, forms, job_progress, resources, wording
 from dashboard.components.figure import draw
 from dashboard.explore_form import PREFIX, Filled, forget_hub_models
 from dashboard.explore_views import Shown, file_name
@@ -105,14 +105,7 @@ def _again_if_there(state: State, key: str, pending: tuple[str, ...] | None) -> 
 def _draw_progress(prefix: str, key: str, pending: tuple[str, ...] | None) -> None:
     state = jobs.look(key)
     _again_if_there(state, key, pending)
-    told = state.progress
-    words = f"{100 * told.fraction:.0f} % · {told.text} · {wording.duration(state.seconds)}"
-    st.progress(told.fraction, text=wording.plain(words))
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if st.button("Stop", key=prefix + "stop", icon=":material/stop_circle:"):
-            jobs.stop(key)
-            st.rerun()
-        st.caption("Goes on if you leave this page; its address shows it again.")
+    job_progress.draw(state, functools.partial(jobs.stop, key), key=prefix + "stop")
 
 
 def _trouble(filled: Filled, state: State) -> None:
@@ -165,8 +158,8 @@ def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
             f"computed in {wording.duration(seconds)} ({facts['device']})",
         ]
         if len(views) == 1:
-            kept = f"{wording.size(results.size())}, the longest unseen go above {wording.size(results.limit())}"
-            told.append(f"all kept views: {kept}")
+            kept, limit = wording.size(results.size()), wording.size(results.limit())
+            told.append(f"all kept views take {kept}; above {limit} those unseen for longest are removed")
         st.caption(wording.plain(" · ".join(told)))
         notes = [f"Not all numbers are there yet: {_titles(view.pending)}."] if view.pending else []
         for note in [*notes, *facts["warnings"]]:
@@ -218,7 +211,7 @@ def numbers(shown: list[Shown]) -> None:
         st.caption(wording.plain(" ".join(notes)))
         # the number keeps the keys apart when two views are of the same thing
         name = file_name(one) if one.number == 1 else f"{file_name(one)}-view{one.number}"
-        downloads.buttons(name, table, functools.partial(explore_tables.latex, table, caption))
+        downloads.buttons(name, table, functools.partial(explore_tables.latex, table, caption), parquet_too=True)
 
 
 def _figures_first(shown: list[Shown]) -> None:
@@ -230,13 +223,15 @@ def _figures_first(shown: list[Shown]) -> None:
 
 
 def _columns(table: pd.DataFrame) -> dict[str, Any]:
-    number, words = st.column_config.NumberColumn, explore_tables.COLUMNS
+    words, told = explore_tables.COLUMNS, explore_tables.HELP
     fine = ("isoscore", "isoscore_star", "isoscore_unbiased", "low", "high", "ev_1", "mean_cosine", "abs_correlation")
     coarse = ("participation_ratio", "effective_rank", "twonn", "mean_norm")
     small = ("sigma_min", "sigma_median", "sigma_max")
+    formats = dict.fromkeys(fine, "%.4f") | dict.fromkeys(coarse, "%.2f") | dict.fromkeys(small, "%.3g")
     return {
-        **{words[name]: number(format="%.4f") for name in fine},
-        **{words[name]: number(format="%.2f") for name in coarse},
-        **{words[name]: number(format="%.3g") for name in small},
+        **{words[name]: st.column_config.Column(help=told[name]) for name in told},
+        **{
+            words[name]: st.column_config.NumberColumn(format=how, help=told.get(name)) for name, how in formats.items()
+        },
         words["notes"]: st.column_config.TextColumn(width="large"),
     }

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dashboard import theme
-from dashboard.explore_tables import value
+from dashboard.explore_tables import points_of, value
 from isoviz import metrics
 
 POOLING_TITLES = {
@@ -31,7 +31,7 @@ _COLOURS = dict(zip(POOLING_TITLES, theme.PALETTE, strict=False))
 _GREY = "rgba(127,134,145,0.9)"
 MARK = theme.METHOD_COLOURS["spectrum_pol"]
 """Of what stands out over bars: a mean, an outlier."""
-_FAINT = "rgba(127,134,145,0.35)"
+_FAINT = "rgba(127,134,145,0.6)"
 _BINS = 40
 _LOWEST = 1e-10
 """Standard deviations below it are counted at it, as in paper 002's figure 1."""
@@ -70,7 +70,7 @@ def layer_profile(
                 "color": colour,
                 "size": [13 if (entry["layer"], pooling) == chosen else 8 for entry in lines],
             },
-            customdata=[[entry["n"], entry["d"]] for entry in lines],
+            customdata=[[points_of(entry, measure), entry["d"]] for entry in lines],
             hovertemplate="layer %{x}: %{y:.4g}<br>n = %{customdata[0]}, d = %{customdata[1]}",
         )
     # no legend for what has no value, where another line has one

@@ -52,6 +52,7 @@ class Filled:
 
 def draw_all() -> list[Filled]:
     """The forms of all views that are compared, the first one's first."""
+    title = st.empty()  # of the first view, once it is known whether it is the only one
     first = draw()
     count = int(
         st.segmented_control(
@@ -65,6 +66,8 @@ def draw_all() -> list[Filled]:
             help="More views of other models, tasks, splits, layers or poolings beside this one, on the same axes.",
         )
     )
+    if count > 1:
+        title.markdown("**View 1**")
     filled = [first]
     for number in range(2, count + 1):
         with st.container(border=True):

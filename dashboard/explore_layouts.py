@@ -134,7 +134,17 @@ def on_its_way(one: Shown, layout: Reply | InputError) -> None:
     told = layout.progress
     words = "waiting for its turn" if layout.kind == "waiting" else told.text
     st.progress(told.fraction, text=wording.plain(f"UMAP: {words}"))
-    if st.button("Stop", key=one.prefix + "map_stop", icon=":material/stop_circle:"):
-        desk.forget("maps", layout.id)
-        st.session_state[PREFIX + "map"] = "PCA"
-        st.rerun()
+    st.button(
+        "Stop",
+        key=one.prefix + "map_stop",
+        icon=":material/stop_circle:",
+        on_click=_without_umap,
+        args=(layout.id,),
+        help="And show the PCA map.",
+    )
+
+
+def _without_umap(id: str) -> None:
+    """Before the page is drawn: the field that says which map it is can still be set."""
+    desk.forget("maps", id)
+    st.session_state[PREFIX + "map"] = "PCA"

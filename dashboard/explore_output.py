@@ -54,14 +54,15 @@ def _block(one: Shown, numbers: list[int], *, alone: bool) -> None:
                 " With fewer rows than dimensions, the published reading also depends on the solver of eigenvectors."
             )
         st.caption(wording.plain(told))
-        downloads.buttons(f"{file_name(one)}-output-matrix" + (f"-view{one.number}" if one.number > 1 else ""), shown)
+        name = f"{file_name(one)}-output-matrix" + (f"-view{one.number}" if one.number > 1 else "")
+        downloads.buttons(name, shown, parquet_too=True)
     with right:
         names = _names(one, found)
         figure = explore_figures.row_lengths(found, names)
         if one.of > 1:
             explore_figures.compact(figure)
         words = f"Lengths of the {found['rows']} rows of the output matrix, mean {wording.number(norms['mean'])}"
-        draw(figure, key=one.prefix + "output", words=words)
+        draw(figure, key=one.prefix + "output", words=words, name=name)
 
 
 def _as_markdown(shown: pd.DataFrame) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MOST_LINES = 20
 MOST_LETTERS = 2_000
-"""Of all lines together: they stand in the address."""
+"""Of all lines together that are read: they stand in the address."""
 APART = "||"
 """Between the two texts of a pair."""
 _NEAREST = 3
@@ -36,12 +36,15 @@ def field(shown: list[Shown]) -> list[str]:
         "Your own sentences, one per line",
         key=PREFIX + "own",
         bind="query-params",
-        max_chars=MOST_LETTERS,
         height=96,
         placeholder="The cat sat on the mat." + (f" {APART} A cat was sitting." if pairs else ""),
         help="Read by the same model, layer and pooling, and placed in the map. Press Ctrl+Enter (or click elsewhere)."
         + (f" The two texts of a pair stand on one line with {APART} between them." if pairs else ""),
     )
+    # no limit of the field's own: it would drop without a word what somebody pastes that is longer
+    if text and len(text) > MOST_LETTERS:
+        st.caption(f":material/info: The first {MOST_LETTERS:,} of {len(text):,} letters are read.")
+        text = text[:MOST_LETTERS]
     lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
     if len(lines) > MOST_LINES:
         st.caption(f":material/info: The first {MOST_LINES} of {len(lines)} lines are read.")

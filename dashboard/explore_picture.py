@@ -13,7 +13,7 @@ from dashboard import downloads, explore_own, map_figures, wording
 from dashboard.components.scatter_map import scatter_map
 from dashboard.explore_layouts import Cloud, Layout
 from dashboard.explore_selection import Marks, component, corners, remember
-from dashboard.explore_views import Shown, file_name
+from dashboard.explore_views import Shown, cloud_file
 from isoviz.exploring import selection
 from isoviz.exploring.desk import Reply
 from isoviz.exploring.maps import MapRequest
@@ -57,23 +57,22 @@ def picture(
         marked=None if marks is None or line else marks.points,
     )
     count, kept = len(layout.places), len(cloud.points)
-    many = (
-        f"{count:,} points"
-        if count == kept
-        else f"{count:,} of {kept:,} points drawn at random with seed {request.seed}"
-    )
-    if kept < one.entry["n"]:
-        many += f", of {one.entry['n']:,} in the cloud"
+    many = f"{count:,} points"
+    if count < one.entry["n"]:
+        kept_of = "" if count == kept or kept == one.entry["n"] else f"{kept:,} kept of "
+        many += f" drawn at random with seed {request.seed} from {kept_of}{one.entry['n']:,}"
     told = f"View {one.number}: layer" if one.of > 1 else "Layer"
     told += f" {one.layer}, {one.pooling}; {many}, d = {one.entry['d']}"
     if colour != UNCOLOURED and column is None:
         told += f"; there is no {colour} here"
+    elif column is not None:
+        told += meaning(colour, cloud.table)
     if marks is not None:
         told += f"; {int(marks.points.sum()):,} of them selected in {marks.where}"
     scatter_map(
         figure,
         key=component(one),
-        name=f"{file_name(one)}-{request.kind}-layer{one.layer}-{one.pooling}",
+        name=cloud_file(one, request.kind),
         words=f"{request.kind.upper()} map of {told}, coloured by {colour}",
         revision=layout.key,
         height=380 if one.of > 1 else 560,
@@ -89,6 +88,17 @@ def picture(
     _files(one, cloud, layout, request)
 
 
+def meaning(column: str, table: pd.DataFrame) -> str:
+    """What the numbers of a column are that is not the data's own; nothing of another one."""
+    if column == "length":
+        return "; length: in tokens"
+    if column != "error":
+        return ""
+    if pd.api.types.is_numeric_dtype(table["prediction"]):
+        return "; error: how far the run's prediction lies off"
+    return "; error: 1 less the probability that the run's head gives the true label"
+
+
 def _files(one: Shown, cloud: Cloud, layout: Layout, request: MapRequest) -> None:
     """The points of the map as files, with where they lie and whether they were selected."""
 
@@ -102,7 +112,4 @@ def _files(one: Shown, cloud: Cloud, layout: Layout, request: MapRequest) -> Non
             found["selected"] = selection.inside(layout.coordinates, line)
         return found
 
-    name = f"{file_name(one)}-{request.kind}-layer{one.layer}-{one.pooling}" + (
-        f"-view{one.number}" if one.number > 1 else ""
-    )
-    downloads.points(name, table, key=one.prefix + "map_points")
+    downloads.points(cloud_file(one, request.kind), table, key=one.prefix + "map_points")

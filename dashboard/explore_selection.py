@@ -149,7 +149,8 @@ def _clear(one: Shown) -> None:
 
 def _neighbours(one: Shown, cloud: Cloud) -> None:
     text = st.query_params.get(one.prefix + "point", "")
-    if not (text.isascii() and text.isdigit() and int(text) < len(cloud.points)):
+    # of so many digits, because Python reads no number of thousands of them
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) < len(cloud.points)):
         st.caption("Pick a line of the table to see its nearest neighbours.")
         return
     place = int(text)

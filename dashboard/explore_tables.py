@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from dashboard import wording
 from dashboard.tables import decimals
+from isoviz.exploring.results import ViewResult
 
 COLUMNS: dict[str, str] = {
     "layer": "Layer",
@@ -33,6 +37,38 @@ COLUMNS: dict[str, str] = {
     "notes": "Notes",
 }
 """Column → heading on screen."""
+
+HELP: dict[str, str] = {
+    "n": "Points of the cloud. TwoNN and the unbiased score may be taken on fewer: see Notes.",
+    "d": "Dimensions of the cloud.",
+    "isoscore_unbiased": "IsoScore corrected for few points; of tokens, on one token of each row.",
+    "low": "Lower end of the 95 % interval of the unbiased score, by leaving out one row at a time.",
+    "high": "Upper end of the 95 % interval of the unbiased score, by leaving out one row at a time.",
+    "isoscore_star": "Of tokens alone, because its Σ_S is that of training tokens.",
+    "ev_1": "Share of the variance along the strongest direction.",
+    "participation_ratio": "Participation ratio: how many directions share the variance, were they to share it evenly.",
+    "twonn": "Intrinsic dimension by the two nearest neighbours of each point.",
+    "mean_norm": "Length of the mean vector: how far the cloud lies from the origin.",
+    "abs_correlation": "Mean absolute correlation of two different dimensions.",
+    "sigma_min": "Smallest standard deviation of a dimension.",
+    "sigma_median": "Median standard deviation of the dimensions.",
+    "sigma_max": "Largest standard deviation of a dimension.",
+    "outliers": "Dimensions whose mean is more than three standard deviations from the average of all means.",
+}
+"""Column → what its heading means, where that is no plain word."""
+
+_WORDS = {
+    "isoscore": "IsoScore",
+    "isoscore_unbiased": "the unbiased IsoScore",
+    "isoscore_unbiased_interval": "the interval of the unbiased IsoScore",
+    "isoscore_star": "IsoScore*",
+    "participation_ratio": "participation ratio",
+    "effective_rank": "effective rank",
+    "ev": "EV",
+    "mean_cosine": "the average cosine",
+    "twonn": "TwoNN",
+}
+"""Measures as notes name them → in plain words."""
 
 _LATEX = ("layer", "pooling", "n", "isoscore", "isoscore_unbiased", "isoscore_star", "ev_1", "mean_cosine",
           "participation_ratio", "effective_rank", "twonn")  # fmt: skip
@@ -73,6 +109,45 @@ def value(entry: Mapping[str, Any], measure: str) -> float | None:
         return entry["ev"][0] if entry["ev"] else None
     found: float | None = entry[measure]
     return found
+
+
+def points_of(entry: Mapping[str, Any], measure: str) -> str:
+    """On how many points a measure was taken, and of how many where those are not all: `5,184`, `500 of 5,184`."""
+    taken = entry.get({"isoscore_unbiased": "unbiased_points", "twonn": "twonn_points"}.get(measure, "n"))
+    total = wording.number(entry["n"])
+    return total if taken in (None, entry["n"]) else f"{wording.number(taken)} of {total}"
+
+
+def notes_on(entry: Mapping[str, Any], measure: str) -> list[str]:
+    """What the notes of an entry say of one measure, in plain words; all of them where it is undefined and none names it."""
+    name = {"ev_1": "ev"}.get(measure, measure)
+    notes: list[str] = entry["warnings"]
+    found = [note for note in notes if re.search(rf"\b{name}\b", note.partition("; only ")[0])]
+    if value(entry, measure) is None and not found:
+        found = notes
+    return [re.sub(r"\b[a-z_]+\b", lambda word: _WORDS.get(word[0], word[0]), note) for note in found]
+
+
+def behind(view: ViewResult, layer: int, pooling: str) -> pd.DataFrame:
+    """The numbers behind the figures of a cloud, one per line: `figure`, `layer`, `pooling`, `at` and `value`.
+
+    `ev`: the share of the variance in the first `at` directions, of every layer. `sigma` and `mean`: of dimension `at`.
+    `cosine`: how many of the pairs that were counted lie in the bin whose lower edge is `at`.
+    """
+    found = []
+    for name in ("ev", "sigma", "mean", "cosine"):
+        for number in range(view.depth + 1) if name == "ev" else (layer,):
+            values = view.array(number, pooling, name)
+            if values is None:
+                continue
+            count = len(values)
+            at = np.arange(count) + (name == "ev") if name != "cosine" else np.linspace(-1, 1, count + 1)[:-1].round(6)
+            found.append(
+                pd.DataFrame({"figure": name, "layer": number, "pooling": pooling, "at": at, "value": values}).astype(
+                    {"at": float, "value": float}
+                )
+            )
+    return pd.concat(found, ignore_index=True)
 
 
 def latex(table: pd.DataFrame, caption: str) -> str:

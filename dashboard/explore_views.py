@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,19 +10,20 @@ from typing import Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard import activation_figure, explanations, explore_figures, explore_tables, wording
+from dashboard import activation_figure, downloads, explanations, explore_figures, explore_tables, wording
 from dashboard.components.cloud_matrix import cloud_matrix
 from dashboard.components.figure import draw
 from dashboard.explore_form import PREFIX, Filled
-from isoviz.exploring import shrinkage
+from isoviz.exploring import clustering, shrinkage
 from isoviz.exploring.results import ViewResult
 from isoviz.metrics.catalogue import METRICS
 
 MEASURES = ("isoscore", "isoscore_star", "isoscore_unbiased", "ev_1", "mean_cosine", "participation_ratio",
             "effective_rank", "twonn")  # fmt: skip
-"""Of the catalogue, in the order in which they are offered; the length of the mean vector comes after them."""
+"""Of the catalogue, in the order in which they are offered; `MORE` comes after them."""
 
-MEAN_NORM = "Length of the mean vector"
+MORE = {"Mean |ρ| of two dimensions": "abs_correlation", "Length of the mean vector": "mean_norm"}
+"""What else each cloud has a number of: title → column."""
 _AXIS = PREFIX + "ev_axis"
 
 
@@ -70,6 +72,12 @@ def file_name(one: Shown) -> str:
     return "-".join(("explore", *parts, request.split))
 
 
+def cloud_file(one: Shown, what: str) -> str:
+    """Of what is downloaded of the cloud that a view shows, without its ending; views of the same cloud are told apart."""
+    again = f"-view{one.number}" if one.number > 1 else ""
+    return f"{file_name(one)}-{what}-layer{one.layer}-{one.pooling}{again}"
+
+
 def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[Shown]:
     """One measure over all layers; returns the views with the layer and pooling chosen for the figures below."""
     st.subheader("Layer by layer", anchor=False)
@@ -99,10 +107,11 @@ def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[Shown]:
             words = f"{title} over layers 0 to {one.view.depth}, one line for each of {', '.join(one.view.poolings)}"
             _plot(one, "profile", figure, words)
             found = explore_tables.value(one.entry, measure)
-            told = f"Layer {one.layer}, {one.pooling}: {wording.number(found)} (n = {wording.number(one.entry['n'])}, d = {one.entry['d']})"
+            points = explore_tables.points_of(one.entry, measure)
+            told = f"Layer {one.layer}, {one.pooling}: {wording.number(found)} (n = {points}, d = {one.entry['d']})"
             st.caption(wording.plain(told))
-            if found is None:
-                for note in one.entry["warnings"]:
+            if found is None or measure != shrinkage.MEASURE:  # what it is from is told below
+                for note in explore_tables.notes_on(one.entry, measure):
                     st.caption(f":material/info: {wording.plain(note)}")
             if measure == shrinkage.MEASURE:
                 _all_layers(one)
@@ -124,7 +133,7 @@ def _all_layers(one: Shown) -> None:
 
 
 def _titles() -> dict[str, str]:
-    return {METRICS[slug].title: slug for slug in MEASURES} | {MEAN_NORM: "mean_norm"}
+    return {METRICS[slug].title: slug for slug in MEASURES} | MORE
 
 
 def measure_of_address() -> str:
@@ -163,8 +172,8 @@ def _layer_field(view: ViewResult, prefix: str) -> int:
 
 def _how_to_read(measure: str) -> None:
     """What a measure sees and what it cannot, as the catalogue claims it and the tests measure it."""
-    if measure not in METRICS:
-        explanations.show(measure)
+    if measure not in MEASURES:
+        explanations.show("matrix" if measure == "abs_correlation" else measure)
         return
     metric = METRICS[measure]
     with st.popover("How to read this", type="tertiary", icon=":material/help:"):
@@ -194,7 +203,17 @@ def clouds(shown: list[Shown]) -> None:
         st.subheader("Side by side", anchor=False)
         for name in ("spectrum", "sigma_histogram", "mean_activation", "cosine_histogram"):
             _row(shown, name)
+    _numbers_behind(shown)
     _correlations(shown)
+
+
+def _numbers_behind(shown: list[Shown]) -> None:
+    """The four figures above as files."""
+    for one, column in zip(shown, st.columns(len(shown), gap="medium"), strict=True):
+        with column:
+            st.caption("The numbers behind these four figures:")
+            made = functools.partial(explore_tables.behind, one.view, one.layer, one.pooling)
+            downloads.points(cloud_file(one, "figures"), made, key=one.prefix + "figures")
 
 
 def _row(shown: list[Shown], name: str) -> None:
@@ -247,7 +266,9 @@ def _spectrum(one: Shown, _: list[Shown]) -> Drawn:
     d = one.entry["d"]
     told = f"first {len(curves[one.layer])} of {d} components, layer {one.layer} over the others"
     figure = explore_figures.spectrum(curves, one.layer, one.pooling, d, log=st.session_state.get(_AXIS) == "log axis")
-    return figure, f"Explained variance of the {told}", ""
+    few = any("EV high" in note for note in explore_tables.notes_on(one.entry, "ev_1"))
+    note = f"Reads high for so few points: n/d = {one.entry['n'] / d:.2g}." if few else ""
+    return figure, f"Explained variance of the {told}", note
 
 
 def _sigma(one: Shown, shown: list[Shown]) -> Drawn:
@@ -290,7 +311,8 @@ def _cosine(one: Shown, _: list[Shown]) -> Drawn:
     most, seed = one.view.facts["cosine_points"], one.view.facts["request"]["seed"]
     drawn = f" of {most:,} points drawn at random with seed {seed}" if one.entry["n"] > most else ""
     figure = explore_figures.cosine_histogram(counts, one.entry["mean_cosine"], one.pooling)
-    return figure, f"Histogram of the cosines of {pairs:,} pairs of points", f"{pairs:,} pairs{drawn}."
+    counted = f"{pairs:,} pair{'' if pairs == 1 else 's'}"
+    return figure, f"Histogram of the cosines of {counted} of points", f"{counted}{drawn}."
 
 
 _FIGURES: dict[str, Callable[[Shown, list[Shown]], Drawn]] = {
@@ -324,12 +346,15 @@ def _correlations(shown: list[Shown]) -> None:
         with column:
             same = one.entry["d"] == first.entry["d"]
             average = wording.number(one.entry["abs_correlation"], 3)
-            told = f"Absolute correlation of {one.entry['d']} dimensions, {one.cloud}, mean {average} off the diagonal"
+            counted, total = clustering.points_in(one.view, one.layer, one.pooling), one.entry["n"]
+            sample = "" if counted == total else f"the picture is of {counted:,} of these points, drawn at random"
+            cloud = f"{one.cloud} ({sample})" if sample else one.cloud
+            told = f"Absolute correlation of {one.entry['d']} dimensions, {cloud}, mean {average} off the diagonal"
             cloud_matrix(
                 one.place,
                 order=None if own or one is first or not same else first.place,
                 key=one.prefix + "correlation",
-                name=f"{file_name(one)}-correlation-layer{one.layer}-{one.pooling}",
+                name=cloud_file(one, "correlation"),
                 words=told if one.of == 1 else f"View {one.number}: {told}",
                 mean=average,
             )
@@ -341,6 +366,8 @@ def _correlations(shown: list[Shown]) -> None:
             )
             if not own and not same:
                 note += f" In its own order: it has {one.entry['d']} dimensions, view 1 has {first.entry['d']}."
+            if sample:
+                note += f" {sample[0].upper()}{sample[1:]}; the mean is of all."
             st.caption(wording.plain(name + note))
 
 
@@ -348,4 +375,4 @@ def _plot(one: Shown, name: str, figure: go.Figure, words: str) -> None:
     if one.of > 1:
         explore_figures.compact(figure)
         words = f"View {one.number}: {words}"
-    draw(figure, key=one.prefix + name, words=words)
+    draw(figure, key=one.prefix + name, words=words, name=cloud_file(one, name.replace("_", "-")))

@@ -18,13 +18,15 @@ MOST_GROUPS: Final = 8
 REST: Final = "other values"
 _SYMBOLS = ("circle", "diamond", "square", "x", "triangle-up", "cross", "star", "pentagon")
 _SOLID_SYMBOLS = ("circle", "diamond", "square", "x", "cross", "circle-open", "diamond-open", "square-open")
-_SCALE = "Viridis"
 _GREY = "rgba(127,134,145,0.75)"
 _LINES = "#9aa0a8"
 OWN_COLOUR: Final = "#e5007a"
 _SHOWN_LETTERS = 90
 _FAINT = 0.12
 """Opacity of points beside others that stand out."""
+_FEW = 2_000
+_STRONG, _DENSE = 0.9, 0.75
+"""Opacity of points: of few that of a colour that is to be told from a dark page; of more than `_FEW` one that shows how dense they lie."""
 
 
 def figure(
@@ -61,7 +63,7 @@ def figure(
         symbols = _SOLID_SYMBOLS if solid else _SYMBOLS
         title = escape(_cut(name, 30))
         faint, strong = (None, chosen) if marked is None else (chosen & ~marked, chosen & marked)
-        for part, opacity in ((faint, _FAINT), (strong, 0.75)):
+        for part, opacity in ((faint, _FAINT), (strong, _STRONG if len(coordinates) <= _FEW else _DENSE)):
             if part is None:
                 continue
             colour = marker["color"]
@@ -111,7 +113,7 @@ def figure(
     if colours is not None and is_scale(colours):
         found.update_layout(
             coloraxis={
-                "colorscale": _SCALE,
+                "colorscale": theme.POINT_SCALES["light"],  # the browser takes the dark page's there
                 "cmin": float(colours.min()),
                 "cmax": float(colours.max()),
                 "colorbar": {

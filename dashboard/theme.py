@@ -53,8 +53,18 @@ PALETTE: tuple[str, ...] = tuple(colour for slug, colour in METHOD_COLOURS.items
 STRENGTH_SCALE: list[list[float | str]] = [[0.0, "#2f5be0"], [0.5, "#9aa0aa"], [1.0, "#d9730d"]]
 """λ as colour: negative blue, zero grey, positive orange. Grey in the middle shows on both backgrounds."""
 
+POINT_SCALES: dict[str, list[list[float | str]]] = {
+    "light": [[0.0, "#440154"], [0.25, "#45317c"], [0.5, "#37598c"], [0.75, "#287c8e"], [1.0, "#24a485"]],
+    "dark": [[0.0, "#26838e"], [0.25, "#26a684"], [0.5, "#50c269"], [0.75, "#a3da37"], [1.0, "#fde725"]],
+}
+"""Numbers as the colours of points, by the page's mode: the part of Viridis that reaches 3:1 on its background from end to end.
+Only the browser knows the mode for certain, so it chooses."""
+
 CHART_CONFIG: dict[str, Any] = {
     "displaylogo": False,
+    # plotly.js would offer to upload the figure to its makers' servers
+    "showSendToCloud": False,
+    "plotlyServerURL": "",
     "toImageButtonOptions": {"format": "svg", "scale": 2},
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
 }

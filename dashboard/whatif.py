@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import streamlit as st
 
-from dashboard import choosing, forms, resources, whatif_form, whatif_panel, wording
+from dashboard import choosing, forms, job_progress, resources, whatif_form, whatif_panel, wording
 from dashboard.logs import read_tail
 from dashboard.tables import method_title
 from dashboard.whatif_form import PREFIX
@@ -92,14 +93,7 @@ def _watch(key: str) -> None:
     state = jobs.look(key)
     if state.kind != "running":
         st.rerun()
-    told = state.progress
-    text = f"{100 * told.fraction:.0f} % · {told.text} · {wording.duration(state.seconds)}"
-    st.progress(told.fraction, text=wording.plain(text))
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if st.button("Stop", key=PREFIX + "stop", icon=":material/stop_circle:"):
-            jobs.stop(key)
-            st.rerun()
-        st.caption("Goes on if you leave this page; its address shows it again.")
+    job_progress.draw(state, functools.partial(jobs.stop, key), key=PREFIX + "stop")
 
 
 def panel(run: RunRow, key: str) -> None:

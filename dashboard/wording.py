@@ -30,7 +30,7 @@ def number(value: object, digits: int = 4) -> str:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
     if isinstance(value, int):
-        return f"{value:,}".replace(",", "\u202f").replace("-", "−")
+        return f"{value:,}".replace("-", "−")
     if math.isfinite(value) and 10**digits <= abs(round(value)) < 10**15:
         return number(round(value))
     return f"{value:.{digits}g}".replace("-", "−")

@@ -48,7 +48,16 @@ class FigureView {
   makeConfig() {
     const { path, width, height } = FULL_SCREEN;
     const full = { name: "fullscreen", title: "Fullscreen", icon: { path, width, height }, click: () => this.fullScreen() };
-    return { ...this.data.config, responsive: false, modeBarButtonsToAdd: document.fullscreenEnabled ? [full] : [] };
+    const more = [...fileButtons((format) => this.save(format)), ...(document.fullscreenEnabled ? [full] : [])];
+    const less = [...this.data.config.modeBarButtonsToRemove, "toImage"];
+    return { ...this.data.config, responsive: false, modeBarButtonsToRemove: less, modeBarButtonsToAdd: more };
+  }
+
+  // The picture as it is on the screen: its part, and what is switched on.
+  save(format) {
+    const { data, layout, offsetWidth: width, offsetHeight: height } = this.plot;
+    const paper = { ...layout, paper_bgcolor: lookOf(this.root).background }; // a dark page's words are light
+    this.plotly.downloadImage({ data, layout: paper }, { format, filename: this.data.name, width, height, scale: format === "png" ? 2 : 1 });
   }
 
   fullScreen() {

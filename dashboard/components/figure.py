@@ -23,13 +23,14 @@ _mount = st.components.v2.component(
 )
 
 
-def draw(figure: go.Figure, *, key: str, words: str) -> None:
+def draw(figure: go.Figure, *, key: str, words: str, name: str | None = None) -> None:
     """Mount a figure. It stays in its place when it is drawn anew with the same key, and so does its zoom while `uirevision` does.
 
     Unlike `st.plotly_chart`, which brings all of plotly.js, it is on the screen soon after the page is.
 
     Args:
         words: what it shows, for those who do not see it.
+        name: of the files that its buttons save; None for the key's.
     """
     spec = figure.to_plotly_json()
     spec["layout"].pop("template", None)  # the page's look takes its place
@@ -42,6 +43,7 @@ def draw(figure: go.Figure, *, key: str, words: str) -> None:
             "plotly": routes.basic_plotly_path() if basic else routes.plotly_path(),
             "height": figure.layout.height or _HEIGHT,
             "words": words,
+            "name": name or key.replace("_", "-"),
             "config": theme.CHART_CONFIG,
         },
     )

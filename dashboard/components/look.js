@@ -43,7 +43,7 @@ export function number(value, digits = 3) {
 }
 
 export function count(value) {
-  return Math.round(value).toLocaleString("en-US").replaceAll(",", "\u202f");
+  return Math.round(value).toLocaleString("en-US");
 }
 
 export function duration(seconds) {
@@ -60,6 +60,15 @@ export function make(tag, className, text) {
   if (className) element.className = className;
   if (text !== undefined) element.textContent = text;
   return element;
+}
+
+// Two of plotly's buttons, which save a picture: their names are what is seen of them.
+export function fileButtons(save) {
+  return ["png", "svg"].map((format) => ({ name: format, title: `Picture (${format.toUpperCase()})`, icon: { svg: named(format.toUpperCase()) }, click: () => save(format) }));
+}
+
+function named(text) {
+  return `<svg xmlns="http://www.w3.org/2000/svg" class="icon ivz-file" viewBox="0 0 34 16" style="width: 2.125em"><text x="17" y="13" text-anchor="middle" font-size="14" font-weight="600" font-family="sans-serif">${text}</text></svg>`;
 }
 
 // "How to read this" under a figure.

@@ -111,6 +111,7 @@ class ScatterMap {
     layout.font = { family: look.font, color: look.text, size: 13, ...layout.font };
     layout.hoverlabel = { ...layout.hoverlabel, bgcolor: look.panel, bordercolor: look.border, font: { color: look.text, family: look.font } };
     layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: look.faint, activecolor: look.accent };
+    if (layout.coloraxis) layout.coloraxis.colorscale = this.data.scales[look.dark ? "dark" : "light"];
     layout.autosize = true;
     layout.uirevision = this.data.revision; // zoom and camera stay while the same map is shown, whatever its colours
     if (!this.data.solid) {
@@ -185,6 +186,7 @@ class ScatterMap {
   // The picture as it is on the screen: its part, what is switched on, what is drawn around. Lines and shapes, but for very many points.
   async save(format) {
     const { data, layout } = this.figure();
+    layout.paper_bgcolor = lookOf(this.root).background; // a dark page's words are light
     if (!this.data.solid) {
       data.forEach((trace, place) => (trace.visible = this.plot.data[place].visible));
       [layout.xaxis.range, layout.yaxis.range] = this.ranges();
@@ -196,11 +198,7 @@ class ScatterMap {
   }
 
   makeOptions() {
-    const { camera } = this.plotly.Icons;
-    const files = [
-      { name: "png", title: "Picture (PNG)", icon: camera, click: () => this.save("png") },
-      { name: "svg", title: "Picture (SVG)", icon: camera, click: () => this.save("svg") },
-    ];
+    const files = fileButtons((format) => this.save(format));
     const tools = this.data.solid ? ["orbitRotation", "pan3d", "zoom3d", "resetCameraDefault3d"] : ["lasso2d", "select2d", "pan2d", "zoom2d", "resetScale2d"];
     return { displaylogo: false, displayModeBar: true, doubleClick: "reset", responsive: false, scrollZoom: true, modeBarButtons: [tools, files] };
   }

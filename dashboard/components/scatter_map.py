@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard import routes
+from dashboard import routes, theme
 from dashboard.components import bundle
 
 _mount = st.components.v2.component(
@@ -56,6 +56,7 @@ def scatter_map(
             "figure": figure.to_json(),
             "plotly": routes.plotly_path(),
             "basic": routes.basic_plotly_path(),
+            "scales": theme.POINT_SCALES,
             "name": name,
             "words": words,
             "revision": revision,

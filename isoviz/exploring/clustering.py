@@ -13,6 +13,16 @@ if TYPE_CHECKING:
     from isoviz.exploring.results import ViewResult
 
 
+def points_in(view: ViewResult, layer: int, pooling: str) -> int:
+    """Of how many points `clustered` gives the correlation; the rest of the cloud is not in it."""
+    kept = view.kept(layer, pooling)
+    if layer != view.depth:
+        return kept
+    n: int = view.entry(layer, pooling)["n"]
+    # older views do not say how many tokens they sampled: at least those that they kept
+    return int(view.facts.get("token_sample", kept)) if pooling == "tokens" else n
+
+
 def clustered(view: ViewResult, layer: int, pooling: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """|ρ| · 255 (d, d), rows and columns in `order`, and the order (d,).
 

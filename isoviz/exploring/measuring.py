@@ -116,6 +116,7 @@ def compute(
             "device": views.device,
             "warnings": list(views.warnings),
             "cosine_points": COSINE_POINTS,
+            "token_sample": len(words),
             "reading_seconds": round(read - began, 3),
         }
         if show:

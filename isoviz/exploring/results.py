@@ -110,6 +110,16 @@ class ViewResult:
             found: NDArray[Any] = file.get_tensor(name)
             return found
 
+    def kept(self, layer: int, pooling: str) -> int:
+        """How many points of one cloud are kept, without reading them; KeyError for a cloud that is not there."""
+        from safetensors import safe_open
+
+        name = array_name(layer, pooling, "cloud")
+        with safe_open(self.folder / ARRAYS, framework="np") as file:
+            if name not in file.keys():  # noqa: SIM118 (no mapping)
+                raise KeyError((layer, pooling))
+            return int(file.get_slice(name).get_shape()[0])
+
     def points(self, layer: int, pooling: str) -> NDArray[np.float32]:
         """The kept points of one cloud, (m, d): one per line of `table(pooling)`; KeyError for a cloud that is not there."""
         found = self.array(layer, pooling, "cloud")

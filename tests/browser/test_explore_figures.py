@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from PIL import Image
 from playwright.sync_api import Page, expect
 
 from dashboard import routes
@@ -65,7 +67,7 @@ def test_first_picture_needs_the_small_script_alone(serving: Server, open_tab: C
 
 
 def test_figure_is_drawn_anew_in_its_place_and_in_the_other_mode(
-    serving: Server, open_tab: Callable[..., Page]
+    serving: Server, open_tab: Callable[..., Page], tmp_path: Path
 ) -> None:
     page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}", width=1440)
     frame = page.locator(".st-key-explore_profile .ivz-figure-frame")
@@ -101,7 +103,22 @@ def test_figure_is_drawn_anew_in_its_place_and_in_the_other_mode(
         "frame => !document.fullscreenElement && frame.clientHeight < 400", arg=frame.element_handle()
     )
 
+    offered = [button.get_attribute("data-title") or "" for button in plot.locator(".modebar-btn").all()]
+    assert not any("Share" in title or "loud" in title for title in offered)  # which would send the figure away
+
     dark = open_tab(page.url, dark=True)
     other = dark.locator(".st-key-explore_profile .js-plotly-plot")
     expect(other.locator(".main-svg").first).to_be_visible(timeout=LONG)
     becomes(dark, lambda: other.evaluate(colour) != light, True)
+    other.hover()
+    saved = {}
+    for format in ("PNG", "SVG"):
+        with dark.expect_download() as got:
+            other.locator(f".modebar-btn[data-title='Picture ({format})']").click()
+        saved[format] = tmp_path / got.value.suggested_filename
+        got.value.save_as(saved[format])
+        name = "explore-demo-tiny-bert-demo-acceptability-validation-profile-layer4-mean"
+        assert saved[format].name == f"{name}.{format.lower()}"
+    with Image.open(saved["PNG"]) as picture:  # a dark page's words are light: not on white paper
+        assert picture.size[0] > 1500 and picture.convert("RGBA").getpixel((2, 2)) == (15, 21, 28, 255)
+    assert "IsoScore" in saved["SVG"].read_text() and "rgb(15, 21, 28)" in saved["SVG"].read_text()

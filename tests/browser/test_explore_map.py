@@ -14,10 +14,12 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
+from dashboard import theme
 from isoviz.exploring import desk
 from tests.browser.conftest import Server, becomes, keep_view
 
-ROWS = 60
+ROWS = 100
+"""Enough that their lengths are coloured by a scale, and few enough that some points lie alone."""
 LONG = 240_000
 """Milliseconds for what waits on a process that imports torch on a busy machine."""
 
@@ -79,8 +81,11 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
     assert page.url == address  # drawing it again is no new selection
 
     # the same in a fresh session, on a telephone at night
-    other = open_tab(page.url, dark=True, width=390)
+    other = open_tab(f"{page.url}&explore_colour=length", dark=True, width=390)
     expect(other.get_by_text(told)).to_be_visible()
+    expect(other.locator(".ivz-map-plot .main-svg").first).to_be_visible(timeout=LONG)
+    scale = "() => document.querySelector('.ivz-map-plot')._fullLayout.coloraxis.colorscale"
+    assert other.evaluate(scale) == theme.POINT_SCALES["dark"]  # the low end of the light page's would not be seen
     assert other.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
     button = other.locator(".st-key-explore_map_points_csv button")
     expect(button).to_be_visible(timeout=LONG)
@@ -92,7 +97,7 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
     other.close()
 
     with page.expect_download() as got:
-        page.get_by_role("button", name="Parquet").click()
+        page.locator(".st-key-explore_map_points_parquet button").click()
     saved = tmp_path / "points.parquet"
     got.value.save_as(saved)
     points = pd.read_parquet(saved)
@@ -132,9 +137,9 @@ def pixel(page: Page, one: dict[str, Any]) -> np.ndarray[Any, Any]:
 
 
 def drawn(page: Page, inside: Callable[[dict[str, Any]], bool]) -> tuple[bool, list[dict[str, Any]]]:
-    """Lonely points that are `inside`, and whether the first have their own colour, three quarters of it over white."""
+    """Lonely points that are `inside`, and whether the first have their own colour, nine tenths of it over white."""
     points = [one for one in alone(page) if inside(one)]
-    off = [np.abs(pixel(page, one) - (0.75 * np.array(one["colour"]) + 0.25 * 255)).max() for one in points[:5]]
+    off = [np.abs(pixel(page, one) - (0.9 * np.array(one["colour"]) + 0.1 * 255)).max() for one in points[:5]]
     return bool(off) and max(off) < 25, points
 
 

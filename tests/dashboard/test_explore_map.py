@@ -16,7 +16,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import downloads, explore_own, explore_selection
+from dashboard import downloads, explore_own, explore_picture, explore_selection
 from isoviz.exploring import desk, desk_worker, maps, measuring, results, selection
 from isoviz.exploring.desk import Reply
 from isoviz.exploring.maps import MapRequest
@@ -138,6 +138,8 @@ def test_line_in_the_address_selects_and_a_point_has_its_neighbours(
 
     other = open_page("explore", **address(made[0]), explore_lasso=lasso(page, right), explore_layer="1")
     assert errors(other) == [] and "points selected" not in texts(other)  # drawn on another map
+    here = lasso(page, right)  # a point of thousands of digits is no number for Python
+    assert errors(open_page("explore", **address(made[0]), explore_lasso=here, explore_point="9" * 5_000)) == []
     for junk in ("x", "a:1,2", f"{figures(page)[0]['revision']}:1,2;3,4", "::"):
         assert errors(open_page("explore", **address(made[0]), explore_lasso=junk, explore_point="99999")) == []
 
@@ -163,6 +165,10 @@ def test_own_sentences_are_placed_with_their_neighbours(
     page.segmented_control(key="explore_own_near").set_value("euclidean").run()
     assert page.dataframe[0].value["row"].iloc[0] == nearest
 
+    long = open_page("explore", **address(made[0]), explore_own="word " * 2_000)
+    assert errors(long) == [] and "The first 2,000 of 10,000 letters are read." in texts(long)
+    assert len(long.dataframe[0].value["yours"].iloc[0]) < 2_010
+
     tokens = open_page("explore", **address(made[0]), explore_own="the dog", explore_pooling="tokens")
     assert errors(tokens) == [] and "1. [CLS] · the dog" in tokens.dataframe[0].value["yours"].tolist()
 
@@ -187,13 +193,16 @@ def test_what_is_on_its_way_or_failed_is_told(
     page = open_page("explore", **address(made[0]), explore_map="UMAP")
     (bar,) = page.get("progress")
     assert errors(page) == [] and bar.proto.value == 30 and "step 60 of 200" in bar.proto.text
+    dropped: list[str] = []
+    monkeypatch.setattr(desk, "forget", lambda kind, id: dropped.append(id))
+    page.button(key="explore_map_stop").click().run()
+    assert errors(page) == [] and page.segmented_control(key="explore_map").value == "PCA" and dropped == ["x"]
+    page.segmented_control(key="explore_map").set_value("UMAP").run()
     replies.append(Reply("failed", "x", message="points: UMAP needs at least 5 (got 2)", field="points"))
     page.run()
     assert "UMAP needs at least 5" in errors(page)[0]
-    dropped: list[str] = []
-    monkeypatch.setattr(desk, "forget", lambda kind, id: dropped.append(id))
     page.button(key="explore_map_again").click().run()
-    assert dropped == ["x"]
+    assert dropped == ["x", "x"]
 
 
 def test_views_side_by_side_on_the_same_axes(open_page: OpenPage, view: ViewResult, made: Any) -> None:
@@ -212,8 +221,10 @@ def test_views_side_by_side_on_the_same_axes(open_page: OpenPage, view: ViewResu
     page.segmented_control(key="explore_order").set_value("as in view 1").run()
     assert errors(page) == []
     assert [data["order"] for data in matrices(page)] == [None, clouds[0]]
+    forms_named = [place.value for place in page.markdown if place.value in ("**View 1**", "**View 2**")]
+    assert forms_named[:2] == ["**View 1**", "**View 2**"]
     assert "**Views 1, 2**: demo/tiny-bert" in texts(page)  # one output matrix: it is the model's
-    assert "N = 5 600 rows of d = 128 numbers" in texts(page)
+    assert "N = 5,600 rows of d = 128 numbers" in texts(page)
 
 
 def test_what_is_selected_in_one_view_stands_out_in_the_others(
@@ -230,8 +241,8 @@ def test_what_is_selected_in_one_view_stands_out_in_the_others(
     page = open_page("explore", **asked, explore_lasso=lasso(page, right))
     assert errors(page) == []
     own, linked, tokens = (json.loads(data["figure"])["data"] for data in figures(page))
-    assert {trace["marker"]["opacity"] for trace in own} == {0.75}
-    drawn = {trace["name"]: trace for trace in linked if trace["marker"]["opacity"] == 0.75}
+    assert {trace["marker"]["opacity"] for trace in own} == {0.9}
+    drawn = {trace["name"]: trace for trace in linked if trace["marker"]["opacity"] == 0.9}
     strong = np.concatenate([numbers(trace, "x") for trace in drawn.values()])
     expected = maps.pca(view.points(1, "mean")).coordinates[rows, 0]
     np.testing.assert_allclose(np.sort(strong), np.sort(expected), rtol=1e-5)
@@ -239,7 +250,7 @@ def test_what_is_selected_in_one_view_stands_out_in_the_others(
     assert sum(len(numbers(trace, "x")) for trace in faint) == ROWS - len(rows)
     assert f"{len(rows)} of them selected in view 1" in texts(page)
     of_rows = int(np.isin(view.table("tokens")["row"], rows).sum())
-    assert sum(len(numbers(trace, "x")) for trace in tokens if trace["marker"]["opacity"] == 0.75) == of_rows
+    assert sum(len(numbers(trace, "x")) for trace in tokens if trace["marker"]["opacity"] == 0.9) == of_rows
 
 
 def test_rows_of_another_split_are_not_linked() -> None:
@@ -290,6 +301,19 @@ def test_isoscore_star_in_python_is_of_the_layer_and_of_all_together(
     assert view.together is not None
     expected = [view.entry(3, "tokens")["isoscore_star"], view.together["isoscore_star"]]
     assert told.getvalue().split()[:2] == list(map(repr, expected))
+
+
+def test_a_field_that_a_button_sets_is_not_told_as_left_out(open_page: OpenPage, view: ViewResult, made: Any) -> None:
+    page = open_page("explore", **address(made[0]), explore_layer="1")
+    page.session_state["explore_layer"] = 4  # as a callback does
+    assert page.run().slider(key="explore_layer").value == 4 and not page.toast and errors(page) == []
+
+
+def test_numbers_that_colour_the_points_are_explained(open_page: OpenPage, view: ViewResult, made: Any) -> None:
+    page = open_page("explore", **address(made[0]), explore_colour="length")
+    assert errors(page) == [] and "24 points, d = 128; length: in tokens." in texts(page)
+    assert "probability" in explore_picture.meaning("error", pd.DataFrame({"prediction": ["yes"], "error": [0.2]}))
+    assert "lies off" in explore_picture.meaning("error", pd.DataFrame({"prediction": [1.5], "error": [0.2]}))
 
 
 def test_files_hold_every_point() -> None:

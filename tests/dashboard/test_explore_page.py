@@ -161,7 +161,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
         assert "neighbours (TwoNN), 3 of 9 clouds" in page.get("progress")[0].proto.text.replace("\\", "")
         assert "Not all numbers are there yet: Intrinsic dimension (TwoNN), output matrix, IsoScore*." in texts(page)
         assert "There is no IsoScore*: it is still being computed, from training tokens." in texts(page)
-        assert "twonn is still being computed" in texts(page)
+        assert "TwoNN is still being computed" in texts(page)
         assert page.button(key="explore_stop")
         jobs.stop(key)  # AppTest cannot press in a page whose model is a folder
         page = open_page("explore", **at)
@@ -255,6 +255,96 @@ def test_layer_of_a_deeper_model_falls_back_to_the_last(
     assert errors(page) == [] and page.slider(key="explore_layer").value == 2
 
 
+def test_a_number_tells_on_how_many_points_it_was_taken(
+    open_page: OpenPage,
+    finished: ViewResult,
+    made: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    n = finished.entry(2, "tokens")["n"]
+    more = {"explore_pooling": "tokens", "explore_measure": "IsoScore, unbiased"}
+    page = open_page("explore", **address(made[0], **more))
+    rows = finished.facts["rows"]
+    assert errors(page) == [] and f"(n = {rows} of {n}, d = " in texts(page)  # tokens of one row are not independent
+    hover = next(line for line in charts(page)[0]["data"] if line["name"] == "every token")["customdata"]
+    assert hover[2] == [f"{rows} of {n}", finished.entry(2, "tokens")["d"]]
+    assert "drawn at random; the mean is of all" not in texts(page)
+
+    facts = {**finished.facts, "token_sample": 30}
+    write_json(finished.folder / results.PROFILE, facts)
+    told = "The picture is of 30 of these points, drawn at random; the mean is of all."
+    assert told in texts(open_page("explore", **address(made[0], **more)))
+    assert explore_tables.points_of({"n": 5184, "twonn_points": 2000}, "twonn") == "2,000 of 5,184"
+    assert explore_tables.points_of({"n": 5184}, "twonn") == "5,184"  # of a measure that is still pending
+
+
+def test_what_few_points_do_to_a_number_is_told_beside_it(
+    open_page: OpenPage,
+    finished: ViewResult,
+    made: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    told = "below 5: IsoScore, participation ratio and effective rank read low and EV high; only the unbiased IsoScore"
+    page = open_page("explore", **address(made[0]))
+    n, d = (finished.entry(2, "cls")[name] for name in ("n", "d"))
+    assert told in texts(page) and f"Reads high for so few points: n/d = {n / d:.2g}." in texts(page)
+    for measure in ("IsoScore, unbiased", "Average cosine"):
+        assert told not in texts(open_page("explore", **address(made[0], explore_measure=measure)))
+    entry = {"twonn": None, "warnings": ["twonn is undefined: it needs at least 3", "isoscore reads low"]}
+    assert explore_tables.notes_on(entry, "twonn") == ["TwoNN is undefined: it needs at least 3"]
+    assert explore_tables.notes_on({"twonn": None, "warnings": ["why"]}, "twonn") == ["why"]
+
+
+def test_mean_correlation_of_every_layer(
+    open_page: OpenPage,
+    finished: ViewResult,
+    made: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    page = open_page("explore", **address(made[0], explore_measure="Mean |ρ| of two dimensions"))
+    line = next(line for line in charts(page)[0]["data"] if line["name"] == "mean of the tokens")
+    assert line["y"] == [finished.entry(layer, "mean")["abs_correlation"] for layer in range(3)] and errors(page) == []
+
+
+def test_numbers_behind_the_figures_are_files(
+    open_page: OpenPage,
+    finished: ViewResult,
+    made: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    table = explore_tables.behind(finished, 1, "mean")
+    for name in ("sigma", "mean"):
+        part = table[table.figure == name]
+        assert part["at"].tolist() == list(range(len(part))) and set(part.layer) == {1}
+        np.testing.assert_array_equal(part["value"], finished.array(1, "mean", name))
+    spectra = table[table.figure == "ev"]
+    assert set(spectra.layer) == {0, 1, 2} and spectra["at"].min() == 1
+    np.testing.assert_array_equal(spectra[spectra.layer == 2]["value"], finished.array(2, "mean", "ev"))
+    cosines = table[table.figure == "cosine"]
+    pairs = finished.facts["rows"] * (finished.facts["rows"] - 1) // 2
+    assert (cosines["at"].min(), cosines["at"].iloc[100], cosines["value"].sum()) == (-1, 0, pairs)
+    back = pd.read_parquet(io.BytesIO(downloads.parquet(table)))
+    pd.testing.assert_frame_equal(back, table)
+    offered = [button.proto.label for button in open_page("explore", **address(made[0])).get("download_button")]
+    assert offered.count("Parquet") == offered.count("CSV") >= 3  # of the map, of these figures, of all numbers
+
+
+def test_what_no_field_can_take_of_an_address_is_told(
+    open_page: OpenPage,
+    finished: ViewResult,
+    made: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    wrong = {
+        "explore_layer": "abc",
+        "explore_split": "test",
+        "explore_points": "7",
+        "explore_own": "x" * 9,
+        "unit": "3",
+    }
+    usual = {"explore_min_dist": "0.10", "explore_map": "PCA", "explore_neighbours": "15"}
+    page = open_page("explore", **address(made[0], **wrong, **usual))
+    assert errors(page) == [] and page.slider(key="explore_layer").value == 2
+    (told,) = page.toast
+    assert told.value.replace("\\", "").endswith("left out: explore_layer=abc, explore_split=test, explore_points=7")
+    assert not open_page("explore", **address(made[0], explore_layer="1")).toast
+
+
 @pytest.mark.parametrize(
     ("model", "told"),
     [
@@ -346,7 +436,7 @@ def test_isoscore_star_of_every_layer_and_of_all_together(
     assert shown["Layer"].isna().sum() == 1 and "as one cloud" in told
     page = open_page("explore", **address(made[0], explore_measure="IsoScore*"))
     assert errors(page) == [] and "Layer 2, cls: undefined" in texts(page)
-    assert "isoscore_star is undefined: Σ_S is of training tokens" in texts(page)
+    assert "IsoScore* is undefined: Σ_S is of training tokens" in texts(page)
 
 
 def test_page_is_drawn_anew_for_each_stage_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:

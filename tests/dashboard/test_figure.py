@@ -25,10 +25,11 @@ def test_lines_and_bars_need_only_the_small_script(sent: list[dict[str, Any]]) -
     figure.update_layout(theme.figure_layout(height=320, yaxis={"title": {"text": "EV_k"}}))
     before = figure.to_json()
     component.draw(figure, key="k", words="two lines")
-    component.draw(go.Figure(), key="empty", words="axes")
+    component.draw(go.Figure(), key="empty_axes", words="axes", name=None)
     first, empty = sent
     assert first["basic"] and empty["basic"] and first["plotly"] == routes.basic_plotly_path()
     assert (first["key"], first["words"], first["height"], empty["height"]) == ("k", "two lines", 320, 450)
+    assert empty["name"] == "empty-axes"  # of the files that it saves
     spec = json.loads(first["spec"])
     assert spec["data"][0]["y"] == [3, None] and spec["layout"]["yaxis"]["title"]["text"] == "EV_k"
     assert "template" not in spec["layout"] and figure.to_json() == before

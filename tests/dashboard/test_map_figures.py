@@ -28,6 +28,11 @@ def test_a_part_and_a_symbol_per_label_in_webgl() -> None:
     assert figure.data[2].x.tolist() == [0, 4, 10] and figure.data[2].text.tolist() == ["text 0", "text 2", "text 5"]
 
 
+def test_few_points_are_strong_and_many_show_how_dense_they_lie() -> None:
+    few, many = (drawn(None, count).data[0].marker.opacity for count in (2_000, 2_001))
+    assert (few, many) == (0.9, 0.75)
+
+
 def test_numbers_are_a_scale_and_rare_values_go_together() -> None:
     figure = drawn(pd.Series(range(20), name="length"), 20)
     (trace,) = figure.data

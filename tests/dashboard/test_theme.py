@@ -21,6 +21,22 @@ def test_colour_is_readable_on_white_and_on_near_black(slug: str) -> None:
     assert (own + 0.05) / (luminance("#0e1117") + 0.05) >= 3
 
 
+@pytest.mark.parametrize(("mode", "background"), [("light", "#ffffff"), ("dark", "#0f151c")])
+def test_points_coloured_by_numbers_show_on_their_background_from_end_to_end(mode: str, background: str) -> None:
+    ends, colours = zip(*theme.POINT_SCALES[mode], strict=True)
+    assert ends == (0.0, 0.25, 0.5, 0.75, 1.0)
+    paper = luminance(background)
+    for colour in colours:
+        own = luminance(str(colour))
+        assert (max(own, paper) + 0.05) / (min(own, paper) + 0.05) >= 3
+    shades = [luminance(str(colour)) for colour in colours]
+    assert shades == sorted(shades) and shades[-1] > 3 * shades[0]  # brightness tells the order, in both modes alike
+
+
+def test_no_figure_offers_to_send_itself_to_a_foreign_server() -> None:
+    assert theme.CHART_CONFIG["showSendToCloud"] is False and theme.CHART_CONFIG["plotlyServerURL"] == ""
+
+
 def test_each_method_has_its_own_colour_and_symbol() -> None:
     slugs = list(theme.METHOD_COLOURS)
     assert len({theme.method_colour(s) for s in slugs}) == len(slugs) == 9

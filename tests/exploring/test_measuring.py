@@ -52,6 +52,7 @@ def test_numbers_are_those_of_the_profile(computed: Any) -> None:
     ]
     assert plain == json.loads(json.dumps(profile(views, split="validation", seed=3)))
     assert (facts["rows"], facts["rows_in_split"], facts["depth"]) == (ROWS, 32, 2)
+    assert facts["token_sample"] == len(views.tokens[2].sample)
     assert [(entry["pooling"], entry["layer"]) for entry in facts["entries"]] == [
         (pooling, layer) for pooling in ("cls", "mean", "tokens") for layer in range(3)
     ]

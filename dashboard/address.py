@@ -1,0 +1,63 @@
+"""What an address asks for that no field can take. Streamlit drops it without a word; whoever follows a link must know."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import streamlit as st
+
+from dashboard import wording
+
+_TAKEN = ":taken"
+_MOST_LETTERS = 40
+"""Of a value that are shown."""
+
+
+@contextlib.contextmanager
+def heard(prefix: str) -> Iterator[None]:
+    """Around the fields of a page whose keys begin so: tells which values of its address they did not take.
+
+    What stood there when the page was last drawn was taken then; if it goes now, a button of the page has changed the field.
+    """
+    taken: dict[str, str] = st.session_state.get(f"{prefix}{_TAKEN}", {})
+    here = {name: value for name, value in st.query_params.items() if name.startswith(prefix)}
+    asked = {name: value for name, value in here.items() if taken.get(name) != value}
+    try:
+        yield
+    finally:  # a page may begin anew before its end, and then its address is clean already
+        st.session_state[f"{prefix}{_TAKEN}"] = dict(st.query_params.items())
+        left = left_out(asked, st.query_params, st.session_state)
+        if left:
+            told = ", ".join(f"{name}={_cut(value)}" for name, value in left.items())
+            st.toast(
+                f"No field can take this part of the address, so it was left out: {wording.plain(told)}",
+                icon=":material/link_off:",
+                duration="infinite",
+            )
+
+
+def left_out(asked: Mapping[str, str], now: Mapping[str, str], fields: Mapping[Any, Any]) -> dict[str, str]:
+    """Of what an address asked for, what stands there no more though its field holds something else.
+
+    Args:
+        asked, now: the address before and after the fields were drawn; one that is at its default stands there no more.
+        fields: what the fields hold, by their keys.
+    """
+    return {
+        name: value
+        for name, value in asked.items()
+        if name in fields and now.get(name) != value and not _same(value, fields[name])
+    }
+
+
+def _same(asked: str, held: Any) -> bool:
+    try:
+        return float(asked) == float(held)
+    except (TypeError, ValueError):
+        return asked == str("" if held is None else held)
+
+
+def _cut(value: str) -> str:
+    return value if len(value) <= _MOST_LETTERS else value[: _MOST_LETTERS - 1] + "…"
