@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
             return "browser" if file.startswith("tests/browser/") else file
 
     return Scheduling(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _home_before_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fixtures of a file or of the whole session come before a test's own home."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ISOVIZ_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
 
 
 @pytest.fixture(autouse=True)

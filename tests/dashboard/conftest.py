@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import explore, resources
+from isoviz.exploring import measuring, results
+from isoviz.exploring.request import ViewRequest
+from isoviz.exploring.results import ViewResult
 from isoviz.runs.store import Store
+from tests.dashboard.reading import ROWS, key_for
+from tests.tiny import TinyModels, write_cola
 
 ROOT = Path(__file__).resolve().parents[2]
 OpenPage = Callable[..., AppTest]
@@ -31,12 +34,6 @@ def no_browser_to_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(explore, "TABLES_AFTER", 0.0)
 
 
-def drawn(page: AppTest) -> list[dict[str, Any]]:
-    """What `components.figure` was given, figure by figure, in the order of the page."""
-    found = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
-    return [json.loads(data["spec"]) for data in found if "spec" in data]
-
-
 @pytest.fixture
 def open_page(store: Store) -> OpenPage:
     """`open_page("live", run="…")`: the app at that page, with those query parameters; AppTest never runs the lifespan."""
@@ -49,3 +46,22 @@ def open_page(store: Store) -> OpenPage:
         return app.run()
 
     return opened
+
+
+@pytest.fixture(scope="session")
+def explored(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> tuple[ViewRequest, dict, dict]:  # type: ignore[type-arg]
+    """A small view, really computed: its request, facts and arrays."""
+    folder = write_cola(tmp_path_factory.mktemp("data") / "cola")
+    request = ViewRequest(str(tiny_models("bert")), "glue/cola", str(folder), max_rows=ROWS)
+    return request, *measuring.compute(request, lambda done, total, text: None)
+
+
+@pytest.fixture
+def kept_view(explored: tuple[ViewRequest, dict, dict]) -> ViewResult:  # type: ignore[type-arg]
+    """That view, where the pages of this test find it."""
+    request, facts, arrays = explored
+    key = key_for(request)
+    results.publish(results.root() / "jobs" / key / "result", key, facts, arrays, at=results.root())
+    found = results.find(key)
+    assert found is not None
+    return found

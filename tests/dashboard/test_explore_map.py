@@ -24,8 +24,8 @@ from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
 from isoviz.models import sources
 from isoviz.models.extract import embed
-from tests.dashboard.conftest import OpenPage, drawn
-from tests.dashboard.test_explore_page import address, errors, key_for, texts
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.reading import address, drawn, errors, key_for, texts
 
 ROWS = 24
 

@@ -19,7 +19,7 @@ from isoviz.models.families import FAMILIES
 from isoviz.models.published import PUBLISHED
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
-from tests.dashboard.test_explore_page import address, charts, key_for
+from tests.dashboard.reading import address, drawn, key_for
 from tests.hub_client import looking_at
 from tests.loopback_hub import LoopbackHub, Repository, serving
 from tests.models import readers
@@ -174,7 +174,7 @@ def test_a_download_that_breaks_off_is_told_beside_the_field_and_can_be_tried_ag
     assert _work(request) == 0
     model_form.forget()
     page = open_page("explore", **address(request))
-    assert errors(page) == [] and len(charts(page)) > 3
+    assert errors(page) == [] and len(drawn(page)) > 3
     assert f"in this machine's hub cache, {sources.resolve(NAME).size / 1000:.1f} kB" in captions(page)
 
 
@@ -199,7 +199,7 @@ def test_a_decoder_is_explored_and_not_fine_tuned(
     key = key_for(request)
     results.publish(results.root() / "jobs" / key / "result", key, facts, arrays, at=results.root())
     page = open_page("explore", **address(request), explore_pooling="cls")
-    assert errors(page) == [] and len(charts(page)) > 3
+    assert errors(page) == [] and len(drawn(page)) > 3
     assert page.segmented_control(key="explore_pooling").options == ["last", "mean", "tokens"]
     assert "Layer 2, last token" in "\n".join(element.value for element in page.subheader)
 

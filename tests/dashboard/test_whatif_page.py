@@ -26,8 +26,9 @@ from isoviz.whatif.engine import Answer, Full
 from isoviz.whatif.fine_tunes import of_chain
 from isoviz.whatif.heads import Difference
 from isoviz.whatif.request import LayerRequest, request_for, root
-from tests.dashboard.conftest import ROOT, OpenPage, drawn
+from tests.dashboard.conftest import ROOT, OpenPage
 from tests.dashboard.made_up import config, finish
+from tests.dashboard.reading import drawn
 from tests.tiny import TinyModels
 from tests.whatif.trained import train
 

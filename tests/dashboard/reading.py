@@ -1,0 +1,39 @@
+"""What tests read off a page, and the address of a view of Explore."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+
+from isoviz.exploring.request import ViewRequest, key_of, rows_of
+from isoviz.models import sources
+
+ROWS = 24
+
+
+def key_for(request: ViewRequest) -> str:
+    return key_of(request, sources.resolve(request.model), rows_of(request.task, request.data))
+
+
+def address(request: ViewRequest, **more: str) -> dict[str, str]:
+    data = {f"explore_data.{request.task}": request.data} if request.data else {}
+    asked = {"explore_model": request.model, "explore_task": request.task, "explore_rows": str(request.max_rows)}
+    return {**asked, **data, **more}
+
+
+def errors(page: AppTest) -> list[str]:
+    assert not page.exception
+    return [error.value.replace("\\", "") for error in page.error]
+
+
+def texts(page: AppTest) -> str:
+    shown = [*page.markdown, *page.caption, *page.subheader]
+    return "\n".join(element.value for element in shown).replace("\\", "")
+
+
+def drawn(page: AppTest) -> list[dict[str, Any]]:
+    """What `components.figure` was given, figure by figure, in the order of the page."""
+    found = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
+    return [json.loads(data["spec"]) for data in found if "spec" in data]
