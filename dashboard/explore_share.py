@@ -55,11 +55,6 @@ def python(one: Shown, measure: str, request: MapRequest) -> str:
         f"view = jobs.obtain(ViewRequest({view.model!r}, {view.task!r}{more}))",
         f"entry, points = view.entry({cloud}), view.points({cloud})",
         f"print({number}, view.array({cloud}, 'ev')[:5])  # {measure}, explained variance",
-        f"request = maps.MapRequest({settings})",
-        "drawn = points[maps.drawn(len(points), request)]",
+        f"coordinates = maps.coordinates(points, maps.MapRequest({settings}))",
     ]
-    if request.kind == "pca":
-        lines.append(f"coordinates = maps.pca(drawn, {request.dimensions}).coordinates")
-    else:
-        lines.append("coordinates = maps.fit_umap(drawn, request).embedding_")
     return "\n".join(lines)

@@ -164,6 +164,20 @@ def fit_umap(points: ArrayLike, request: MapRequest, tell: Tell | None = None) -
     ).fit(x)
 
 
+def coordinates(points: ArrayLike, request: MapRequest) -> NDArray[np.floating]:
+    """A cloud (n, d) laid out: (m, k), a line for each point of `drawn`.
+
+    Raises:
+        InputError: a setting that is not allowed, or a cloud that cannot be laid out so.
+    """
+    request.check()
+    x = np.asarray(points)
+    x = x[drawn(len(x), request)]
+    if request.kind == "pca":
+        return pca(x, request.dimensions).coordinates
+    return np.asarray(fit_umap(x, request).embedding_, dtype=np.float32)
+
+
 class _Counter:
     """A file for tqdm: what it writes becomes progress."""
 

@@ -64,6 +64,14 @@ def test_draw_is_named_by_its_seed() -> None:
     assert (first == again).all() and (first != other).any()
 
 
+def test_coordinates_are_of_the_points_that_are_drawn() -> None:
+    cloud, request = np.random.default_rng(1).standard_normal((40, 6)), MapRequest("pca", 3, points=12)
+    found = maps.coordinates(cloud, request)
+    np.testing.assert_array_equal(found, maps.pca(cloud[maps.drawn(40, request)], 3).coordinates)
+    with pytest.raises(InputError, match="dimensions"):
+        maps.coordinates(cloud, MapRequest(dimensions=4))
+
+
 def test_umap_refuses_what_has_no_neighbours() -> None:
     with pytest.raises(InputError, match="at least 5"):
         maps.fit_umap(np.zeros((4, 3)), MapRequest("umap"))
@@ -80,6 +88,7 @@ def test_umap_repeats_itself_and_places_new_points_among_their_like() -> None:
     first = maps.fit_umap(cloud, request, lambda done, total, text: told.append((done, total, text)))
     again = maps.fit_umap(cloud, request)
     np.testing.assert_array_equal(first.embedding_, again.embedding_)
+    np.testing.assert_array_equal(maps.coordinates(cloud, request), again.embedding_)
     assert any("laying out the map, step" in text for _, _, text in told) and told[-1][0] == 100
 
     fresh = np.concatenate([centre + generator.standard_normal((5, 12)) for centre in centres])
