@@ -46,7 +46,7 @@ def big_map(browser: Browser, url: str, request: ViewRequest, n: int, repeats: i
         plainly.append(by_plotly(browser, request))
         began = time.perf_counter()
         with opened(browser, address(url, request, explore_points=n)) as page:
-            page.get_by_text(f"{n:,} points, d =").wait_for()
+            page.get_by_text(f"{n:,} points, d =").first.wait_for()
             page.wait_for_function(DRAWN)
             drawn.append(time.perf_counter() - began)
             page.wait_for_timeout(2000)  # the rest of the page

@@ -25,6 +25,9 @@ MEMORY: Final = 2 * 2**30
 """Bytes that must be free for a spare to be kept."""
 _PAUSE: Final = 3.0
 """Seconds after the end of work before the next spare is started: now its result is being drawn."""
+_ALONE: Final = 20.0
+"""Seconds from the beginning of work in which nobody's expectation starts the next spare: importing takes a processor for some
+seconds, and would take it from what was just asked for. The end of the work starts it anyway."""
 _SLOT: Final = "any"
 _MODULE: Final = "isoviz.exploring.spare"
 
@@ -76,18 +79,21 @@ class _Spares:
     surroundings: dict[str, str] = field(default_factory=dict)
     log: Path | None = None
     until: float = 0.0
+    begun: float = -_ALONE
     timer: threading.Timer | None = None
 
     def expect(self, log: Path, idle: float) -> None:
         with self.lock:
             self.log, self.until = log, time.monotonic() + idle
-            self._fill()
+            if time.monotonic() - self.begun >= _ALONE:
+                self._fill()
             if self.timer is None:
                 self._look_in(idle)
 
     def take(self) -> Waiting | None:
         """The spare, if it lives and has the surroundings that a new process would have."""
         with self.lock:
+            self.begun = time.monotonic()
             found, self.spare = self.spare, None
             if found is None or found.gone:
                 return None
@@ -99,6 +105,7 @@ class _Spares:
     def again(self) -> None:
         """Work has ended; more of it may come."""
         with self.lock:
+            self.begun = -_ALONE
             if time.monotonic() < self.until:
                 self._fill()
 

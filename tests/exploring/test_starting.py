@@ -20,6 +20,7 @@ PATIENCE = 60.0
 def _light(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(starting, "_MODULE", "tests.exploring.light_spare")
     monkeypatch.setattr(starting, "_PAUSE", 0.0)
+    monkeypatch.setattr(starting, "_ALONE", 0.0)
     yield
     starting.close()
 
@@ -60,6 +61,19 @@ def test_work_begins_in_the_spare_and_outlives_its_pipe(tmp_path: Path, busy: Pa
     until(lambda: not is_alive(pid, started))
     until(lambda: starting._SPARES.spare is not None)  # the next one, after the work
     assert waiting().pid != pid
+
+
+def test_work_that_has_just_begun_is_not_slowed_by_the_next_spare(
+    tmp_path: Path, busy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(starting, "_ALONE", 60.0)
+    starting.expect(tmp_path / "spare.log")
+    pid, started = starting.launch(WORK, [str(busy)], tmp_path / "log.txt")
+    starting.expect(tmp_path / "spare.log")  # as a page does that shows the first pictures
+    assert starting._SPARES.spare is None and is_alive(pid, started)
+    monkeypatch.setattr(starting, "_ALONE", 0.0)  # it goes on and on: somebody else may want one
+    starting.expect(tmp_path / "spare.log")
+    assert starting._SPARES.spare is not None and is_alive(pid, started)
 
 
 def test_work_begins_without_a_spare(tmp_path: Path, busy: Path) -> None:
