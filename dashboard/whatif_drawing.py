@@ -237,7 +237,7 @@ def downloads_of(
                 icon=":material/download:",
                 on_click="ignore",
             )
-        st.caption("A figure's camera buttons save it as SVG or PNG.", width="content")
+        st.caption("A figure's own buttons save it as PNG or SVG.", width="content")
 
 
 def _file(write_as: Callable[[pd.DataFrame], bytes], table: Callable[[], pd.DataFrame]) -> bytes:
