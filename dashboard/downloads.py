@@ -97,16 +97,21 @@ def _made(write: Callable[[pd.DataFrame], bytes], table: Callable[[], pd.DataFra
 
 
 def points(name: str, table: Callable[[], pd.DataFrame], *, key: str) -> None:
-    """Download buttons for a table that is long: CSV and Parquet, made when one is pressed."""
-    kinds = (("CSV", "csv", "text/csv", csv), ("Parquet", "parquet", _PARQUET, parquet))
+    """Download buttons for a table that is long: CSV and Parquet, side by side."""
     with st.container(horizontal=True):
-        for label, ending, mime, write in kinds:
-            st.download_button(
-                label,
-                functools.partial(_made, write, table),
-                f"{name}.{ending}",
-                mime,
-                key=f"{key}_{ending}",
-                icon=":material/download:",
-                on_click="ignore",
-            )
+        both(name, table, key=key)
+
+
+def both(name: str, table: Callable[[], pd.DataFrame], *, key: str, title: str | None = None) -> None:
+    """Buttons for CSV and Parquet, made when one is pressed; with a `title`, beside those of other tables."""
+    kinds = (("CSV", "csv", "text/csv", csv), ("Parquet", "parquet", _PARQUET, parquet))
+    for kind, ending, mime, write in kinds:
+        st.download_button(
+            f"{title} ({kind})" if title else kind,
+            functools.partial(_made, write, table),
+            f"{name}.{ending}",
+            mime,
+            key=f"{key}_{ending}",
+            icon=":material/download:",
+            on_click="ignore",
+        )

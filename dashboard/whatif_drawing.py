@@ -43,11 +43,6 @@ _HERE = {
 }
 """What a tile adds to what the measure sees."""
 
-_KINDS = (
-    ("CSV", "csv", "text/csv", downloads.csv),
-    ("Parquet", "parquet", "application/vnd.apache.parquet", downloads.parquet),
-)
-
 _FROZEN = "The run's own output layer, as it was trained, reads the transformed vectors."
 _REFITTED = (
     "A new linear head, fitted on the transformed training rows, reads the transformed validation rows; before: the same without "
@@ -227,21 +222,9 @@ def downloads_of(
         ("Both maps", "map", functools.partial(_points, view.found, start, answer, first, full)),
     )
     with view.below, st.container(horizontal=True, vertical_alignment="center"):
-        for (title, name, table), (kind, ending, mime, write_as) in itertools.product(files, _KINDS):
-            st.download_button(
-                f"{title} ({kind})",
-                functools.partial(_file, write_as, table),
-                f"what-if-{run_id}-{name}.{ending}",
-                mime,
-                key=f"{PREFIX}get_{name}_{ending}",
-                icon=":material/download:",
-                on_click="ignore",
-            )
+        for title, name, table in files:
+            downloads.both(f"what-if-{run_id}-{name}", table, key=f"{PREFIX}get_{name}", title=title)
         st.caption("A figure's own buttons save it as PNG or SVG.", width="content")
-
-
-def _file(write_as: Callable[[pd.DataFrame], bytes], table: Callable[[], pd.DataFrame]) -> bytes:
-    return write_as(table())
 
 
 def _numbers(

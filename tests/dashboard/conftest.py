@@ -9,11 +9,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import explore, resources
-from isoviz.exploring import measuring, results
+from isoviz.exploring import measuring
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
 from isoviz.runs.store import Store
-from tests.dashboard.reading import ROWS, key_for
+from tests.dashboard.reading import ROWS, keep
 from tests.tiny import TinyModels, write_cola
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,9 +59,4 @@ def explored(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) 
 @pytest.fixture
 def kept_view(explored: tuple[ViewRequest, dict, dict]) -> ViewResult:  # type: ignore[type-arg]
     """That view, where the pages of this test find it."""
-    request, facts, arrays = explored
-    key = key_for(request)
-    results.publish(results.root() / "jobs" / key / "result", key, facts, arrays, at=results.root())
-    found = results.find(key)
-    assert found is not None
-    return found
+    return keep(explored)

@@ -7,7 +7,9 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
+from isoviz.exploring import results
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
+from isoviz.exploring.results import ViewResult
 from isoviz.models import sources
 
 ROWS = 24
@@ -21,6 +23,16 @@ def address(request: ViewRequest, **more: str) -> dict[str, str]:
     data = {f"explore_data.{request.task}": request.data} if request.data else {}
     asked = {"explore_model": request.model, "explore_task": request.task, "explore_rows": str(request.max_rows)}
     return {**asked, **data, **more}
+
+
+def keep(made: tuple[ViewRequest, dict, dict]) -> ViewResult:  # type: ignore[type-arg]
+    """A computed view (request, facts and arrays), where the pages of this test find it."""
+    request, facts, arrays = made
+    key = key_for(request)
+    results.publish(results.root() / "jobs" / key / "result", key, facts, arrays, at=results.root())
+    found = results.find(key)
+    assert found is not None
+    return found
 
 
 def errors(page: AppTest) -> list[str]:

@@ -25,7 +25,7 @@ from isoviz.exploring.results import ViewResult
 from isoviz.models import sources
 from isoviz.models.extract import embed
 from tests.dashboard.conftest import OpenPage
-from tests.dashboard.reading import address, drawn, errors, key_for, texts
+from tests.dashboard.reading import address, drawn, errors, keep, texts
 
 ROWS = 24
 
@@ -45,12 +45,7 @@ def made() -> tuple[ViewRequest, dict, dict]:  # type: ignore[type-arg]
 
 @pytest.fixture
 def view(made: tuple[ViewRequest, dict, dict]) -> ViewResult:  # type: ignore[type-arg]
-    request, facts, arrays = made
-    key = key_for(request)
-    results.publish(results.root() / "jobs" / key / "result", key, facts, arrays, at=results.root())
-    found = results.find(key)
-    assert found is not None
-    return found
+    return keep(made)
 
 
 @pytest.fixture
