@@ -1,60 +1,35 @@
 from __future__ import annotations
 
-import glob
 import os
-import shutil
-import socket
 import subprocess
-import tempfile
+import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from isoviz.config import RunConfig
+from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
+from tests.runs.fake_training import SPEC
+from tests.runs.observing import Slot, end_workers, workers
+from tests.runs.postgres_server import Address, binaries, served
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    """The URL of a PostgreSQL server that lives for this session."""
-    binaries = _postgres_binaries()
-    if binaries is None:
+def postgres() -> Iterator[Address]:
+    """Addresses on a PostgreSQL server that lives for this session."""
+    programs = binaries()
+    if programs is None:
         reason = "PostgreSQL's initdb was not found (PATH, /usr/lib/postgresql/*/bin)"
         if os.environ.get("CI", "").lower() in ("1", "true"):
             pytest.fail(reason)
         pytest.skip(reason)
-    # PostgreSQL refuses to be run by root; its Debian package makes a user for it.
-    user = "postgres" if hasattr(os, "geteuid") and os.geteuid() == 0 else None
-    folder = Path(tempfile.mkdtemp(prefix="isoviz-pg-"))
-    if user is not None:
-        shutil.chown(folder, user)
-    data, port = folder / "data", _free_port()
-    done = subprocess.run(
-        [binaries / "initdb", "-D", data, "-U", "isoviz", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"],
-        user=user,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    options = ["-p", str(port), "-k", str(folder), "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(
-            [binaries / "postgres", "-D", data, *options], user=user, cwd=folder, stdout=log, stderr=log
-        )
-    try:
-        _wait_for(port, server)
-        yield f"postgresql://isoviz@127.0.0.1:{port}/postgres"
-    finally:
-        server.terminate()  # open connections are told to finish; the fast way would be SIGINT
-        try:
-            server.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            server.send_signal(2)
-            server.wait(timeout=5)
-        shutil.rmtree(folder, ignore_errors=True)
+    with served(programs) as address:
+        yield address
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -65,12 +40,13 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         return
     import psycopg
 
-    url = request.getfixturevalue("postgres")
+    address: Address = request.getfixturevalue("postgres")
     name = f"t{time.time_ns()}"
-    with psycopg.connect(url, autocommit=True) as connection:
+    with psycopg.connect(address("postgres"), autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
-    yield url.rsplit("/", 1)[0] + "/" + name
-    with psycopg.connect(url, autocommit=True) as connection:
+    yield address(name)
+    # It saves space until the server's folder goes; PostgreSQL gives up if a connection takes seconds to end.
+    with suppress(psycopg.Error), psycopg.connect(address("postgres"), autocommit=True) as connection:
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
@@ -100,29 +76,63 @@ def config() -> Callable[..., RunConfig]:
     return make
 
 
-def _postgres_binaries() -> Path | None:
-    found = shutil.which("initdb")
-    candidates = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"), reverse=True)
-    for path in [found, *candidates]:
-        if path is not None:
-            return Path(path).resolve().parent
-    return None
+@pytest.fixture
+def start_runner(local: Store) -> Iterator[Callable[..., Runner]]:
+    """Starts runners on the store, by default of one slot for the CPU."""
+    started: list[Runner] = []
+
+    def start(*slots: str, train: str = SPEC) -> Runner:
+        started.append(Runner(local, [Slot(name) for name in slots or ("cpu",)], train=train))
+        started[-1].start()
+        return started[-1]
+
+    yield start
+    for runner in started:
+        runner.close()
+    end_workers(local)
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@pytest.fixture
+def runner(start_runner: Callable[..., Runner]) -> Runner:
+    """A runner of one slot for the CPU, at work."""
+    return start_runner()
 
 
-def _wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
-    import psycopg
+@pytest.fixture
+def my_workers() -> Callable[[], list[psutil.Process]]:
+    """Lists the living worker processes that came since the test began."""
+    before = workers()
+    return lambda: [process for process in workers() if process not in before]
 
-    for _ in range(100):
-        assert server.poll() is None, "the PostgreSQL server ended"
-        try:
-            psycopg.connect(host="127.0.0.1", port=port, user="isoviz", dbname="postgres").close()
-            return
-        except psycopg.OperationalError:
-            time.sleep(0.1)
-    pytest.fail("the PostgreSQL server did not answer within 10 s")
+
+_APP = """
+import sys, time
+from isoviz.runs.runner import Runner
+from isoviz.runs.store import Store
+
+class Slot:
+    name = "cpu"
+
+runner = Runner(Store(sys.argv[1]), [Slot()], train=sys.argv[2])
+runner.start()
+print("started", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def app(local: Store) -> Iterator[Callable[[], subprocess.Popen[str]]]:
+    """Starts another process with a runner on the same store."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start() -> subprocess.Popen[str]:
+        process = subprocess.Popen([sys.executable, "-c", _APP, local.url, SPEC], stdout=subprocess.PIPE, text=True)
+        started.append(process)
+        assert process.stdout is not None and process.stdout.readline() == "started\n"
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+    end_workers(local)

@@ -17,6 +17,11 @@ from isoviz.events import Checkpointed, Entered, Event, Finished, Resumed, Stepp
 
 SPEC = "tests.runs.fake_training:train"
 
+if (
+    "--train" in sys.argv
+):  # imported by a worker, whose next act is to wait for its order: its log tells those who wait for that
+    print(f"spare {os.getpid()} is ready", flush=True)
+
 
 def train(
     config: RunConfig,
@@ -36,6 +41,11 @@ def train(
         case "finish":
             deadline = time.monotonic() + float(config.params.get("seconds", 0.0))
             while time.monotonic() < deadline:
+                time.sleep(0.02)
+                if should_stop():
+                    return stop(emit)
+        case "finish when told":
+            while not (run_dir / "finish").exists():
                 time.sleep(0.02)
                 if should_stop():
                     return stop(emit)
@@ -61,7 +71,8 @@ def train(
             while not should_stop():
                 time.sleep(0.02)
             emit(Entered(phase="saving"))
-            time.sleep(3.0)
+            while not (run_dir / "finish").exists():
+                time.sleep(0.02)
             return stop(emit)
         case "ignore everything":
             ignore_everything(run_dir, emit)
@@ -88,8 +99,17 @@ def ignore_everything(run_dir: Path, emit: Callable[[Event], None]) -> None:
     """Deaf to stop and to SIGTERM, with a child in the group and a grandchild that left it."""
     emit(Checkpointed(step=3, epoch=1, path="checkpoints/step-0000003"))
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    busy = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(0.01)"
-    children = [subprocess.Popen([sys.executable, "-c", busy], start_new_session=apart) for apart in (False, True)]
+    busy = (
+        "import pathlib, signal, sys, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "pathlib.Path(sys.argv[1]).touch()\nwhile True: time.sleep(0.01)"
+    )
+    deaf = [run_dir / f"deaf-{number}" for number in range(2)]
+    children = [
+        subprocess.Popen([sys.executable, "-c", busy, str(path)], start_new_session=apart)
+        for path, apart in zip(deaf, (False, True), strict=True)
+    ]
+    while not all(path.exists() for path in deaf):
+        time.sleep(0.01)
     (run_dir / "pids.partial").write_text(" ".join(str(pid) for pid in (os.getpid(), *(c.pid for c in children))))
     (run_dir / "pids.partial").rename(run_dir / "pids")
     while True:

@@ -21,6 +21,7 @@ from isoviz.runs.execution import execute, explain
 from isoviz.runs.store import Store
 from tests.runs import fake_training
 from tests.runs.fake_training import step
+from tests.runs.observing import PATIENCE, until, within
 
 Make = Callable[..., RunConfig]
 FINISHED = Finished(metrics={}, isotropy={}, timing={})
@@ -106,7 +107,6 @@ def test_an_interrupt_stops_the_run_and_is_passed_on(local: Store, config: Make)
 
 
 def test_the_wish_to_stop_arrives_soon_and_the_heart_beats(local: Store, config: Make) -> None:
-    (run_id,) = local.create([config()])
     took: list[float] = []
 
     def train(config: RunConfig, emit: Callable[[Event], None], should_stop: Callable[[], bool], *_: object) -> None:
@@ -122,8 +122,14 @@ def test_the_wish_to_stop_arrives_soon_and_the_heart_beats(local: Store, config:
         took.append(time.monotonic() - begin)
         emit(Stopped(step=0))
 
-    assert execute(local, run_id, train=train).status == "stopped"
-    assert took[0] < 0.4
+    def arriving() -> float:
+        nonlocal run_id
+        (run_id,) = local.create([config()])
+        assert execute(local, run_id, train=train).status == "stopped"
+        return took.pop()
+
+    run_id = ""
+    within(0.4, arriving)
 
 
 def test_steps_are_written_together_and_soon(local: Store, config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,15 +147,22 @@ def test_steps_are_written_together_and_soon(local: Store, config: Make, monkeyp
         for number in range(1, 501):
             step(emit, number)
             time.sleep(0.001)
-        step(emit, 501)
-        time.sleep(0.45)
-        assert len(local.events(run_id)) == 501, "written without another event to push them"
+        within(0.45, lambda: written_alone(emit))
         emit(FINISHED)
 
+    def written_alone(emit: Callable[[Event], None]) -> float:
+        """Without another event to push it."""
+        sent.append(sent[-1] + 1)
+        step(emit, sent[-1])
+        return until(lambda: len(local.events(run_id)) == sent[-1])
+
+    sent = [500]
+    begin = time.monotonic()
     assert execute(local, run_id, train=train).status == "finished"
-    assert sum(batches) == 502
-    assert len(batches) < 20
-    assert [e.get("step") for _, e in local.events(run_id)][:501] == list(range(1, 502))
+    assert sum(batches) == sent[-1] + 1
+    # one for each tick, however slowly the steps came, and those that the ending and the way out bring about
+    assert len(batches) <= (time.monotonic() - begin) / emitter_module.TICK_SECONDS + 2
+    assert [e.get("step") for _, e in local.events(run_id)][:-1] == list(range(1, sent[-1] + 1))
 
 
 def test_nothing_follows_an_ending(local: Store, config: Make) -> None:
@@ -171,9 +184,7 @@ def test_a_run_that_was_given_up_stops_writing(local: Store, config: Make) -> No
 
     def train(config: RunConfig, emit: Callable[[Event], None], should_stop: Callable[[], bool], *_: object) -> None:
         local.append(run_id, [Lost(message="silent", advice="a")])
-        deadline = time.monotonic() + 3
-        while not should_stop() and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(should_stop)
         saw.append(should_stop())
         emit(FINISHED)
 
@@ -218,7 +229,7 @@ def test_a_full_disk_ends_the_run_instead_of_hanging(local: Store, config: Make)
 
     begin = time.monotonic()
     row = execute(local, run_id, train=train, patience=0.6)
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < PATIENCE  # of the 5,000 s that the training would take
     assert row.status == "running", "nobody could write more: the runner finds it lost"
     assert "disk is full" in (local.folder_of(run_id) / "worker.log").read_text()
 
@@ -251,11 +262,18 @@ def test_giving_up_takes_as_long_as_patience_says(local: Store, config: Make, mo
     monkeypatch.setattr(emitter_module, "TICK_SECONDS", 0.02)
     with local._database.writing() as connection:
         connection.execute(text("DROP TABLE isoviz_events"))
-    begin = time.monotonic()
-    with Emitter(local, run_id, row.attempt, patience=0.5) as emitter:
-        emitter.emit(fat(1))
-    assert emitter.problem is not None
-    assert 0.4 < time.monotonic() - begin < 2
+    attempt = row.attempt
+
+    def giving_up() -> float:
+        begin = time.monotonic()
+        with Emitter(local, run_id, attempt, patience=0.5) as emitter:
+            emitter.emit(fat(1))
+        took = time.monotonic() - begin
+        assert emitter.problem is not None
+        assert took > 0.4
+        return took
+
+    within(2, giving_up)
 
 
 def test_the_log_is_appended_to_by_a_second_attempt(local: Store, config: Make, tmp_path: Path) -> None:

@@ -1,0 +1,94 @@
+"""Watching runs and the processes that train them: every wait is for a condition, with a limit that only a hang reaches."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import psutil
+
+from isoviz.runs.processes import Worker, is_alive
+from isoviz.runs.store import RunRow, Store
+
+PATIENCE: Final = 120.0
+"""Seconds that anything may take on a machine that is busy with something else. Less than pytest's limit for a test."""
+LONG: Final[dict[str, Any]] = {"does": "finish", "seconds": 600.0}
+"""Parameters of a run that ends only because it is asked to."""
+TOLD: Final[dict[str, Any]] = {"does": "finish when told"}
+"""Parameters of a run that ends well when `finish` says so."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A device slot by its name."""
+
+    name: str
+
+
+def until(true: Callable[[], object], seconds: float = PATIENCE) -> float:
+    """Wait for something; returns how long it took."""
+    begin = time.monotonic()
+    while not true():
+        assert time.monotonic() - begin < seconds, "it did not happen in time"
+        time.sleep(0.01)
+    return time.monotonic() - begin
+
+
+def within(limit: float, measure: Callable[[], float], tries: int = 6) -> None:
+    """Hold something to a time that it keeps by itself.
+
+    A machine that is busy with something else makes one try late; what is slow by itself is late in all of them.
+
+    Args:
+        limit: seconds.
+        measure: does it once, with all its checks, and returns the seconds that it took.
+    """
+    took: list[float] = []
+    while not took or took[-1] >= limit:
+        assert len(took) < tries, f"never within {limit} s: {took}"
+        took.append(measure())
+
+
+def ended(store: Store, run_id: str) -> RunRow:
+    """The run when it has ended."""
+    until(lambda: store.get(run_id).ended is not None)
+    return store.get(run_id)
+
+
+def finish(store: Store, run_id: str) -> None:
+    """Tell a run of `TOLD` to end."""
+    (store.folder_of(run_id) / "finish").touch()
+
+
+def kinds(store: Store, run_id: str) -> list[str]:
+    """The kinds of a run's events, in order."""
+    return [event["kind"] for _, event in store.events(run_id)]
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def workers() -> list[psutil.Process]:
+    """The living worker processes that this process started, spares among them."""
+    found = []
+    for child in psutil.Process().children():
+        with suppress(psutil.NoSuchProcess):  # it ended while we looked
+            if child.status() != psutil.STATUS_ZOMBIE and "isoviz.runs.worker" in " ".join(child.cmdline()):
+                found.append(child)
+    return found
+
+
+def end_workers(store: Store) -> None:
+    """End what a failed test left running: it must not outlive the test."""
+    for row in store.list(status="running"):
+        if row.pid not in (None, os.getpid()) and row.pid_started is not None and is_alive(row.pid, row.pid_started):
+            Worker(row.pid, row.pid_started).kill()

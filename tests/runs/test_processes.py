@@ -1,0 +1,109 @@
+"""The processes that train: the spare that waits, what it sees of the machine, and when it ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from isoviz.config import RunConfig
+from isoviz.runs.processes import Spare, environment, is_alive
+from isoviz.runs.runner import Runner
+from isoviz.runs.store import Store
+from tests.runs.fake_training import SPEC
+from tests.runs.observing import LONG, ended, gone, kinds, until, within
+
+Make = Callable[..., RunConfig]
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups as POSIX has them")
+
+
+def test_a_ready_spare_begins_a_run_at_once(
+    runner: Runner, local: Store, config: Make, my_workers: Callable[[], list[psutil.Process]]
+) -> None:
+    def spare_is_ready() -> bool:
+        logs = [path.read_text() for path in (local.folder / "logs").glob("spare-*.log")]
+        return any(f"spare {spare.pid} is ready" in log for spare in my_workers() for log in logs)
+
+    def slower_part() -> float:
+        until(spare_is_ready)
+        (run_id,) = local.create([config()])
+        row = ended(local, run_id)
+        until(lambda: gone(row.pid or 0))
+        assert row.started is not None
+        return max(row.started - row.created, local.events(run_id)[0][1]["time"] - row.started)
+
+    within(0.5, slower_part)
+
+
+def test_two_slots_run_two_at_once_and_see_their_device(
+    start_runner: Callable[..., Runner], local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
+    start_runner("cuda:0", "cuda:1")
+    ids = local.create([config(seed=n, params=LONG) for n in range(2)])
+    until(lambda: all("stepped" in kinds(local, run_id) for run_id in ids))
+    rows = [local.get(run_id) for run_id in ids]
+    seen = {}
+    for row in rows:
+        assert row.pid is not None
+        seen[row.device] = psutil.Process(row.pid).environ()["CUDA_VISIBLE_DEVICES"]
+        local.request_stop(row.id)
+    assert seen == {"cuda:0": "5", "cuda:1": "7"}
+    for run_id in ids:
+        ended(local, run_id)
+
+
+SPARE = """
+import sys, time
+from pathlib import Path
+from isoviz.runs.processes import Spare
+spare = Spare("cpu", Path(sys.argv[1]), sys.argv[2])
+print(spare.pid, flush=True)
+time.sleep(600)
+"""
+
+
+@posix
+def test_a_spare_exits_when_its_parent_is_killed(tmp_path: Path) -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", SPARE, str(tmp_path / "log"), SPEC], stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None
+    pid = int(parent.stdout.readline())
+    assert not gone(pid)
+    parent.kill()
+    parent.communicate()
+    until(lambda: gone(pid))
+
+
+def test_a_spare_has_a_group_of_its_own(tmp_path: Path) -> None:
+    spare = Spare("cpu", tmp_path / "log", SPEC)
+    try:
+        if sys.platform != "win32":
+            assert os.getpgid(spare.pid) == spare.pid != os.getpgid(0)
+        assert is_alive(spare.pid, spare.started)
+        assert not is_alive(spare.pid, spare.started - 100), "a recycled process id is another process"
+    finally:
+        spare.kill()
+    assert gone(spare.pid)
+
+
+@pytest.mark.parametrize(
+    ("slot", "visible", "expected"),
+    [("cpu", "0,1", ""), ("cuda:1", None, "1"), ("cuda:1", "5, 7", "7"), ("mps", None, None)],
+)
+def test_a_worker_sees_its_own_device_only(
+    slot: str, visible: str | None, expected: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    found = environment(slot)
+    assert found.get("CUDA_VISIBLE_DEVICES") == expected
+    assert found.get("ACCELERATE_USE_CPU") == ("true" if slot == "cpu" else None)

@@ -1,0 +1,88 @@
+"""How a running run is stopped: by itself, with time to save, or by force."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from isoviz.config import RunConfig
+from isoviz.runs import slot
+from isoviz.runs.runner import Runner
+from isoviz.runs.store import Signals, Store
+from tests.runs.observing import LONG, PATIENCE, ended, finish, gone, kinds, until, within
+
+Make = Callable[..., RunConfig]
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups as POSIX has them")
+
+
+def test_a_good_worker_stops_by_itself_with_a_checkpoint(
+    runner: Runner, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A worker that a busy machine holds up would be killed, as it should; how soon it stops is measured.
+    assert slot.STOP_SECONDS > 1.0
+    monkeypatch.setattr(slot, "STOP_SECONDS", PATIENCE)
+
+    def stopping() -> float:
+        stopped, after = local.create([config(params=LONG), config()])
+        until(lambda: "stepped" in kinds(local, stopped))
+        local.request_stop(stopped)
+        took = until(lambda: local.get(stopped).ended is not None)
+        ending = local.events(stopped)[-1][1]
+        assert (ending["kind"], ending["step"], ending["forced"]) == ("stopped", 5, False)
+        assert ended(local, after).status == "finished"
+        return took
+
+    within(1.0, stopping)
+
+
+def test_a_worker_that_is_saving_gets_the_time(
+    runner: Runner, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert slot.STOP_SECONDS < 3.0 < slot.SAVE_SECONDS
+    # The runner's clock without the machine's: patient until it knows of the saving, then out of patience for all others.
+    monkeypatch.setattr(slot, "STOP_SECONDS", PATIENCE)
+    monkeypatch.setattr(slot, "SAVE_SECONDS", PATIENCE)
+    looks: list[str] = []
+    signals_of = local.signals
+
+    def signals(run_id: str) -> Signals:
+        found = signals_of(run_id)
+        if found.phase == "saving":
+            slot.STOP_SECONDS = 0.0
+            looks.append(found.status)
+        return found
+
+    monkeypatch.setattr(local, "signals", signals)
+    (run_id,) = local.create([config("save slowly")])
+    until(lambda: "stepped" in kinds(local, run_id))
+    local.request_stop(run_id)
+    until(lambda: len(looks) > 10)
+    assert set(looks) == {"running"}
+    finish(local, run_id)
+    row = ended(local, run_id)
+    assert row.status == "stopped"
+    assert local.events(run_id)[-1][1]["forced"] is False
+
+
+@posix
+def test_stop_reaches_the_whole_group_within_two_seconds(runner: Runner, local: Store, config: Make) -> None:
+    def stopping() -> float:
+        deaf, after = local.create([config("ignore everything"), config()])
+        pids_file = local.folder_of(deaf) / "pids"
+        until(pids_file.exists)
+        until(lambda: "checkpointed" in kinds(local, deaf))
+        pids = [int(pid) for pid in pids_file.read_text().split()]
+        assert len(pids) == 3
+        assert not any(gone(pid) for pid in pids)
+        local.request_stop(deaf)
+        took = until(lambda: all(gone(pid) for pid in pids))
+        assert ended(local, deaf).status == "stopped"
+        ending = local.events(deaf)[-1][1]
+        assert (ending["forced"], ending["step"]) == (True, 3)
+        assert ended(local, after).status == "finished"
+        return took
+
+    within(2.0, stopping)

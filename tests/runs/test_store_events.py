@@ -1,0 +1,174 @@
+"""What every store promises of the events of a run: kept in order, once, and the run tells what they mean."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+from isoviz.config import RunConfig
+from isoviz.errors import StoreError
+from isoviz.events import Checkpointed, Entered, Evaluated, Event, Finished, Resumed, Weights, parse_event
+from isoviz.runs.store import Store
+from tests.runs.observing import PATIENCE
+from tests.runs.reports import ENDINGS, FINISHED, begun, step
+
+Make = Callable[..., RunConfig]
+
+
+def test_events_keep_their_order_and_are_read_by_cursor(store: Store, config: Make) -> None:
+    run_id = begun(store, config())
+    begin = time.time()
+    sent: list[Event] = [Entered(phase="loading"), *(step(n) for n in range(1, 8))]
+    assert store.append(run_id, sent[:1]) == 1
+    assert store.append(run_id, sent[1:]) == 8
+    assert store.append(run_id, []) == 8
+    first = store.events(run_id, limit=3)
+    rest = store.events(run_id, after=first[-1][0])
+    assert [seq for seq, _ in first + rest] == list(range(1, 9))
+    assert [event["kind"] for _, event in first] == ["entered", "stepped", "stepped"]
+    assert store.events(run_id, after=8) == []
+    for (_, data), event in zip(first + rest, sent, strict=True):
+        assert begin - 1 <= data.pop("time") <= time.time() + 1
+        assert parse_event(data) == event
+
+
+def test_events_keep_the_times_at_which_they_happened(store: Store, config: Make) -> None:
+    run_id = begun(store, config())
+    store.append(run_id, [step(1), step(2)], times=[1.5, 2.25])
+    assert [event["time"] for _, event in store.events(run_id)] == [1.5, 2.25]
+
+
+def test_non_finite_numbers_are_null(store: Store, config: Make) -> None:
+    run_id = begun(store, config())
+    store.append(
+        run_id,
+        [step(1, total=math.nan), Evaluated(step=1, epoch=1, loss=math.inf, metrics={"f1": math.nan}, primary="f1")],
+    )
+    store.append(run_id, [Finished(metrics={"f1": math.nan}, isotropy={"ev": [math.inf]}, timing={})])
+    (_, stepped), (_, evaluated), (_, finished) = store.events(run_id)
+    assert stepped["losses"] == {"total": None, "task": 0.5}
+    assert (evaluated["loss"], evaluated["metrics"]) == (None, {"f1": None})
+    assert finished["isotropy"] == {"ev": [None]}
+    row = store.get(run_id)
+    assert row.result == {"metrics": {"f1": None}, "isotropy": {"ev": [None]}, "timing": {}}
+    json.dumps([row.progress, row.result], allow_nan=False)
+
+
+def test_a_result_tells_whose_weights_are_kept(store: Store, config: Make) -> None:
+    run_id = begun(store, config())
+    kept = Weights(epoch=2, step=12, path="checkpoints/step-0000012")
+    store.append(run_id, [FINISHED.model_copy(update={"weights": kept})])
+    result = store.get(run_id).result
+    assert result is not None and result["weights"] == {"epoch": 2, "step": 12, "path": "checkpoints/step-0000012"}
+
+
+def test_progress_tells_the_latest(store: Store, config: Make) -> None:
+    run_id = begun(store, config())
+    store.append(run_id, [Entered(phase="loading"), step(1), step(2)])
+    store.append(run_id, [Checkpointed(step=2, epoch=1, path="checkpoints/x"), step(3)])
+    store.append(run_id, [Entered(phase="saving", detail="now")])
+    progress = store.get(run_id).progress
+    assert progress is not None
+    assert (progress["step"], progress["phase"], progress["detail"], progress["checkpoint_step"]) == (
+        3,
+        "saving",
+        "now",
+        2,
+    )
+    signals = store.signals(run_id)
+    assert (signals.phase, signals.checkpoint_step, signals.status, signals.stop) == ("saving", 2, "running", False)
+    store.append(run_id, [Resumed(step=2, epoch=1)])
+    assert (store.get(run_id).progress or {})["step"] == 2
+
+
+@pytest.mark.parametrize("status", list(ENDINGS))
+def test_an_ending_sets_the_status_and_nothing_follows_it(store: Store, config: Make, status: str) -> None:
+    run_id = begun(store, config())
+    store.append(run_id, [step(1), ENDINGS[status]])
+    row = store.get(run_id)
+    assert row.status == status
+    assert row.ended is not None
+    assert (row.result is not None) == (status == "finished")
+    assert (row.error is not None) == (status in ("failed", "diverged", "lost"))
+    if row.error is not None:
+        assert row.error["kind"] == status and row.error["message"] and row.error["advice"]
+    for event in (step(2), FINISHED):
+        with pytest.raises(StoreError, match=f"takes no events: it is {status}"):
+            store.append(run_id, [event])
+    with pytest.raises(StoreError):
+        store.heartbeat(run_id)
+    assert [seq for seq, _ in store.events(run_id)] == [1, 2]
+    assert store.counts() == {**dict.fromkeys(("queued", "running", *ENDINGS), 0), status: 1}
+
+
+def test_a_failed_append_leaves_nothing(store: Store, config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id = begun(store, config())
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("the power went")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("isoviz.runs.store.change_of", broken)
+        with pytest.raises(RuntimeError):
+            store.append(run_id, [step(1), FINISHED])
+    assert store.events(run_id) == []
+    assert store.get(run_id).status == "running"
+    assert store.append(run_id, [step(1)]) == 1
+
+
+def test_a_queued_run_takes_no_events(store: Store, config: Make) -> None:
+    (run_id,) = store.create([config()])
+    with pytest.raises(StoreError, match="it is queued"):
+        store.append(run_id, [step(1)])
+
+
+APPENDER = """
+import sys
+from isoviz.events import Entered
+from isoviz.runs.store import Store
+store = Store(sys.argv[1])
+for n in range(25):
+    store.append(sys.argv[2], [Entered(phase="training", detail=f"{sys.argv[3]} {n} {part}") for part in range(4)])
+"""
+
+
+def test_appends_from_several_processes_neither_lose_nor_mix(store: Store, config: Make) -> None:
+    run_id = begun(store, config())
+    processes = [
+        subprocess.Popen([sys.executable, "-c", APPENDER, store.url, run_id, name], stderr=subprocess.PIPE, text=True)
+        for name in "abc"
+    ]
+    for process in processes:
+        _, errors = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0, errors
+    rows = store.events(run_id)
+    assert [seq for seq, _ in rows] == list(range(1, 301))
+    details = [event["detail"].split() for _, event in rows]
+    for start in range(0, 300, 4):
+        assert [part for _, _, part in details[start : start + 4]] == list("0123"), "a batch stays together"
+        assert len({name for name, _, _ in details[start : start + 4]}) == 1
+    for name in "abc":
+        assert [int(n) for who, n, part in details if who == name and part == "0"] == list(range(25))
+
+
+def test_a_superseded_attempt_cannot_write(store: Store, config: Make) -> None:
+    run_id = begun(store, config())
+    store.append(run_id, [step(1)], attempt=1)
+    store.append(run_id, [ENDINGS["lost"]], attempt=1)
+    store.requeue(run_id)
+    for event in (step(2), FINISHED):
+        with pytest.raises(StoreError):
+            store.append(run_id, [event], attempt=1)
+    row = store.claim("me", "cpu")
+    assert row is not None and row.attempt > 1
+    with pytest.raises(StoreError, match="attempt 1"):
+        store.append(run_id, [FINISHED], attempt=1)
+    with pytest.raises(StoreError, match="attempt 1"):
+        store.heartbeat(run_id, attempt=1)
+    assert store.append(run_id, [Resumed(step=1, epoch=0)], attempt=row.attempt) == 3

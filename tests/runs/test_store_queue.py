@@ -1,0 +1,171 @@
+"""What every store promises of its queue: who may take a run, give it back, stop it, and have it again."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import update
+
+from isoviz.config import RunConfig
+from isoviz.errors import StoreError
+from isoviz.events import Checkpointed, Stopped
+from isoviz.runs import schema
+from isoviz.runs.identity import host_name
+from isoviz.runs.store import Store
+from tests.runs.reports import ENDINGS, FAILED, FINISHED, begun
+
+Make = Callable[..., RunConfig]
+
+
+def test_claims_take_the_oldest_first(store: Store, config: Make) -> None:
+    ids = store.create([config(seed=s) for s in range(3)])
+    taken = [store.claim("me", "cuda:1") for _ in range(4)]
+    assert [row.id for row in taken if row] == ids
+    assert taken[3] is None
+    row = store.get(ids[0])
+    assert (row.status, row.owner, row.device, row.host, row.attempt) == ("running", "me", "cuda:1", host_name(), 1)
+    assert row.started is not None and row.heartbeat is not None and row.position is None
+
+
+def test_of_eight_who_claim_at_once_one_wins(store: Store, config: Make) -> None:
+    for _ in range(5):
+        (run_id,) = store.create([config()])
+        won: list[str] = []
+        ready = threading.Barrier(8)
+
+        def race(name: str, won: list[str] = won, ready: threading.Barrier = ready) -> None:
+            ready.wait()
+            if store.claim(name, "cpu") is not None:
+                won.append(name)
+
+        threads = [threading.Thread(target=race, args=(f"t{n}",)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(won) == 1
+        assert store.get(run_id).owner == won[0]
+
+
+def test_eight_claimants_share_twenty_runs_without_loss(store: Store, config: Make) -> None:
+    ids = store.create([config(seed=s) for s in range(20)])
+    taken: list[str] = []
+
+    def work(name: str) -> None:
+        misses = 0
+        while misses < 3:
+            row = store.claim(name, "cpu")
+            if row is None:
+                misses += 1
+                time.sleep(0.02)
+            else:
+                taken.append(row.id)
+
+    threads = [threading.Thread(target=work, args=(f"t{n}",)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken) == ids
+
+
+def test_a_reserved_run_goes_to_its_owner_only(store: Store, config: Make) -> None:
+    reserved, other = store.create([config(seed=1)], claim="shell") + store.create([config(seed=2)])
+    row = store.get(reserved)
+    assert (row.status, row.owner, row.host, row.position) == ("queued", "shell", host_name(), None)
+    assert row.pid is not None
+    assert store.get(other).position == 1
+    assert store.claim("someone", "cpu", id=reserved) is None
+    first = store.claim("shell", "cpu")
+    assert first is not None and first.id == other, "without an id only what is free is taken"
+    mine = store.claim("shell", "cpu", id=reserved)
+    assert mine is not None and (mine.status, mine.pid) == ("running", os.getpid()), "who claims by id runs it"
+    assert store.claim("shell", "cpu", id=reserved) is None
+
+
+@pytest.mark.parametrize("status", ["stopped", "failed", "lost"])
+def test_resumable_runs_are_queued_again_at_the_end(store: Store, config: Make, status: str) -> None:
+    run_id = begun(store, config())
+    store.append(run_id, [Checkpointed(step=4, epoch=1, path="c")])
+    store.request_stop(run_id)
+    store.append(run_id, [ENDINGS[status]])
+    (other,) = store.create([config()])
+    store.requeue(run_id)
+    row = store.get(run_id)
+    assert (row.status, row.resume, row.stop_requested, row.ended, row.error) == ("queued", True, False, None, None)
+    assert (row.progress or {})["checkpoint_step"] == 4
+    assert [r.id for r in store.list(order="queue")] == [other, run_id]
+    assert row.position == 2
+
+
+@pytest.mark.parametrize("status", ["queued", "running", "finished", "diverged"])
+def test_other_runs_cannot_be_resumed(store: Store, config: Make, status: str) -> None:
+    (run_id,) = store.create([config()])
+    if status != "queued":
+        store.claim("me", "cpu")
+    if status in ENDINGS:
+        store.append(run_id, [ENDINGS[status]])
+    with pytest.raises(StoreError, match=rf"it is {status} \(allowed: failed, lost, stopped\)"):
+        store.requeue(run_id)
+    assert store.get(run_id).status == status
+
+
+def test_a_resumed_run_can_be_reserved(store: Store, config: Make) -> None:
+    run_id = begun(store, config())
+    store.append(run_id, [FAILED])
+    store.requeue(run_id, claim="shell")
+    assert store.claim("runner", "cpu") is None
+    row = store.claim("shell", "cpu", id=run_id)
+    assert row is not None and row.resume
+
+
+def test_stopping(store: Store, config: Make) -> None:
+    waiting, running, done = (store.create([config(seed=s)])[0] for s in range(3))
+    for run_id in (waiting, running, done):
+        if run_id != waiting:
+            store.claim("me", "cpu", id=run_id)
+    store.append(done, [FINISHED])
+    for run_id in (waiting, running, done):
+        store.request_stop(run_id)
+        store.request_stop(run_id)
+    assert store.get(waiting).status == "stopped"
+    assert [event["kind"] for _, event in store.events(waiting)] == ["stopped"]
+    assert (store.get(running).status, store.stop_requested(running)) == ("running", True)
+    assert (store.get(done).status, store.stop_requested(done)) == ("finished", False)
+    assert store.claim("me", "cpu") is None
+
+
+def test_stopping_a_resumed_run_that_waits_names_its_checkpoint(store: Store, config: Make) -> None:
+    run_id = begun(store, config())
+    store.append(run_id, [Checkpointed(step=40, epoch=1, path="c"), Stopped(step=40)])
+    store.requeue(run_id)
+    store.request_stop(run_id)
+    assert store.events(run_id)[-1][1]["step"] == 40
+
+
+def test_silent_runs_are_found(store: Store, config: Make) -> None:
+    run_id = begun(store, config())
+    (reserved,) = store.create([config()], claim="me")
+    store.create([config()])
+    assert store.lost_runs(older_than=600) == []
+    with store._database.writing() as connection:
+        connection.execute(update(schema.runs).values(heartbeat=store._database.now() - 3600))
+    assert [row.id for row in store.lost_runs(older_than=600)] == [run_id, reserved]
+    store.heartbeat(run_id)
+    assert store.lost_runs(older_than=600) == [], "a beat speaks for the runs that wait for the same owner"
+
+
+def test_an_unclaimed_run_is_back_in_its_place(store: Store, config: Make) -> None:
+    ids = store.create([config(seed=s) for s in range(2)])
+    row = store.claim("me", "cpu")
+    assert row is not None
+    store.unclaim(row.id, row.attempt)
+    assert [r.id for r in store.list(order="queue", status="queued")] == ids
+    again = store.claim("you", "cpu")
+    assert again is not None and again.id == ids[0]
+    store.unclaim(again.id, row.attempt)
+    assert store.get(again.id).status == "running", "only the attempt that claimed it gives it back"

@@ -1,0 +1,143 @@
+"""Runners come and go, in this process and in others: what they leave is adopted, and each run runs once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from itertools import pairwise
+
+import psutil
+import pytest
+
+from isoviz.config import RunConfig
+from isoviz.runs.runner import Runner
+from isoviz.runs.store import Store
+from tests.runs.observing import LONG, TOLD, ended, finish, gone, kinds, until, within
+
+Make = Callable[..., RunConfig]
+Start = Callable[..., Runner]
+App = Callable[[], subprocess.Popen[str]]
+Workers = Callable[[], list[psutil.Process]]
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups as POSIX has them")
+
+
+def test_closing_leaves_the_worker_and_ends_the_spare(
+    start_runner: Start, local: Store, config: Make, my_workers: Workers
+) -> None:
+    (run_id,) = local.create([config(params=TOLD)])
+
+    def closing() -> float:
+        runner = start_runner()
+        until(lambda: "stepped" in kinds(local, run_id))
+        until(lambda: len(my_workers()) == 2)
+        begin = time.monotonic()
+        runner.close()
+        took = time.monotonic() - begin
+        assert not runner.is_alive
+        row = local.get(run_id)
+        assert row.status == "running" and row.pid is not None and not gone(row.pid)
+        assert [worker.pid for worker in my_workers()] == [row.pid]
+        return took
+
+    within(1.0, closing)
+    start_runner()
+    finish(local, run_id)
+    assert ended(local, run_id).status == "finished"
+    assert local.get(run_id).attempt == 1
+    (after,) = local.create([config()])
+    assert ended(local, after).status == "finished"
+
+
+@posix
+def test_a_run_survives_its_app_and_is_adopted(
+    app: App, start_runner: Start, local: Store, config: Make, my_workers: Workers
+) -> None:
+    other = app()
+    long, deaf, after = local.create([config(params=TOLD), config("ignore everything"), config()])
+    until(lambda: "stepped" in kinds(local, long))
+    until(lambda: len(psutil.Process(other.pid).children()) == 2)
+    worker = local.get(long).pid
+    assert worker is not None
+    (spare,) = (child.pid for child in psutil.Process(other.pid).children() if child.pid != worker)
+    other.kill()
+    other.wait()
+    until(lambda: gone(spare))  # it does not outlive its app
+    assert not gone(worker)
+
+    runner = start_runner()
+    until(my_workers)  # a spare: what this runner found running it has adopted
+    finish(local, long)
+    row = ended(local, long)
+    assert (row.status, row.pid, row.attempt) == ("finished", worker, 1)
+    until((local.folder_of(deaf) / "pids").exists)
+    began = local.get(deaf).started
+    assert began is not None and row.ended is not None and began >= row.ended, "one run at a time on a slot"
+    runner.close()
+    start_runner()
+    pids = [int(pid) for pid in (local.folder_of(deaf) / "pids").read_text().split()]
+    local.request_stop(deaf)
+    until(lambda: all(gone(pid) for pid in pids))
+    assert ended(local, deaf).status == "stopped", "an adopted worker is stopped like any other"
+    assert ended(local, after).status == "finished"
+
+
+@posix
+def test_a_worker_that_died_with_its_app_is_lost(app: App, start_runner: Start, local: Store, config: Make) -> None:
+    other = app()
+    (run_id,) = local.create([config(params=LONG)])
+    until(lambda: "stepped" in kinds(local, run_id))
+    worker = local.get(run_id).pid
+    assert worker is not None
+    other.kill()
+    other.wait()
+    os.kill(worker, signal.SIGKILL)
+    until(lambda: gone(worker))
+    start_runner()
+    row = ended(local, run_id)
+    assert row.status == "lost"
+    assert row.error is not None and row.error["message"] == "the worker vanished"
+
+
+@posix
+def test_two_apps_run_each_run_once_and_one_takes_over(app: App, local: Store, config: Make) -> None:
+    first, _second = app(), app()
+    ids = local.create([config(seed=n, params={"does": "finish", "seconds": 0.2}) for n in range(5)])
+    rows = [ended(local, run_id) for run_id in ids]
+    assert [row.status for row in rows] == ["finished"] * 5
+    for row in rows:
+        assert len((local.folder_of(row.id) / "ran").read_text().split()) == 1
+    for earlier, later in pairwise(rows):
+        assert earlier.ended is not None and later.started is not None
+        assert later.started >= earlier.ended, "never two at once on one device"
+    first.kill()
+    first.wait()
+    (run_id,) = local.create([config()])
+    assert ended(local, run_id).status == "finished"
+
+
+def test_a_runner_takes_over_in_the_same_process(
+    start_runner: Start, local: Store, config: Make, my_workers: Workers
+) -> None:
+    before = set(threading.enumerate())  # other tests of this process may have left some of their libraries' threads
+
+    def threads() -> list[str]:
+        return [thread.name for thread in set(threading.enumerate()) - before if thread.name.startswith("runner")]
+
+    first = start_runner()
+    until(lambda: len(my_workers()) == 1)
+    second = start_runner()
+    until(lambda: threads() == ["runner-cpu"] * 2)
+    time.sleep(0.5)
+    assert second.is_alive
+    assert len(my_workers()) == 1, "who waits for the lock keeps no spare"
+    first.close()
+    (run_id,) = local.create([config()])
+    assert ended(local, run_id).status == "finished"
+    second.close()
+    assert threads() == []
