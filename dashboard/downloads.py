@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+import re
 from collections.abc import Callable
 
 import pandas as pd
@@ -20,6 +21,11 @@ _LATEX = {
     "α": r"$\alpha$",
     "ε": r"$\epsilon$",
 }
+
+
+def file_name(*parts: str) -> str:
+    """A file's name without its ending, of parts that may hold what a name should not: `glue/cola` becomes `glue-cola`."""
+    return "-".join(filter(None, (re.sub(r"[^\w.+]+", "-", part).strip("-.") for part in parts)))
 
 
 _PARQUET = "application/vnd.apache.parquet"

@@ -50,7 +50,7 @@ def draw(run: RunRow, fingerprint: Callable[[], str | None]) -> None:
     if task.kind == "classification":
         _confusion(run, task, found)
     elif task.kind == "regression":
-        _numbers(found)
+        _numbers(run, found)
     else:
         _texts(task, found)
     with st.expander(
@@ -78,16 +78,18 @@ def _kept(folder: str, files: Stamp) -> tuple[Predictions | None, str | None]:
 
 def _confusion(run: RunRow, task: Task, found: Predictions) -> None:
     from dashboard import data_figures
+    from dashboard.components import figure
 
     matrix = outcomes.confusion(task, found.table["label"].to_numpy(), found.table["prediction"].to_numpy())
     shares = data_figures.row_shares(matrix.counts)
-    st.plotly_chart(
-        data_figures.confusion(matrix, theme.is_dark()),
-        key="run_confusion",
-        width=170 + 130 * len(matrix.names) if len(matrix.names) <= 6 else "stretch",  # wide cells are hard to compare
-        config=theme.CHART_CONFIG,
-        alt=f"Confusion matrix, n = {int(matrix.counts.sum())}. {_in_words(matrix, shares)}",
-    )
+    # wide cells are hard to compare
+    with st.container(width=170 + 130 * len(matrix.names) if len(matrix.names) <= 6 else "stretch"):
+        figure.draw(
+            data_figures.confusion(matrix, theme.is_dark()),
+            key="run_confusion",
+            words=f"Confusion matrix, n = {int(matrix.counts.sum())}. {_in_words(matrix, shares)}",
+            name=f"isoviz-{run.id}-confusion",
+        )
     explanations.show("confusion")
     with st.expander("The matrix as a table", icon=":material/grid_on:"):
         table = pd.DataFrame(matrix.counts, columns=[f"predicted {name}" for name in matrix.names])
@@ -100,7 +102,7 @@ def _confusion(run: RunRow, task: Task, found: Predictions) -> None:
         st.dataframe(
             table, hide_index=True, column_config=config, alt="Confusion matrix: counts per true and predicted class"
         )
-        downloads.buttons(f"isoviz-{run.id}-confusion", table)
+        downloads.buttons(f"isoviz-{run.id}-confusion", table, parquet_too=True)
 
 
 def _in_words(found: outcomes.Confusion, shares: np.ndarray) -> str:
@@ -118,20 +120,24 @@ def _in_words(found: outcomes.Confusion, shares: np.ndarray) -> str:
     return "; ".join(told)
 
 
-def _numbers(found: Predictions) -> None:
+def _numbers(run: RunRow, found: Predictions) -> None:
     from dashboard import data_figures
+    from dashboard.components import figure
 
     true, said = (found.table[name].to_numpy(dtype=np.float64) for name in ("label", "prediction"))
     undefined = int((~np.isfinite(said)).sum())
-    st.plotly_chart(
+    figure.draw(
         data_figures.predicted(true, said),
         key="run_predicted",
-        config=theme.CHART_CONFIG,
-        alt=f"Predicted against true numbers, n = {len(true) - undefined}: true {_range(true)}, predicted {_range(said)}",
+        words=f"Predicted against true numbers, n = {len(true) - undefined}: true {_range(true)}, predicted {_range(said)}",
+        name=f"isoviz-{run.id}-predicted",
     )
     explanations.show("predicted")
     if undefined:
         st.caption(f"{undefined} predictions are no finite numbers and are left out.")
+    downloads.points(
+        f"isoviz-{run.id}-predicted", lambda: found.table[["row", "label", "prediction"]], key="run_predicted_points"
+    )
 
 
 def _range(values: np.ndarray) -> str:

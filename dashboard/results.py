@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import charts, choosing, downloads, explanations, resources, tables, theme, wording
+from dashboard import charts, choosing, downloads, explanations, resources, tables, wording
+from dashboard.components import figure
 from isoviz import tasks
 from isoviz.runs.rows import STATUSES
 
@@ -111,9 +112,11 @@ def _task(task: str, runs: pd.DataFrame) -> None:
         alt=f"Mean {metric} and isotropy per model, method and parameters on {task}, with every seed",
     )
     st.caption(_sizes(chosen))
-    name = f"results-{task.replace('/', '-')}-{metric}"
+    name = downloads.file_name("results", task, metric)
     caption = f"{task}: mean and sample standard deviation over n seeds."
-    downloads.buttons(name, summary.drop(columns="setup"), lambda: downloads.latex(summary, metric, caption))
+    downloads.buttons(
+        name, summary.drop(columns="setup"), lambda: downloads.latex(summary, metric, caption), parquet_too=True
+    )
     _strip(task, chosen, metric, levels)
 
 
@@ -175,9 +178,12 @@ def _strip(task: str, runs: pd.DataFrame, metric: str, levels: list[tuple[str, f
     models = seeds["model"] if seeds["model"].nunique() > 1 else [""] * len(seeds)
     parts = zip(models, seeds["title"], seeds["variant"], seeds["setup"].map(settings), strict=True)
     words = [" · ".join(filter(None, part)) for part in parts]
-    figure = charts.seed_strip(tables.ordered(seeds.assign(row=words)), metric, levels)
-    st.plotly_chart(
-        figure, key=f"strip_{task}", config=theme.CHART_CONFIG, alt=f"{metric} of every seed on {task}, by method"
+    strip = charts.seed_strip(tables.ordered(seeds.assign(row=words)), metric, levels)
+    figure.draw(
+        strip,
+        key=f"strip_{task}",
+        words=f"{metric} of every seed on {task}, by method",
+        name=downloads.file_name("isoviz", "seeds", task, metric),
     )
     explanations.show("seeds")
 
@@ -222,4 +228,4 @@ def every_run(runs: pd.DataFrame) -> None:
         placeholder="",
         alt="Every run that passes the filters",
     )
-    downloads.buttons("runs", listed)
+    downloads.buttons("runs", listed, parquet_too=True)

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import forms, theme, wording
+from dashboard import downloads, forms, wording
 from isoviz.tasks.protocol import DataReport, Problems, Task
 
 
@@ -37,7 +37,9 @@ def sampled(report: DataReport) -> str:
 
 def draw(task: Task, report: DataReport) -> None:
     """First rows per split, histogram of the lengths of each text, and of the labels."""
-    from dashboard import data_figures  # Plotly takes a moment to load: only for those who look
+    # Plotly takes a moment to load: only for those who look
+    from dashboard import data_figures
+    from dashboard.components import figure
 
     for split, rows in report.preview.items():
         st.caption(f"First rows of {wording.plain(split)}")
@@ -53,15 +55,40 @@ def draw(task: Task, report: DataReport) -> None:
     if told := sampled(report):
         st.caption(f"The histograms are {told}.")
     cells = [cell for _ in range(-(-len(figures) // 2)) for cell in st.columns(2)]
-    for (title, figure), cell in zip(figures.items(), cells, strict=False):
+    for (title, drawn), cell in zip(figures.items(), cells, strict=False):
         with cell:
             st.markdown(f"**{wording.plain(title)}**")
-            st.plotly_chart(
-                figure,
+            figure.draw(
+                drawn,
                 key=f"rows_{task.slug}_{title}",
-                config=theme.CHART_CONFIG,
-                alt=f"Histogram, {title}: {_in_words(task, report, title)}",
+                words=f"Histogram, {title}: {_in_words(task, report, title)}",
+                name=downloads.file_name("isoviz", "rows", task.slug, title),
             )
+    file = downloads.file_name("isoviz", "rows", task.slug, "histograms")
+    downloads.points(file, lambda: bars(task, report), key=f"rows_{task.slug}_bars")
+
+
+def bars(task: Task, report: DataReport) -> pd.DataFrame:
+    """Every bar of the histograms: of what, the split, from where to where or which class, and how many rows."""
+    spreads = [
+        (f"{column}: words per row", {split: of[column] for split, of in report.lengths.items()})
+        for column in task.columns
+    ]
+    if not task.label_names and report.values:
+        spreads.append(("Labels", dict(report.values)))
+    lines: list[dict[str, object]] = [
+        {"histogram": title, "split": split, "from": low, "to": high, "rows": int(count)}
+        for title, splits in spreads
+        for split, found in splits.items()
+        for low, high, count in zip(found.edges, found.edges[1:], found.counts, strict=False)
+    ]
+    if task.label_names:
+        lines += [
+            {"histogram": "Classes", "split": split, "class": name, "rows": count}
+            for split, counts in report.labels.items()
+            for name, count in counts.items()
+        ]
+    return pd.DataFrame(lines)
 
 
 def _named(task: Task, rows: list[dict[str, object]]) -> pd.DataFrame:

@@ -62,13 +62,9 @@ Only the browser knows the mode for certain, so it chooses."""
 
 CHART_CONFIG: dict[str, Any] = {
     "displaylogo": False,
-    # plotly.js would offer to upload the figure to its makers' servers
-    "showSendToCloud": False,
-    "plotlyServerURL": "",
-    "toImageButtonOptions": {"format": "svg", "scale": 2},
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
 }
-"""Plotly's buttons beside every figure; the camera saves SVG."""
+"""Plotly's buttons beside every finished figure, besides those that save it."""
 
 _STATUS: dict[str, tuple[str, str]] = {
     "queued": ("gray", "schedule"),
@@ -112,7 +108,7 @@ def is_dark() -> bool:
 def figure_layout(**more: Any) -> dict[str, Any]:
     """Plotly layout shared by all figures: transparent, faint grid, legend above the figure, room for titles.
 
-    Text colours are left out on purpose: `st.plotly_chart(theme="streamlit")` gives those of the mode that is on.
+    Text colours are left out on purpose: the component gives those of the mode that is on.
     """
     axis = {"gridcolor": "rgba(127,134,145,0.22)", "zerolinecolor": "rgba(127,134,145,0.45)", "automargin": True}
     layout: dict[str, Any] = {

@@ -9,7 +9,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard import charts, choosing, explanations, resources, tables, theme, wording
+from dashboard import charts, choosing, downloads, explanations, resources, tables, wording
+from dashboard.components import figure
 from isoviz import tasks
 
 TICK = 2.0
@@ -108,6 +109,8 @@ def _figures(choice: Choice, was_waiting: bool) -> None:
         _draw("tradeoff", choice, points, lambda: charts.tradeoff(points, choice.metric, choice.parameter_label))
         if points["at"].notna().any():
             _against(choice, points)
+        file = downloads.file_name("isoviz", "tradeoffs", choice.task, choice.metric)
+        downloads.points(file, lambda: _as_file(points, choice), key="tradeoffs_points")
     if was_waiting and not waiting:
         st.rerun()  # nothing is on its way any more: stop looking
 
@@ -132,10 +135,19 @@ def _draw(name: str, choice: Choice, points: pd.DataFrame, make: Callable[[], go
     kept = st.session_state.setdefault("tradeoffs_figures", {})
     identity = (choice, points.to_json())
     if name not in kept or kept[name][0] != identity:
-        kept[name] = (identity, make())
+        made = make()
+        made.update_layout(uirevision=repr(choice))  # a zoom stays while points come, and goes with what it was of
+        kept[name] = (identity, made)
     words = f"{name.replace('_', ' ')}: {choice.metric} and IsoScore* of {len(points)} runs on {choice.task}"
-    st.plotly_chart(kept[name][1], key=f"tradeoffs_{name}", config=theme.CHART_CONFIG, alt=words)
+    saved = downloads.file_name("isoviz", name, choice.task, choice.metric)
+    figure.draw(kept[name][1], key=f"tradeoffs_{name}", words=words, name=saved)
     explanations.show("tradeoff" if name == "tradeoff" else "parameter")
+
+
+def _as_file(points: pd.DataFrame, choice: Choice) -> pd.DataFrame:
+    """The figures' points with their coordinates by name."""
+    named = {"value": choice.metric, "at": choice.parameter or "parameter"}
+    return points.rename(columns=named)
 
 
 def _told(runs: pd.DataFrame, points: pd.DataFrame, waiting: int) -> str:

@@ -53,11 +53,8 @@ class FigureView {
     return { ...this.data.config, responsive: false, modeBarButtonsToRemove: less, modeBarButtonsToAdd: more };
   }
 
-  // The picture as it is on the screen: its part, and what is switched on.
   save(format) {
-    const { data, layout, offsetWidth: width, offsetHeight: height } = this.plot;
-    const paper = { ...layout, paper_bgcolor: lookOf(this.root).background }; // a dark page's words are light
-    this.plotly.downloadImage({ data, layout: paper }, { format, filename: this.data.name, width, height, scale: format === "png" ? 2 : 1 });
+    savePicture(this.plotly, this.plot, { format, filename: this.data.name, background: lookOf(this.root).background });
   }
 
   fullScreen() {

@@ -26,7 +26,8 @@ _mount = st.components.v2.component(
 def draw(figure: go.Figure, *, key: str, words: str, name: str | None = None) -> None:
     """Mount a figure. It stays in its place when it is drawn anew with the same key, and so does its zoom while `uirevision` does.
 
-    Unlike `st.plotly_chart`, which brings all of plotly.js, it is on the screen soon after the page is.
+    Unlike `st.plotly_chart`, which brings all of plotly.js, it is on the screen soon after the page is; its picture is saved with
+    the page's background, and nothing of it can be sent elsewhere.
 
     Args:
         words: what it shows, for those who do not see it.

@@ -218,7 +218,7 @@ class FigurePanel {
 
   makeOptions() {
     const filename = () => `isoviz-${this.runId}-${this.spec.name}`;
-    const save = (format) => (plot) => globalThis.Plotly.downloadImage(plot, { format, filename: filename(), width: 900, height: 540 });
+    const save = (format) => (plot) => savePicture(globalThis.Plotly, plot, { format, filename: filename(), background: lookOf(this.element).background, width: 900, height: 540 });
     const { disk, camera } = globalThis.Plotly.Icons;
     return {
       displaylogo: false, displayModeBar: "hover", doubleClick: "reset",

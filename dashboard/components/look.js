@@ -67,6 +67,12 @@ export function fileButtons(save) {
   return ["png", "svg"].map((format) => ({ name: format, title: `Picture (${format.toUpperCase()})`, icon: { svg: named(format.toUpperCase()) }, click: () => save(format) }));
 }
 
+// A figure as it is on the screen, saved on the page's background: a dark page's words are light.
+export function savePicture(plotly, plot, { format, filename, background, width = plot.offsetWidth, height = plot.offsetHeight }) {
+  const layout = { ...plot.layout, paper_bgcolor: background };
+  return plotly.downloadImage({ data: plot.data, layout }, { format, filename, width, height, scale: format === "png" ? 2 : 1 });
+}
+
 function named(text) {
   return `<svg xmlns="http://www.w3.org/2000/svg" class="icon ivz-file" viewBox="0 0 34 16" style="width: 2.125em"><text x="17" y="13" text-anchor="middle" font-size="14" font-weight="600" font-family="sans-serif">${text}</text></svg>`;
 }

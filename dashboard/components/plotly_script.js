@@ -9,7 +9,7 @@ export async function loadPlotly(path, element) {
   await waiting.basic;
   if (!globalThis.Plotly) await once(path);
   await turn(element);
-  return globalThis.Plotly;
+  return atHome(globalThis.Plotly);
 }
 
 // What draws lines and bars: a quarter of the size, so much sooner there. A new tab has it from the page's HTML (early_script.py).
@@ -22,7 +22,13 @@ export function loadBasicPlotly(path, element) {
 async function basicInTurn(path, element) {
   if (!globalThis.isovizBasicPlotly) await once(path);
   await turn(element);
-  return globalThis.isovizBasicPlotly;
+  return atHome(globalThis.isovizBasicPlotly);
+}
+
+// No figure of any page offers to send itself to the servers of plotly's makers ("Share chart"), and none could.
+function atHome(plotly) {
+  plotly.setPlotConfig({ showSendToCloud: false, plotlyServerURL: "" });
+  return plotly;
 }
 
 function once(path) {

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import explore, resources
+from dashboard import downloads, explore, resources
 from isoviz.exploring import measuring
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
@@ -46,6 +47,20 @@ def open_page(store: Store) -> OpenPage:
         return app.run()
 
     return opened
+
+
+@pytest.fixture
+def offered(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[], bytes]]:
+    """What pages offer as files from now on: name → what makes its bytes."""
+    found: dict[str, Callable[[], bytes]] = {}
+    button = downloads.st.download_button
+
+    def noted(label: str, data: Any, file_name: str, *arguments: Any, **options: Any) -> bool:
+        found[file_name] = data
+        return button(label, data, file_name, *arguments, **options)
+
+    monkeypatch.setattr(downloads.st, "download_button", noted)
+    return found
 
 
 @pytest.fixture(scope="session")

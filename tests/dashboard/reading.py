@@ -45,7 +45,12 @@ def texts(page: AppTest) -> str:
     return "\n".join(element.value for element in shown).replace("\\", "")
 
 
+def mounted(page: AppTest) -> list[dict[str, Any]]:
+    """What the browser gets of each finished figure, in the order of the page."""
+    found = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
+    return [data for data in found if "spec" in data]
+
+
 def drawn(page: AppTest) -> list[dict[str, Any]]:
     """What `components.figure` was given, figure by figure, in the order of the page."""
-    found = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
-    return [json.loads(data["spec"]) for data in found if "spec" in data]
+    return [json.loads(data["spec"]) for data in mounted(page)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
@@ -10,6 +12,8 @@ import pytest
 
 from dashboard import routes, theme
 from dashboard.components import figure as component
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -33,6 +37,12 @@ def test_lines_and_bars_need_only_the_small_script(sent: list[dict[str, Any]]) -
     spec = json.loads(first["spec"])
     assert spec["data"][0]["y"] == [3, None] and spec["layout"]["yaxis"]["title"]["text"] == "EV_k"
     assert "template" not in spec["layout"] and figure.to_json() == before
+
+
+def test_every_finished_figure_is_ours() -> None:
+    """Streamlit's own brings another plotly.js, which offers to upload the figure, and saves dark pages' words on nothing."""
+    sources = [path for folder in ("dashboard", "pages") for path in (ROOT / folder).rglob("*.py")]
+    assert sources and not [str(path) for path in sources if re.search(r"\bst\.plotly_chart\(", path.read_text())]
 
 
 @pytest.mark.parametrize("trace", [go.Scattergl(), go.Heatmap(), go.Scatter3d()])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from isoviz.training.heads import Answers
 from tests import tiny
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, measured, result, started
+from tests.dashboard.reading import drawn, mounted
 from tests.dashboard.test_live_page import texts
 
 
@@ -51,7 +53,8 @@ def opened(open_page: OpenPage, run: str) -> AppTest:
 
 
 def charts(page: AppTest) -> list[dict[str, Any]]:
-    return [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
+    assert not page.exception
+    return drawn(page)
 
 
 def shown(page: AppTest, column: str) -> pd.DataFrame:
@@ -74,7 +77,9 @@ SAID = [1, 1, 0, 2, 1, 2]
 SURE = [0.9, 0.8, 0.7, 0.6, 0.95, 0.5]
 
 
-def test_confusion_matrix(store: Store, open_page: OpenPage, own: RunConfig) -> None:
+def test_confusion_matrix(
+    store: Store, open_page: OpenPage, own: RunConfig, offered: dict[str, Callable[[], bytes]]
+) -> None:
     page = open_page("run", id=finished(store, own, SAID, SURE))
     assert not page.exception
     assert "after epoch 3: n \\= 6" in texts(page) or "after epoch 3: n = 6" in texts(page)
@@ -82,14 +87,15 @@ def test_confusion_matrix(store: Store, open_page: OpenPage, own: RunConfig) -> 
     heat = figure["data"][0]
     assert heat["text"] == [["1<br>100%", "0<br>0%", "0<br>0%"], ["0<br>0%", "1<br>50%", "1<br>50%"],
                             ["0<br>0%", "2<br>67%", "1<br>33%"]]  # fmt: skip
-    (chart,) = page.get("plotly_chart")
-    assert chart.proto.alt == (
+    (chart,) = mounted(page)
+    assert chart["words"] == (
         "Confusion matrix, n = 6. calm: 1 of 1 found (100%); glad: 1 of 2 found (50%), 1 taken for sad; "
         "sad: 1 of 3 found (33%), 2 taken for glad"
     )
     table = shown(page, "predicted glad")
     assert table["predicted glad"].tolist() == [0, 1, 2]
     assert table["rows"].tolist() == [1, 2, 3]
+    assert pd.read_parquet(io.BytesIO(offered[f"{chart['name']}.parquet"]()))["rows"].tolist() == [1, 2, 3]
 
 
 def test_wrong_and_sure_rows_come_first_with_their_texts(store: Store, open_page: OpenPage, own: RunConfig) -> None:
@@ -121,7 +127,9 @@ def test_changed_and_missing_data_are_told(store: Store, open_page: OpenPage, ow
 
 
 @pytest.mark.parametrize("kind", ["regression", "span", "seq2seq"])
-def test_other_kinds(store: Store, open_page: OpenPage, tmp_path: Path, kind: str) -> None:
+def test_other_kinds(
+    store: Store, open_page: OpenPage, tmp_path: Path, kind: str, offered: dict[str, Callable[[], bytes]]
+) -> None:
     folder = tiny.write(kind, tmp_path / kind)
     cfg = config(task=tiny.TASKS[kind], data=str(folder), **({"direction": "ro-en"} if kind == "seq2seq" else {}))
     rows = tasks.load(tasks.get(cfg.task), folder, cfg.direction).validation
@@ -136,6 +144,10 @@ def test_other_kinds(store: Store, open_page: OpenPage, tmp_path: Path, kind: st
     if kind == "regression":
         (figure,) = charts(page)
         assert figure["data"][0]["y"] == pytest.approx(said)
+        (name,) = [one["name"] for one in mounted(page)]
+        assert name.startswith("isoviz-") and name.endswith("-predicted")
+        saved = pd.read_parquet(io.BytesIO(offered[f"{name}.parquet"]()))
+        assert saved["prediction"].tolist() == pytest.approx(said) and saved["label"].tolist() == rows["label"].tolist()
         table = shown(page, "residual")
         assert (table["row"][0], table["residual"][0]) == (4, pytest.approx(3))
         assert table["sentence1"][0] == rows["sentence1"][3]

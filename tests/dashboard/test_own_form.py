@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +16,7 @@ from isoviz.config import OwnTask
 from isoviz.runs.store import Store
 from tests import tiny
 from tests.dashboard.conftest import OpenPage
+from tests.dashboard.reading import drawn, mounted
 from tests.dashboard.test_train_page import _one_cpu, errors, launch, numbers  # noqa: F401
 
 MOODS = ["glad", "sad", "calm"]
@@ -221,7 +224,9 @@ def test_another_file_is_guessed_anew(open_page: OpenPage, reviews: Path, tmp_pa
     assert errors(page) == []
 
 
-def test_rows_of_a_task_are_drawn_when_asked_for(open_page: OpenPage, tmp_path: Path) -> None:
+def test_rows_of_a_task_are_drawn_when_asked_for(
+    open_page: OpenPage, tmp_path: Path, offered: dict[str, Callable[[], bytes]]
+) -> None:
     folder = tiny.write("regression", tmp_path / "stsb")
     page = open_page("train", **{"train_tasks": "glue/stsb", "train_data.glue/stsb": str(folder)})
     assert errors(page) == []
@@ -230,10 +235,15 @@ def test_rows_of_a_task_are_drawn_when_asked_for(open_page: OpenPage, tmp_path: 
     page.run()
     assert not page.exception
     assert len(page.dataframe) == before + 2
-    charts = [chart.proto.alt for chart in page.get("plotly_chart")]
+    charts = [figure["words"] for figure in mounted(page)]
     assert len(charts) == 3  # two texts and the label
     assert "train 3 to 7" in charts[0]
     assert charts[2].startswith("Histogram, Labels: train ")
+    names = ["sentence1-words-per-row", "sentence2-words-per-row", "Labels"]
+    assert [figure["name"] for figure in mounted(page)] == [f"isoviz-rows-glue-stsb-{name}" for name in names]
+    bars = pd.read_parquet(io.BytesIO(offered["isoviz-rows-glue-stsb-histograms.parquet"]()))
+    assert bars.groupby(["histogram", "split"])["rows"].sum().tolist() == [24, 12] * 3
+    assert sum(len(trace["y"]) for figure in drawn(page) for trace in figure["data"]) == len(bars)
 
 
 def test_direction_of_a_translation(open_page: OpenPage, store: Store, tmp_path: Path, tiny_models: object) -> None:

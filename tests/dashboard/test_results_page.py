@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import json
+from collections.abc import Callable
+
+import pandas as pd
 import pytest
 import streamlit as st
 
@@ -9,6 +14,7 @@ from dashboard import downloads, results, tables
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, fail, finish, result, row
+from tests.dashboard.reading import drawn, mounted
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +47,18 @@ def test_table_shows_means_seeds_baselines_and_remarks(open_page: OpenPage, fill
     assert lines["Baseline"]["Each seed"] == "0: 0.500 · 1: 0.750"
     assert lines["I-STAR"]["Remarks"] == "1 diverged, 1 of 1 collapsed: predicts one class"
     assert (lines["(majority)"]["Mean"], lines["(bag of words)"]["Mean"]) == (0.5, 0.625)
+
+
+def test_tables_and_every_seed_are_files(
+    open_page: OpenPage, filled: Store, offered: dict[str, Callable[[], bytes]]
+) -> None:
+    (strip,) = mounted(open_page("results"))
+    assert strip["name"] == "isoviz-seeds-demo-acceptability-accuracy"
+    (drawn_values, *_) = json.loads(strip["spec"])["data"]
+    runs = pd.read_parquet(io.BytesIO(offered["runs.parquet"]()))
+    assert runs[runs["title"] == "Baseline"]["value"].tolist()[::-1] == drawn_values["x"] == [0.5, 0.75]
+    means = pd.read_parquet(io.BytesIO(offered["results-demo-acceptability-accuracy.parquet"]()))
+    assert means["mean"].tolist() == [0.625, 0.625]
 
 
 def test_every_run_is_listed_with_a_link(open_page: OpenPage, filled: Store) -> None:
@@ -80,7 +98,7 @@ def test_only_failed_runs(open_page: OpenPage, store: Store) -> None:
     page = open_page("results")
     assert not page.exception
     assert page.dataframe[0].value.iloc[0]["Remarks"] == "1 failed"
-    assert page.get("plotly_chart") == []
+    assert drawn(page) == []
 
 
 def test_shown_leaves_out_idle_columns() -> None:

@@ -33,10 +33,6 @@ def test_points_coloured_by_numbers_show_on_their_background_from_end_to_end(mod
     assert shades == sorted(shades) and shades[-1] > 3 * shades[0]  # brightness tells the order, in both modes alike
 
 
-def test_no_figure_offers_to_send_itself_to_a_foreign_server() -> None:
-    assert theme.CHART_CONFIG["showSendToCloud"] is False and theme.CHART_CONFIG["plotlyServerURL"] == ""
-
-
 def test_each_method_has_its_own_colour_and_symbol() -> None:
     slugs = list(theme.METHOD_COLOURS)
     assert len({theme.method_colour(s) for s in slugs}) == len(slugs) == 9

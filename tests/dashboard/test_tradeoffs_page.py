@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
+import io
+from collections.abc import Callable
 
+import pandas as pd
 from streamlit.testing.v1 import AppTest
 
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, fail, finish
+from tests.dashboard.reading import drawn, mounted
 
 
 def figures(page: AppTest) -> list[dict[str, object]]:
     assert not page.exception
-    return [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
+    return drawn(page)
 
 
 def sweep(store: Store) -> None:
@@ -38,6 +41,30 @@ def test_three_figures_one_mark_per_run(open_page: OpenPage, store: Store) -> No
     drawn = figures(page)
     assert [marks(figure) for figure in drawn] == [3, 2, 2]
     assert any("3 points of 3 runs" in caption.value for caption in page.caption)
+
+
+def test_points_and_pictures_are_saved_under_names_that_say_what_they_are(
+    open_page: OpenPage, store: Store, offered: dict[str, Callable[[], bytes]]
+) -> None:
+    sweep(store)
+    page = open_page("tradeoffs")
+    assert [figure["name"] for figure in mounted(page)] == [
+        f"isoviz-{what}-demo-acceptability-accuracy" for what in ("tradeoff", "against_value", "against_isoscore_star")
+    ]
+    for ending, read in ((".csv", pd.read_csv), (".parquet", pd.read_parquet)):
+        points = read(io.BytesIO(offered[f"isoviz-tradeoffs-demo-acceptability-accuracy{ending}"]())).set_index("lam")  # type: ignore[operator]
+        assert points.loc[[-1, 1], "isoscore_star"].tolist() == [0.125, 0.5]
+        assert sorted(points["accuracy"]) == [0.5, 0.75, 0.75]
+
+
+def test_a_zoom_belongs_to_what_it_is_of(open_page: OpenPage, store: Store) -> None:
+    sweep(store)
+    page = open_page("tradeoffs")
+    revision = drawn(page)[0]["layout"]["uirevision"]
+    finish(store, config("istar", 3, {"lam": 3}), 0.5, 0.625, group="sweep")
+    assert drawn(page.run())[0]["layout"]["uirevision"] == revision
+    page.selectbox(key="tradeoffs_metric").set_value("matthews").run()
+    assert drawn(page)[0]["layout"]["uirevision"] != revision
 
 
 def test_further_validation_splits_are_offered_where_runs_have_them(open_page: OpenPage, store: Store) -> None:
@@ -66,8 +93,8 @@ def test_new_point_appears_and_an_unchanged_figure_stays_the_same(open_page: Ope
     sweep(store)
     (waiting,) = store.create([config("istar", 2, {"lam": 3})])
     page = open_page("tradeoffs")
-    before = [chart.proto.spec for chart in page.get("plotly_chart")]
-    assert [chart.proto.spec for chart in page.run().get("plotly_chart")] == before
+    before = mounted(page)
+    assert mounted(page.run()) == before
     finish(store, config("istar", 3, {"lam": 3}), 0.5, 0.625)
     assert [marks(figure) for figure in figures(page.run())] == [4, 3, 3]
     assert store.get(waiting).status == "queued"
