@@ -106,7 +106,14 @@ def confusion(found: Confusion, dark: bool) -> go.Figure:
             ygap=2,
         )
     )
-    ticks = {"tickmode": "array", "tickvals": places, "ticktext": names, "showgrid": False, "zeroline": False}
+    ticks = {
+        "tickmode": "array",
+        "tickvals": places,
+        "ticktext": names,
+        "ticks": "",
+        "showgrid": False,
+        "zeroline": False,
+    }
     figure.update_layout(
         theme.figure_layout(
             height=min(640, 130 + max(2, len(names)) * 56),
