@@ -72,7 +72,7 @@ def _expanded(identity: str, files: tuple[Stamp, ...], _plan: Plan) -> tuple[lis
 
 
 def _numbers(plan: Plan, configs: Sequence[RunConfig]) -> None:
-    runs, time_needed, device = (st.container() for _ in range(3))  # below each other: a long time is no longer cut off
+    runs, time_needed, device = (st.container() for _ in range(3))  # below each other: times and names of devices are long
     counted = (
         (len(plan.models), "model"),
         (len(plan.tasks), "task"),

@@ -1,0 +1,29 @@
+"""The tiles of Train's panel say all that they have to say on a laptop's screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from dashboard import wording
+from dashboard.launching import Estimate, duration_words
+from tests.browser.conftest import Server
+
+CUT_OFF = """(value, words) => {
+  let text = value;
+  while (text.firstElementChild) text = text.firstElementChild;
+  text.textContent = words;
+  return [value, ...value.querySelectorAll("*")].some((part) => part.scrollWidth > part.clientWidth);
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 1440])
+def test_the_longest_time_is_not_cut_off(server: Server, open_tab: Callable[..., Page], width: int) -> None:
+    words = duration_words(Estimate(seconds=59 * 60 + 59.0, unknown=1, recorded=0), 1, wording.duration)
+    page = open_tab(f"{server.url}/train", width=width)
+    tile = page.get_by_test_id("stMetric").filter(has_text="Time")
+    expect(tile).to_be_visible()
+    assert len(words) >= 20
+    assert tile.get_by_test_id("stMetricValue").evaluate(CUT_OFF, words) is False
