@@ -72,7 +72,7 @@ def _expanded(identity: str, files: tuple[Stamp, ...], _plan: Plan) -> tuple[lis
 
 
 def _numbers(plan: Plan, configs: Sequence[RunConfig]) -> None:
-    runs, time_needed, device = (st.container() for _ in range(3))  # below each other: times and names of devices are long
+    runs, time_needed, device = (st.container() for _ in range(3))  # times and devices have long names
     counted = (
         (len(plan.models), "model"),
         (len(plan.tasks), "task"),
