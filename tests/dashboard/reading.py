@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Widget
 
 from isoviz.exploring import results
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
@@ -49,3 +50,19 @@ def drawn(page: AppTest) -> list[dict[str, Any]]:
     """What `components.figure` was given, figure by figure, in the order of the page."""
     found = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
     return [json.loads(data["spec"]) for data in found if "spec" in data]
+
+
+def places(page: AppTest) -> dict[str, tuple[int, ...]]:
+    """Where in the page's tree each field stands that is written into the address."""
+
+    def below(block: Any, path: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+        found = {}
+        for number, child in block.children.items():
+            here = (*path, number)
+            if hasattr(child, "children"):
+                found |= below(child, here)
+            elif isinstance(child, Widget) and getattr(child.proto, "query_param_key", ""):
+                found[str(child.key)] = here
+        return found
+
+    return below(page.main, ())
