@@ -61,8 +61,9 @@ def data_field(slug: str) -> Source:
         )
         if source == FROM_HUB:
             return Source(None, direction, ready=_hub(task, direction))
-        if source == FROM_UPLOAD:
-            _upload(task)
+        with st.container():  # the folder's field stays where it is, see `dashboard.steady`
+            if source == FROM_UPLOAD:
+                _upload(task)
         folder = _folder(task)
         return Source(folder, direction, ready=folder is not None and look(task, folder, direction))
 

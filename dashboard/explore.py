@@ -16,6 +16,7 @@ from dashboard.components.figure import draw
 from dashboard.explore_form import PREFIX, Filled, forget_hub_models
 from dashboard.explore_views import Shown, file_name
 from dashboard.logs import read_tail
+from dashboard.steady import steady
 from isoviz.errors import InputError, IsoVizError
 from isoviz.exploring import jobs, results
 from isoviz.exploring.jobs import State
@@ -32,6 +33,7 @@ TABLES_AFTER = 1.0
 _SEEN = PREFIX + "tables_seen"
 
 
+@steady
 def ask(all_filled: list[Filled]) -> list[ViewResult]:
     """The button, the progress of jobs that run, what went wrong, or what will be here; the views, once all are there.
 
@@ -143,6 +145,7 @@ def _nothing_yet(all_filled: list[Filled]) -> None:
             st.caption(f"To be read: the first {rows:,} of {filled.rows_in_split:,} rows of {filled.request.split}.")
 
 
+@steady
 def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
     """What was read, how, and what a reader must know."""
     for (view, filled), named in _alike(list(zip(views, all_filled, strict=True))):
@@ -180,6 +183,7 @@ def _titles(measures: Iterable[str]) -> str:
     return ", ".join(METRICS[name].title if name in METRICS else name for name in measures)
 
 
+@steady
 def numbers(shown: list[Shown]) -> None:
     """Every measure of every layer and pooling, with n, d and notes; downloads."""
     st.subheader("All numbers", anchor=False)

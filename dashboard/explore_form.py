@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import forms, model_form, resources, wording
 from dashboard.data_form import FROM_FOLDER, FROM_HUB, Stamp, stamp
+from dashboard.steady import steady
 from isoviz import tasks
 from isoviz.errors import InputError
 from isoviz.exploring import encoders
@@ -50,6 +51,7 @@ class Filled:
         return self.places.get(_PLACES.get(error_field or "", ""))
 
 
+@steady
 def draw_all() -> list[Filled]:
     """The forms of all views that are compared, the first one's first."""
     title = st.empty()  # of the first view, once it is known whether it is the only one
@@ -91,6 +93,7 @@ def prefix_of(number: int) -> str:
     return PREFIX if number == 1 else f"explore{number}_"
 
 
+@steady
 def draw(prefix: str = PREFIX) -> Filled:
     """Draw all fields of one view and read them."""
     filled = Filled(prefix)
@@ -193,6 +196,7 @@ def _told(task: Task) -> str:
     return task.description if task.inputs == task.columns else f"{task.description} Read here: the source texts."
 
 
+@steady
 def _data_field(task: Task, filled: Filled) -> tuple[str | None, bool]:
     """Where the rows of a task that reads files come from: (folder or None for the hub, whether that was said)."""
     with st.container(border=True):

@@ -11,6 +11,7 @@ from dashboard.explore_form import PREFIX
 from dashboard.explore_layouts import Cloud, Layout, cloud_of, layout_of, on_its_way, own_places
 from dashboard.explore_picture import UNCOLOURED, picture
 from dashboard.explore_views import Shown
+from dashboard.steady import steady
 from isoviz.exploring import maps, neighbours
 from isoviz.exploring.desk import Reply
 from isoviz.exploring.maps import MapRequest
@@ -39,7 +40,7 @@ def section(shown: list[Shown]) -> MapRequest:
 def _section(shown: list[Shown]) -> None:
     clouds = [cloud_of(one) for one in shown]
     request, colour = _settings(shown, clouds)
-    shared = len(shown) > 1 and _axes_field() == "shared"
+    shared = _axes_shared(len(shown))
     lines = explore_own.field(shown)
     replies = [explore_own.ask(one, lines) for one in shown]
     layouts = [layout_of(one, cloud, request) for one, cloud in zip(shown, clouds, strict=True)]
@@ -74,6 +75,7 @@ def _section(shown: list[Shown]) -> None:
 # ---------------------------------------------------------------------------------------------------------- settings
 
 
+@steady
 def _settings(shown: list[Shown], clouds: list[Cloud]) -> tuple[MapRequest, str]:
     """How the clouds are laid out, and which column colours them, from the fields."""
     kind_column, size_column, colour_column, points_column, more_column = st.columns(
@@ -130,9 +132,12 @@ def _colour_field(clouds: list[Cloud]) -> str:
     return str(st.selectbox("Colour by", [*order, UNCOLOURED], key=PREFIX + "colour", bind="query-params"))
 
 
-def _axes_field() -> str:
-    return str(
-        st.segmented_control(
-            "Axes", ["shared", "own"], default="shared", required=True, key=PREFIX + "axes", bind="query-params"
-        )
+@steady
+def _axes_shared(views: int) -> bool:
+    """Whether the maps have the same axes; one map has its own."""
+    if views == 1:
+        return False
+    axes = st.segmented_control(
+        "Axes", ["shared", "own"], default="shared", required=True, key=PREFIX + "axes", bind="query-params"
     )
+    return axes == "shared"

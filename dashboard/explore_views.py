@@ -14,6 +14,7 @@ from dashboard import activation_figure, downloads, explanations, explore_figure
 from dashboard.components.cloud_matrix import cloud_matrix
 from dashboard.components.figure import draw
 from dashboard.explore_form import PREFIX, Filled
+from dashboard.steady import steady
 from isoviz.exploring import clustering, shrinkage
 from isoviz.exploring.results import ViewResult
 from isoviz.metrics.catalogue import METRICS
@@ -78,29 +79,26 @@ def cloud_file(one: Shown, what: str) -> str:
     return f"{file_name(one)}-{what}-layer{one.layer}-{one.pooling}{again}"
 
 
+@steady
 def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[Shown]:
     """One measure over all layers; returns the views with the layer and pooling chosen for the figures below."""
     st.subheader("Layer by layer", anchor=False)
     titles = _titles()
-    alone = len(views) == 1
-    left, *rest = st.columns([3, 2, 3])
-    with left:
-        title = str(st.selectbox("Measure", list(titles), key=PREFIX + "measure", bind="query-params"))
+    title = str(st.selectbox("Measure", list(titles), key=PREFIX + "measure", bind="query-params", width=420))
     measure = titles[title]
     columns = st.columns(len(views), gap="medium")
     shown = []
     for number, (view, filled, column) in enumerate(zip(views, all_filled, columns, strict=True), start=1):
-        if not alone:
-            column.markdown(f"**View {number}**")
-        with rest[0] if alone else column:
-            pooling = _pooling_field(view, filled.prefix)
-        with rest[1] if alone else column:
-            layer = _layer_field(view, filled.prefix)
+        with column:
+            _which_view(number, len(views))
+            with st.container(horizontal=True, gap="large"):  # however many views there are: see `dashboard.steady`
+                pooling = _pooling_field(view, filled.prefix)
+                layer = _layer_field(view, filled.prefix)
         shown.append(Shown(number, len(views), filled, view, layer, pooling))
     figures = [
         explore_figures.layer_profile(one.view.entries, measure, title, (one.layer, one.pooling)) for one in shown
     ]
-    if not alone:
+    if len(views) > 1:
         explore_figures.share_axes(figures)
     for one, figure, column in zip(shown, figures, columns, strict=True):
         with column:
@@ -117,6 +115,12 @@ def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[Shown]:
                 _all_layers(one)
     _how_to_read(measure)
     return shown
+
+
+@steady
+def _which_view(number: int, of: int) -> None:
+    if of > 1:
+        st.markdown(f"**View {number}**")
 
 
 def _all_layers(one: Shown) -> None:
@@ -189,18 +193,24 @@ def _how_to_read(measure: str) -> None:
         st.caption(wording.plain(f"{metric.paper.text}, {metric.paper.identifier}"))
 
 
+@steady
 def clouds(shown: list[Shown]) -> None:
     """The figures of each view's layer and pooling: by themselves in pairs, several views side by side on the same axes."""
-    if len(shown) == 1:
-        (one,) = shown
-        st.subheader(f"Layer {one.layer}, {explore_figures.POOLING_TITLES[one.pooling]}", anchor=False)
-        st.caption(f"n = {wording.number(one.entry['n'])} points, d = {one.entry['d']} dimensions")
+    alone = len(shown) == 1
+    first = shown[0]
+    cloud = f"Layer {first.layer}, {explore_figures.POOLING_TITLES[first.pooling]}"
+    st.subheader(cloud if alone else "Side by side", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        with st.container(width="content"):
+            if alone:
+                st.caption(f"n = {wording.number(first.entry['n'])} points, d = {first.entry['d']} dimensions")
+        _axis_field()
+    if alone:
         for row in (("spectrum", "mean_activation"), ("sigma_histogram", "cosine_histogram")):
             for column, name in zip(st.columns(2, gap="large"), row, strict=True):
                 with column:
-                    _row([one], name)
+                    _row(shown, name)
     else:
-        st.subheader("Side by side", anchor=False)
         for name in ("spectrum", "sigma_histogram", "mean_activation", "cosine_histogram"):
             _row(shown, name)
     _numbers_behind(shown)
@@ -221,8 +231,6 @@ def _row(shown: list[Shown], name: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{explanations.get(name).title}**")
         explanations.show(name)
-        if name == "spectrum":
-            _axis_field()
     found = [_FIGURES[name](one, shown) for one in shown]
     figures = [figure for figure, _, _ in found if figure is not None]
     if len(shown) > 1:
@@ -242,7 +250,7 @@ def _row(shown: list[Shown], name: str) -> None:
 def _axis_field() -> None:
     """How k is measured out along its axis; `_spectrum` looks it up."""
     st.segmented_control(
-        "Axis of k",
+        "Axis of k in the spectrum",
         ["linear axis", "log axis"],
         default="linear axis",
         required=True,

@@ -51,8 +51,9 @@ def own_field() -> Source:
             key=forms.key(f"from.{tasks.OWN}"),
             bind="query-params",
         )
-        if source == FROM_UPLOAD:
-            _upload()
+        with st.container():  # the path's field stays where it is, see `dashboard.steady`
+            if source == FROM_UPLOAD:
+                _upload()
         path = _path()
         if path is None:
             return Source(ready=False)
@@ -253,7 +254,7 @@ def _told(path: str, values: Mapping[str, Any], places: Mapping[str, DeltaGenera
     if found is None:
         _beside(places, field, problem)
         with places["label_names"]:
-            _class_field(())  # what was typed stays, and can be mended
+            _classes(None)  # what was typed stays, and can be mended
         return Source(path, ready=False)
     if values["kind"] is None:
         with places["kind"]:
@@ -288,14 +289,19 @@ def _guessed(path: str, files: Stamp, columns: str) -> tuple[Guess | None, str |
         return None, forms.sentence(error), error.field
 
 
-def _classes(found: Guess) -> None:
+def _classes(found: Guess | None) -> None:
+    """The classes, if they are known, and the field of their order."""
     table, order = st.columns([1, 1])
-    with table:
-        st.caption("Classes in the order of their codes")
-        frame = pd.DataFrame({"code": range(len(found.label_names)), "class": found.label_names, "rows": found.counts})
-        st.dataframe(frame, hide_index=True, height="auto", alt="Classes with their codes and how many rows each has")
+    if found is not None:
+        with table:
+            st.caption("Classes in the order of their codes")
+            rows = {"code": range(len(found.label_names)), "class": found.label_names, "rows": found.counts}
+            shown = pd.DataFrame(rows)
+            st.dataframe(
+                shown, hide_index=True, height="auto", alt="Classes with their codes and how many rows each has"
+            )
     with order:
-        _class_field(found.label_names)
+        _class_field(found.label_names if found else ())
 
 
 def _class_field(names: tuple[str, ...]) -> None:

@@ -13,6 +13,7 @@ from dashboard import forms, model_form, presets, theme, wording
 from dashboard.data_form import Source, data_field
 from dashboard.launching import Plan
 from dashboard.own_form import own_field
+from dashboard.steady import steady
 from isoviz import methods, tasks
 from isoviz.errors import InputError
 from isoviz.methods.protocol import Method
@@ -37,7 +38,7 @@ def draw() -> Filled:
     models = _models()
     below_models = st.container()
     chosen = _tasks(mend)
-    rows_of = {slug: own_field() if slug == tasks.OWN else data_field(slug) for slug in chosen}
+    rows_of = _rows(chosen)
     with below_models:
         _check_models(models, rows_of, mend)
         model_form.finder(forms.key("models"), several=True)
@@ -73,6 +74,7 @@ def _models() -> list[str]:
     )
 
 
+@steady
 def _check_models(names: list[str], rows_of: Mapping[str, Source], mend: list[str]) -> None:
     """Below the models, once the tasks are known: not every model can have every kind of head."""
     if not names:
@@ -84,6 +86,7 @@ def _check_models(names: list[str], rows_of: Mapping[str, Source], mend: list[st
         mend.append("models")
 
 
+@steady
 def _tasks(mend: list[str]) -> list[str]:
     known = tasks.catalogue()
     chosen = st.multiselect(
@@ -102,6 +105,18 @@ def _tasks(mend: list[str]) -> list[str]:
     return chosen
 
 
+@steady
+def _rows(chosen: list[str]) -> dict[str, Source]:
+    """The data section of each chosen task, at a place of its own whichever others are chosen."""
+    found = {}
+    for slug in [*tasks.catalogue(), tasks.OWN]:
+        with st.container():
+            if slug in chosen:
+                found[slug] = own_field() if slug == tasks.OWN else data_field(slug)
+    return {slug: found[slug] for slug in chosen}
+
+
+@steady
 def _methods(mend: list[str]) -> list[tuple[str, dict[str, tuple[Any, ...]]]]:
     known = methods.catalogue()
     chosen = st.pills(
@@ -184,6 +199,7 @@ def _about(slug: str) -> None:
             st.markdown(f":material/warning: {wording.plain(trap)}")
 
 
+@steady
 def _seeds(mend: list[str]) -> list[int]:
     text = st.text_input(
         "Seeds",
@@ -204,6 +220,7 @@ def _seeds(mend: list[str]) -> list[int]:
     return seeds
 
 
+@steady
 def _settings(mend: list[str]) -> dict[str, Any]:
     answers: dict[str, forms.Answer] = {}
     for column, name in zip(st.columns(len(COMMON)), COMMON, strict=True):

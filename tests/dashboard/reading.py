@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Widget
 
 from isoviz.exploring import results
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
@@ -54,3 +55,19 @@ def mounted(page: AppTest) -> list[dict[str, Any]]:
 def drawn(page: AppTest) -> list[dict[str, Any]]:
     """What `components.figure` was given, figure by figure, in the order of the page."""
     return [json.loads(data["spec"]) for data in mounted(page)]
+
+
+def places(page: AppTest) -> dict[str, tuple[int, ...]]:
+    """Where in the page's tree each field stands that is written into the address."""
+
+    def below(block: Any, path: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+        found = {}
+        for number, child in block.children.items():
+            here = (*path, number)
+            if hasattr(child, "children"):
+                found |= below(child, here)
+            elif isinstance(child, Widget) and getattr(child.proto, "query_param_key", ""):
+                found[str(child.key)] = here
+        return found
+
+    return below(page.main, ())

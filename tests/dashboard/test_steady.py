@@ -1,0 +1,131 @@
+"""Fields that are written into the address keep their place in the page's tree, whatever comes and goes around them.
+
+One that moves may no longer be written into the address by the browser: see `dashboard.steady`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.data_form import FROM_UPLOAD
+from dashboard.own_form import PATH
+from dashboard.train_form import OWN_TITLE
+from isoviz import tasks
+from isoviz.exploring import measuring, results
+from isoviz.exploring.request import ViewRequest
+from isoviz.exploring.results import ViewResult
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.reading import address, key_for, places
+
+COLUMNS = {"train_own.text": "text", "train_own.label": "label"}
+
+
+@pytest.fixture
+def reviews(tmp_path: Path) -> Path:
+    path = tmp_path / "reviews.csv"
+    lines = [f"the {number}th film was {word},{word}" for number in range(20) for word in ("good", "bad")]
+    path.write_text("\n".join(["text,label", *lines]))
+    return path
+
+
+def moved(before: dict[str, tuple[int, ...]], after: dict[str, tuple[int, ...]]) -> list[str]:
+    return [name for name in before if name in after and before[name] != after[name]]
+
+
+def test_a_part_that_draws_nothing_keeps_the_place_of_what_follows() -> None:
+    def page() -> None:
+        import streamlit as st
+
+        from dashboard.steady import steady
+
+        @steady
+        def part(words: str) -> str:
+            """Told."""
+            if words:
+                st.caption(words)
+            return words + "!"
+
+        assert part.__doc__ == "Told."
+        assert part(st.query_params.get("words", "")) == st.query_params.get("words", "") + "!"
+        st.toggle("Field", key="field", bind="query-params")
+
+    without = AppTest.from_function(page).run()
+    with_words = AppTest.from_function(page)
+    with_words.query_params["words"] = "x"
+    with_words.run()
+    assert not without.exception and not with_words.exception
+    assert len(with_words.caption) == 1 and not without.caption
+    assert places(without) == places(with_words) == {"field": (1,)}
+
+
+def test_explore_from_the_first_pictures_to_the_last_numbers(
+    open_page: OpenPage,
+    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    request, facts, arrays = explored
+    before = places(open_page("explore", **address(request)))
+    early = {**facts, "output": {"reason": "later"}, "pending": measuring.PENDING, "layers": None}
+    early["shrinkage"] = {"reason": "later"}
+    key = key_for(request)
+    results.publish(results.root() / "jobs" / key / "result", key, early, arrays, at=results.root())
+    first = places(open_page("explore", **address(request)))
+    assert results.finish(key, facts, at=results.root())
+    last = places(open_page("explore", **address(request)))
+    assert {"explore_pooling", "explore_layer", "explore_measure", "explore_own", "explore_ev_axis"} < set(first)
+    assert set(before) < set(first) and set(first) == set(last)
+    assert moved(before, first) == moved(first, last) == []
+
+
+def test_explore_with_one_view_and_with_two(
+    open_page: OpenPage,
+    kept_view: ViewResult,
+    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    one = address(explored[0])
+    second = {name.replace("explore_", "explore2_", 1): value for name, value in one.items()}
+    alone = places(open_page("explore", **one))
+    beside = places(open_page("explore", **one, **second, explore_views="2"))
+    assert {"explore2_pooling", "explore_axes"} < set(beside) and set(alone) < set(beside)
+    assert moved(alone, beside) == []
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"train_tasks": ["demo/acceptability", "glue/cola", OWN_TITLE]},
+        {"train_tasks": ["glue/cola"]},
+        {"train_tasks": ""},
+        {"train_models": ["nonsense/of nothing"]},
+        {"train_methods": ["IsoBN"]},
+        {"train_methods": ""},
+        {"train_seeds": "many"},
+    ],
+)
+def test_train_whatever_is_chosen(open_page: OpenPage, changed: dict[str, str | list[str]]) -> None:
+    page = open_page("train", train_tasks=["glue/cola"])
+    before = places(page)
+    after = places(open_page("train", **{"train_tasks": ["glue/cola"], **changed}))
+    assert {"train_models", "train_tasks", "train_methods", "train_seeds", "train_data.glue/cola"} <= set(before)
+    assert {"train_models", "train_tasks", "train_methods", "train_seeds"} <= set(after)
+    assert moved(before, after) == []
+
+
+def test_train_where_rows_come_from(open_page: OpenPage, reviews: Path) -> None:
+    asked = {"train_tasks": [OWN_TITLE, "glue/cola"], PATH: str(reviews), **COLUMNS}
+    paths = places(open_page("train", **asked))
+    uploads = {f"train_from.{tasks.OWN}": FROM_UPLOAD, "train_from.glue/cola": FROM_UPLOAD}
+    uploaded = places(open_page("train", **asked, **uploads))
+    assert {PATH, "train_own.text", "train_own.label_names", "train_data.glue/cola"} < set(paths)
+    assert set(paths) == set(uploaded) and moved(paths, uploaded) == []
+
+
+def test_train_classes_of_own_data_known_or_not(open_page: OpenPage, reviews: Path) -> None:
+    asked = {"train_tasks": [OWN_TITLE], PATH: str(reviews), **COLUMNS}
+    page = open_page("train", **asked)
+    known = places(page)
+    page.text_area(key="train_own.label_names").set_value("neither\nnor").run()
+    assert page.error and page.text_area(key="train_own.label_names").value == "neither\nnor"
+    assert moved(known, places(page)) == []
