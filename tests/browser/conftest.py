@@ -46,9 +46,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            item.add_marker(
-                pytest.mark.timeout(1500)
-            )  # its waits have limits of their own, and say what they waited for
+            # its waits have limits of their own, and say what they waited for
+            item.add_marker(pytest.mark.timeout(1500))
 
 
 @pytest.fixture(scope="session")

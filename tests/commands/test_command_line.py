@@ -138,9 +138,8 @@ def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path)
                 store = Store(store_dir)
             rows = store.list() if store else []
         run_id = rows[0].id
-        with held(
-            process, os.path.join(store_dir, "isoviz.db")
-        ):  # it would be done before a slow machine's other shell is there
+        # it would be done before a slow machine's other shell is there
+        with held(process, os.path.join(store_dir, "isoviz.db")):
             call("runs", "stop", run_id, "--store", store_dir)
         output, errors = process.communicate(timeout=240)
     finally:
