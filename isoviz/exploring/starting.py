@@ -145,12 +145,13 @@ class _Spares:
 
 def _reap(wait: Callable[[], int], *, again: bool) -> None:
     """Ask a child for its exit code when it ends, whoever looks then: else it stays a zombie."""
+    spares = _SPARES
 
     def reap() -> None:
         wait()
         if again:
             time.sleep(_PAUSE)
-            _SPARES.again()
+            spares.again()
 
     threading.Thread(target=reap, name="work", daemon=True).start()
 

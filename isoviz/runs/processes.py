@@ -18,6 +18,8 @@ from isoviz.training.devices import share_cores
 
 _PACKAGE_PARENT: Final = Path(__file__).resolve().parents[2]
 _SIGTERM_SECONDS: Final = 0.15
+_SIGKILL_SECONDS: Final = 20.0
+"""Nothing survives a SIGKILL, but a crowded machine takes its time to bury the dead."""
 
 
 def is_alive(pid: int, started: float) -> bool:
@@ -64,11 +66,11 @@ class Worker:
             for member in members:
                 with suppress(psutil.NoSuchProcess):
                     member.kill() if force else member.terminate()
-            _, members = psutil.wait_procs(members, timeout=1.0 if force else _SIGTERM_SECONDS)
+            _, members = psutil.wait_procs(members, timeout=_SIGKILL_SECONDS if force else _SIGTERM_SECONDS)
             # What was forked while we looked is found now; zombies wait for their parent and hold nothing.
             members = list({*members, *self._members()})
         if self._child is not None:
-            self._child.wait(timeout=1.0)
+            self._child.wait(timeout=_SIGKILL_SECONDS)
 
     def _members(self) -> list[psutil.Process]:
         """The living members of its process group, and its descendants, some of which may have left the group."""

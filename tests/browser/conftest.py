@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -22,7 +22,9 @@ from isoviz.exploring.request import ViewRequest, key_of, rows_of
 from isoviz.home import home
 from isoviz.models import sources
 from isoviz.runs.store import Store
+from tests.ports import free_port
 
+Value = TypeVar("Value")
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = [
     "--headless",
@@ -34,7 +36,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PATIENCE = 20_000
+PATIENCE = 60_000
 """Milliseconds that a page may take before a test gives up: a machine busy with other tests is slow."""
 
 expect.set_options(timeout=PATIENCE)
@@ -44,6 +46,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
+            # its waits have limits of their own, and say what they waited for
+            item.add_marker(pytest.mark.timeout(1500))
 
 
 @pytest.fixture(scope="session")
@@ -77,9 +81,7 @@ class Server:
 
 def start(folder: Path, *, runner: str = "off", base: str = "") -> Server:
     """The app on a free port with `folder` as ISOVIZ_HOME, started as `python -m isoviz app` starts it."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     store = Store(folder)
     log = folder / f"server-{port}.log"
     command = [sys.executable, "-m", "streamlit", "run", "dashboard/server.py", f"--server.port={port}"]
@@ -135,16 +137,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while time.monotonic() < deadline:
         if process.poll() is not None:
             break
         try:
-            with urllib.request.urlopen(url, timeout=2) as answer:
+            with urllib.request.urlopen(url, timeout=10) as answer:
                 if answer.status == 200:
                     return
         except OSError:
-            time.sleep(0.1)
+            pass
+        time.sleep(0.1)
     raise AssertionError(f"the server did not come up:\n{log.read_text(errors='replace')}")
 
 
@@ -156,6 +159,24 @@ def becomes(page: Page, read: Callable[[], object], wanted: object) -> None:
         page.wait_for_timeout(100)
         found = read()
     assert found == wanted
+
+
+def steady(page: Page, read: Callable[[], Value], times: int = 10) -> Value:
+    """What `read` gives once it has been the same for so many looks, a tenth of a second apart: what comes late moves the page."""
+    deadline = time.monotonic() + PATIENCE / 1000
+    found, same = read(), 0
+    while same < times:
+        assert time.monotonic() < deadline, f"still moving: {found}"
+        page.wait_for_timeout(100)
+        before, found = found, read()
+        same = same + 1 if found == before else 0
+    return found
+
+
+def fits(page: Page) -> bool:
+    """Whether the page is no wider than its window."""
+    width: int = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    return width == 0
 
 
 @pytest.fixture

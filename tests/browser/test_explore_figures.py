@@ -74,11 +74,12 @@ def test_figure_is_drawn_anew_in_its_place_and_in_the_other_mode(
     plot = frame.locator(".js-plotly-plot")
     expect(plot.locator(".main-svg").first).to_be_visible(timeout=LONG)
     assert frame.get_attribute("role") == "figure" and "over layers 0 to 4" in (frame.get_attribute("aria-label") or "")
-    colour = "plot => getComputedStyle(plot.querySelector('.legendtext')).fill"
-    light = plot.evaluate(colour)
+    words, colour = plot.locator(".legendtext").first, "word => getComputedStyle(word).fill"
+    light = words.evaluate(colour)
 
     plot.evaluate(
-        "plot => { plot.dataset.mark = 'same node'; isovizBasicPlotly.relayout(plot, {'xaxis.range': [1, 2]}); }"
+        "plot => { plot.dataset.mark = 'same node';"
+        " return isovizBasicPlotly.relayout(plot, {'xaxis.range': [1, 2]}).then(() => true); }"
     )
     page.locator(".st-key-explore_pooling").get_by_text("mean", exact=True).click()
     expect(page.get_by_role("heading", name="Layer 4, mean of the tokens")).to_be_visible()
@@ -109,7 +110,7 @@ def test_figure_is_drawn_anew_in_its_place_and_in_the_other_mode(
     dark = open_tab(page.url, dark=True)
     other = dark.locator(".st-key-explore_profile .js-plotly-plot")
     expect(other.locator(".main-svg").first).to_be_visible(timeout=LONG)
-    becomes(dark, lambda: other.evaluate(colour) != light, True)
+    becomes(dark, lambda: other.locator(".legendtext").first.evaluate(colour) != light, True)
     other.hover()
     saved = {}
     for format in ("PNG", "SVG"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,14 @@ from playwright.sync_api import Page, expect
 
 from dashboard import theme
 from isoviz.exploring import desk
-from tests.browser.conftest import Server, becomes, keep_view
+from tests.browser.conftest import Server, becomes, fits, keep_view, steady
 
 ROWS = 100
 """Enough that their lengths are coloured by a scale, and few enough that some points lie alone."""
 LONG = 240_000
 """Milliseconds for what waits on a process that imports torch on a busy machine."""
 
-STRONG = (
-    "canvas => canvas.layer.colours.flatMap((part) => [...part]).filter((byte, i) => i % 4 === 3 && byte > 127).length"
-)
+STRONG = "canvas => (canvas.layer?.colours ?? []).flatMap((part) => [...part]).filter((byte, i) => i % 4 === 3 && byte > 127).length"
 """How many points of a map are not faint."""
 GRAPHICS_CARD = "WebGLRenderingContext.prototype.getParameter = () => 'a graphics card';"
 RANGES = """() => {
@@ -42,6 +41,10 @@ PLACES = """() => {
   })));
 }"""
 """Each point of the map and where plotly's axes have it on the screen."""
+SAID = """status => {
+  globalThis.said = [];
+  new MutationObserver(() => said.push(status.textContent)).observe(status, { childList: true, characterData: true, subtree: true });
+}"""
 
 
 @pytest.fixture
@@ -52,12 +55,19 @@ def serving(serve: Callable[..., Server]) -> Iterator[Server]:
     desk.close()
 
 
-def draw_around(page: Page) -> None:
-    """A lasso around the middle of the map."""
+def area_of(page: Page) -> dict[str, float]:
+    """Where the first map has its points on the screen, once the rest of the page is there, which moves it."""
+    expect(page.locator("[data-testid=stDataFrame]").first).to_be_attached(timeout=LONG)  # tables come last
     area = page.locator(".ivz-map-plot .nsewdrag").first
     area.scroll_into_view_if_needed()
-    box = area.bounding_box()
+    box = steady(page, area.bounding_box)
     assert box is not None
+    return {**box}
+
+
+def draw_around(page: Page) -> None:
+    """A lasso around the middle of the map."""
+    box = area_of(page)
     corners = [(0.3, 0.2), (0.7, 0.25), (0.75, 0.8), (0.35, 0.85), (0.3, 0.25)]
     at = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
     page.mouse.move(*at[0])
@@ -76,7 +86,7 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
     told = selected.inner_text()
     assert 0 < int(told.split()[0]) < ROWS
     expect(page).to_have_url(re.compile("explore_lasso="))
-    address = page.url
+    address = steady(page, lambda: page.url)
     page.wait_for_timeout(2000)
     assert page.url == address  # drawing it again is no new selection
 
@@ -84,9 +94,10 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
     other = open_tab(f"{page.url}&explore_colour=length", dark=True, width=390)
     expect(other.get_by_text(told)).to_be_visible()
     expect(other.locator(".ivz-map-plot .main-svg").first).to_be_visible(timeout=LONG)
-    scale = "() => document.querySelector('.ivz-map-plot')._fullLayout.coloraxis.colorscale"
-    assert other.evaluate(scale) == theme.POINT_SCALES["dark"]  # the low end of the light page's would not be seen
-    assert other.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+    scale = "() => document.querySelector('.ivz-map-plot')._fullLayout?.coloraxis?.colorscale"
+    dark = theme.POINT_SCALES["dark"]  # the low end of the light page's would not be seen
+    becomes(other, lambda: other.evaluate(scale), dark)
+    becomes(other, lambda: fits(other), True)
     button = other.locator(".st-key-explore_map_points_csv button")
     expect(button).to_be_visible(timeout=LONG)
     with other.expect_download() as got:
@@ -153,8 +164,7 @@ def test_points_lie_where_the_axes_say_and_move_with_them(
         page.reload()
     area = page.locator(".ivz-map-plot .nsewdrag").first
     expect(area).to_be_visible(timeout=LONG)
-    area.scroll_into_view_if_needed()
-    page.wait_for_timeout(1500)  # the rest of the page comes, and moves it
+    area_of(page)
     by = "document.querySelector('.ivz-map-points').layer?.constructor.name"
     becomes(page, lambda: page.evaluate(by), drawn_by)
     becomes(page, lambda: drawn(page, lambda one: one["part"] == 0)[0], True)
@@ -166,23 +176,25 @@ def test_points_lie_where_the_axes_say_and_move_with_them(
     expect(page.locator(".ivz-map-told")).to_be_hidden()
 
     page.locator('.ivz-map-plot .modebar-btn[data-val="pan"]').click(force=True)
-    box = area.bounding_box()
-    assert box is not None
+    box = area_of(page)
+    begun = page.evaluate(RANGES)
     page.mouse.move(box["x"] + 40, box["y"] + 40)
     page.mouse.down()
     page.mouse.move(box["x"] + 100, box["y"] + 70, steps=5)
     page.mouse.up()
+    becomes(page, lambda: page.evaluate(RANGES) == pytest.approx(begun), False)
+    panned = steady(page, lambda: page.evaluate(RANGES))
     page.mouse.wheel(0, -200)
-    page.wait_for_timeout(1000)
+    becomes(page, lambda: page.evaluate(RANGES) == pytest.approx(panned), False)
+    before = steady(page, lambda: page.evaluate(RANGES))
 
-    def inner(one: dict[str, Any]) -> bool:
-        across, down = one["left"] - box["x"], one["top"] - box["y"]
-        return 0 < across < box["width"] - 20 and 20 < down < box["height"] - 20
+    def inner() -> tuple[bool, list[dict[str, Any]]]:
+        at = area.bounding_box()
+        assert at is not None
+        right, bottom = at["x"] + at["width"] - 20, at["y"] + at["height"] - 20
+        return drawn(page, lambda one: at["x"] < one["left"] < right and at["y"] + 20 < one["top"] < bottom)
 
-    becomes(page, lambda: drawn(page, inner)[0], True)
-    _, inside = drawn(page, inner)
-
-    before = page.evaluate(RANGES)
+    becomes(page, lambda: inner()[0], True)
     page.locator('.ivz-map-plot .modebar-btn[data-val="lasso"]').click(force=True)
     draw_around(page)
     expect(page.get_by_text(f"of {ROWS} points selected")).to_be_visible()
@@ -190,9 +202,10 @@ def test_points_lie_where_the_axes_say_and_move_with_them(
     assert page.evaluate(RANGES) == pytest.approx(before)  # what was moved stays
     page.get_by_role("button", name="Clear", exact=True).click()
     expect(page.get_by_text(f"of {ROWS} points selected")).to_have_count(0)
-    page.wait_for_timeout(1000)
+    steady(page, area.bounding_box)
+    becomes(page, lambda: inner()[0], True)
 
-    one = next(one for one in inside if one["part"] == 0)  # its name in the legend switched off
+    one = next(one for one in inner()[1] if one["part"] == 0)  # its name in the legend switched off
     page.locator(".ivz-map-plot .legendtoggle").first.click()
     becomes(page, lambda: bool(np.abs(pixel(page, one) - 255).max() < 60), True)  # paper, or a line of the grid
 
@@ -200,14 +213,20 @@ def test_points_lie_where_the_axes_say_and_move_with_them(
     page.get_by_role("slider", name="Layer").first.focus()
     page.keyboard.press("ArrowLeft")
     page.wait_for_function(f"(before) => JSON.stringify(({RANGES})()) !== JSON.stringify(before)", arg=before)
-    page.wait_for_timeout(1000)
-    begun = page.evaluate(RANGES)
+    begun = steady(page, lambda: page.evaluate(RANGES))
+    steady(page, area.bounding_box)
     area.hover()
     page.mouse.wheel(0, -300)
     becomes(page, lambda: page.evaluate(RANGES) == pytest.approx(begun), False)
-    page.wait_for_timeout(1000)  # plotly ends a turn of the wheel a little later
+    steady(page, lambda: page.evaluate(RANGES))  # plotly ends a turn of the wheel a little later
     page.locator('.ivz-map-plot .modebar-btn[data-title="Reset axes"]').click(force=True)
     becomes(page, lambda: page.evaluate(RANGES), pytest.approx(begun))
+
+
+def lefts(page: Page) -> list[float]:
+    """Where each map begins."""
+    boxes = [plot.bounding_box() for plot in page.locator(".ivz-map").all()]
+    return [box["x"] for box in boxes if box is not None]
 
 
 def test_two_views_stand_side_by_side_and_the_link_is_copied(serving: Server, open_tab: Callable[..., Page]) -> None:
@@ -216,9 +235,8 @@ def test_two_views_stand_side_by_side_and_the_link_is_copied(serving: Server, op
     page.locator(".st-key-explore_views").get_by_text("2", exact=True).click()
     expect(page.get_by_role("heading", name="Side by side")).to_be_visible()
     expect(page.locator(".js-plotly-plot")).to_have_count(13)  # one output matrix: both are of one model
-    lefts = [plot.bounding_box()["x"] for plot in page.locator(".ivz-map").all()]  # type: ignore[index]
-    assert len(lefts) == 2 and lefts[1] > lefts[0] + 300
-    expect(page.locator(".ivz-map-plot .main-svg").nth(1)).to_be_attached()
+    becomes(page, lambda: [after > before + 300 for before, after in pairwise(lefts(page))], [True])
+    expect(page.locator(".ivz-map-plot").nth(1).locator(".main-svg").first).to_be_attached()
     draw_around(page)  # in the first; both show the same rows, so the second shows which they are
     told = page.get_by_text(f"of {ROWS} points selected")
     expect(told).to_be_visible()
@@ -227,6 +245,7 @@ def test_two_views_stand_side_by_side_and_the_link_is_copied(serving: Server, op
     becomes(page, lambda: page.locator(".ivz-map-points").nth(1).evaluate(STRONG), count)
     page.set_viewport_size({"width": 390, "height": 900})
     expect(page.locator(".ivz-map").nth(1)).to_be_visible()
-    becomes(page, lambda: len({plot.bounding_box()["x"] for plot in page.locator(".ivz-map").all()}), 1)  # type: ignore[index]
+    becomes(page, lambda: len({*lefts(page)}), 1)
+    page.locator(".ivz-link [role=status]").evaluate(SAID)  # some seconds later it says nothing again
     page.get_by_role("button", name="Copy link").click()
-    expect(page.get_by_text("Copied.").or_(page.get_by_text(page.url))).to_be_visible()
+    page.wait_for_function("address => said.includes('Copied.') || said.includes(address)", arg=page.url)

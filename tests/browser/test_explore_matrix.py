@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from isoviz.exploring import clustering, results
 from isoviz.exploring.results import ViewResult
-from tests.browser.conftest import Server, becomes, keep_view
+from tests.browser.conftest import Server, becomes, fits, keep_view
 
 ROWS = 60
 LONG = 120_000
@@ -28,8 +28,8 @@ def view(serve: Callable[..., Server]) -> Iterator[tuple[Server, ViewResult]]:
     yield serve(), found
 
 
-def hovered(matrix: Locator, row: int, column: int, visible: int) -> tuple[int, int, str]:
-    """Dimensions and |ρ| told for a cell of the part in view."""
+def hovered(matrix: Locator, row: int, column: int, visible: int) -> tuple[int, int, str] | None:
+    """Dimensions and |ρ| told for a cell of the part in view; None as long as nothing is told."""
     canvas = matrix.locator("canvas")
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
@@ -38,8 +38,7 @@ def hovered(matrix: Locator, row: int, column: int, visible: int) -> tuple[int, 
     canvas.hover(position={"x": (column + 0.5) * side, "y": (row + 0.5) * side})
     text = matrix.locator(".ivz-cloud-readout").inner_text()
     found = re.match(r"dimensions (\d+) and (\d+): \|ρ\| = ([\d.]+)", text)
-    assert found, text
-    return int(found[1]), int(found[2]), found[3]
+    return (int(found[1]), int(found[2]), found[3]) if found else None
 
 
 def ready(page: Page, count: int) -> list[Locator]:
@@ -58,9 +57,9 @@ def test_the_matrix_tells_and_saves_what_is_stored(
     page = open_tab(f"{server.url}/explore?explore_rows={ROWS}", width=1440)
     (matrix,) = ready(page, 1)
     cells, order = clustering.clustered(stored, 4, "cls")
-    assert hovered(matrix, 20, 3, 128) == (order[20], order[3], f"{cells[20, 3] / 255:.2f}")
+    becomes(page, lambda: hovered(matrix, 20, 3, 128), (order[20], order[3], f"{cells[20, 3] / 255:.2f}"))
     matrix.get_by_label("Zoom in").click()  # the middle half
-    assert hovered(matrix, 0, 5, 64) == (order[32], order[37], f"{cells[32, 37] / 255:.2f}")
+    becomes(page, lambda: hovered(matrix, 0, 5, 64), (order[32], order[37], f"{cells[32, 37] / 255:.2f}"))
     matrix.get_by_role("button", name="All").click()
 
     saved: dict[str, bytes] = {}
@@ -91,8 +90,8 @@ def test_views_side_by_side_in_one_order_light_and_dark(
     cells, own = clustering.clustered(stored, 1, "cls")
     place = np.argsort(own)
     told = f"{cells[place[order[20]], place[order[3]]] / 255:.2f}"
-    assert hovered(first, 20, 3, 128)[:2] == (order[20], order[3])
-    assert hovered(second, 20, 3, 128) == (order[20], order[3], told)
+    becomes(page, lambda: (hovered(first, 20, 3, 128) or ())[:2], (order[20], order[3]))
+    becomes(page, lambda: hovered(second, 20, 3, 128), (order[20], order[3], told))
     page.locator(".st-key-explore_order").get_by_text("own", exact=True).click()
     expect(page.get_by_text("as in view 1")).to_be_visible()
     becomes(page, lambda: hovered(second, 20, 3, 128), (own[20], own[3], f"{cells[20, 3] / 255:.2f}"))
@@ -101,8 +100,9 @@ def test_views_side_by_side_in_one_order_light_and_dark(
         "c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let s = 0;"
         " for (let i = 0; i < d.length; i += 4) s += d[i] + d[i + 1] + d[i + 2]; return s / (d.length / 4) / 3 / 255 }"
     )
-    assert first.locator("canvas").evaluate(brightness) > 0.5
+    becomes(page, lambda: first.locator("canvas").evaluate(brightness) > 0.5, True)
     night = open_tab(address, dark=True, width=390)
     dark, _ = ready(night, 2)
-    assert dark.locator("canvas").evaluate(brightness) < 0.5  # weak correlations look like the page behind them
-    assert night.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+    # weak correlations look like the page behind them
+    becomes(night, lambda: dark.locator("canvas").evaluate(brightness) < 0.5, True)
+    becomes(night, lambda: fits(night), True)

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Server
 from tests.browser.test_live_view import ranges, traces, zoom_into
 
-LONG = 180_000
+LONG = 300_000
 """Milliseconds for what waits on real training on a busy machine."""
 
 
@@ -65,13 +65,13 @@ def test_launch_watch_zoom_stop_share_and_compare(serving: Server, open_tab: Cal
     wait_for_more(page, "loss", "total loss", before)
     assert ranges(page, "loss") == pytest.approx(zoomed)
 
+    # the second one's page is open before it begins: it is stopped while it runs
+    second = open_tab(f"{serving.url}/live?run={runs[1].id}")
     # the first run's page by its address, in another browser session, finished or not
     other = open_tab(f"{serving.url}/run?id={runs[0].id}")
     wait_for_more(other, "metric", "accuracy", runs[0].config.epochs)
     expect(other.locator(".ivz-status")).to_have_text("finished", timeout=LONG)
 
-    # stop the second one while it runs
-    second = open_tab(f"{serving.url}/live?run={runs[1].id}")
     wait_for_more(second, "loss", "total loss", 2)
     second.get_by_role("button", name="Stop", exact=True).click()
     expect(second.locator(".ivz-status")).to_have_text("stopped", timeout=LONG)

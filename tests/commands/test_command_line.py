@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -99,6 +102,25 @@ def test_human_text_goes_to_stdout_progress_to_stderr(small, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@contextlib.contextmanager
+def held(process, database):
+    """Within the block the process stands still, and not while it writes into the store."""
+    while True:
+        process.send_signal(signal.SIGSTOP)
+        try:
+            with contextlib.closing(sqlite3.connect(database, timeout=1, isolation_level=None)) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.execute("ROLLBACK")
+            break
+        except sqlite3.OperationalError:
+            process.send_signal(signal.SIGCONT)
+            time.sleep(0.01)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)
+
+
 def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path):
     long = [word if word != "1" or small[i - 1] != "--epochs" else "60" for i, word in enumerate(small)]
     whole = json.loads(call("train", *long, "--store", str(tmp_path / "a"), "--json").stdout)["runs"][0]
@@ -107,17 +129,21 @@ def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path)
         [sys.executable, "-m", "isoviz", "train", *long, "--store", store_dir, "--json"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
-    store = None
-    for _ in range(600):
-        time.sleep(0.1)
-        if store is None and os.path.exists(os.path.join(store_dir, "isoviz.db")):
-            store = Store(store_dir)
-        rows = store.list() if store else []
-        if rows and rows[0].progress and rows[0].progress.get("step", 0) > 5:
-            break
-    run_id = rows[0].id
-    call("runs", "stop", run_id, "--store", store_dir)
-    output, errors = process.communicate(timeout=30)
+    try:
+        store, rows, deadline = None, [], time.monotonic() + 240
+        while not (rows and rows[0].progress and rows[0].progress.get("step", 0) > 5):
+            assert time.monotonic() < deadline and process.poll() is None
+            time.sleep(0.05)
+            if store is None and os.path.exists(os.path.join(store_dir, "isoviz.db")):
+                store = Store(store_dir)
+            rows = store.list() if store else []
+        run_id = rows[0].id
+        # it would be done before a slow machine's other shell is there
+        with held(process, os.path.join(store_dir, "isoviz.db")):
+            call("runs", "stop", run_id, "--store", store_dir)
+        output, errors = process.communicate(timeout=240)
+    finally:
+        process.kill()
     assert process.returncode == 1, errors
     assert json.loads(output)["runs"][0]["status"] == "stopped"
     resumed = json.loads(call("runs", "resume", run_id, "--store", store_dir, "--json").stdout)["runs"][0]
@@ -196,12 +222,13 @@ def test_bad_input_is_one_line_and_exit_2(words, message, capsys, tmp_path, monk
 
 def test_import_is_cheap_and_loads_neither_torch_nor_streamlit():
     script = (
-        "import time, sys; began = time.perf_counter(); import isoviz; print(time.perf_counter() - began);"
+        "import sys; before = {*sys.modules}; import isoviz;"
+        "print(sorted({name.partition('.')[0] for name in {*sys.modules} - before} - sys.stdlib_module_names));"
         "import isoviz.methods, isoviz.tasks, isoviz.runs.planning, isoviz.runs.store, isoviz.metrics;"
         "isoviz.methods.catalogue(); isoviz.tasks.catalogue();"
         "print(sorted({'torch', 'streamlit', 'transformers', 'datasets', 'umap'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    seconds, loaded = done.stdout.splitlines()
-    assert float(seconds) < 0.3
-    assert loaded == "[]"
+    first, heavy = done.stdout.splitlines()
+    assert first == "['isoviz']"  # nothing but the standard library
+    assert heavy == "[]"

@@ -19,6 +19,8 @@ from tests.tiny import TinyModels, write_cola
 
 ROOT = Path(__file__).resolve().parents[2]
 OpenPage = Callable[..., AppTest]
+PATIENCE = 180.0
+"""Seconds that a run of a page may take on a busy machine."""
 
 
 @pytest.fixture
@@ -40,7 +42,7 @@ def open_page(store: Store) -> OpenPage:
     """`open_page("live", run="…")`: the app at that page, with those query parameters; AppTest never runs the lifespan."""
 
     def opened(name: str, **query: str) -> AppTest:
-        app = AppTest.from_file(ROOT / "dashboard" / "app.py", default_timeout=30).run()
+        app = AppTest.from_file(ROOT / "dashboard" / "app.py", default_timeout=PATIENCE).run()
         app.switch_page(str(ROOT / "pages" / f"{name}.py"))
         for key, value in query.items():
             app.query_params[key] = value

@@ -76,6 +76,7 @@ def test_running_job_is_told_and_can_be_stopped(open_page: OpenPage) -> None:
         assert not page.button(key="explore_look").disabled
     finally:
         stand_in.kill()
+        stand_in.wait()
 
 
 def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
@@ -115,6 +116,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
         assert page.button(key="explore_look").disabled
     finally:
         stand_in.kill()
+        stand_in.wait()
 
 
 def test_vanished_worker_is_told_with_the_way_on(open_page: OpenPage) -> None:

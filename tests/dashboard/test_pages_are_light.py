@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from isoviz.runs.store import Store
 from tests.dashboard.made_up import config, finish
 finish(Store(None), config("istar", 0, {"lam": 1}), 0.75, 0.5)
-app = AppTest.from_file("dashboard/app.py", default_timeout=60).run()
+app = AppTest.from_file("dashboard/app.py", default_timeout=180).run()
 for page in ("home", "explore", "train", "results", "tradeoffs", "whatif", "live", "run"):
     app.switch_page(f"../pages/{page}.py").run()
     assert not app.exception, (page, app.exception[0].message)
@@ -31,7 +31,7 @@ def test_no_page_imports_the_training_libraries(tmp_path: Path) -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
         check=False,
     )
     assert answer.returncode == 0, answer.stderr[-2000:]

@@ -26,7 +26,7 @@ from isoviz.whatif.engine import Answer, Full
 from isoviz.whatif.fine_tunes import of_chain
 from isoviz.whatif.heads import Difference
 from isoviz.whatif.request import LayerRequest, request_for, root
-from tests.dashboard.conftest import ROOT, OpenPage
+from tests.dashboard.conftest import PATIENCE, ROOT, OpenPage
 from tests.dashboard.made_up import config, finish
 from tests.dashboard.reading import drawn
 from tests.tiny import TinyModels
@@ -122,7 +122,7 @@ def test_a_slider_moves_the_numbers_and_the_address(runs: tuple[str, str], open_
     assert chain_of(page) == "zca"
     assert float(tiles(page)["IsoScore"]) > float(before["IsoScore"])
     other = AppTest.from_file(
-        ROOT / "dashboard" / "app.py", default_timeout=30
+        ROOT / "dashboard" / "app.py", default_timeout=PATIENCE
     ).run()  # somebody else, with that address
     other.switch_page(str(ROOT / "pages" / "whatif.py"))
     for key, value in page.query_params.items():
@@ -197,10 +197,10 @@ def test_a_run_deleted_or_made_room_for_while_it_is_looked_at(runs: tuple[str, s
     row = store.get(runs[0])
     key = request_for(row, store.folder_of(row.id)).key
     store.delete(row.id)
-    panel = AppTest.from_function(the_panel, args=(row, key), default_timeout=30).run()
+    panel = AppTest.from_function(the_panel, args=(row, key), default_timeout=PATIENCE).run()
     assert errors(panel) == [] and len(tiles(panel)) == 11 and "Make it a run" in texts(panel)
     shutil.rmtree(root() / "results" / key)
-    panel = AppTest.from_function(the_panel, args=(row, key), default_timeout=30).run()
+    panel = AppTest.from_function(the_panel, args=(row, key), default_timeout=PATIENCE).run()
     assert errors(panel) == [] and "the page is drawn anew" in texts(panel)
 
 

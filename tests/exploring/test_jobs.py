@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
-from filelock import FileLock
 
-from isoviz.exploring import job_folder, jobs, results, starting, worker
+from isoviz.exploring import job_folder, jobs, results, starting
 from isoviz.exploring.jobs import State
 from isoviz.exploring.progress import ProgressFile, read
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
 from isoviz.models import sources
 from isoviz.runs.processes import is_alive
+from tests.exploring.turns import all_turns_taken
 from tests.tiny import TinyModels
 
 PATIENCE = 240.0
@@ -40,17 +40,6 @@ def key(request_: ViewRequest) -> Iterator[str]:
     jobs.stop(found)
 
 
-@contextlib.contextmanager
-def all_turns_taken() -> Iterator[None]:
-    """A worker that starts now waits for its turn, so that it can be looked at without racing it."""
-    folder = results.root() / "turns"
-    folder.mkdir(parents=True, exist_ok=True)
-    with contextlib.ExitStack() as held:
-        for number in range(worker.turns()):
-            held.enter_context(FileLock(folder / f"{number}.lock"))
-        yield
-
-
 def wait(key: str, until: Callable[[State], bool]) -> State:
     deadline = time.monotonic() + PATIENCE
     while not until(state := jobs.look(key)):
@@ -65,12 +54,11 @@ def process_of(key: str) -> dict[str, float]:
 
 
 @pytest.fixture
-def spare(tmp_path: Path) -> Iterator[int]:
+def spare(tmp_path: Path, own_spares: None) -> int:
     """The process id of one that waits for work."""
     starting.expect(tmp_path / "spare.log")
     assert starting._SPARES.spare is not None
-    yield starting._SPARES.spare.pid
-    starting.close()
+    return starting._SPARES.spare.pid
 
 
 def workers_of(key: str) -> list[int]:
@@ -193,6 +181,7 @@ def test_worker_that_never_came_is_lost(key: str) -> None:
     folder.mkdir(parents=True)
     path = folder / job_folder.REQUEST
     path.write_text("{}")
+    os.utime(path, (time.time() + 60,) * 2)
     assert jobs.look(key).kind == "running"  # it may be on its way
     os.utime(path, (1, 1))
     assert jobs.look(key).kind == "lost"

@@ -10,19 +10,17 @@ import psutil
 import pytest
 
 from isoviz.exploring import starting
-from isoviz.runs.processes import is_alive
+from isoviz.runs.processes import Waiting, is_alive
 
 WORK = "tests.exploring.light_work"
 PATIENCE = 60.0
 
 
 @pytest.fixture(autouse=True)
-def _light(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _light(own_spares: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(starting, "_MODULE", "tests.exploring.light_spare")
     monkeypatch.setattr(starting, "_PAUSE", 0.0)
     monkeypatch.setattr(starting, "_ALONE", 0.0)
-    yield
-    starting.close()
 
 
 @pytest.fixture
@@ -114,11 +112,12 @@ def test_work_that_needs_no_encoder_leaves_the_spare(tmp_path: Path, busy: Path)
     assert pid != spare.pid and waiting().pid == spare.pid
 
 
-def test_spare_goes_when_nobody_expects_work_and_at_the_end(tmp_path: Path) -> None:
+def test_spare_goes_when_nobody_expects_work_and_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Waiting] = []  # by the time we look it may be gone
+    monkeypatch.setattr(starting, "Waiting", lambda *given: made.append(Waiting(*given)) or made[-1])
     starting.expect(tmp_path / "spare.log", idle=0.2)
-    idle = waiting()
-    born = idle.create_time()
-    until(lambda: not is_alive(idle.pid, born))
+    (idle,) = made
+    until(lambda: not is_alive(idle.pid, idle.started))
     starting.expect(tmp_path / "spare.log")
     last = waiting()
     born = last.create_time()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 from itertools import pairwise
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from reference_clouds import spread_cloud
 
 from isoviz.metrics import CovarianceAccumulator, UndefinedWarning, isoscore, isoscore_unbiased
+from tests.ports import free_port
 
 SPLITS = {
     "at once": [500],
@@ -194,14 +194,12 @@ distributed.destroy_process_group()
 def test_two_processes_have_seen_the_whole(tmp_path):
     cloud = FAR["drift"]
     np.save(tmp_path / "cloud.npy", cloud)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    commands = [[sys.executable, "-c", PROCESS, str(rank), str(port), str(tmp_path)] for rank in range(2)]
+    port = str(free_port())
+    commands = [[sys.executable, "-c", PROCESS, str(rank), port, str(tmp_path)] for rank in range(2)]
     processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for command in commands]
     try:
         for process in processes:
-            _, errors = process.communicate(timeout=120)
+            _, errors = process.communicate(timeout=600)
             assert process.returncode == 0, errors
     finally:
         for process in processes:

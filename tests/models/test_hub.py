@@ -40,10 +40,12 @@ def published(server, tiny_models):
     return commit
 
 
-def nothing_listens() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{probe.getsockname()[1]}"
+@pytest.fixture
+def nothing_listens():
+    """An address where no connection is taken, and which nobody else gets meanwhile."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{held.getsockname()[1]}"
 
 
 def only_line(capsys, *words) -> str:
@@ -201,8 +203,8 @@ def test_half_a_model_is_no_model_and_is_finished_when_it_can_be(server, publish
         assert sources.resolve(NAME).revision == published
 
 
-def test_offline_is_said_with_what_can_be_done(tmp_path, monkeypatch, capsys):
-    with looking_at(nothing_listens(), tmp_path / "cache", monkeypatch):
+def test_offline_is_said_with_what_can_be_done(tmp_path, monkeypatch, capsys, nothing_listens):
+    with looking_at(nothing_listens, tmp_path / "cache", monkeypatch):
         line = only_line(capsys, "measure", "--model", "acme/tiny")
         assert "is not on this machine and the hub cannot be reached (127.0.0.1:" in line
         assert "use a bundled model (demo/tiny-bert" in line

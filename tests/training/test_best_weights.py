@@ -316,7 +316,7 @@ def test_a_real_kill_after_the_best_epoch(whole, tmp_path):
     step = min(step, 28)
     command = [sys.executable, "-c", CHILD, str(tmp_path / "config.json"), str(tmp_path / "run"), str(step)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert "finished" not in done.stdout.split()
     again = run(cfg, tmp_path / "run", resume=True)

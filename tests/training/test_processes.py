@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +17,9 @@ from isoviz.config import RunConfig
 from isoviz.training import checkpoints
 from tests import tiny
 from tests.methods.test_conformance import PARAMS, SLUGS
+from tests.ports import free_port
+
+pytestmark = pytest.mark.timeout(1500)  # all that is trained here is trained before the first test
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -62,9 +64,7 @@ def run_all(folder: Path, models: tiny.TinyModels, data: Path, processes: int) -
         )  # fmt: skip
         (folder / slug).mkdir(parents=True)
         (folder / slug / "config.json").write_text(config.model_dump_json())
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     started = []
     for rank in range(processes):
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
@@ -75,7 +75,7 @@ def run_all(folder: Path, models: tiny.TinyModels, data: Path, processes: int) -
             command = [sys.executable, "-m", "tests.training.two_processes", str(folder)]
             started.append(subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT))
     try:
-        codes = [process.wait(timeout=240) for process in started]
+        codes = [process.wait(timeout=600) for process in started]
     finally:
         for process in started:
             process.kill()

@@ -103,5 +103,5 @@ for turn in range(40):
 
 def test_processes_that_write_the_same_at_once_read_it_whole():
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(number)]) for number in range(2)]
-    assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
+    assert [writer.wait(timeout=600) for writer in writers] == [0, 0]
     assert not list(token_cache.folder().glob(".writing-*"))

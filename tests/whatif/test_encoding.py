@@ -7,7 +7,7 @@ import io
 import json
 import re
 import shutil
-import time
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -232,19 +232,23 @@ def test_an_isolayer_is_trained_on_the_spot(runs):
 
 def test_the_newest_wish_of_a_viewer_counts():
     background = Background()
+    begun, go = threading.Event(), threading.Event()
     order: list[str] = []
 
-    def slow(name: str) -> str:
-        time.sleep(0.05)
+    def compute(name: str) -> str:
+        begun.set()
+        assert go.wait(60)
         order.append(name)
         return name
 
-    first = background.ask("me", "a", lambda: slow("a"))
-    second = background.ask("me", "b", lambda: slow("b"))
-    other = background.ask("you", "b2", lambda: slow("b2"))
-    third = background.ask("me", "c", lambda: slow("c"))
-    assert third.result(5) == "c" and other.result(5) == "b2" and first.result(5) == "a"
+    first = background.ask("me", "a", lambda: compute("a"))
+    assert begun.wait(60)  # what runs is not dropped
+    second = background.ask("me", "b", lambda: compute("b"))
+    other = background.ask("you", "b2", lambda: compute("b2"))
+    third = background.ask("me", "c", lambda: compute("c"))
+    go.set()
+    assert third.result(60) == "c" and other.result(60) == "b2" and first.result(60) == "a"
     assert second.cancelled() and order == ["a", "b2", "c"]
-    assert background.ask("me", "c", lambda: slow("c")) is third  # kept
-    assert background.ask("me", "b", lambda: slow("b")).result(5) == "b"  # asked for anew
+    assert background.ask("me", "c", lambda: compute("c")) is third  # kept
+    assert background.ask("me", "b", lambda: compute("b")).result(60) == "b"  # asked for anew
     background.close()
