@@ -11,6 +11,7 @@ import streamlit as st
 from dashboard import forms, launching, menu, resources, tables, wording
 from dashboard.data_form import Stamp, stamp
 from dashboard.launching import Plan
+from dashboard.steady import steady
 from dashboard.train_form import Filled
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
@@ -28,12 +29,7 @@ def panel(filled: Filled) -> None:
     """Say what would start; start it when asked."""
     with st.container(border=True):
         st.markdown("#### Before you press")
-        configs, problem = _prepared(filled)
-        if problem:
-            forms.error_beside(problem)
-        elif filled.mend:
-            fields = ", ".join(dict.fromkeys(filled.mend))
-            st.markdown(f":material/edit: Mend first, above: {wording.plain(fields)}.")
+        configs = _ready(filled)
         _numbers(filled.plan, configs)
         name = st.text_input(
             "Name of this launch",
@@ -51,6 +47,18 @@ def panel(filled: Filled) -> None:
             _details(configs)
         if pressed and configs:
             launch(configs, (name or "").strip())
+
+
+@steady
+def _ready(filled: Filled) -> list[RunConfig]:
+    """The runs that would start; none, and why, if they cannot."""
+    configs, problem = _prepared(filled)
+    if problem:
+        forms.error_beside(problem)
+    elif filled.mend:
+        fields = ", ".join(dict.fromkeys(filled.mend))
+        st.markdown(f":material/edit: Mend first, above: {wording.plain(fields)}.")
+    return configs
 
 
 def _prepared(filled: Filled) -> tuple[list[RunConfig], str | None]:
