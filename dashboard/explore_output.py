@@ -62,7 +62,7 @@ def _block(one: Shown, numbers: list[int], *, alone: bool) -> None:
         if one.of > 1:
             explore_figures.compact(figure)
         words = f"Lengths of the {found['rows']} rows of the output matrix, mean {wording.number(norms['mean'])}"
-        draw(figure, key=one.prefix + "output", words=words, name=name)
+        draw(figure, key=one.prefix + "output", words=words, name=name, about=f"{_model(one)} · {what}")
 
 
 def _as_markdown(shown: pd.DataFrame) -> str:

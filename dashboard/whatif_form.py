@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 from pydantic.fields import FieldInfo
 
-from dashboard import forms, resources, wording
+from dashboard import address, forms, resources, wording
 from isoviz.errors import InputError, StoreError
 from isoviz.runs.rows import RunRow
 from isoviz.whatif import chains
@@ -111,9 +111,15 @@ def run_words(row: RunRow) -> str:
 def cloud_field(differs: bool, method: str) -> Cloud:
     """Which of the run's two clouds the chain starts from; one that does not differ from the other is not offered."""
     asked = st.query_params.get(CLOUD, CLOUDS[0])
+    key = PREFIX + CLOUD
+    if not differs or asked not in CLOUDS:
+        if key in st.session_state:  # of the run that was chosen before
+            st.query_params.pop(CLOUD, None)
+        elif asked != CLOUDS[0]:
+            address.refuse(CLOUD)
+        asked = CLOUDS[0]
     if not differs:
         return CLOUDS[0]
-    key = PREFIX + CLOUD
     if asked in CLOUDS and key not in st.session_state:
         st.session_state[key] = asked
     chosen: Cloud | None = st.segmented_control(

@@ -39,7 +39,9 @@ class FigureView {
     const figure = JSON.parse(this.data.spec); // plotly keeps what it is given and changes it: a copy of its own each time
     delete figure.layout.height; // that of the frame, which may fill the screen
     figure.layout.autosize = true;
-    figure.layout.template = dress(lookOf(this.root));
+    const look = lookOf(this.root);
+    figure.layout.template = dress(look);
+    inMode(figure, this.data, look.dark);
     this.config ??= this.makeConfig();
     plotly.react(this.plot, figure.data, figure.layout, this.config);
     this.note.hidden = true;
@@ -56,8 +58,9 @@ class FigureView {
   // The picture as it is on the screen: its part, and what is switched on.
   save(format) {
     const { data, layout, offsetWidth: width, offsetHeight: height } = this.plot;
-    const paper = { ...layout, paper_bgcolor: lookOf(this.root).background }; // a dark page's words are light
-    this.plotly.downloadImage({ data, layout: paper }, { format, filename: this.data.name, width, height, scale: format === "png" ? 2 : 1 });
+    const look = lookOf(this.root);
+    const { name, about } = this.data;
+    savePicture(this.plotly, { data, layout: { ...layout, paper_bgcolor: look.background } }, { format, name, width, height, about, look }); // a dark page's words are light
   }
 
   fullScreen() {

@@ -10,10 +10,12 @@ export class PaintedPoints {
 
   take(parts) {
     this.parts = parts;
+    this.places = placesOf(parts.map(({ x }) => x.length));
   }
 
   recolour(colours) {
     this.colours = colours;
+    this.order = drawingOrder(colours);
   }
 
   draw(area, shown) {
@@ -23,29 +25,32 @@ export class PaintedPoints {
     const { data } = this.image;
     data.fill(0);
     const [across, up] = [width / (area.x[1] - area.x[0]), height / (area.y[1] - area.y[0])];
-    this.parts.forEach((part, place) => {
-      if (!shown(part)) return;
-      const { offsets, inks, half } = this.stamp(part.symbol, part.size * ratio, width);
+    const stamps = this.parts.map((part) => (shown(part) ? this.stamp(part.symbol, part.size * ratio, width) : null));
+    const { part, index } = this.places;
+    for (const one of this.order) {
+      const place = part[one];
+      if (!stamps[place]) continue;
+      const { offsets, inks, half } = stamps[place];
+      const { x, y } = this.parts[place];
+      const i = index[one];
+      const [column, row] = [Math.round((x[i] - area.x[0]) * across - 0.5), Math.round(height - (y[i] - area.y[0]) * up - 0.5)];
+      // what would hang over the edge is left out whole: an undefined place as well
+      if (!(column >= half && row >= half && column < width - half && row < height - half)) continue;
       const colours = this.colours[place];
-      const { x, y } = part;
-      for (let i = 0; i < x.length; i++) {
-        const [column, row] = [Math.round((x[i] - area.x[0]) * across - 0.5), Math.round(height - (y[i] - area.y[0]) * up - 0.5)];
-        // what would hang over the edge is left out whole: an undefined place as well
-        if (!(column >= half && row >= half && column < width - half && row < height - half)) continue;
-        const start = 4 * (row * width + column);
-        for (let k = 0; k < offsets.length; k++) {
-          const at = start + offsets[k];
-          const ink = (inks[k] * colours[4 * i + 3]) / 255;
-          const paper = data[at + 3] / 255;
-          const both = ink + paper * (1 - ink);
-          const share = ink / both;
-          data[at] += (colours[4 * i] - data[at]) * share;
-          data[at + 1] += (colours[4 * i + 1] - data[at + 1]) * share;
-          data[at + 2] += (colours[4 * i + 2] - data[at + 2]) * share;
-          data[at + 3] = 255 * both;
-        }
+      const [red, green, blue, opacity] = [colours[4 * i], colours[4 * i + 1], colours[4 * i + 2], colours[4 * i + 3]];
+      const start = 4 * (row * width + column);
+      for (let k = 0; k < offsets.length; k++) {
+        const at = start + offsets[k];
+        const ink = (inks[k] * opacity) / 255;
+        const paper = data[at + 3] / 255;
+        const both = ink + paper * (1 - ink);
+        const share = ink / both;
+        data[at] += (red - data[at]) * share;
+        data[at + 1] += (green - data[at + 1]) * share;
+        data[at + 2] += (blue - data[at + 2]) * share;
+        data[at + 3] = 255 * both;
       }
-    });
+    }
     this.pen.putImageData(this.image, 0, 0);
   }
 
