@@ -149,7 +149,7 @@ def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
             f"The first {facts['rows']:,} of {facts['rows_in_split']:,} rows of {facts['request']['split']}",
             *([f"read as {facts['request']['direction']}"] if facts["request"].get("direction") else []),
             f"at most {facts['max_length']} tokens each",
-            f"{view.depth} layers after the embeddings",
+            f"{view.depth} layer{'' if view.depth == 1 else 's'} after the embeddings",
             f"computed in {wording.duration(seconds)} ({facts['device']})",
         ]
         if len(views) == 1:

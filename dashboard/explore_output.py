@@ -40,8 +40,8 @@ def _block(one: Shown, numbers: list[int], *, alone: bool) -> None:
         return
     left, right = st.columns([5, 6], gap="large") if alone else (st.container(), st.container())
     with left:
-        what = f"{found['what'][0].upper()}{found['what'][1:]}: N = {wording.number(found['rows'])} rows of d = {found['d']}"
-        st.markdown(wording.plain(what + " numbers."))
+        what = f"{found['what']}: N = {wording.number(found['rows'])} rows of d = {found['d']}"
+        st.markdown(wording.plain(f"{what[0].upper()}{what[1:]} numbers."))
         shown = table(found)
         st.markdown(_as_markdown(shown))
         norms = found["norms"]

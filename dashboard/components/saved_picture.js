@@ -5,7 +5,9 @@ const SHARP = 2; // pixels of a PNG for one of the page
 
 // figure: {data, layout} of plotly; about: the line, nothing if empty.
 export async function savePicture(plotly, figure, { format, name, width, height, about, look }) {
-  const drawn = await plotly.toImage(figure, { format: "svg", width, height, imageDataOnly: true });
+  // of a font that every viewer has: a file is not drawn with the page's, and what is measured by one would not fit the other
+  const layout = { ...figure.layout, font: { ...figure.layout.font, family: "sans-serif" } };
+  const drawn = await plotly.toImage({ data: figure.data, layout }, { format: "svg", width, height, imageDataOnly: true });
   const svg = captioned(drawn, width, height, about, look);
   handOver(format === "svg" ? new Blob([svg], { type: "image/svg+xml" }) : await rasterised(svg, SHARP), `${name}.${format}`);
 }
