@@ -29,6 +29,7 @@ FIRST = "zca:strength=0.5"
 RUNS_OFFERED = 200
 
 _STEPS, _WRITTEN, _PROBLEM = PREFIX + "steps", PREFIX + "written", PREFIX + "problem"
+_RUN_TAKEN = PREFIX + "run_taken"
 _NEW_IDS = itertools.count()
 
 _SLIDERS: Mapping[tuple[str, str], tuple[float, float, float]] = {
@@ -67,7 +68,8 @@ def run_field(runs: list[RunRow]) -> RunRow | None:
     problem = None
     if asked and asked not in known:
         known, problem = _asked_for(asked, known)
-    if asked in known and st.session_state.get(PREFIX + RUN) != asked:
+    # one that the address had before is no new wish: another one may have been chosen since
+    if asked in known and (asked != st.session_state.get(_RUN_TAKEN) or PREFIX + RUN not in st.session_state):
         st.session_state[PREFIX + RUN] = asked
     chosen = st.selectbox(
         "Run",
@@ -82,6 +84,7 @@ def run_field(runs: list[RunRow]) -> RunRow | None:
         forms.error_beside(problem)
     if chosen is None:
         return None
+    st.session_state[_RUN_TAKEN] = chosen
     if chosen != asked:
         st.query_params[RUN] = chosen
     return known[chosen]
