@@ -59,8 +59,8 @@ def embeddings_of(run: RunRow) -> str | None:
     if state.kind == "done":
         return request.key
     if state.kind == "running":
-        look, stop = (functools.partial(do, request.key) for do in (jobs.look, jobs.stop))
-        job_progress.watch([Waited("", look, stop)], key=PREFIX + "stop")
+        job = Waited("", functools.partial(jobs.look, request.key), functools.partial(jobs.stop, request.key))
+        job_progress.watch([job], key=PREFIX + "stop")
         return None
     if state.kind in ("failed", "lost"):
         advice = f" {state.advice}" if state.advice and state.kind == "failed" else ""

@@ -41,12 +41,13 @@ export function dimmed(parts, corners) {
 // The points of all parts, counted on from one part to the next, in the order in which they are drawn: mixed, so that no part lies
 // over another, always in the same way, and faint ones first. colours: of each part, four bytes a point.
 export function drawingOrder(colours) {
-  const opacities = colours.flatMap((part) => Array.from({ length: part.length / 4 }, (_, i) => part[4 * i + 3]));
-  const all = mixed(opacities.length);
-  const found = new Uint32Array(all.length);
+  const strong = new Uint8Array(colours.reduce((sum, part) => sum + part.length / 4, 0));
   let next = 0;
-  for (const one of all) if (opacities[one] < STRONG) found[next++] = one;
-  for (const one of all) if (opacities[one] >= STRONG) found[next++] = one;
+  for (const part of colours) for (let at = 3; at < part.length; at += 4) strong[next++] = part[at] < STRONG ? 0 : 1;
+  const all = mixed(strong.length);
+  const found = new Uint32Array(all.length);
+  next = 0;
+  for (const wanted of [0, 1]) for (let i = 0; i < all.length; i++) if (strong[all[i]] === wanted) found[next++] = all[i];
   return found;
 }
 
@@ -91,7 +92,13 @@ export function nearest(parts, shown, at, area, reach) {
 }
 
 // 0 to count − 1 in an order that only depends on how many they are.
+const orders = new Map();
 function mixed(count) {
+  if (!orders.has(count)) orders.set(count, shuffled(count));
+  return orders.get(count);
+}
+
+function shuffled(count) {
   const found = Uint32Array.from({ length: count }, (_, i) => i);
   let state = 1;
   for (let last = count - 1; last > 0; last--) {
