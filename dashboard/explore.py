@@ -98,7 +98,7 @@ def _waited(running: dict[str, list[int]], of: int) -> list[Waited]:
 
 
 def _news(key: str, pending: tuple[str, ...] | None) -> bool:
-    """Whether there are pictures (`pending` is None where there were none), or more numbers than but those that were pending."""
+    """Whether there are pictures (`pending` is None where there were none), or more numbers than all but those that were."""
     view = results.find(key)
     return view is not None and view.pending != pending
 

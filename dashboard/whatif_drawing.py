@@ -25,6 +25,7 @@ from isoviz.whatif.heads import Difference
 from isoviz.whatif.slower import SLOWER
 
 PENDING = "pending"
+NO_STEPS = "no transform"
 
 Shown = tuple[float | str | None, float | None]
 """A value, or that it is pending; and the value without transform."""
@@ -58,7 +59,7 @@ class View:
     Attributes:
         found: the run's embeddings.
         run: it itself.
-        steps: the chain, as an address has it.
+        steps: the chain, as an address has it, or `NO_STEPS`.
         said, numbers, detail: placeholders that are written over, first with what is known at once: what the chain did in a
             sentence, the tiles, and the intervals below them.
         figures, below: containers that are filled once.
@@ -202,7 +203,9 @@ def spectrum(view: View, start: Answer, answer: Answer) -> None:
         told = (
             f"Explained variance of the first {len(start.ev)} of {answer.d} components without and with the transforms"
         )
-        about = _about(view, answer.n, _dimensions(start.d, answer.d), f"no transform, and {view.steps}")
+        about = _about(
+            view, answer.n, _dimensions(start.d, answer.d), " and ".join(dict.fromkeys([NO_STEPS, view.steps]))
+        )
         draw(figure, key=PREFIX + "spectrum", words=told, name=_file(view, "spectrum"), about=about)
         st.caption(
             wording.plain(f"{_cloud(view.found, answer.n, start.d, answer.d)}; the first {len(start.ev)} components.")
@@ -220,7 +223,7 @@ def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> 
     with view.figures:
         columns = st.columns(2, gap="large")
         for column, name, title, shown, d, chain in (
-            (columns[0], "map_before", "Map, no transform", first, start.d, "no transform"),
+            (columns[0], "map_before", "Map, no transform", first, start.d, NO_STEPS),
             (columns[1], "map_after", "Map, after", full, answer.d, view.steps),
         ):
             with column:

@@ -80,7 +80,7 @@ def draw(run: RunRow, key: str, cloud: Cloud) -> None:
         _share(run.id, cloud, steps, found)
     figures = st.container()
     below = st.container()
-    view = View(found, run, chains.write(steps), said, numbers, detail, figures, below)
+    view = View(found, run, chains.write(steps) if steps else drawing.NO_STEPS, said, numbers, detail, figures, below)
     try:
         _follow(engine, steps, view, run)
     except InputError as error:

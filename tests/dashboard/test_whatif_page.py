@@ -403,10 +403,13 @@ def test_saved_pictures_name_their_cloud_and_chain(runs: tuple[str, str], open_p
     sent = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
     source = f"{row.config.model} · glue/cola · validation · run {row.name} · head cloud · n = 48, d = 16 · "
     assert {data["name"].removeprefix(f"what-if-{row.id}-"): data["about"] for data in sent if "spec" in data} == {
-        "spectrum": source + "no transform, and zca:strength=0.5",
+        "spectrum": source + "no transform and zca:strength=0.5",
         "map-before": source + "no transform",
         "map-after": source + "zca:strength=0.5",
     }
+    page = open_page("whatif", run=runs[0], chain="none")
+    sent = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
+    assert {data["about"] for data in sent if "spec" in data} == {source + "no transform"}
 
 
 def test_both_clouds_of_a_run_whose_method_changes_the_vector(runs: tuple[str, str], open_page: OpenPage) -> None:
