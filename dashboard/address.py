@@ -1,4 +1,5 @@
-"""What an address asks for that no field can take. Streamlit drops it without a word; whoever follows a link must know."""
+"""What an address asks for that no field, and nothing else on a page, can take. Streamlit drops it without a word; whoever follows
+a link must know."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ import streamlit as st
 
 from dashboard import wording
 
-_TAKEN = ":taken"
+_TAKEN = "address:taken"
+_REFUSED = "address:refused"
 _MOST_LETTERS = 40
 """Of a value that are shown."""
 
@@ -19,16 +21,19 @@ _MOST_LETTERS = 40
 def heard(prefix: str) -> Iterator[None]:
     """Around the fields of a page whose keys begin so: tells which values of its address they did not take.
 
-    What stood there when the page was last drawn was taken then; if it goes now, a button of the page has changed the field.
+    What a field held when the page was last drawn was taken then; if it goes now, a button of the page has changed the field.
+    What is no field's is told by `refuse`.
     """
-    taken: dict[str, str] = st.session_state.get(f"{prefix}{_TAKEN}", {})
+    taken: dict[str, str] = st.session_state.get(_TAKEN, {})
     here = {name: value for name, value in st.query_params.items() if name.startswith(prefix)}
+    st.session_state[_REFUSED] = {}
     asked = {name: value for name, value in here.items() if taken.get(name) != value}
     try:
         yield
     finally:  # a page may begin anew before its end, and then its address is clean already
-        st.session_state[f"{prefix}{_TAKEN}"] = dict(st.query_params.items())
-        left = left_out(asked, st.query_params, st.session_state)
+        # a field that was not there yet, because it needs what is still being computed, has taken nothing
+        st.session_state[_TAKEN] = {name: value for name, value in st.query_params.items() if name in st.session_state}
+        left = left_out(asked, st.query_params, st.session_state) | st.session_state.pop(_REFUSED)
         if left:
             told = ", ".join(f"{name}={_cut(value)}" for name, value in left.items())
             st.toast(
@@ -36,6 +41,13 @@ def heard(prefix: str) -> Iterator[None]:
                 icon=":material/link_off:",
                 duration="infinite",
             )
+
+
+def refuse(name: str) -> None:
+    """Take out of the address what nothing on this page can use; the `heard` around it tells so."""
+    value = st.query_params.pop(name, None)
+    if value is not None and _REFUSED in st.session_state:
+        st.session_state[_REFUSED][name] = value
 
 
 def left_out(asked: Mapping[str, str], now: Mapping[str, str], fields: Mapping[Any, Any]) -> dict[str, str]:

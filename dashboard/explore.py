@@ -15,6 +15,7 @@ from dashboard import downloads, explore_figures, explore_tables, forms, job_pro
 from dashboard.components.figure import draw
 from dashboard.explore_form import PREFIX, Filled, forget_hub_models
 from dashboard.explore_views import Shown, file_name
+from dashboard.job_progress import Waited
 from dashboard.logs import read_tail
 from dashboard.steady import steady
 from isoviz.errors import InputError, IsoVizError
@@ -22,11 +23,6 @@ from isoviz.exploring import jobs, results
 from isoviz.exploring.jobs import State
 from isoviz.exploring.results import ViewResult
 from isoviz.metrics.catalogue import METRICS
-
-TICK = 0.5
-"""Seconds between two drawings of the progress of a job. Nothing is drawn while none runs."""
-LOOK = 0.04
-"""Seconds between looks for its first pictures: a look at a file costs far less than drawing the progress again."""
 
 TABLES_AFTER = 1.0
 """Seconds that the first table of a session follows the figures."""
@@ -58,17 +54,23 @@ def ask(all_filled: list[Filled]) -> list[ViewResult]:
         ]
     found: list[ViewResult] = []
     quiet = True
-    for filled, state in zip(all_filled, states, strict=True):
+    running: dict[str, list[int]] = {}
+    progress = st.container()
+    for number, (filled, state) in enumerate(zip(all_filled, states, strict=True), start=1):
         quiet &= state.kind in ("none", "done")
         view = results.find(filled.key) if filled.key else None
         if state.kind == "running" and filled.key is not None:
-            alone = len(all_filled) == 1 and view is None
-            pending = None if view is None else view.pending
-            st.fragment(_watch, run_every=TICK)(filled.prefix, filled.key, pending, TICK - 0.1 if alone else 0.0)
+            running.setdefault(filled.key, []).append(number)
         elif state.kind in ("failed", "lost"):
             _trouble(filled, state)
         if view is not None:
             found.append(view)
+    if running:
+        with progress:
+            # nothing else is on the page yet: its first pictures are looked for closely
+            patience = 0.0 if found else job_progress.TICK - 0.1
+            watched = _waited(running, len(all_filled))
+            job_progress.watch(watched, key=PREFIX + "stop", patience=patience, before=forget_hub_models)
     if len(found) == len(all_filled):
         return found
     if quiet:
@@ -86,28 +88,21 @@ def _started(filled: Filled) -> State:
         return State("failed", message=str(error), field=error.field, advice=error.advice or "")
 
 
-def _watch(prefix: str, key: str, pending: tuple[str, ...] | None, patience: float) -> None:
-    """The progress of a job; the whole page is drawn anew when there are pictures, when there are more numbers than those that
-    were `pending` when it was drawn (None: it had no pictures yet), and when the job has ended. Waits for that for `patience`
-    seconds, once the progress is drawn."""
-    _draw_progress(prefix, key, pending)
-    until = time.monotonic() + patience
-    while time.monotonic() < until:
-        time.sleep(LOOK)
-        _again_if_there(jobs.look(key), key, pending)
+def _waited(running: dict[str, list[int]], of: int) -> list[Waited]:
+    """The jobs that run, each once, by the numbers of the views that wait for it."""
+    found = []
+    for key, numbers in running.items():
+        view = results.find(key)
+        news = functools.partial(_news, key, None if view is None else view.pending)
+        look, stop = functools.partial(jobs.look, key), functools.partial(jobs.stop, key)
+        found.append(Waited(_views(numbers) if of > 1 else "", look, stop, news))
+    return found
 
 
-def _again_if_there(state: State, key: str, pending: tuple[str, ...] | None) -> None:
-    view = results.find(key) if state.kind == "running" else None
-    if state.kind != "running" or (view is not None and view.pending != pending):
-        forget_hub_models()
-        st.rerun()
-
-
-def _draw_progress(prefix: str, key: str, pending: tuple[str, ...] | None) -> None:
-    state = jobs.look(key)
-    _again_if_there(state, key, pending)
-    job_progress.draw(state, functools.partial(jobs.stop, key), key=prefix + "stop")
+def _news(key: str, pending: tuple[str, ...] | None) -> bool:
+    """Whether there are pictures (`pending` is None where there were none), or more numbers than all but those that were."""
+    view = results.find(key)
+    return view is not None and view.pending != pending
 
 
 def _trouble(filled: Filled, state: State) -> None:
@@ -157,7 +152,7 @@ def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
             f"The first {facts['rows']:,} of {facts['rows_in_split']:,} rows of {facts['request']['split']}",
             *([f"read as {facts['request']['direction']}"] if facts["request"].get("direction") else []),
             f"at most {facts['max_length']} tokens each",
-            f"{view.depth} layers after the embeddings",
+            f"{view.depth} layer{'' if view.depth == 1 else 's'} after the embeddings",
             f"computed in {wording.duration(seconds)} ({facts['device']})",
         ]
         if len(views) == 1:
@@ -175,8 +170,12 @@ def _alike(views: list[tuple[ViewResult, Filled]]) -> Iterator[tuple[tuple[ViewR
     for number, (view, filled) in enumerate(views):
         alike.setdefault((view.folder.name, filled.request.model if filled.request else ""), []).append(number)
     for numbers in alike.values():
-        plural = "s" if len(numbers) > 1 else ""
-        yield views[numbers[0]], f"View{plural} {', '.join(str(number + 1) for number in numbers)}"
+        yield views[numbers[0]], _views([number + 1 for number in numbers])
+
+
+def _views(numbers: list[int]) -> str:
+    """`View 2`, `Views 1, 3`."""
+    return f"View{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
 
 
 def _titles(measures: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,9 @@ from isoviz.errors import InputError
 from isoviz.exploring import desk, maps, results
 from isoviz.exploring.desk import Reply
 from isoviz.exploring.maps import MapRequest
+
+_ASKED = PREFIX + "maps_asked"
+"""The ids of the questions that this session waits for."""
 
 
 @dataclass(frozen=True)
@@ -134,17 +138,36 @@ def on_its_way(one: Shown, layout: Reply | InputError) -> None:
     told = layout.progress
     words = "waiting for its turn" if layout.kind == "waiting" else told.text
     st.progress(told.fraction, text=wording.plain(f"UMAP: {words}"))
+
+
+def stop(pending: Sequence[Reply]) -> None:
+    """The button that ends the UMAPs of all views: one of them among PCA maps would be of no use."""
+    several = len(pending) > 1
     st.button(
-        "Stop",
-        key=one.prefix + "map_stop",
+        "Stop all" if several else "Stop",
+        key=PREFIX + "map_stop",
         icon=":material/stop_circle:",
         on_click=_without_umap,
-        args=(layout.id,),
-        help="And show the PCA map.",
+        help=f"And show the PCA map{'s' if several else ''}.",
     )
 
 
-def _without_umap(id: str) -> None:
+def _without_umap() -> None:
     """Before the page is drawn: the field that says which map it is can still be set."""
-    desk.forget("maps", id)
+    let_go([])
     st.session_state[PREFIX + "map"] = "PCA"
+
+
+def let_go(wanted: Sequence[Reply]) -> None:
+    """End what this session has asked of UMAP and wants no more, so that nothing is computed that nobody looks at; somebody else
+    who waits for it has it started again. What is on its way when the page is left stays."""
+    asked = {reply.id for reply in wanted}
+    for id in st.session_state.get(_ASKED, set()) - asked:
+        desk.let_go("maps", id)
+    st.session_state[_ASKED] = asked
+
+
+def begin() -> None:
+    """Before the fields of the map are drawn: on a new visit, what was asked for on an earlier one goes on."""
+    if PREFIX + "map" not in st.session_state:
+        st.session_state.pop(_ASKED, None)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard import explanations, explore_own, explore_selection, map_figures
 from dashboard.explore_form import PREFIX
-from dashboard.explore_layouts import Cloud, Layout, cloud_of, layout_of, on_its_way, own_places
+from dashboard.explore_layouts import Cloud, Layout, begin, cloud_of, layout_of, let_go, on_its_way, own_places, stop
 from dashboard.explore_picture import UNCOLOURED, picture
 from dashboard.explore_views import Shown
 from dashboard.steady import steady
@@ -20,6 +20,7 @@ TICK = 0.5
 """Seconds between looks at what is on its way."""
 POINTS = (1_000, 2_000, 5_000, 10_000, 20_000)
 _KIND_NAMES: dict[str, maps.Kind] = {"PCA": "pca", "UMAP": "umap"}
+_UNDER_WAY = ("waiting", "running")
 _WAITING = PREFIX + "waiting"
 _REQUEST = PREFIX + "laid_out"
 
@@ -31,6 +32,7 @@ def section(shown: list[Shown]) -> MapRequest:
         How the clouds are laid out.
     """
     st.subheader("Map", anchor=False)
+    explore_selection.check(shown)
     waiting = bool(st.session_state.get(_WAITING))
     st.fragment(_section, run_every=TICK if waiting else None)(shown)
     laid: MapRequest = st.session_state[_REQUEST]
@@ -39,6 +41,7 @@ def section(shown: list[Shown]) -> MapRequest:
 
 def _section(shown: list[Shown]) -> None:
     clouds = [cloud_of(one) for one in shown]
+    begin()
     request, colour = _settings(shown, clouds)
     shared = _axes_shared(len(shown))
     lines = explore_own.field(shown)
@@ -59,13 +62,17 @@ def _section(shown: list[Shown]) -> None:
             explore_own.trouble(reply)
             if isinstance(placed, Reply):
                 explore_own.trouble(placed)
+    umaps = [found for found in layouts if isinstance(found, Reply)]
+    let_go([*umaps, *(found for found in own if isinstance(found, Reply))])
+    if pending_umaps := [reply for reply in umaps if reply.kind in _UNDER_WAY]:
+        stop(pending_umaps)
     explanations.show(request.kind)
     for one, cloud, layout in zip(shown, clouds, layouts, strict=True):
         if isinstance(layout, Layout):
             explore_selection.listed(one, cloud, layout)
     explore_own.neighbours_of(shown, clouds, lines, replies)
     pending = [found for found in (*layouts, *replies, *own) if isinstance(found, Reply)]
-    waiting = any(reply.kind in ("waiting", "running") for reply in pending)
+    waiting = any(reply.kind in _UNDER_WAY for reply in pending)
     told = bool(st.session_state.get(_WAITING)), st.session_state.get(_REQUEST, request)
     st.session_state[_WAITING], st.session_state[_REQUEST] = waiting, request
     if told != (waiting, request):  # the rest of the page must know

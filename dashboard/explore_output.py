@@ -40,8 +40,8 @@ def _block(one: Shown, numbers: list[int], *, alone: bool) -> None:
         return
     left, right = st.columns([5, 6], gap="large") if alone else (st.container(), st.container())
     with left:
-        what = f"{found['what'][0].upper()}{found['what'][1:]}: N = {wording.number(found['rows'])} rows of d = {found['d']}"
-        st.markdown(wording.plain(what + " numbers."))
+        what = f"{found['what']}: N = {wording.number(found['rows'])} rows of d = {found['d']}"
+        st.markdown(wording.plain(f"{what[0].upper()}{what[1:]} numbers."))
         shown = table(found)
         st.markdown(_as_markdown(shown))
         norms = found["norms"]
@@ -62,7 +62,7 @@ def _block(one: Shown, numbers: list[int], *, alone: bool) -> None:
         if one.of > 1:
             explore_figures.compact(figure)
         words = f"Lengths of the {found['rows']} rows of the output matrix, mean {wording.number(norms['mean'])}"
-        draw(figure, key=one.prefix + "output", words=words, name=name)
+        draw(figure, key=one.prefix + "output", words=words, name=name, about=f"{_model(one)} · {what}")
 
 
 def _as_markdown(shown: pd.DataFrame) -> str:

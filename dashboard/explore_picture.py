@@ -73,6 +73,7 @@ def picture(
         figure,
         key=component(one),
         name=cloud_file(one, request.kind),
+        about=f"{one.source} · layer {one.layer} · {one.pooling} · {many}, d = {one.entry['d']}",
         words=f"{request.kind.upper()} map of {told}, coloured by {colour}",
         revision=layout.key,
         height=380 if one.of > 1 else 560,

@@ -11,7 +11,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import explore_own, wording
+from dashboard import address, explore_own, wording
 from dashboard.components.scatter_map import drawn
 from dashboard.explore_layouts import Cloud, Layout
 from dashboard.explore_views import Shown
@@ -44,6 +44,21 @@ def corners(one: Shown, layout: Layout) -> list[tuple[float, float]]:
     """The line of the address, if it was drawn on this map."""
     key, _, text = st.query_params.get(one.prefix + "lasso", "").partition(":")
     return (selection.read(text) or []) if key == layout.key and layout.coordinates.shape[1] == 2 else []
+
+
+def check(shown: Sequence[Shown]) -> None:
+    """Have told, and left out, what no line around points and no point can be; a line on another map than the one shown stays."""
+    for one in shown:
+        _, _, text = st.query_params.get(one.prefix + "lasso", "").partition(":")
+        if selection.read(text) is None:
+            address.refuse(one.prefix + "lasso")
+        if _number(st.query_params.get(one.prefix + "point", "")) is None:
+            address.refuse(one.prefix + "point")
+
+
+def _number(text: str) -> int | None:
+    # of so many digits, because Python reads no number of thousands of them
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 @dataclass(frozen=True)
@@ -148,12 +163,13 @@ def _clear(one: Shown) -> None:
 
 
 def _neighbours(one: Shown, cloud: Cloud) -> None:
-    text = st.query_params.get(one.prefix + "point", "")
-    # of so many digits, because Python reads no number of thousands of them
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) < len(cloud.points)):
+    place = _number(st.query_params.get(one.prefix + "point", ""))
+    if place is not None and place >= len(cloud.points):
+        address.refuse(one.prefix + "point")
+        place = None
+    if place is None:
         st.caption("Pick a line of the table to see its nearest neighbours.")
         return
-    place = int(text)
     metric = explore_own.metric_field(one.prefix)
     st.markdown(f"Nearest to **{wording.plain(cloud.texts[place])}**")
     found = neighbours.nearest(cloud.points, cloud.points[place], metric=metric, leave_out=place)

@@ -64,6 +64,20 @@ class Shown:
         """Layer, pooling, n and d in words."""
         return f"layer {self.layer}, {self.pooling}, n = {wording.number(self.entry['n'])}, d = {self.entry['d']}"
 
+    @property
+    def source(self) -> str:
+        """Model, task and split in words."""
+        assert self.filled.request is not None
+        request = self.filled.request
+        direction = [f"read as {request.direction}"] if request.direction else []
+        return " · ".join([request.model, request.task, request.split, *direction])
+
+    @property
+    def about(self) -> str:
+        """Which cloud it is, in a line that stands by itself, as in a saved picture."""
+        n, d = wording.number(self.entry["n"]), self.entry["d"]
+        return f"{self.source} · layer {self.layer} · {self.pooling} · n = {n}, d = {d}"
+
 
 def file_name(one: Shown) -> str:
     """Of what is downloaded of a view, without its ending."""
@@ -103,7 +117,7 @@ def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[Shown]:
     for one, figure, column in zip(shown, figures, columns, strict=True):
         with column:
             words = f"{title} over layers 0 to {one.view.depth}, one line for each of {', '.join(one.view.poolings)}"
-            _plot(one, "profile", figure, words)
+            _plot(one, "profile", figure, words, about=_all_clouds(one, measure))
             found = explore_tables.value(one.entry, measure)
             points = explore_tables.points_of(one.entry, measure)
             told = f"Layer {one.layer}, {one.pooling}: {wording.number(found)} (n = {points}, d = {one.entry['d']})"
@@ -121,6 +135,15 @@ def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[Shown]:
 def _which_view(number: int, of: int) -> None:
     if of > 1:
         st.markdown(f"**View {number}**")
+
+
+def _all_clouds(one: Shown, measure: str) -> str:
+    """Of which clouds the profile is, with the points that the measure was taken on."""
+    pools = []
+    for pooling in one.view.poolings:
+        counts = {explore_tables.points_of(entry, measure) for entry in one.view.entries if entry["pooling"] == pooling}
+        pools.append(f"{pooling}: n = {' or '.join(sorted(counts))}")
+    return f"{one.source} · layers 0 to {one.view.depth} · {'; '.join(pools)} · d = {one.entry['d']}"
 
 
 def _all_layers(one: Shown) -> None:
@@ -363,6 +386,7 @@ def _correlations(shown: list[Shown]) -> None:
                 order=None if own or one is first or not same else first.place,
                 key=one.prefix + "correlation",
                 name=cloud_file(one, "correlation"),
+                about=f"{one.about}{f' ({sample})' if sample else ''}",
                 words=told if one.of == 1 else f"View {one.number}: {told}",
                 mean=average,
             )
@@ -379,8 +403,14 @@ def _correlations(shown: list[Shown]) -> None:
             st.caption(wording.plain(name + note))
 
 
-def _plot(one: Shown, name: str, figure: go.Figure, words: str) -> None:
+def _plot(one: Shown, name: str, figure: go.Figure, words: str, *, about: str = "") -> None:
     if one.of > 1:
         explore_figures.compact(figure)
         words = f"View {one.number}: {words}"
-    draw(figure, key=one.prefix + name, words=words, name=cloud_file(one, name.replace("_", "-")))
+    draw(
+        figure,
+        key=one.prefix + name,
+        words=words,
+        name=cloud_file(one, name.replace("_", "-")),
+        about=about or one.about,
+    )

@@ -18,15 +18,16 @@ MOST_GROUPS: Final = 8
 REST: Final = "other values"
 _SYMBOLS = ("circle", "diamond", "square", "x", "triangle-up", "cross", "star", "pentagon")
 _SOLID_SYMBOLS = ("circle", "diamond", "square", "x", "cross", "circle-open", "diamond-open", "square-open")
-_GREY = "rgba(127,134,145,0.75)"
 _LINES = "#9aa0a8"
 OWN_COLOUR: Final = "#e5007a"
 _SHOWN_LETTERS = 90
 _FAINT = 0.12
 """Opacity of points beside others that stand out."""
 _FEW = 2_000
-_STRONG, _DENSE = 0.9, 0.75
-"""Opacity of points: of few that of a colour that is to be told from a dark page; of more than `_FEW` one that shows how dense they lie."""
+_STRONG, _DENSE, _SOLID = 0.9, 0.75, 1.0
+"""Opacity of points: of few; of more than `_FEW` one that shows how dense they lie; in three dimensions, where plotly draws what is
+in front over what is behind only if nothing shows through."""
+*_COLOURS, _GREY = theme.POINT_PALETTES["light"]  # the browser takes the dark page's there
 
 
 def figure(
@@ -58,12 +59,13 @@ def figure(
     found = go.Figure()
     solid = coordinates.shape[1] == 3
     size = _size(len(coordinates), solid) * (0.7 if compact else 1)
+    full = _SOLID if solid else _STRONG if len(coordinates) <= _FEW else _DENSE
     hover = np.array([escape(_cut(text)) for text in texts], dtype=object)
     for place, (name, chosen, marker) in enumerate(_groups(colours, len(coordinates))):
         symbols = _SOLID_SYMBOLS if solid else _SYMBOLS
         title = escape(_cut(name, 30))
         faint, strong = (None, chosen) if marked is None else (chosen & ~marked, chosen & marked)
-        for part, opacity in ((faint, _FAINT), (strong, _STRONG if len(coordinates) <= _FEW else _DENSE)):
+        for part, opacity in ((faint, _FAINT), (strong, full)):
             if part is None:
                 continue
             colour = marker["color"]
@@ -137,7 +139,7 @@ def _groups(colours: pd.Series | None, count: int) -> list[tuple[str, NDArray[np
     """Name, points and colour of each part that is drawn by itself."""
     every = np.ones(count, dtype=bool)
     if colours is None:
-        return [("", every, {"color": theme.PALETTE[0]})]
+        return [("", every, {"color": _COLOURS[0]})]
     if is_scale(colours):
         return [("", every, {"color": colours.to_numpy(dtype=np.float64), "coloraxis": "coloraxis"})]
     values = colours.astype(object).where(colours.notna(), "missing").map(str)
@@ -145,7 +147,7 @@ def _groups(colours: pd.Series | None, count: int) -> list[tuple[str, NDArray[np
     named = sorted(order if len(order) <= MOST_GROUPS else order[: MOST_GROUPS - 1])
     found = []
     for place, name in enumerate(named):
-        found.append((name, (values == name).to_numpy(), {"color": theme.PALETTE[place % len(theme.PALETTE)]}))
+        found.append((name, (values == name).to_numpy(), {"color": _COLOURS[place]}))
     if len(named) < len(order):
         rest = (~values.isin(named)).to_numpy()
         found.insert(0, (f"{REST} ({len(order) - len(named)})", rest, {"color": _GREY}))

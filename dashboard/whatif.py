@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import choosing, forms, job_progress, resources, whatif_form, whatif_panel, wording
+from dashboard.job_progress import Waited
 from dashboard.logs import read_tail
 from dashboard.tables import method_title
 from dashboard.whatif_form import PREFIX
@@ -16,9 +17,6 @@ from isoviz.runs.rows import RunRow
 from isoviz.whatif import jobs
 from isoviz.whatif.embeddings import Embeddings, load
 from isoviz.whatif.request import KINDS, EncodingRequest, can_serve, request_for
-
-TICK = 0.5
-"""Seconds between looks at a process that runs."""
 
 
 def nothing_yet() -> None:
@@ -61,17 +59,19 @@ def embeddings_of(run: RunRow) -> str | None:
     if state.kind == "done":
         return request.key
     if state.kind == "running":
-        st.fragment(_watch, run_every=TICK)(request.key)
+        job = Waited("", functools.partial(jobs.look, request.key), functools.partial(jobs.stop, request.key))
+        job_progress.watch([job], key=PREFIX + "stop")
         return None
     if state.kind in ("failed", "lost"):
         advice = f" {state.advice}" if state.advice and state.kind == "failed" else ""
         message = state.message if state.kind == "failed" else "the process that read the embeddings is gone"
         forms.error_beside(forms.sentence(InputError(message, field=state.field)) + advice)
         text = None if state.log is None else read_tail(state.log)
-        if text:
+        if text and (state.kind == "lost" or state.field is None):
             with st.expander("Log", icon=":material/terminal:"):
                 st.code(text, language=None, wrap_lines=True, height=240)
-    _offer(request, again=state.kind != "none")
+    if state.field != "run":  # the run itself cannot serve: read again, it would still not
+        _offer(request, again=state.kind != "none")
     return None
 
 
@@ -87,13 +87,6 @@ def _offer(request: EncodingRequest, *, again: bool) -> None:
         if st.button(label, key=PREFIX + "read", type="primary", icon=":material/download_for_offline:"):
             jobs.start(request)
             st.rerun()
-
-
-def _watch(key: str) -> None:
-    state = jobs.look(key)
-    if state.kind != "running":
-        st.rerun()
-    job_progress.draw(state, functools.partial(jobs.stop, key), key=PREFIX + "stop")
 
 
 def panel(run: RunRow, key: str) -> None:

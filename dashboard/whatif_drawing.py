@@ -17,6 +17,7 @@ from dashboard import whatif_words as words
 from dashboard.components.figure import draw
 from dashboard.whatif_form import PREFIX
 from isoviz.metrics.catalogue import METRICS
+from isoviz.runs.rows import RunRow
 from isoviz.whatif.chains import Step, write
 from isoviz.whatif.embeddings import Embeddings
 from isoviz.whatif.engine import MEASURES, Answer, Full
@@ -24,6 +25,7 @@ from isoviz.whatif.heads import Difference
 from isoviz.whatif.slower import SLOWER
 
 PENDING = "pending"
+NO_STEPS = "no transform"
 
 Shown = tuple[float | str | None, float | None]
 """A value, or that it is pending; and the value without transform."""
@@ -56,13 +58,19 @@ class View:
 
     Attributes:
         found: the run's embeddings.
-        numbers, said: placeholders that are written over, first with what is known at once.
+        run: it itself.
+        steps: the chain, as an address has it, or `NO_STEPS`.
+        said, numbers, detail: placeholders that are written over, first with what is known at once: what the chain did in a
+            sentence, the tiles, and the intervals below them.
         figures, below: containers that are filled once.
     """
 
     found: Embeddings
-    numbers: DeltaGenerator
+    run: RunRow
+    steps: str
     said: DeltaGenerator
+    numbers: DeltaGenerator
+    detail: DeltaGenerator
     figures: DeltaGenerator
     below: DeltaGenerator
 
@@ -72,21 +80,21 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
     found = view.found
     metric = str(found.facts["primary"])
     with view.numbers.container():
-        st.subheader("After, against no transform", anchor=False)
-        top = st.columns(2)
+        top = _tiles()
         _tile(
-            top[0],
+            top,
             f"{metric}, frozen head",
             *_pair(start, answer, lambda a: a.frozen),
             _why(answer, "frozen") or _FROZEN,
         )
-        _tile(top[1], f"{metric}, refitted head", *_pair(first, full, lambda f: f.refitted), _REFITTED)
+        _tile(top, f"{metric}, refitted head", *_pair(first, full, lambda f: f.refitted), _REFITTED)
         rest = [*MEASURES, *SLOWER]
         for row in (rest[:3], rest[3:6], rest[6:]):
-            for column, name in zip(st.columns(3), row, strict=True):
+            tiles = _tiles()
+            for name in row:
                 told = full if name in SLOWER else answer
                 title = _SHORT.get(name, _TITLES[name])
-                _tile(column, title, *_values(name, start, answer, first, full), _why(told, name))
+                _tile(tiles, title, *_values(name, start, answer, first, full), _why(told, name))
         if answer is not None:
             before = answer.d if start is None else start.d
             st.caption(
@@ -102,9 +110,25 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
                 )
 
 
+def _about(view: View, n: int, d: str, chain: str) -> str:
+    """Which cloud a saved picture is of."""
+    config = view.run.config
+    parts = [config.model, config.task, "validation", f"run {view.run.name}", f"{view.found.cloud} cloud"]
+    return " · ".join([*parts, f"n = {wording.number(n)}, {d}", chain])
+
+
+def _dimensions(before: int, after: int) -> str:
+    return f"d = {after}" if before == after else f"d = {before} before, {after} after"
+
+
+def _tiles() -> DeltaGenerator:
+    """A row of tiles: unlike columns, they stand in pairs where there is no room for all, and not one below the other."""
+    return st.container(horizontal=True, gap="small")
+
+
 def _cloud(found: Embeddings, n: int, before: int, after: int) -> str:
     """Which cloud a number or a figure is of."""
-    d = f"d = {after}" if before == after else f"d = {before} before, {after} after"
+    d = _dimensions(before, after)
     return f"{words.cloud(found.cloud)}, n = {wording.number(n)} validation rows, {d}"
 
 
@@ -144,17 +168,18 @@ def _why(answer: Answer | Full | None, name: str) -> str:
     return f"{METRICS[name].sees} {_HERE.get(name, '')}".strip()
 
 
+def lead(start: Answer, answer: Answer, steps: tuple[Step, ...]) -> str:
+    """What can be said of a chain at once."""
+    if answer.hollow:
+        return "No direction in which the training rows vary is left: nothing is said here of isotropy, or of what a head can read."
+    return f"**{words.isotropy(start, answer)}**" if steps else "No transform: move something in the steps."
+
+
 def reading(view: View, start: Answer, answer: Answer, full: Full, steps: tuple[Step, ...]) -> None:
     """What the chain did, in words and with intervals."""
-    with view.said.container():
-        if answer.hollow:
-            st.markdown(
-                "No direction in which the training rows vary is left: nothing is said here of isotropy, or of what a head can read."
-            )
-        elif steps:
-            st.markdown(f"**{words.isotropy(start, answer)}** {words.heads(answer, full)}")
-        else:
-            st.markdown("No transform: move something on the left.")
+    heads = words.heads(answer, full) if steps and not answer.hollow else ""
+    view.said.markdown(f"{lead(start, answer, steps)} {heads}")
+    with view.detail.container():
         _heads_caption(view.found, full)
 
 
@@ -178,7 +203,10 @@ def spectrum(view: View, start: Answer, answer: Answer) -> None:
         told = (
             f"Explained variance of the first {len(start.ev)} of {answer.d} components without and with the transforms"
         )
-        draw(figure, key=PREFIX + "spectrum", words=told)
+        about = _about(
+            view, answer.n, _dimensions(start.d, answer.d), " and ".join(dict.fromkeys([NO_STEPS, view.steps]))
+        )
+        draw(figure, key=PREFIX + "spectrum", words=told, name=_file(view, "spectrum"), about=about)
         st.caption(
             wording.plain(f"{_cloud(view.found, answer.n, start.d, answer.d)}; the first {len(start.ev)} components.")
         )
@@ -189,23 +217,21 @@ def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> 
     """Both maps; the one without transform never changes, so it stays as it is on screen."""
     found = view.found
     names = list(found.facts["label_names"]) if found.facts["kind"] == "classification" else []
+    n = len(found.labels)
+    most = whatif_figures.DRAWN
+    drawn = f"{most:,} of them, drawn at random with seed 0" if n > most else "all of them"
     with view.figures:
         columns = st.columns(2, gap="large")
-        for column, name, title, shown in (
-            (columns[0], "map_before", "Map, no transform", first),
-            (columns[1], "map_after", "Map, after", full),
+        for column, name, title, shown, d, chain in (
+            (columns[0], "map_before", "Map, no transform", first, start.d, NO_STEPS),
+            (columns[1], "map_after", "Map, after", full, answer.d, view.steps),
         ):
             with column:
                 st.markdown(f"**{title}**")
                 figure = whatif_figures.cloud_map(shown.map, shown.map_shares, found.labels, names, found.texts)
                 told = f"{title}: {len(found.labels)} validation rows along their two strongest components, by label"
-                draw(figure, key=PREFIX + name, words=told)
-        n = len(found.labels)
-        drawn = (
-            f"{whatif_figures.DRAWN:,} of them, drawn at random with seed 0"
-            if n > whatif_figures.DRAWN
-            else "all of them"
-        )
+                about = _about(view, n, f"d = {d}", chain) + (f" · {drawn}" if n > whatif_figures.DRAWN else "")
+                draw(figure, key=PREFIX + name, words=told, name=_file(view, name.replace("_", "-")), about=about)
         st.caption(
             wording.plain(f"{_cloud(found, n, start.d, answer.d)}; {drawn}, coloured by label.")
             + " Signs follow the map without transform."
@@ -213,9 +239,7 @@ def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> 
         explanations.show("whatif_map")
 
 
-def downloads_of(
-    view: View, start: Answer, answer: Answer, first: Full, full: Full, run_id: str, steps: tuple[Step, ...]
-) -> None:
+def downloads_of(view: View, start: Answer, answer: Answer, first: Full, full: Full, steps: tuple[Step, ...]) -> None:
     """The downloads: every number and both maps."""
     files = (
         ("Numbers", "numbers", functools.partial(_numbers, view.found, start, answer, first, full, steps)),
@@ -223,8 +247,13 @@ def downloads_of(
     )
     with view.below, st.container(horizontal=True, vertical_alignment="center"):
         for title, name, table in files:
-            downloads.both(f"what-if-{run_id}-{name}", table, key=f"{PREFIX}get_{name}", title=title)
+            downloads.both(_file(view, name), table, key=f"{PREFIX}get_{name}", title=title)
         st.caption("A figure's own buttons save it as PNG or SVG.", width="content")
+
+
+def _file(view: View, what: str) -> str:
+    """Of what is downloaded, without its ending."""
+    return f"what-if-{view.run.id}-{what}"
 
 
 def _numbers(

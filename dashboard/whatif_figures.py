@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 
 import numpy as np
@@ -14,6 +14,10 @@ from dashboard import theme
 BEFORE, AFTER = "#7f8691", theme.PALETTE[0]
 DRAWN = 1_500
 """Points of a map that are drawn at most: chosen at random, the same for both maps."""
+
+_PARTS, _TO_A_PART = 12, 50
+"""A class of a map is drawn in so many parts, in turn with those of the others, that none lies over another; in fewer where
+there are not so many points to a part."""
 
 _LONGEST = 90
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "pentagon")
@@ -82,14 +86,13 @@ def cloud_map(
     rows = drawn_rows(len(places))
     kind = go.Scattergl if len(rows) > 1_000 else go.Scatter
     groups = [(name, rows[labels[rows] == code]) for code, name in enumerate(names)] or [("", rows)]
-    for number, (name, part) in enumerate(groups):
+    *colours, _ = theme.POINT_PALETTES["light"]  # the browser takes the dark page's there
+    for number, name, first, part in _in_turn(groups):
         marker = {"size": 6, "opacity": 0.85, "symbol": _SYMBOLS[number % len(_SYMBOLS)]}
         if names:
-            marker["color"] = theme.PALETTE[number % len(theme.PALETTE)]
+            marker["color"] = colours[number % len(colours)]
         else:
-            bar = {"title": {"text": "label"}, "thickness": 12, "outlinewidth": 0}
-            marker |= {"color": labels[part].tolist(), "colorscale": theme.STRENGTH_SCALE, "colorbar": bar}
-            marker["showscale"] = True
+            marker |= {"color": labels[part].tolist(), "coloraxis": "coloraxis"}
         figure.add_trace(
             kind(
                 x=places[part, 0].tolist(),
@@ -97,6 +100,8 @@ def cloud_map(
                 mode="markers",
                 marker=marker,
                 name=escape(name),
+                legendgroup=escape(name),
+                showlegend=bool(names) and first,
                 customdata=[escape(_short(texts[row])) for row in part],
                 hovertemplate="%{customdata}<extra>" + escape(name) + "</extra>",
             )
@@ -113,7 +118,22 @@ def cloud_map(
             showlegend=bool(names),
         )
     )
+    if not names:
+        bar = {"title": {"text": "label"}, "thickness": 12, "outlinewidth": 0}
+        figure.update_layout(coloraxis={"colorscale": theme.POINT_SCALES["light"], "colorbar": bar})
     return figure
+
+
+def _in_turn(
+    groups: Sequence[tuple[str, NDArray[np.int64]]],
+) -> Iterator[tuple[int, str, bool, NDArray[np.int64]]]:
+    """Number and name of a group, whether it is its first turn, and the rows of this turn; drawn by lot, always the same ones."""
+    turns = max(1, min(_PARTS, sum(len(rows) for _, rows in groups) // _TO_A_PART))
+    lots = np.random.default_rng(0)
+    parts = [np.array_split(lots.permutation(rows), turns) for _, rows in groups]
+    for turn in range(turns):
+        for number, (name, _) in enumerate(groups):
+            yield number, name, turn == 0, parts[number][turn]
 
 
 def _short(text: str) -> str:

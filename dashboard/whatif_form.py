@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 from pydantic.fields import FieldInfo
 
-from dashboard import forms, resources, wording
+from dashboard import address, forms, resources, wording
 from isoviz.errors import InputError, StoreError
 from isoviz.runs.rows import RunRow
 from isoviz.whatif import chains
@@ -29,6 +29,7 @@ FIRST = "zca:strength=0.5"
 RUNS_OFFERED = 200
 
 _STEPS, _WRITTEN, _PROBLEM = PREFIX + "steps", PREFIX + "written", PREFIX + "problem"
+_RUN_TAKEN = PREFIX + "run_taken"
 _NEW_IDS = itertools.count()
 
 _SLIDERS: Mapping[tuple[str, str], tuple[float, float, float]] = {
@@ -67,7 +68,8 @@ def run_field(runs: list[RunRow]) -> RunRow | None:
     problem = None
     if asked and asked not in known:
         known, problem = _asked_for(asked, known)
-    if asked in known and st.session_state.get(PREFIX + RUN) != asked:
+    # one that the address had before is no new wish: another one may have been chosen since
+    if asked in known and (asked != st.session_state.get(_RUN_TAKEN) or PREFIX + RUN not in st.session_state):
         st.session_state[PREFIX + RUN] = asked
     chosen = st.selectbox(
         "Run",
@@ -82,6 +84,7 @@ def run_field(runs: list[RunRow]) -> RunRow | None:
         forms.error_beside(problem)
     if chosen is None:
         return None
+    st.session_state[_RUN_TAKEN] = chosen
     if chosen != asked:
         st.query_params[RUN] = chosen
     return known[chosen]
@@ -111,9 +114,15 @@ def run_words(row: RunRow) -> str:
 def cloud_field(differs: bool, method: str) -> Cloud:
     """Which of the run's two clouds the chain starts from; one that does not differ from the other is not offered."""
     asked = st.query_params.get(CLOUD, CLOUDS[0])
+    key = PREFIX + CLOUD
+    if not differs or asked not in CLOUDS:
+        if key in st.session_state:  # of the run that was chosen before
+            st.query_params.pop(CLOUD, None)
+        elif asked != CLOUDS[0]:
+            address.refuse(CLOUD)
+        asked = CLOUDS[0]
     if not differs:
         return CLOUDS[0]
-    key = PREFIX + CLOUD
     if asked in CLOUDS and key not in st.session_state:
         st.session_state[key] = asked
     chosen: Cloud | None = st.segmented_control(

@@ -24,7 +24,7 @@ from dashboard.whatif_form import PREFIX
 from dashboard.whatif_runs import make_it_a_run
 from isoviz.errors import InputError, IsoVizError
 from isoviz.runs.rows import RunRow
-from isoviz.whatif import jobs, notebook
+from isoviz.whatif import chains, jobs, notebook
 from isoviz.whatif.background import BACKGROUND, settled
 from isoviz.whatif.chains import Step
 from isoviz.whatif.embeddings import Cloud, Embeddings, load
@@ -74,12 +74,13 @@ def draw(run: RunRow, key: str, cloud: Cloud) -> None:
             st.caption("Mend the step on the left; the numbers follow.")
         return
     with right:
-        numbers, said = st.empty(), st.empty()
+        st.subheader("After, against no transform", anchor=False)
+        said, numbers, detail = st.empty(), st.empty(), st.empty()
     with left:
         _share(run.id, cloud, steps, found)
     figures = st.container()
     below = st.container()
-    view = View(found, numbers, said, figures, below)
+    view = View(found, run, chains.write(steps) if steps else drawing.NO_STEPS, said, numbers, detail, figures, below)
     try:
         _follow(engine, steps, view, run)
     except InputError as error:
@@ -105,13 +106,14 @@ def _follow(engine: WhatIf, steps: tuple[Step, ...], view: View, run: RunRow) ->
     drawing.numbers(view, start, answer, first, full)
     drawing.spectrum(view, start, answer)
     if first is None or full is None:
-        if not _wait(lambda: (engine.full(()), engine.full(steps)), "all", engine, steps, view, until):
+        lead = drawing.lead(start, answer, steps)
+        if not _wait(lambda: (engine.full(()), engine.full(steps)), "all", engine, steps, view, until, lead):
             return
         first, full = engine.full(()), engine.full(steps)
         drawing.numbers(view, start, answer, first, full)
     drawing.reading(view, start, answer, full, steps)
     drawing.maps(view, start, answer, first, full)
-    drawing.downloads_of(view, start, answer, first, full, run.id, steps)
+    drawing.downloads_of(view, start, answer, first, full, steps)
     with view.below:
         make_it_a_run(run, steps)
 
@@ -184,9 +186,19 @@ def _let_go(request: LayerRequest | None) -> None:
 
 
 def _wait(
-    compute: Callable[[], Any], what: str, engine: WhatIf, steps: tuple[Step, ...], view: View, until: float
+    compute: Callable[[], Any],
+    what: str,
+    engine: WhatIf,
+    steps: tuple[Step, ...],
+    view: View,
+    until: float,
+    lead: str = "",
 ) -> bool:
-    """Have the background compute; False if it takes too long. Each look lets a visitor's next move through."""
+    """Have the background compute; False if it takes too long. Each look lets a visitor's next move through.
+
+    Args:
+        lead: what can be said already, in Markdown; it stays.
+    """
     viewer = st.session_state.setdefault(PREFIX + "viewer", secrets.token_hex(8))
     found = engine.embeddings
     key = f"{found.folder}|{found.cloud}|{what}|{'~'.join(step.text for step in steps)}"
@@ -198,10 +210,12 @@ def _wait(
         text = f"pending: {'numbers' if what == 'numbers' else 'refitted head, intervals, TwoNN, map'}"
         text += f" · {seconds:.0f} s" if seconds >= 1 else ""
         if text != told:
-            view.said.caption(f":material/hourglass_top: {text}")
+            view.said.markdown(f"{lead} :gray[:material/hourglass_top: {text}]")
             told = text
         if time.monotonic() > until:
-            _later(view.said.container())
+            with view.said.container():
+                st.markdown(lead)
+                _later(st.container())
             return False
         time.sleep(LOOK)
     if future.cancelled():  # this visitor's other tab asked for something else
@@ -209,7 +223,7 @@ def _wait(
     if not settled(future):
         error = future.exception()
         if isinstance(error, NotReadyError):  # a layer further on in the chain
-            return _layers(engine, steps, view, until) and _wait(compute, what, engine, steps, view, until)
+            return _layers(engine, steps, view, until) and _wait(compute, what, engine, steps, view, until, lead)
         if isinstance(error, IsoVizError):
             raise error
         if error is not None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import whatif
+from dashboard import address, whatif
 
 st.title("What-if", anchor=False)
 st.caption(
     "Transform a finished run's embeddings and see at once what becomes of their isotropy, and of what its head can still read."
 )
 
-run = whatif.choose()
-if run is not None:
-    key = whatif.embeddings_of(run)
-    if key is not None:
-        whatif.panel(run, key)
+with address.heard("whatif"):
+    run = whatif.choose()
+    if run is not None:
+        key = whatif.embeddings_of(run)
+        if key is not None:
+            whatif.panel(run, key)

@@ -85,14 +85,16 @@ class CloudMatrix {
 
   // ---- files: all of the matrix, whatever part is in view
 
-  async save(format) {
+  picture() {
     const { matrix, look } = this.plot;
-    const drawn = { csv: () => new Blob([table(matrix)], { type: "text/csv" }), svg: () => vectors(matrix, look, this.data.words), png: () => pixels(matrix, look, this.data.words) };
-    const link = make("a");
-    link.href = URL.createObjectURL(await drawn[format]());
-    link.download = `${this.data.name}.${format}`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    const { text, width, height } = vectors(matrix, look, this.data.words);
+    return captioned(text, width, height, this.data.about, look);
+  }
+
+  async save(format) {
+    const { matrix } = this.plot;
+    const drawn = { csv: () => new Blob([table(matrix)], { type: "text/csv" }), svg: () => new Blob([this.picture()], { type: "image/svg+xml" }), png: () => rasterised(this.picture(), 1) };
+    handOver(await drawn[format](), `${this.data.name}.${format}`);
   }
 }
 
@@ -141,19 +143,5 @@ function vectors(matrix, look, words) {
   const ticks = [0, 0.25, 0.5, 0.75, 1].map((value) => `<text x="${EDGE + side + 40}" y="${TITLE + (1 - value) * (side - 12) + 11}">${value}</text>`).join("");
   const [width, height] = [side + EDGE + KEY, side + TITLE + EDGE];
   const text = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="14" fill="${look.text}"><defs><linearGradient id="scale" x1="0" y1="1" x2="0" y2="0">${stops}</linearGradient></defs><rect width="100%" height="100%" fill="${look.background}"/><text x="${EDGE}" y="26">${escaped}</text><image x="${EDGE}" y="${TITLE}" width="${side}" height="${side}" href="${picture.toDataURL("image/png")}" style="image-rendering:pixelated"/><rect x="${EDGE + side + 14}" y="${TITLE}" width="18" height="${side}" fill="url(#scale)" stroke="${look.border}"/>${ticks}<text x="${EDGE + side + 14}" y="${TITLE - 8}">|ρ|</text></svg>`;
-  return new Blob([text], { type: "image/svg+xml" });
-}
-
-async function pixels(matrix, look, words) {
-  const image = new Image();
-  image.src = URL.createObjectURL(vectors(matrix, look, words));
-  try {
-    await image.decode();
-    const canvas = document.createElement("canvas");
-    [canvas.width, canvas.height] = [image.naturalWidth, image.naturalHeight];
-    canvas.getContext("2d").drawImage(image, 0, 0);
-    return await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
-  } finally {
-    URL.revokeObjectURL(image.src);
-  }
+  return { text, width, height };
 }

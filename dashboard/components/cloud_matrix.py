@@ -11,14 +11,16 @@ _mount = st.components.v2.component(
     "isoviz_cloud_matrix",
     html=bundle("cloud_matrix.html"),
     css=bundle("cloud_matrix.css"),
-    js=bundle("feed.js", "look.js", "matrix_canvas.js", "cloud_matrix.js"),
+    js=bundle("feed.js", "look.js", "matrix_canvas.js", "saved_picture.js", "cloud_matrix.js"),
 )
 
 Place = tuple[str, int, str]
 """Key of a view, layer, pooling."""
 
 
-def cloud_matrix(place: Place, *, order: Place | None = None, key: str, name: str, words: str, mean: str) -> None:
+def cloud_matrix(
+    place: Place, *, order: Place | None = None, key: str, name: str, words: str, mean: str, about: str
+) -> None:
     """Mount the matrix of one cloud; its bytes come from the route, not with the page.
 
     Args:
@@ -26,6 +28,7 @@ def cloud_matrix(place: Place, *, order: Place | None = None, key: str, name: st
         name: of the files that its buttons save.
         words: what it shows, for those who do not see it, and over the files.
         mean: mean |ρ| of distinct dimensions.
+        about: a line below the picture in these files: which cloud it is of.
     """
     keys = {place[0], *([order[0]] if order else [])}
     _mount(
@@ -37,6 +40,7 @@ def cloud_matrix(place: Place, *, order: Place | None = None, key: str, name: st
             "name": name,
             "words": words,
             "mean": mean,
+            "about": about,
         },
     )
 

@@ -39,7 +39,9 @@ class FigureView {
     const figure = JSON.parse(this.data.spec); // plotly keeps what it is given and changes it: a copy of its own each time
     delete figure.layout.height; // that of the frame, which may fill the screen
     figure.layout.autosize = true;
-    figure.layout.template = dress(lookOf(this.root));
+    const look = lookOf(this.root);
+    figure.layout.template = dress(look);
+    inMode(figure, this.data, look.dark);
     this.config ??= this.makeConfig();
     plotly.react(this.plot, figure.data, figure.layout, this.config);
     this.note.hidden = true;
@@ -54,7 +56,9 @@ class FigureView {
   }
 
   save(format) {
-    savePicture(this.plotly, this.plot, { format, filename: this.data.name, background: lookOf(this.root).background });
+    const { data, layout, offsetWidth: width, offsetHeight: height } = this.plot;
+    const { name, about } = this.data;
+    savePicture(this.plotly, { data, layout }, { format, name, width, height, about, look: lookOf(this.root) });
   }
 
   fullScreen() {

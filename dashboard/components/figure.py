@@ -18,12 +18,12 @@ _mount = st.components.v2.component(
     "isoviz_figure",
     html=bundle("figure.html"),
     css=bundle("figure.css"),
-    js=bundle("feed.js", "look.js", "plotly_script.js", "figure.js"),
+    js=bundle("feed.js", "look.js", "plotly_script.js", "saved_picture.js", "figure.js"),
     isolate_styles=False,  # plotly.js writes its styles into the document's head
 )
 
 
-def draw(figure: go.Figure, *, key: str, words: str, name: str | None = None) -> None:
+def draw(figure: go.Figure, *, key: str, words: str, name: str | None = None, about: str = "") -> None:
     """Mount a figure. It stays in its place when it is drawn anew with the same key, and so does its zoom while `uirevision` does.
 
     Unlike `st.plotly_chart`, which brings all of plotly.js, it is on the screen soon after the page is; its picture is saved with
@@ -32,6 +32,7 @@ def draw(figure: go.Figure, *, key: str, words: str, name: str | None = None) ->
     Args:
         words: what it shows, for those who do not see it.
         name: of the files that its buttons save; None for the key's.
+        about: a line below the picture in these files: which cloud it is of.
     """
     spec = figure.to_plotly_json()
     spec["layout"].pop("template", None)  # the page's look takes its place
@@ -45,6 +46,9 @@ def draw(figure: go.Figure, *, key: str, words: str, name: str | None = None) ->
             "height": figure.layout.height or _HEIGHT,
             "words": words,
             "name": name or key.replace("_", "-"),
+            "about": about,
+            "palettes": theme.POINT_PALETTES,
+            "scales": theme.POINT_SCALES,
             "config": theme.CHART_CONFIG,
         },
     )

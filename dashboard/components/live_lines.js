@@ -211,6 +211,7 @@ class FigurePanel {
     this.traces = traces;
     this.plot.setAttribute("aria-label", describe(this.spec.title, layout, traces));
     this.runId = items[0].id;
+    this.about = [items.length === 1 ? items[0].label : `${items.length} runs`, caption].filter(Boolean).join(" · ");
     this.options ??= this.makeOptions(); // made once: plotly draws everything anew when it sees another function in it
     globalThis.Plotly.react(this.plot, traces, layout, this.options);
     this.drawn = true;
@@ -218,14 +219,15 @@ class FigurePanel {
 
   makeOptions() {
     const filename = () => `isoviz-${this.runId}-${this.spec.name}`;
-    const save = (format) => (plot) => savePicture(globalThis.Plotly, plot, { format, filename: filename(), background: lookOf(this.element).background, width: 900, height: 540 });
+    const save = (format) => ({ data, layout }) =>
+      savePicture(globalThis.Plotly, { data, layout }, { format, name: filename(), width: 900, height: 540, about: this.about, look: lookOf(this.element) });
     const { disk, camera } = globalThis.Plotly.Icons;
     return {
       displaylogo: false, displayModeBar: "hover", doubleClick: "reset",
       modeBarButtons: [[
         { name: "png", title: "Picture (PNG)", icon: camera, click: save("png") },
         { name: "svg", title: "Picture (SVG)", icon: camera, click: save("svg") },
-        { name: "csv", title: "Data (CSV)", icon: disk, click: () => download(`${filename()}.csv`, csvOf(this.traces)) },
+        { name: "csv", title: "Data (CSV)", icon: disk, click: () => handOver(new Blob([csvOf(this.traces)], { type: "text/csv" }), `${filename()}.csv`) },
       ], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
     };
   }
@@ -263,12 +265,4 @@ function csvOf(traces) {
   const cell = (value) => (/[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? ""));
   const rows = traces.filter((t) => t.hoverinfo !== "skip").flatMap((t) => t.x.map((x, i) => [t.name, x, t.y[i] ?? ""]));
   return [["series", "x", "y"], ...rows].map((row) => row.map(cell).join(",")).join("\n");
-}
-
-function download(filename, text) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
-  link.download = filename;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }

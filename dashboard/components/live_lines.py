@@ -19,7 +19,7 @@ _mount = st.components.v2.component(
     "isoviz_live_lines",
     html=bundle("live_lines.html"),
     css=bundle("live_lines.css"),
-    js=bundle("fold.js", "feed.js", "look.js", "plotly_script.js", "figures.js", "live_lines.js"),
+    js=bundle("fold.js", "feed.js", "look.js", "plotly_script.js", "saved_picture.js", "figures.js", "live_lines.js"),
     isolate_styles=False,  # plotly.js writes its styles into the document's head
 )
 

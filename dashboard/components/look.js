@@ -62,15 +62,18 @@ export function make(tag, className, text) {
   return element;
 }
 
+// Puts a figure's points into the colours of the page's mode. It comes with those of the light page, because only the browser knows
+// the mode for certain. modes: {palettes, scales}, each {light, dark}.
+export function inMode({ data, layout }, { palettes, scales }, dark) {
+  if (layout.coloraxis) layout.coloraxis.colorscale = scales[dark ? "dark" : "light"];
+  if (!dark) return;
+  const other = new Map(palettes.light.map((colour, place) => [colour, palettes.dark[place]]));
+  for (const { marker } of data) if (other.has(marker?.color)) marker.color = other.get(marker.color);
+}
+
 // Two of plotly's buttons, which save a picture: their names are what is seen of them.
 export function fileButtons(save) {
   return ["png", "svg"].map((format) => ({ name: format, title: `Picture (${format.toUpperCase()})`, icon: { svg: named(format.toUpperCase()) }, click: () => save(format) }));
-}
-
-// A figure as it is on the screen, saved on the page's background: a dark page's words are light.
-export function savePicture(plotly, plot, { format, filename, background, width = plot.offsetWidth, height = plot.offsetHeight }) {
-  const layout = { ...plot.layout, paper_bgcolor: background };
-  return plotly.downloadImage({ data: plot.data, layout }, { format, filename, width, height, scale: format === "png" ? 2 : 1 });
 }
 
 function named(text) {

@@ -63,7 +63,7 @@ class ScatterMap {
     this.plotly = plotly;
     const flat = !this.data.solid;
     const figure = this.figure();
-    this.parts = flat ? pointsOf(figure) : [];
+    this.parts = flat ? pointsOf(figure, this.data.palettes[lookOf(this.root).dark ? "dark" : "light"].at(-1)) : [];
     this.canvas.hidden = !flat;
     this.told.hidden = true;
     if (flat) {
@@ -111,7 +111,7 @@ class ScatterMap {
     layout.font = { family: look.font, color: look.text, size: 13, ...layout.font };
     layout.hoverlabel = { ...layout.hoverlabel, bgcolor: look.panel, bordercolor: look.border, font: { color: look.text, family: look.font } };
     layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: look.faint, activecolor: look.accent };
-    if (layout.coloraxis) layout.coloraxis.colorscale = this.data.scales[look.dark ? "dark" : "light"];
+    inMode(figure, this.data, look.dark);
     layout.autosize = true;
     layout.uirevision = this.data.revision; // zoom and camera stay while the same map is shown, whatever its colours
     if (!this.data.solid) {
@@ -185,16 +185,20 @@ class ScatterMap {
 
   // The picture as it is on the screen: its part, what is switched on, what is drawn around. Lines and shapes, but for very many points.
   async save(format) {
-    const { data, layout } = this.figure();
-    layout.paper_bgcolor = lookOf(this.root).background; // a dark page's words are light
+    const figure = this.figure();
+    const { layout } = figure;
+    const look = lookOf(this.root);
+    const few = this.parts.reduce((sum, part) => sum + part.x.length, 0) <= SHAPES;
+    let { data } = figure;
     if (!this.data.solid) {
+      data = withoutPoints(figure).data;
       data.forEach((trace, place) => (trace.visible = this.plot.data[place].visible));
+      data.unshift(asOneTrace(this.parts, this.layer.colours, (part) => this.shown(part), few ? "scatter" : "scattergl"));
       [layout.xaxis.range, layout.yaxis.range] = this.ranges();
     } else layout.scene.camera = this.plot._fullLayout.scene.camera;
-    const few = this.parts.reduce((sum, part) => sum + part.x.length, 0) <= SHAPES;
-    if (few) for (const trace of data) if (trace.type === "scattergl") trace.type = "scatter";
     const plotly = few ? this.plotly : await loadPlotly(this.data.plotly);
-    plotly.downloadImage({ data, layout }, { format, filename: this.data.name, width: 1000, height: 700, scale: format === "png" ? 2 : 1 });
+    const { name, about } = this.data;
+    await savePicture(plotly, { data, layout }, { format, name, width: 1000, height: 700, about, look });
   }
 
   makeOptions() {

@@ -23,6 +23,7 @@ _mount = st.components.v2.component(
         "symbols.js",
         "webgl_points.js",
         "painted_points.js",
+        "saved_picture.js",
         "scatter_map.js",
     ),
     isolate_styles=False,  # plotly.js writes its styles into the document's head
@@ -34,6 +35,7 @@ def scatter_map(
     *,
     key: str,
     name: str,
+    about: str,
     words: str,
     revision: str,
     height: int,
@@ -45,6 +47,7 @@ def scatter_map(
 
     Args:
         name: of the files that its buttons save.
+        about: a line below the picture in these files: which cloud it is of.
         words: what it shows, for those who do not see it.
         solid: it has three dimensions, and nothing can be drawn around its points.
         selection: corners of the line that is drawn around points now.
@@ -56,8 +59,10 @@ def scatter_map(
             "figure": figure.to_json(),
             "plotly": routes.plotly_path(),
             "basic": routes.basic_plotly_path(),
+            "palettes": theme.POINT_PALETTES,
             "scales": theme.POINT_SCALES,
             "name": name,
+            "about": about,
             "words": words,
             "revision": revision,
             "height": height,

@@ -12,10 +12,14 @@ const SYMBOLS = {
 };
 const WIDEST = 1.5; // of a picture, in units of the size
 
+// Pixels on each side of the picture of a symbol.
+export function sideOf(symbol, size) {
+  return Math.ceil((SYMBOLS[symbol] ? WIDEST : 1) * size) + 2;
+}
+
 // A square canvas with the symbol in its middle, whose opacity is what counts. size: in pixels of the screen.
-export function pictureOf(symbol, size) {
+export function pictureOf(symbol, size, side = sideOf(symbol, size)) {
   const corners = SYMBOLS[symbol]; // none: a circle
-  const side = Math.ceil((corners ? WIDEST : 1) * size) + 2;
   const canvas = new OffscreenCanvas(side, side);
   const pen = canvas.getContext("2d");
   pen.translate(side / 2, side / 2);

@@ -1,12 +1,19 @@
-// Points on a canvas by WebGL: one picture of each symbol, copied to where the points are. Moving the map only changes four numbers.
+// Points on a canvas by WebGL: pictures of the symbols side by side, one of them copied to where each point is, all in one go. Moving
+// the map only changes four numbers; what is shown, and in which order, is a list of points.
 // The same questions as PaintedPoints: take, recolour, draw, close.
 
 const VERTEX = `
-attribute vec2 place; attribute vec4 colour; uniform vec4 view; uniform float size; varying vec4 ink;
-void main() { gl_Position = vec4(place * view.xy + view.zw, 0.0, 1.0); gl_PointSize = size; ink = vec4(colour.rgb * colour.a, colour.a); }`;
+attribute vec2 place; attribute vec4 colour; attribute float symbol;
+uniform vec4 view; uniform float size; varying vec4 ink; varying float left;
+void main() {
+  gl_Position = vec4(place * view.xy + view.zw, 0.0, 1.0);
+  gl_PointSize = size;
+  ink = vec4(colour.rgb * colour.a, colour.a);
+  left = symbol;
+}`;
 const FRAGMENT = `
-precision mediump float; uniform sampler2D symbol; varying vec4 ink;
-void main() { gl_FragColor = ink * texture2D(symbol, gl_PointCoord).a; }`;
+precision mediump float; uniform sampler2D pictures; uniform float count; varying vec4 ink; varying float left;
+void main() { gl_FragColor = ink * texture2D(pictures, vec2((gl_PointCoord.x + left) / count, gl_PointCoord.y)).a; }`;
 
 const SOFTWARE = /swiftshader|llvmpipe|softpipe|software|basic render/i;
 
@@ -55,13 +62,15 @@ export class WebGLPoints {
     gl.useProgram(program);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
-    this.names = { view: gl.getUniformLocation(program, "view"), size: gl.getUniformLocation(program, "size") };
-    [this.places, this.inks] = ["place", "colour"].map((name) => {
+    this.names = Object.fromEntries(["view", "size", "count"].map((name) => [name, gl.getUniformLocation(program, name)]));
+    [this.places, this.inks, this.symbols] = ["place", "colour", "symbol"].map((name) => {
       const found = { at: gl.getAttribLocation(program, name), buffer: gl.createBuffer() };
       gl.enableVertexAttribArray(found.at);
       return found;
     });
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
     this.pictures = new Map();
+    this.listed = null;
   }
 
   // parts as pointsOf gives them. Places are kept relative to their middle: 32 bits are then enough far into a zoom.
@@ -82,12 +91,20 @@ export class WebGLPoints {
     gl.bindBuffer(gl.ARRAY_BUFFER, this.places.buffer);
     gl.bufferData(gl.ARRAY_BUFFER, places, gl.STATIC_DRAW);
     gl.vertexAttribPointer(this.places.at, 2, gl.FLOAT, false, 0, 0);
+    this.kinds = [...new Set(parts.map(({ symbol }) => symbol))];
+    this.partOf = placesOf(parts.map(({ x }) => x.length)).part;
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.symbols.buffer);
+    gl.bufferData(gl.ARRAY_BUFFER, Uint8Array.from(this.partOf, (part) => this.kinds.indexOf(parts[part].symbol)), gl.STATIC_DRAW);
+    gl.vertexAttribPointer(this.symbols.at, 1, gl.UNSIGNED_BYTE, false, 0, 0);
+    this.listed = null;
   }
 
   // colours: for each part four bytes a point.
   recolour(colours) {
     const { gl } = this;
     this.colours = colours;
+    this.order = drawingOrder(colours);
+    this.listed = null;
     const every = new Uint8Array(colours.reduce((sum, part) => sum + part.length, 0));
     colours.reduce((start, part) => (every.set(part, start), start + part.length), 0);
     gl.bindBuffer(gl.ARRAY_BUFFER, this.inks.buffer);
@@ -105,35 +122,46 @@ export class WebGLPoints {
     gl.clear(gl.COLOR_BUFFER_BIT);
     const [across, up] = [2 / (area.x[1] - area.x[0]), 2 / (area.y[1] - area.y[0])];
     gl.uniform4f(this.names.view, across, up, (this.middle[0] - area.x[0]) * across - 1, (this.middle[1] - area.y[0]) * up - 1);
-    let first = 0;
-    for (const part of this.parts) {
-      const count = part.x.length;
-      if (count && shown(part)) {
-        const picture = this.picture(part.symbol, part.size * ratio);
-        gl.bindTexture(gl.TEXTURE_2D, picture.texture);
-        gl.uniform1f(this.names.size, picture.side);
-        gl.drawArrays(gl.POINTS, first, count);
-      }
-      first += count;
-    }
+    if (!this.parts.length) return;
+    const count = this.list(this.parts.map(shown));
+    const { texture, side } = this.picture(this.parts[0].size * ratio); // all parts of a map have one size
+    gl.bindTexture(gl.TEXTURE_2D, texture);
+    gl.uniform1f(this.names.size, side);
+    gl.uniform1f(this.names.count, this.kinds.length);
+    gl.drawElements(gl.POINTS, count, gl.UNSIGNED_SHORT, 0);
   }
 
-  picture(symbol, size) {
-    const name = `${symbol} ${size}`;
-    if (!this.pictures.has(name)) this.pictures.set(name, this.paint(symbol, size));
+  // The points that are drawn, in their order: how many. A map has at most 20,000, so two bytes each suffice.
+  list(shown) {
+    const { gl } = this;
+    if (this.listed?.shown.join() !== shown.join()) {
+      const points = Uint16Array.from(this.order.filter((one) => shown[this.partOf[one]]));
+      gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, points, gl.DYNAMIC_DRAW);
+      this.listed = { shown, count: points.length };
+    }
+    return this.listed.count;
+  }
+
+  picture(size) {
+    const name = `${this.kinds} ${size}`;
+    if (!this.pictures.has(name)) this.pictures.set(name, this.paint(size));
     return this.pictures.get(name);
   }
 
-  paint(symbol, size) {
-    const { gl } = this;
-    const canvas = pictureOf(symbol, size);
+  // The symbols side by side, each as much room as the widest.
+  paint(size) {
+    const { gl, kinds } = this;
+    const side = Math.max(...kinds.map((symbol) => sideOf(symbol, size)));
+    const canvas = new OffscreenCanvas(side * kinds.length, side);
+    const pen = canvas.getContext("2d");
+    kinds.forEach((symbol, place) => pen.drawImage(pictureOf(symbol, size, side), place * side, 0));
     const texture = gl.createTexture();
     gl.bindTexture(gl.TEXTURE_2D, texture);
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, gl.RGBA, gl.UNSIGNED_BYTE, canvas);
     for (const [what, value] of [["WRAP_S", "CLAMP_TO_EDGE"], ["WRAP_T", "CLAMP_TO_EDGE"], ["MIN_FILTER", "LINEAR"], ["MAG_FILTER", "LINEAR"]]) {
       gl.texParameteri(gl.TEXTURE_2D, gl[`TEXTURE_${what}`], gl[value]);
     }
-    return { texture, side: canvas.width };
+    return { texture, side };
   }
 
   // A page may have sixteen contexts; one that is only dropped counts until it is collected.

@@ -102,6 +102,12 @@ def forget(kind: Kind, id: str, *, at: Path | None = None) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def let_go(kind: Kind, id: str, *, at: Path | None = None) -> None:
+    """Drop a question that has no answer yet, as `forget` does; one that has keeps it for whoever asks again."""
+    if _answered(_folder(at or results.root(), kind) / id, id) is None:
+        forget(kind, id, at=at)
+
+
 def close(*, at: Path | None = None) -> None:
     """End the processes of all kinds, whatever they do."""
     root = at or results.root()

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from isoviz.errors import InputError
+from isoviz.errors import InputError, ModelError
 from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.models import encoder, folders, hub, sources
 from isoviz.models.encoder import Encoder
@@ -62,7 +62,7 @@ def layer_views(
 
     Raises:
         InputError: a layer or pooling that there is not, no rows, or more points than `MEMORY_LIMIT` holds.
-        ModelError: the model cannot be loaded.
+        ModelError: the model cannot be loaded, or gives no numbers.
     """
     columns = _checked_texts(texts)
     if not isinstance(poolings, str):
@@ -196,6 +196,11 @@ class _Collector:
         single = np.flatnonzero(np.isin(numbers, self.one[rows]))  # one per row, in the order of the batch
         for layer in self.layers:
             hidden = states[layer].float()  # before any mean: half precision has no digits for sums
+            if not bool(torch.isfinite(hidden[keep]).all()):
+                raise ModelError(
+                    f"model: layer {layer} gives numbers that are NaN or infinite; its weights diverged in training, or are damaged",
+                    field="model",
+                )
             if (layer, "cls") in self.clouds:
                 self.clouds[layer, "cls"][rows] = hidden[:, 0].cpu().numpy()
             if (layer, "last") in self.clouds:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from isoviz import tasks
 from isoviz.config import RunConfig
+from isoviz.errors import InputError
 from isoviz.tasks import metrics as task_metrics
 from isoviz.training.weights import epoch_of
 from isoviz.whatif.request import EncodingRequest, fingerprint, refuse_kind
@@ -117,6 +118,15 @@ def _encoded(
             outputs = model(**batch)
             said |= dict(zip(numbers.tolist(), head.predict(model, outputs, batch), strict=True))
             values = (outputs.reps.pooled.float(), outputs.head.float())
+            if not all(
+                bool(torch.isfinite(value).all()) for value in (*values, model.output.weight, model.output.bias)
+            ):
+                raise InputError(
+                    "run: the weights that this run keeps give vectors or scores that are no numbers (NaN or infinite): its "
+                    "training diverged, so there is nothing to transform",
+                    field="run",
+                    advice="Train it again, with a lower learning rate or a smaller λ.",
+                )
             found.append((numbers.numpy(), *(value.numpy() for value in values)))
             rows += len(numbers)
             told(rows)

@@ -24,7 +24,7 @@ from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
 from isoviz.models import sources
 from isoviz.models.extract import embed
-from tests.dashboard.conftest import OpenPage
+from tests.dashboard.conftest import ROOT, OpenPage
 from tests.dashboard.reading import address, drawn, errors, keep, texts
 
 ROWS = 24
@@ -189,7 +189,7 @@ def test_what_is_on_its_way_or_failed_is_told(
     (bar,) = page.get("progress")
     assert errors(page) == [] and bar.proto.value == 30 and "step 60 of 200" in bar.proto.text
     dropped: list[str] = []
-    monkeypatch.setattr(desk, "forget", lambda kind, id: dropped.append(id))
+    monkeypatch.setattr(desk, "forget", lambda kind, id, at=None: dropped.append(id))
     page.button(key="explore_map_stop").click().run()
     assert errors(page) == [] and page.segmented_control(key="explore_map").value == "PCA" and dropped == ["x"]
     page.segmented_control(key="explore_map").set_value("UMAP").run()
@@ -198,6 +198,80 @@ def test_what_is_on_its_way_or_failed_is_told(
     assert "UMAP needs at least 5" in errors(page)[0]
     page.button(key="explore_map_again").click().run()
     assert dropped == ["x", "x"]
+
+
+def test_one_button_stops_the_umaps_of_all_views_and_what_is_not_wanted_any_more_ends(
+    open_page: OpenPage, view: ViewResult, made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    under_way: dict[str, Any] = {}
+
+    def ask(kind: desk.Kind, question: Any, given: Any = None) -> Reply:
+        id = desk.id_of(question)
+        under_way[id] = question
+        return Reply("running" if len(under_way) == 1 else "waiting", id)
+
+    monkeypatch.setattr(desk, "ask", ask)
+    monkeypatch.setattr(desk, "forget", lambda kind, id, at=None: under_way.pop(id))
+    second = {"explore2_layer": "1", "explore2_rows": str(ROWS)}
+    page = open_page("explore", **address(made[0]), explore_views="2", **second, explore_map="UMAP")
+    assert errors(page) == [] and sorted(question["layer"] for question in under_way.values()) == [1, 4]
+    page.number_input(key="explore_neighbours").set_value(20).run()
+    assert [question["map"]["neighbours"] for question in under_way.values()] == [20, 20]  # not those of before as well
+    (stop,) = [button for button in page.button if "Stop" in button.label]
+    assert stop.label == "Stop all"
+    stop.click().run()
+    assert errors(page) == [] and under_way == {} and page.segmented_control(key="explore_map").value == "PCA"
+
+    page.segmented_control(key="explore_map").set_value("UMAP").run()
+    page.switch_page(str(ROOT / "pages" / "results.py")).run()
+    page.switch_page(str(ROOT / "pages" / "explore.py")).run()  # whose address says nothing of UMAP now
+    assert errors(page) == [] and len(under_way) == 2  # what is left on its way goes on
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("lasso", "nonsense"), ("lasso", "0123456789abcdef:1,2;3"), ("point", "-1"), ("point", "9" * 5000)],
+)
+def test_what_can_be_no_line_or_point_is_told_and_left_out(
+    open_page: OpenPage, view: ViewResult, made: Any, name: str, value: str
+) -> None:
+    page = open_page("explore", **address(made[0]), **{f"explore_{name}": value})
+    assert errors(page) == [] and f"explore_{name}" not in page.query_params
+    (toast,) = page.toast
+    assert f"explore_{name}={value[:30]}" in toast.value.replace("\\", "")
+    assert not page.run().toast  # once
+
+
+def test_part_of_an_address_for_a_field_that_comes_later_is_told_when_it_comes(open_page: OpenPage, made: Any) -> None:
+    page = open_page("explore", **address(made[0]), explore_layer="99")
+    assert errors(page) == [] and not page.toast  # there is no layer to choose before there is a view
+    keep(made)
+    page = page.run()
+    assert errors(page) == [] and "explore_layer=99" in page.toast[0].value.replace("\\", "")
+
+
+def test_line_on_another_map_stays_in_the_address(open_page: OpenPage, view: ViewResult, made: Any) -> None:
+    page = open_page("explore", **address(made[0]))
+    line = lasso(page, [(-99, -99), (99, -99), (99, 99)])
+    other = open_page("explore", **address(made[0]), explore_lasso=line, explore_point="3", explore_layer="1")
+    assert errors(other) == [] and not other.toast and line in other.query_params["explore_lasso"]
+    far = open_page("explore", **address(made[0]), explore_lasso=line, explore_point=str(ROWS))
+    assert errors(far) == [] and f"explore_point={ROWS}" in far.toast[0].value.replace("\\", "")
+
+
+def test_saved_picture_names_its_cloud(open_page: OpenPage, view: ViewResult, made: Any) -> None:
+    page = open_page("explore", **address(made[0]), explore_layer="1", explore_pooling="mean")
+    named = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
+    source = "demo/tiny-bert · demo/acceptability · validation · "
+    about = {data["name"].split("-validation-")[-1]: data["about"] for data in named if "about" in data}
+    assert len(about) == 8
+    assert about.pop("pca-layer1-mean") == source + "layer 1 · mean · 24 points, d = 128"
+    of_tokens = view.entry(1, "tokens")["n"]
+    assert about.pop("profile-layer1-mean") == (
+        f"{source}layers 0 to 4 · cls: n = 24; mean: n = 24; tokens: n = {of_tokens} · d = 128"
+    )
+    assert "N = 5,600 rows of d = 128" in about.pop("output-matrix")
+    assert set(about.values()) == {source + "layer 1 · mean · n = 24, d = 128"}
 
 
 def test_views_side_by_side_on_the_same_axes(open_page: OpenPage, view: ViewResult, made: Any) -> None:

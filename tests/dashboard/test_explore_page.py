@@ -10,10 +10,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import (
-    explore,
-    explore_tables,
-)
+from dashboard import explore, explore_tables, job_progress
+from dashboard.job_progress import Waited
 from isoviz.exploring import job_folder, jobs, measuring, results
 from isoviz.exploring.progress import ProgressFile, write_json
 from isoviz.exploring.request import ViewRequest
@@ -147,16 +145,38 @@ def test_failed_job_is_told_beside_its_field(open_page: OpenPage) -> None:
 def test_page_is_drawn_anew_for_each_stage_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     reruns: list[str] = []
     monkeypatch.setattr(st, "rerun", lambda: reruns.append("anew"))
-    views = {"pending": ["twonn", "isoscore_star"]}
-    monkeypatch.setattr(results, "find", lambda key: ViewResult(Path("x"), views))
-    running = jobs.State("running")
-    explore._again_if_there(running, "k", None)  # its first pictures
+    monkeypatch.setattr(results, "find", lambda key: ViewResult(Path("x"), {"pending": ["twonn", "isoscore_star"]}))
+    state = jobs.State("running")
+
+    def look(pending: tuple[str, ...] | None) -> None:
+        job = Waited("", lambda: state, lambda: None, lambda: explore._news("k", pending))
+        job_progress._states([job], None)
+
+    look(None)  # its first pictures
     assert reruns == ["anew"]
-    explore._again_if_there(running, "k", ("twonn", "isoscore_star"))
+    look(("twonn", "isoscore_star"))
     assert reruns == ["anew"]
-    explore._again_if_there(running, "k", ("twonn", "output matrix", "isoscore_star"))
-    explore._again_if_there(jobs.State("done"), "k", ("isoscore_star",))
+    look(("twonn", "output matrix", "isoscore_star"))
+    state = jobs.State("done")
+    look(("twonn", "isoscore_star"))
     assert reruns == ["anew"] * 3
+
+
+def test_one_button_stops_what_all_views_wait_for_and_each_job_is_told_once(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = {key_for(ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=rows)) for rows in (40, 50)}
+    begun = set(running)
+    monkeypatch.setattr(jobs, "look", lambda key: jobs.State("running" if key in running else "none"))
+    monkeypatch.setattr(jobs, "stop", running.discard)
+    rows = {"explore_rows": "40", "explore2_rows": "50", "explore3_rows": "40"}
+    page = open_page("explore", explore_views="3", **rows)
+    told = [bar.proto.text.replace("\\", "") for bar in page.get("progress")]
+    assert [text.partition(":")[0] for text in told] == ["Views 1, 3", "View 2"] and running == begun
+    (stop,) = [button for button in page.button if "Stop" in button.label]
+    assert stop.label == "Stop all"
+    stop.click().run()
+    assert errors(page) == [] and running == set() and not page.get("progress")
 
 
 def test_finished_view_is_shown_at_once_with_its_numbers(

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from dashboard import explore_figures, map_figures
+from dashboard import explore_figures, map_figures, theme
 from dashboard.map_figures import MOST_GROUPS, OWN_COLOUR
 
 
@@ -31,6 +31,13 @@ def test_a_part_and_a_symbol_per_label_in_webgl() -> None:
 def test_few_points_are_strong_and_many_show_how_dense_they_lie() -> None:
     few, many = (drawn(None, count).data[0].marker.opacity for count in (2_000, 2_001))
     assert (few, many) == (0.9, 0.75)
+    assert drawn(None, 2_001, 3).data[0].marker.opacity == 1.0  # else plotly draws one trace over the other
+
+
+def test_classes_have_the_colours_of_points_in_the_order_of_their_names() -> None:
+    figure = drawn(pd.Series([f"v{i}" for i in range(MOST_GROUPS + 1)], name="kind"), MOST_GROUPS + 1)
+    *colours, grey = theme.POINT_PALETTES["light"]
+    assert [trace.marker.color for trace in figure.data] == [grey, *colours[: MOST_GROUPS - 1]]
 
 
 def test_numbers_are_a_scale_and_rare_values_go_together() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from dashboard import theme
+from dashboard import map_figures, theme
 
 
 def luminance(colour: str) -> float:
@@ -14,11 +15,53 @@ def luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
+BLIND = {
+    "protanopia": np.array(
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+    ),
+    "deuteranopia": np.array(
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+    ),
+    "tritanopia": np.array(
+        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
+    ),
+}
+"""How they see linear light: Machado, Oliveira and Fernandes (2009), at full strength."""
+
+
+def oklab(linear: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+    """Ottosson's OKLab of linear light (n, 3): distances in it are about those that are seen."""
+    cones = np.array([[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566],
+                      [0.0883024619, 0.2817188376, 0.6299787005]])  # fmt: skip
+    axes = np.array([[0.2104542553, 0.7936177850, -0.0040720468], [1.9779984951, -2.4285922050, 0.4505937099],
+                     [0.0259040371, 0.7827717662, -0.8086757660]])  # fmt: skip
+    return np.cbrt(linear @ cones.T) @ axes.T
+
+
 @pytest.mark.parametrize("slug", theme.METHOD_COLOURS)
 def test_colour_is_readable_on_white_and_on_near_black(slug: str) -> None:
     own = luminance(theme.method_colour(slug))
     assert 1.05 / (own + 0.05) >= 3
     assert (own + 0.05) / (luminance("#0e1117") + 0.05) >= 3
+
+
+@pytest.mark.parametrize(("mode", "background"), [("light", "#ffffff"), ("dark", "#0f151c")])
+def test_points_of_classes_show_on_their_background_and_differ_for_every_eye(mode: str, background: str) -> None:
+    palette = theme.POINT_PALETTES[mode]
+    assert len(palette) == len(set(palette)) == map_figures.MOST_GROUPS + 1
+    own, paper = (
+        np.array([[int(one[i : i + 2], 16) for i in (1, 3, 5)] for one in found]) for found in (palette, [background])
+    )
+    through = map_figures._DENSE * own + (1 - map_figures._DENSE) * paper  # as they are drawn where they are many
+    for red, green, blue in np.rint(through).astype(int):
+        shades = sorted((luminance(f"#{red:02x}{green:02x}{blue:02x}"), luminance(background)))
+        assert (shades[1] + 0.05) / (shades[0] + 0.05) >= 3
+    channels = own[:-1] / 255  # the grey one stands for no class
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    for eye in (np.eye(3), *BLIND.values()):
+        seen = oklab(np.clip(linear @ eye.T, 0, 1))
+        apart = np.linalg.norm(seen[:, None] - seen[None], axis=2) + np.eye(len(seen))
+        assert apart.min() > 0.06 and apart[:3, :3].min() > 0.12
 
 
 @pytest.mark.parametrize(("mode", "background"), [("light", "#ffffff"), ("dark", "#0f151c")])

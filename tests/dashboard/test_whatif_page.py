@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from isoviz.config import OwnTask
 from isoviz.exploring.jobs import State
 from isoviz.exploring.progress import ProgressFile, write_json
 from isoviz.runs.store import Store
+from isoviz.training.weights import FILE, newest
 from isoviz.whatif import chains, embeddings
 from isoviz.whatif.background import BACKGROUND
 from isoviz.whatif.engine import Answer, Full
@@ -327,6 +329,89 @@ def test_before_the_first_reading_and_while_it_goes_on(
     assert errors(open_page("whatif", run=runs[0])) == ["The folder is gone. Bring it back."]
 
 
+@pytest.mark.parametrize("what", ["all", "output layer"])
+def test_a_run_that_diverged_is_told_in_one_line(runs: tuple[str, str], open_page: OpenPage, what: str) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    from isoviz.whatif import worker
+
+    store = Store(None)
+    row, folder = store.get(runs[0]), store.folder_of(runs[0])
+    weights = newest(folder) / FILE  # type: ignore[operator]
+    arrays = load_file(weights)
+    for name in arrays if what == "all" else ("network.classifier.weight",):
+        arrays[name] = np.full_like(arrays[name], np.nan)
+    save_file(arrays, weights)
+    assert "Read the embeddings" in [found.label for found in open_page("whatif", run=row.id).button]
+    request = request_for(row, folder)
+    job = root() / "jobs" / request.key
+    job.mkdir(parents=True)
+    write_json(job / "request.json", request.as_json())
+    assert worker.main([str(job)]) == 1
+    page = open_page("whatif", run=row.id)
+    (told,) = errors(page)
+    assert "its training diverged, so there is nothing to transform" in told and "lower learning rate" in told
+    assert "\n" not in told and not page.code and "Read them again" not in [found.label for found in page.button]
+
+
+def test_the_sentence_stands_over_the_tiles(
+    runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = open_page("whatif", run=runs[0], chain="zca:strength=0.5")
+    kinds = [element.type for element in page.main if element.type in ("markdown", "metric")]
+    said = [element.value for element in page.main if element.type == "markdown"]
+    place = next(number for number, text in enumerate(said) if "isotropic" in text)
+    assert kinds.index("metric") > place and "head" in said[place]  # a telephone shows one below the other
+    monkeypatch.setattr(whatif_panel, "PATIENCE", 0.0)
+    monkeypatch.setattr(BACKGROUND, "ask", lambda viewer, key, compute: Future())
+    page = open_page("whatif", run=runs[0], chain="zca:strength=0.55")
+    assert errors(page) == [] and "Still being computed" in texts(page)
+    assert "isotropic (IsoScore" in texts(page)  # said already, with what is known at once
+
+
+@pytest.mark.parametrize(("run", "cloud"), [(0, "nonsense"), (1, "nonsense"), (0, "pooled")])
+def test_a_cloud_that_is_none_of_the_run_is_told_and_left_out(
+    runs: tuple[str, str], open_page: OpenPage, run: int, cloud: str
+) -> None:
+    page = open_page("whatif", run=runs[run], chain="none", cloud=cloud)
+    assert errors(page) == [] and "cloud" not in page.query_params
+    (toast,) = page.toast
+    assert f"cloud={cloud}" in toast.value.replace("\\", "")
+
+
+def test_another_run_is_chosen_and_another_address_followed(runs: tuple[str, str], open_page: OpenPage) -> None:
+    page = open_page("whatif", run=runs[1], chain="none", cloud="pooled")
+    page.selectbox(key="whatif_run").set_value(runs[0]).run()
+    assert errors(page) == [] and page.selectbox(key="whatif_run").value == runs[0]
+    assert runs[0] in page.query_params["run"]
+    assert not page.toast and "cloud" not in page.query_params  # it has no such choice, which nobody asked for
+    page.run()
+    assert page.selectbox(key="whatif_run").value == runs[0]
+    page.query_params["run"] = runs[1]  # as the browser's way back does
+    page.run()
+    assert errors(page) == [] and page.selectbox(key="whatif_run").value == runs[1]
+    page.switch_page(str(ROOT / "pages" / "results.py")).run()
+    page.switch_page(str(ROOT / "pages" / "whatif.py"))
+    page.query_params["run"] = runs[1]
+    page.run()
+    assert page.selectbox(key="whatif_run").value == runs[1]
+
+
+def test_saved_pictures_name_their_cloud_and_chain(runs: tuple[str, str], open_page: OpenPage) -> None:
+    page = open_page("whatif", run=runs[0], chain="zca:strength=0.5")
+    row = Store(None).get(runs[0])
+    sent = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
+    source = f"{row.config.model} · glue/cola · validation · run {row.name} · head cloud · n = 48, d = 16 · "
+    assert {data["name"].removeprefix(f"what-if-{row.id}-"): data["about"] for data in sent if "spec" in data} == {
+        "spectrum": source + "no transform and zca:strength=0.5",
+        "map-before": source + "no transform",
+        "map-after": source + "zca:strength=0.5",
+    }
+    page = open_page("whatif", run=runs[0], chain="none")
+    sent = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
+    assert {data["about"] for data in sent if "spec" in data} == {source + "no transform"}
+
+
 def test_both_clouds_of_a_run_whose_method_changes_the_vector(runs: tuple[str, str], open_page: OpenPage) -> None:
     page = open_page("whatif", run=runs[1], chain="none", cloud="pooled")
     assert errors(page) == []
@@ -406,7 +491,15 @@ def test_maps_name_their_sample_and_escape_what_people_wrote() -> None:
     figure = whatif_figures.cloud_map(places, (0.5, 0.25), labels, ["<b>no", "yes"], ["<script>" + "x" * 200] * 4000)
     assert sum(len(trace.x) for trace in figure.data) == whatif_figures.DRAWN
     assert {trace.type for trace in figure.data} == {"scattergl"}
+    names = [trace.name for trace in figure.data]
+    assert names == ["&lt;b&gt;no", "yes"] * 12  # in turn, so that the last class does not lie over the first
+    assert [trace.showlegend for trace in figure.data] == [True] * 2 + [False] * 22
+    assert all(trace.legendgroup == trace.name for trace in figure.data)  # switched on and off together
+    drawn_places = np.concatenate([np.column_stack([trace.x, trace.y]) for trace in figure.data])
+    rows = whatif_figures.drawn_rows(4000)
+    np.testing.assert_array_equal(np.sort(drawn_places, axis=0), np.sort(places[rows].astype(float), axis=0))
     assert figure.data[0].name == "&lt;b&gt;no" and figure.data[0].customdata[0].startswith("&lt;script&gt;")
     assert len(figure.data[0].customdata[0]) < 120
     numbers = whatif_figures.cloud_map(places[:50], (0.5, 0.25), labels[:50] * 0.5, [], ["t"] * 50)
-    assert numbers.data[0].marker.showscale and numbers.data[0].type == "scatter"
+    assert numbers.layout.coloraxis.colorscale and numbers.data[0].marker.coloraxis == "coloraxis"
+    assert numbers.data[0].type == "scatter"

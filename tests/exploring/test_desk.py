@@ -143,6 +143,12 @@ def test_forgetting_what_is_worked_on_ends_the_process() -> None:
         write_json(folder / "some" / desk.BEGUN, {"at": 0})
         desk.forget("maps", "some")
         assert not is_alive(stand_in.pid, born) and not (folder / "some").exists()
+        for name, answer in (("asked", None), ("failed", {"message": "no", "field": None, "advice": None})):
+            (folder / name).mkdir()
+            if answer:
+                write_json(folder / name / desk.ERROR, answer)
+            desk.let_go("maps", name)
+        assert not (folder / "asked").exists() and (folder / "failed").exists()  # an answer is kept
     finally:
         stand_in.kill()
         stand_in.wait()

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from isoviz import metrics
-from isoviz.errors import InputError
+from isoviz.errors import InputError, ModelError
 from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.models import encoder, extract, sources
 from isoviz.models.adapter import load_network, load_tokenizer
@@ -207,6 +207,19 @@ def test_half_precision_checkpoints_are_read_in_float32(tiny_models, tmp_path):
     load_tokenizer(sources.resolve(str(tiny_models("bert")))).save_pretrained(tmp_path / "single")
     clouds = [embed(sources.resolve(str(tmp_path / name)), [ONE], pooling="mean") for name in ("half", "single")]
     assert np.array_equal(*clouds)
+
+
+def test_weights_that_diverged_are_told_by_the_layer_that_shows_it(tiny_models, tmp_path):
+    from transformers import BertModel
+
+    network = BertModel.from_pretrained(tiny_models("bert"))
+    with torch.no_grad():
+        network.encoder.layer[1].output.dense.weight[0, 0] = torch.nan
+    network.save_pretrained(tmp_path)
+    load_tokenizer(sources.resolve(str(tiny_models("bert")))).save_pretrained(tmp_path)
+    with pytest.raises(ModelError, match=r"layer 2 gives numbers that are NaN or infinite") as caught:
+        layer_views(sources.resolve(str(tmp_path)), [["w1 w2", "w3"]])
+    assert caught.value.field == "model"
 
 
 def test_a_pooler_that_is_not_in_the_checkpoint_is_said(tiny_models, tmp_path):
