@@ -164,9 +164,10 @@ def kept(repeats: int) -> list[Line]:
     """Seconds that the server takes to draw the page of a kept view: anew in the same session, and in another one."""
     from streamlit.testing.v1 import AppTest
 
-    from dashboard import explore, routes
+    from dashboard import routes
+    from dashboard.explore import numbers
 
-    explore.TABLES_AFTER = 0.0  # it waits for a browser there, not for itself
+    numbers.TABLES_AFTER = 0.0  # it waits for a browser there, not for itself
     if results.find(key_for(ViewRequest(MODEL, TASK))) is None:
         jobs.obtain(ViewRequest(MODEL, TASK))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import address, explore, explore_form, explore_map, explore_output, explore_share, explore_views
+from dashboard import address
+from dashboard.explore import asking, clouds, form, map_section, numbers, output_matrix, profile, share
 
 st.title("Explore", anchor=False)
 st.caption(
@@ -12,15 +13,15 @@ st.caption(
 )
 
 with address.heard("explore"):
-    filled = explore_form.draw_all()
-    views = explore.ask(filled)
+    filled = form.draw_all()
+    views = asking.ask(filled)
     if views:
-        explore.heading(views, filled)
-        shown = explore_views.profile(views, filled)
-        laid_out = explore_map.section(shown)
-        explore_views.clouds(shown)
-        explore_output.section(shown)
+        numbers.heading(views, filled)
+        shown = profile.section(views, filled)
+        laid_out = map_section.section(shown)
+        clouds.section(shown)
+        output_matrix.section(shown)
         tables = st.container()
-        explore_share.section(shown, laid_out)
+        share.section(shown, laid_out)
         with tables:
-            explore.numbers(shown)
+            numbers.section(shown)

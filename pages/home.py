@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import home, presets
+from dashboard import home
+from dashboard.train import presets
 
 st.title("IsoViz", anchor=False)
 st.caption(

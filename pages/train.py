@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import launch_panel, presets, train_form
+from dashboard.train import form, launch_panel, presets
 
 st.title("Train", anchor=False)
 st.caption(
@@ -13,8 +13,8 @@ st.caption(
 
 presets.fill_from_address()
 presets.buttons()
-form, panel = st.columns([13, 7], gap="large")
-with form:
-    filled = train_form.draw()
-with panel:
+left, right = st.columns([13, 7], gap="large")
+with left:
+    filled = form.draw()
+with right:
     launch_panel.panel(filled)

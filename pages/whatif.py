@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import address, whatif
+from dashboard import address
+from dashboard.whatif import asking
 
 st.title("What-if", anchor=False)
 st.caption(
@@ -12,8 +13,8 @@ st.caption(
 )
 
 with address.heard("whatif"):
-    run = whatif.choose()
+    run = asking.choose()
     if run is not None:
-        key = whatif.embeddings_of(run)
+        key = asking.embeddings_of(run)
         if key is not None:
-            whatif.panel(run, key)
+            asking.embeddings(run, key)

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dashboard import wording
-from dashboard.launching import Estimate, duration_words
+from dashboard.train.launching import Estimate, duration_words
 from tests.browser.conftest import Server
 
 CUT_OFF = """(value, words) => {

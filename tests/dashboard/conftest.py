@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import downloads, explore, resources
+from dashboard import downloads, resources
+from dashboard.explore import numbers
 from isoviz.exploring import measuring
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
@@ -34,7 +35,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 @pytest.fixture(autouse=True)
 def no_browser_to_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Explore's tables come at once."""
-    monkeypatch.setattr(explore, "TABLES_AFTER", 0.0)
+    monkeypatch.setattr(numbers, "TABLES_AFTER", 0.0)
 
 
 @pytest.fixture

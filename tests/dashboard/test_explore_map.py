@@ -16,7 +16,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import downloads, explore_own, explore_picture, explore_selection
+from dashboard import downloads
+from dashboard.explore import lasso, own_sentences, picture
 from isoviz.exploring import desk, desk_worker, maps, measuring, results, selection
 from isoviz.exploring.desk import Reply
 from isoviz.exploring.maps import MapRequest
@@ -91,7 +92,7 @@ def numbers(trace: dict[str, Any], axis: str) -> np.ndarray:  # type: ignore[typ
     return np.frombuffer(base64.b64decode(packed["bdata"]), dtype=packed["dtype"])
 
 
-def lasso(page: AppTest, corners: list[tuple[float, float]]) -> str:
+def line_around(page: AppTest, corners: list[tuple[float, float]]) -> str:
     """The value of the address for a line around points of the page's first map."""
     return f"{figures(page)[0]['revision']}:{selection.written(selection.shortened(corners))}"
 
@@ -120,7 +121,7 @@ def test_line_in_the_address_selects_and_a_point_has_its_neighbours(
     inside = np.flatnonzero(selection.inside(coordinates, selection.shortened(right)))
     assert 0 < len(inside) < ROWS
     point = int(inside[0])
-    again = open_page("explore", **address(made[0]), explore_lasso=lasso(page, right), explore_point=str(point))
+    again = open_page("explore", **address(made[0]), explore_lasso=line_around(page, right), explore_point=str(point))
     assert errors(again) == [] and f"{len(inside)} of 24 points selected" in texts(again)
     table, near = again.dataframe[0].value, again.dataframe[1].value
     assert table["row"].tolist() == inside.tolist() and {"sentence", "label", "length"} <= set(table.columns)
@@ -131,9 +132,9 @@ def test_line_in_the_address_selects_and_a_point_has_its_neighbours(
     np.testing.assert_allclose(near["cosine"], np.sort(cosines)[::-1][:10], atol=1e-9)
     assert figures(again)[0]["selection"]
 
-    other = open_page("explore", **address(made[0]), explore_lasso=lasso(page, right), explore_layer="1")
+    other = open_page("explore", **address(made[0]), explore_lasso=line_around(page, right), explore_layer="1")
     assert errors(other) == [] and "points selected" not in texts(other)  # drawn on another map
-    here = lasso(page, right)  # a point of thousands of digits is no number for Python
+    here = line_around(page, right)  # a point of thousands of digits is no number for Python
     assert errors(open_page("explore", **address(made[0]), explore_lasso=here, explore_point="9" * 5_000)) == []
     for junk in ("x", "a:1,2", f"{figures(page)[0]['revision']}:1,2;3,4", "::"):
         assert errors(open_page("explore", **address(made[0]), explore_lasso=junk, explore_point="99999")) == []
@@ -252,7 +253,7 @@ def test_part_of_an_address_for_a_field_that_comes_later_is_told_when_it_comes(o
 
 def test_line_on_another_map_stays_in_the_address(open_page: OpenPage, view: ViewResult, made: Any) -> None:
     page = open_page("explore", **address(made[0]))
-    line = lasso(page, [(-99, -99), (99, -99), (99, 99)])
+    line = line_around(page, [(-99, -99), (99, -99), (99, 99)])
     other = open_page("explore", **address(made[0]), explore_lasso=line, explore_point="3", explore_layer="1")
     assert errors(other) == [] and not other.toast and line in other.query_params["explore_lasso"]
     far = open_page("explore", **address(made[0]), explore_lasso=line, explore_point=str(ROWS))
@@ -307,7 +308,7 @@ def test_what_is_selected_in_one_view_stands_out_in_the_others(
     middle = float(np.median(coordinates[:, 0]))
     right = [(middle, -99.0), (99.0, -99.0), (99.0, 99.0), (middle, 99.0)]
     rows = np.flatnonzero(selection.inside(coordinates, selection.shortened(right)))
-    page = open_page("explore", **asked, explore_lasso=lasso(page, right))
+    page = open_page("explore", **asked, explore_lasso=line_around(page, right))
     assert errors(page) == []
     own, linked, tokens = (json.loads(data["figure"])["data"] for data in figures(page))
     assert {trace["marker"]["opacity"] for trace in own} == {0.9}
@@ -327,7 +328,7 @@ def test_rows_of_another_split_are_not_linked() -> None:
         request = ViewRequest("demo/tiny-bert", "demo/acceptability", **more)
         return SimpleNamespace(number=number, filled=SimpleNamespace(request=request))
 
-    same = explore_selection._same_rows
+    same = lasso._same_rows
     assert same(shown(1), shown(2, max_rows=7))
     assert not same(shown(1), shown(2, split="train")) and not same(shown(1), shown(2, data="elsewhere"))
 
@@ -381,8 +382,8 @@ def test_a_field_that_a_button_sets_is_not_told_as_left_out(open_page: OpenPage,
 def test_numbers_that_colour_the_points_are_explained(open_page: OpenPage, view: ViewResult, made: Any) -> None:
     page = open_page("explore", **address(made[0]), explore_colour="length")
     assert errors(page) == [] and "24 points, d = 128; length: in tokens." in texts(page)
-    assert "probability" in explore_picture.meaning("error", pd.DataFrame({"prediction": ["yes"], "error": [0.2]}))
-    assert "lies off" in explore_picture.meaning("error", pd.DataFrame({"prediction": [1.5], "error": [0.2]}))
+    assert "probability" in picture.meaning("error", pd.DataFrame({"prediction": ["yes"], "error": [0.2]}))
+    assert "lies off" in picture.meaning("error", pd.DataFrame({"prediction": [1.5], "error": [0.2]}))
 
 
 def test_files_hold_every_point() -> None:
@@ -393,5 +394,7 @@ def test_files_hold_every_point() -> None:
 
 
 def test_pairs_stand_on_one_line() -> None:
-    assert explore_own._columns(["a || b", "c"], 2) == [["a", "c"], ["b", ""]]
-    assert explore_own._columns(["a", "c"], 2) == [["a", "c"]] and explore_own._columns(["a || b"], 1) == [["a || b"]]
+    assert own_sentences._columns(["a || b", "c"], 2) == [["a", "c"], ["b", ""]]
+    assert own_sentences._columns(["a", "c"], 2) == [["a", "c"]] and own_sentences._columns(["a || b"], 1) == [
+        ["a || b"]
+    ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard import launching
-from dashboard.launching import Plan
+from dashboard.train import launching
+from dashboard.train.launching import Plan
 from isoviz.errors import InputError
 from tests.dashboard.made_up import config, result, row
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import own_form
+from dashboard.train import own_form
 from isoviz.config import OwnTask
 from isoviz.runs.store import Store
 from tests import tiny

@@ -11,8 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.data_form import FROM_UPLOAD
-from dashboard.own_form import PATH
-from dashboard.train_form import OWN_TITLE
+from dashboard.train.form import OWN_TITLE
+from dashboard.train.own_form import PATH
 from isoviz import tasks
 from isoviz.exploring import measuring, results
 from isoviz.exploring.request import ViewRequest

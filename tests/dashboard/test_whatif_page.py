@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import whatif_figures, whatif_panel, whatif_words
-from dashboard.whatif_runs import form_address
+from dashboard.whatif import panel, plots, sentences
+from dashboard.whatif.to_train import form_address
 from isoviz import metrics
 from isoviz.config import OwnTask
 from isoviz.exploring.jobs import State
@@ -47,7 +47,7 @@ def runs(original: tuple[Path, str, str], tmp_path: Path) -> tuple[str, str]:
     """The ids of both, in this test's own home; comes before `open_page`, which opens the store."""
     home, *ids = original
     shutil.copytree(home, tmp_path / "home")
-    whatif_panel._engine.cache_clear()
+    panel._engine.cache_clear()
     return ids[0], ids[1]
 
 
@@ -186,13 +186,13 @@ def the_panel(run: object, key: str) -> None:
     """The panel without the page around it, as a move of a slider draws it."""
     import streamlit as st
 
-    from dashboard import whatif_form, whatif_panel
+    from dashboard.whatif import form, panel
 
     if "whatif_steps" in st.session_state:
         st.caption("the page is drawn anew")
         return
-    whatif_form.take_address()
-    whatif_panel.draw(run, key, "head")  # type: ignore[arg-type]
+    form.take_address()
+    panel.draw(run, key, "head")  # type: ignore[arg-type]
 
 
 def test_a_run_deleted_or_made_room_for_while_it_is_looked_at(runs: tuple[str, str], store: Store) -> None:
@@ -287,9 +287,9 @@ def test_a_layer_in_training_is_stopped_by_its_button_and_by_the_next_move(
     runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trainings = Trainings()
-    monkeypatch.setattr(whatif_panel, "jobs", trainings)
+    monkeypatch.setattr(panel, "jobs", trainings)
     open_page("whatif", run=runs[0], chain="none")  # what comes before the layer is known then
-    monkeypatch.setattr(whatif_panel, "PATIENCE", 0.0)
+    monkeypatch.setattr(panel, "PATIENCE", 0.0)
     page = open_page("whatif", run=runs[0], chain="isolayer:alpha=0.5")
     (first,) = trainings.running
     assert errors(page) == [] and "IsoLayer is being trained" in texts(page) and button(page, "Look again")
@@ -362,7 +362,7 @@ def test_the_sentence_stands_over_the_tiles(
     said = [element.value for element in page.main if element.type == "markdown"]
     place = next(number for number, text in enumerate(said) if "isotropic" in text)
     assert kinds.index("metric") > place and "head" in said[place]  # a telephone shows one below the other
-    monkeypatch.setattr(whatif_panel, "PATIENCE", 0.0)
+    monkeypatch.setattr(panel, "PATIENCE", 0.0)
     monkeypatch.setattr(BACKGROUND, "ask", lambda viewer, key, compute: Future())
     page = open_page("whatif", run=runs[0], chain="zca:strength=0.55")
     assert errors(page) == [] and "Still being computed" in texts(page)
@@ -470,36 +470,36 @@ def full(frozen: tuple[float, float] | None, refitted: tuple[float, float] | Non
     ],
 )
 def test_the_two_heads_in_words(frozen: object, refitted: object, told: str) -> None:
-    said = whatif_words.heads(answer(0.5), full(frozen, refitted))  # type: ignore[arg-type]
+    said = sentences.heads(answer(0.5), full(frozen, refitted))  # type: ignore[arg-type]
     assert told in said
 
 
 def test_isotropy_in_words() -> None:
-    assert "more isotropic (IsoScore 0.1 → 0.3)" in whatif_words.isotropy(answer(0.1), answer(0.3))
-    assert "less isotropic" in whatif_words.isotropy(answer(0.3), answer(0.1))
-    assert "about as isotropic" in whatif_words.isotropy(answer(0.3), answer(0.302))
-    assert "undefined" in whatif_words.isotropy(answer(None), answer(0.1))
-    assert "(95 % interval −0.006 to 0, " in whatif_words.difference(Difference(-0.002, -0.006, 0.0, 500, 2000))
-    assert whatif_words.change(0.0242, 0.025022) == "−0.0008" and whatif_words.change(0.522, 0.4945) == "+0.028"
-    assert whatif_words.change(20.9, 11.36) == "+9.5" and whatif_words.change(0.5, 0.50001) == "−1e−05"
-    assert whatif_words.signed(-0.0123) == "−0.012" and whatif_words.signed(0.0) == "±0"
+    assert "more isotropic (IsoScore 0.1 → 0.3)" in sentences.isotropy(answer(0.1), answer(0.3))
+    assert "less isotropic" in sentences.isotropy(answer(0.3), answer(0.1))
+    assert "about as isotropic" in sentences.isotropy(answer(0.3), answer(0.302))
+    assert "undefined" in sentences.isotropy(answer(None), answer(0.1))
+    assert "(95 % interval −0.006 to 0, " in sentences.difference(Difference(-0.002, -0.006, 0.0, 500, 2000))
+    assert sentences.change(0.0242, 0.025022) == "−0.0008" and sentences.change(0.522, 0.4945) == "+0.028"
+    assert sentences.change(20.9, 11.36) == "+9.5" and sentences.change(0.5, 0.50001) == "−1e−05"
+    assert sentences.signed(-0.0123) == "−0.012" and sentences.signed(0.0) == "±0"
 
 
 def test_maps_name_their_sample_and_escape_what_people_wrote() -> None:
     places = np.random.default_rng(0).normal(size=(4000, 2)).astype(np.float32)
     labels = np.arange(4000) % 2
-    figure = whatif_figures.cloud_map(places, (0.5, 0.25), labels, ["<b>no", "yes"], ["<script>" + "x" * 200] * 4000)
-    assert sum(len(trace.x) for trace in figure.data) == whatif_figures.DRAWN
+    figure = plots.cloud_map(places, (0.5, 0.25), labels, ["<b>no", "yes"], ["<script>" + "x" * 200] * 4000)
+    assert sum(len(trace.x) for trace in figure.data) == plots.DRAWN
     assert {trace.type for trace in figure.data} == {"scattergl"}
     names = [trace.name for trace in figure.data]
     assert names == ["&lt;b&gt;no", "yes"] * 12  # in turn, so that the last class does not lie over the first
     assert [trace.showlegend for trace in figure.data] == [True] * 2 + [False] * 22
     assert all(trace.legendgroup == trace.name for trace in figure.data)  # switched on and off together
     drawn_places = np.concatenate([np.column_stack([trace.x, trace.y]) for trace in figure.data])
-    rows = whatif_figures.drawn_rows(4000)
+    rows = plots.drawn_rows(4000)
     np.testing.assert_array_equal(np.sort(drawn_places, axis=0), np.sort(places[rows].astype(float), axis=0))
     assert figure.data[0].name == "&lt;b&gt;no" and figure.data[0].customdata[0].startswith("&lt;script&gt;")
     assert len(figure.data[0].customdata[0]) < 120
-    numbers = whatif_figures.cloud_map(places[:50], (0.5, 0.25), labels[:50] * 0.5, [], ["t"] * 50)
+    numbers = plots.cloud_map(places[:50], (0.5, 0.25), labels[:50] * 0.5, [], ["t"] * 50)
     assert numbers.layout.coloraxis.colorscale and numbers.data[0].marker.coloraxis == "coloraxis"
     assert numbers.data[0].type == "scatter"

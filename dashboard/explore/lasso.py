@@ -11,10 +11,11 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import address, explore_own, wording
+from dashboard import address, wording
 from dashboard.components.scatter_map import drawn
-from dashboard.explore_layouts import Cloud, Layout
-from dashboard.explore_views import Shown
+from dashboard.explore import own_sentences
+from dashboard.explore.layouts import Cloud, Layout
+from dashboard.explore.shown import Shown
 from isoviz.exploring import neighbours, selection
 
 _MOST_ROWS = 2_000
@@ -148,7 +149,7 @@ def listed(one: Shown, cloud: Cloud, layout: Layout) -> None:
             on_select="rerun",
             selection_mode="single-row",
             height=min(330, 40 + 35 * len(table)),
-            column_config=explore_own.columns(table),
+            column_config=own_sentences.columns(table),
             alt=f"{len(listed)} selected points with their texts, labels and lengths",
         )
         rows = event["selection"]["rows"]
@@ -170,7 +171,7 @@ def _neighbours(one: Shown, cloud: Cloud) -> None:
     if place is None:
         st.caption("Pick a line of the table to see its nearest neighbours.")
         return
-    metric = explore_own.metric_field(one.prefix)
+    metric = own_sentences.metric_field(one.prefix)
     st.markdown(f"Nearest to **{wording.plain(cloud.texts[place])}**")
     found = neighbours.nearest(cloud.points, cloud.points[place], metric=metric, leave_out=place)
-    explore_own.listed(one, cloud.table, found, metric)
+    own_sentences.listed(one, cloud.table, found, metric)

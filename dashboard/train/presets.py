@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import forms, menu
-from dashboard.launching import Plan, form_values
+from dashboard.train.launching import Plan, form_values
 from isoviz import methods
 from isoviz.recipes import RECIPES, Recipe
 from isoviz.runs.planning import PRESETS, Preset

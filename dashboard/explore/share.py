@@ -5,8 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.components.copy_link import copy_link
-from dashboard.explore_form import PREFIX
-from dashboard.explore_views import Shown, measure_of_address
+from dashboard.explore.form import PREFIX
+from dashboard.explore.profile import measure_of_address
+from dashboard.explore.shown import Shown
 from isoviz.exploring import shrinkage
 from isoviz.exploring.maps import MapRequest
 

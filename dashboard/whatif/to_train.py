@@ -8,9 +8,9 @@ import streamlit as st
 
 from dashboard import forms, menu, wording
 from dashboard.data_form import FROM_HUB
-from dashboard.own_form import INFERRED, KINDS, NO_SECOND
-from dashboard.train_form import OWN_TITLE
-from dashboard.whatif_form import PREFIX
+from dashboard.train.form import OWN_TITLE
+from dashboard.train.own_form import INFERRED, KINDS, NO_SECOND
+from dashboard.whatif.form import PREFIX
 from isoviz import methods, tasks
 from isoviz.config import OwnTask, RunConfig
 from isoviz.runs.rows import RunRow

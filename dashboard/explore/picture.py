@@ -9,11 +9,12 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import downloads, explore_own, map_figures, wording
+from dashboard import downloads, wording
 from dashboard.components.scatter_map import scatter_map
-from dashboard.explore_layouts import Cloud, Layout
-from dashboard.explore_selection import Marks, component, corners, remember
-from dashboard.explore_views import Shown, cloud_file
+from dashboard.explore import map_plot, own_sentences
+from dashboard.explore.lasso import Marks, component, corners, remember
+from dashboard.explore.layouts import Cloud, Layout
+from dashboard.explore.shown import Shown, cloud_file
 from isoviz.exploring import selection
 from isoviz.exploring.desk import Reply
 from isoviz.exploring.maps import MapRequest
@@ -44,13 +45,13 @@ def picture(
     line = corners(one, layout)
     column = cloud.table[colour].iloc[layout.places] if colour in cloud.table else None
     own = placed if isinstance(placed, np.ndarray) else None
-    figure = map_figures.figure(
+    figure = map_plot.figure(
         layout.coordinates,
         layout.axes,
         column,
         [cloud.texts[place] for place in layout.places],
         own=own,
-        own_texts=[] if own is None or reply is None else explore_own.labels(reply),
+        own_texts=[] if own is None or reply is None else own_sentences.labels(reply),
         range_of=room,
         equal=request.kind == "pca" and one.of == 1,
         compact=one.of > 1,

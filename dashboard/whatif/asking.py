@@ -7,11 +7,12 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import choosing, forms, job_progress, resources, whatif_form, whatif_panel, wording
+from dashboard import choosing, forms, job_progress, resources, wording
 from dashboard.job_progress import Waited
 from dashboard.logs import read_tail
 from dashboard.tables import method_title
-from dashboard.whatif_form import PREFIX
+from dashboard.whatif import form, panel
+from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError
 from isoviz.runs.rows import RunRow
 from isoviz.whatif import jobs
@@ -31,8 +32,8 @@ def nothing_yet() -> None:
 
 def choose() -> RunRow | None:
     """Choose a finished run; the planned empty state if there is none."""
-    runs = resources.store().list(status="finished", limit=whatif_form.RUNS_OFFERED)
-    asked = st.query_params.get(whatif_form.RUN)
+    runs = resources.store().list(status="finished", limit=form.RUNS_OFFERED)
+    asked = st.query_params.get(form.RUN)
     fitting = [run for run in runs if can_serve(run.config) or run.id == asked]
     if runs and not fitting:
         st.caption(
@@ -44,7 +45,7 @@ def choose() -> RunRow | None:
             forms.error_beside("The run of this address is not in this store, or has not finished.")
         nothing_yet()
         return None
-    return whatif_form.run_field(fitting)
+    return form.run_field(fitting)
 
 
 def embeddings_of(run: RunRow) -> str | None:
@@ -89,16 +90,16 @@ def _offer(request: EncodingRequest, *, again: bool) -> None:
             st.rerun()
 
 
-def panel(run: RunRow, key: str) -> None:
+def embeddings(run: RunRow, key: str) -> None:
     """Everything about the run's embeddings; moving a slider draws this part alone."""
     try:
         found = load(key)
     except KeyError:  # made room for others this moment
         st.rerun()
-    cloud = whatif_form.cloud_field(found.differs, method_title(run.config.method))
-    whatif_form.take_address()
+    cloud = form.cloud_field(found.differs, method_title(run.config.method))
+    form.take_address()
     _told(found)
-    st.fragment(whatif_panel.draw)(run, key, cloud)
+    st.fragment(panel.draw)(run, key, cloud)
 
 
 def _told(found: Embeddings) -> None:

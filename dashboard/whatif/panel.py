@@ -17,11 +17,12 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import forms, whatif_form, wording
-from dashboard import whatif_drawing as drawing
-from dashboard.whatif_drawing import View
-from dashboard.whatif_form import PREFIX
-from dashboard.whatif_runs import make_it_a_run
+from dashboard import forms, wording
+from dashboard.whatif import drawing as drawing
+from dashboard.whatif import form
+from dashboard.whatif.drawing import View
+from dashboard.whatif.form import PREFIX
+from dashboard.whatif.to_train import make_it_a_run
 from isoviz.errors import InputError, IsoVizError
 from isoviz.runs.rows import RunRow
 from isoviz.whatif import chains, jobs, notebook
@@ -68,7 +69,7 @@ def draw(run: RunRow, key: str, cloud: Cloud) -> None:
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.subheader("Transforms, in this order", anchor=False)
-        steps = whatif_form.editor(found.train.shape[1])
+        steps = form.editor(found.train.shape[1])
     if steps is None:
         with right:
             st.caption("Mend the step on the left; the numbers follow.")
@@ -241,7 +242,7 @@ def _share(run_id: str, cloud: str, steps: tuple[Step, ...], found: Embeddings) 
     with st.container(horizontal=True, gap="small"):
         with st.popover("Copy link", icon=":material/link:"):
             st.caption("Brings this run and these transforms to anybody who can open this server.")
-            st.code(whatif_form.link(run_id, cloud, steps), language=None, wrap_lines=True)
+            st.code(form.link(run_id, cloud, steps), language=None, wrap_lines=True)
         with st.popover("As Python", icon=":material/code:"):
             st.caption("The same numbers in a notebook.")
             source = notebook.source(run_id, cloud, steps, str(found.facts["primary"]), found.train.shape[1])

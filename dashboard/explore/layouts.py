@@ -13,8 +13,8 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard import forms, wording
-from dashboard.explore_form import PREFIX
-from dashboard.explore_views import Shown
+from dashboard.explore.form import PREFIX
+from dashboard.explore.shown import Shown
 from isoviz import tasks
 from isoviz.errors import InputError
 from isoviz.exploring import desk, maps, results

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dashboard import theme
-from dashboard.explore_figures import MARK, pooling_colour
+from dashboard.explore.plots import MARK, pooling_colour
 
 DWARFS = 3.0
 """An outlier's mean that is so many times as far from 0 as all others lies beyond the axis."""

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dashboard import theme
-from dashboard.explore_tables import points_of, value
+from dashboard.explore.number_table import points_of, value
 from isoviz import metrics
 
 POOLING_TITLES = {
@@ -49,7 +49,7 @@ def layer_profile(
 
     Args:
         entries: of a view.
-        measure: a column of `explore_tables.frame`.
+        measure: a column of `number_table.frame`.
         label: of the y axis.
         chosen: layer and pooling that the other figures show.
     """

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import forms, launching, menu, resources, tables, wording
+from dashboard import forms, menu, resources, tables, wording
 from dashboard.data_form import Stamp, stamp
-from dashboard.launching import Plan
 from dashboard.steady import steady
-from dashboard.train_form import Filled
+from dashboard.train import launching
+from dashboard.train.form import Filled
+from dashboard.train.launching import Plan
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.runs import planning

@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import forms, wording
-from dashboard.explore_form import PREFIX
-from dashboard.explore_views import Shown
+from dashboard.explore.form import PREFIX
+from dashboard.explore.shown import Shown
 from isoviz import tasks
 from isoviz.errors import InputError
 from isoviz.exploring import desk, neighbours
@@ -18,7 +18,7 @@ from isoviz.exploring.desk import Reply
 from isoviz.exploring.neighbours import Metric, Neighbours
 
 if TYPE_CHECKING:
-    from dashboard.explore_layouts import Cloud
+    from dashboard.explore.layouts import Cloud
 
 MOST_LINES = 20
 MOST_LETTERS = 2_000

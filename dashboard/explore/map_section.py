@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import explanations, explore_own, explore_selection, map_figures
-from dashboard.explore_form import PREFIX
-from dashboard.explore_layouts import Cloud, Layout, begin, cloud_of, layout_of, let_go, on_its_way, own_places, stop
-from dashboard.explore_picture import UNCOLOURED, picture
-from dashboard.explore_views import Shown
+from dashboard import explanations
+from dashboard.explore import lasso, map_plot, own_sentences
+from dashboard.explore.form import PREFIX
+from dashboard.explore.layouts import Cloud, Layout, begin, cloud_of, layout_of, let_go, on_its_way, own_places, stop
+from dashboard.explore.picture import UNCOLOURED, picture
+from dashboard.explore.shown import Shown
 from dashboard.steady import steady
 from isoviz.exploring import maps, neighbours
 from isoviz.exploring.desk import Reply
@@ -32,7 +33,7 @@ def section(shown: list[Shown]) -> MapRequest:
         How the clouds are laid out.
     """
     st.subheader("Map", anchor=False)
-    explore_selection.check(shown)
+    lasso.check(shown)
     waiting = bool(st.session_state.get(_WAITING))
     st.fragment(_section, run_every=TICK if waiting else None)(shown)
     laid: MapRequest = st.session_state[_REQUEST]
@@ -44,13 +45,13 @@ def _section(shown: list[Shown]) -> None:
     begin()
     request, colour = _settings(shown, clouds)
     shared = _axes_shared(len(shown))
-    lines = explore_own.field(shown)
-    replies = [explore_own.ask(one, lines) for one in shown]
+    lines = own_sentences.field(shown)
+    replies = [own_sentences.ask(one, lines) for one in shown]
     layouts = [layout_of(one, cloud, request) for one, cloud in zip(shown, clouds, strict=True)]
     own = [own_places(one, request, layout, reply) for one, layout, reply in zip(shown, layouts, replies, strict=True)]
     known = [layout.coordinates for layout in layouts if isinstance(layout, Layout)]
     room = np.concatenate(known) if shared and known else None
-    linked = explore_selection.marked(shown, clouds, layouts)
+    linked = lasso.marked(shown, clouds, layouts)
     for one, cloud, layout, reply, placed, marks, column in zip(
         shown, clouds, layouts, replies, own, linked, st.columns(len(shown), gap="medium"), strict=True
     ):
@@ -59,9 +60,9 @@ def _section(shown: list[Shown]) -> None:
                 picture(one, cloud, layout, request, colour, reply, placed, room, marks)
             else:
                 on_its_way(one, layout)
-            explore_own.trouble(reply)
+            own_sentences.trouble(reply)
             if isinstance(placed, Reply):
-                explore_own.trouble(placed)
+                own_sentences.trouble(placed)
     umaps = [found for found in layouts if isinstance(found, Reply)]
     let_go([*umaps, *(found for found in own if isinstance(found, Reply))])
     if pending_umaps := [reply for reply in umaps if reply.kind in _UNDER_WAY]:
@@ -69,8 +70,8 @@ def _section(shown: list[Shown]) -> None:
     explanations.show(request.kind)
     for one, cloud, layout in zip(shown, clouds, layouts, strict=True):
         if isinstance(layout, Layout):
-            explore_selection.listed(one, cloud, layout)
-    explore_own.neighbours_of(shown, clouds, lines, replies)
+            lasso.listed(one, cloud, layout)
+    own_sentences.neighbours_of(shown, clouds, lines, replies)
     pending = [found for found in (*layouts, *replies, *own) if isinstance(found, Reply)]
     waiting = any(reply.kind in _UNDER_WAY for reply in pending)
     told = bool(st.session_state.get(_WAITING)), st.session_state.get(_REQUEST, request)
@@ -130,7 +131,7 @@ def _colour_field(clouds: list[Cloud]) -> str:
         for name in cloud.table.columns:
             column = cloud.table[name]
             few = pd.api.types.is_numeric_dtype(column) or column.nunique() <= max(
-                map_figures.MOST_GROUPS, len(column) // 2
+                map_plot.MOST_GROUPS, len(column) // 2
             )
             if few and name != "row":
                 names[name] = None

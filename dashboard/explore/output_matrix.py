@@ -7,9 +7,10 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import downloads, explanations, explore_figures, wording
+from dashboard import downloads, explanations, wording
 from dashboard.components.figure import draw
-from dashboard.explore_views import Shown, file_name
+from dashboard.explore import plots
+from dashboard.explore.shown import Shown, file_name
 from isoviz import tasks
 
 _CONVENTIONS = {"definition": "as defined", "published": "as published"}
@@ -58,9 +59,9 @@ def _block(one: Shown, numbers: list[int], *, alone: bool) -> None:
         downloads.buttons(name, shown, parquet_too=True)
     with right:
         names = _names(one, found)
-        figure = explore_figures.row_lengths(found, names)
+        figure = plots.row_lengths(found, names)
         if one.of > 1:
-            explore_figures.compact(figure)
+            plots.compact(figure)
         words = f"Lengths of the {found['rows']} rows of the output matrix, mean {wording.number(norms['mean'])}"
         draw(figure, key=one.prefix + "output", words=words, name=name, about=f"{_model(one)} · {what}")
 

@@ -9,11 +9,12 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import forms, model_form, presets, theme, wording
+from dashboard import forms, model_form, theme, wording
 from dashboard.data_form import Source, data_field
-from dashboard.launching import Plan
-from dashboard.own_form import own_field
 from dashboard.steady import steady
+from dashboard.train import presets
+from dashboard.train.launching import Plan
+from dashboard.train.own_form import own_field
 from isoviz import methods, tasks
 from isoviz.errors import InputError
 from isoviz.methods.protocol import Method

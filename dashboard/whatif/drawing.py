@@ -12,10 +12,11 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import downloads, explanations, whatif_figures, wording
-from dashboard import whatif_words as words
+from dashboard import downloads, explanations, wording
 from dashboard.components.figure import draw
-from dashboard.whatif_form import PREFIX
+from dashboard.whatif import plots
+from dashboard.whatif import sentences as words
+from dashboard.whatif.form import PREFIX
 from isoviz.metrics.catalogue import METRICS
 from isoviz.runs.rows import RunRow
 from isoviz.whatif.chains import Step, write
@@ -199,7 +200,7 @@ def spectrum(view: View, start: Answer, answer: Answer) -> None:
         return
     with view.figures:
         st.markdown("**Explained variance, before and after**")
-        figure = whatif_figures.spectrum(start.ev, answer.ev, answer.d)
+        figure = plots.spectrum(start.ev, answer.ev, answer.d)
         told = (
             f"Explained variance of the first {len(start.ev)} of {answer.d} components without and with the transforms"
         )
@@ -218,7 +219,7 @@ def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> 
     found = view.found
     names = list(found.facts["label_names"]) if found.facts["kind"] == "classification" else []
     n = len(found.labels)
-    most = whatif_figures.DRAWN
+    most = plots.DRAWN
     drawn = f"{most:,} of them, drawn at random with seed 0" if n > most else "all of them"
     with view.figures:
         columns = st.columns(2, gap="large")
@@ -228,9 +229,9 @@ def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> 
         ):
             with column:
                 st.markdown(f"**{title}**")
-                figure = whatif_figures.cloud_map(shown.map, shown.map_shares, found.labels, names, found.texts)
+                figure = plots.cloud_map(shown.map, shown.map_shares, found.labels, names, found.texts)
                 told = f"{title}: {len(found.labels)} validation rows along their two strongest components, by label"
-                about = _about(view, n, f"d = {d}", chain) + (f" · {drawn}" if n > whatif_figures.DRAWN else "")
+                about = _about(view, n, f"d = {d}", chain) + (f" · {drawn}" if n > plots.DRAWN else "")
                 draw(figure, key=PREFIX + name, words=told, name=_file(view, name.replace("_", "-")), about=about)
         st.caption(
             wording.plain(f"{_cloud(found, n, start.d, answer.d)}; {drawn}, coloured by label.")

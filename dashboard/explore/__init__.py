@@ -1,0 +1,1 @@
+"""The Explore page: what is asked for, its figures, its map, its numbers."""

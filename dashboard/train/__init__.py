@@ -1,0 +1,1 @@
+"""The Train page: the form, what it takes to run, presets, launch."""

@@ -1,0 +1,1 @@
+"""The What-if page: a finished run, a chain of transforms, what becomes of it."""
