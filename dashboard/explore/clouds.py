@@ -76,13 +76,12 @@ def _row(shown: list[Shown], name: str) -> None:
 def _axis_field() -> None:
     """How k is measured out along its axis; `_spectrum` looks it up."""
     st.segmented_control(
-        "Axis of k in the spectrum",
+        "Explained variance over k",
         ["linear axis", "log axis"],
         default="linear axis",
         required=True,
         key=_AXIS,
         bind="query-params",
-        label_visibility="collapsed",
         help="Of k. On a logarithmic one the first few directions take as much room as the many after them.",
     )
 
