@@ -204,7 +204,7 @@ def test_points_lie_where_the_axes_say_and_move_with_them(
     assert page.evaluate(RANGES) == pytest.approx(before)  # what was moved stays
     page.get_by_role("button", name="Clear", exact=True).click()
     expect(page.get_by_text(f"of {ROWS} points selected")).to_have_count(0)
-    steady(page, area.bounding_box)
+    area_of(page)  # the button lay below it
     becomes(page, lambda: inner()[0], True)
 
     one = next(one for one in inner()[1] if one["part"] == 0)  # its name in the legend switched off

@@ -71,8 +71,8 @@ def test_upload_mend_look_launch_and_read_the_errors(
     page.get_by_text("Rows as they will be used").click()
     for title in ("text: words per row", "Classes"):
         expect(page.get_by_text(title, exact=True)).to_be_visible()
-    expect(page.get_by_test_id("stPlotlyChart")).to_have_count(2)
-    expect(page.get_by_test_id("stPlotlyChart").locator(".main-svg").first).to_be_visible()
+    expect(page.locator(".ivz-figure-plot.js-plotly-plot")).to_have_count(2)
+    expect(page.locator(".ivz-figure-plot .main-svg").first).to_be_visible()
 
     expect(launch).to_have_text(re.compile("Launch 1 run$"))
     expect(launch).to_be_enabled()
