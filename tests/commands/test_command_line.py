@@ -107,6 +107,8 @@ def held(process, database):
     """Within the block the process stands still, and not while it writes into the store."""
     while True:
         process.send_signal(signal.SIGSTOP)
+        # each of its threads goes on until the signal reaches it
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         try:
             with contextlib.closing(sqlite3.connect(database, timeout=1, isolation_level=None)) as connection:
                 connection.execute("BEGIN IMMEDIATE")
@@ -122,7 +124,7 @@ def held(process, database):
 
 
 def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path):
-    long = [word if word != "1" or small[i - 1] != "--epochs" else "60" for i, word in enumerate(small)]
+    long = [word if word != "1" or small[i - 1] != "--epochs" else "30" for i, word in enumerate(small)]
     whole = json.loads(call("train", *long, "--store", str(tmp_path / "a"), "--json").stdout)["runs"][0]
     store_dir = str(tmp_path / "b")
     process = subprocess.Popen(
