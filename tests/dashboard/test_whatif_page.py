@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.whatif import panel, plots, sentences
+from dashboard.whatif import panel
 from dashboard.whatif.to_train import form_address
 from isoviz import metrics
 from isoviz.config import OwnTask
@@ -24,9 +24,7 @@ from isoviz.runs.store import Store
 from isoviz.training.weights import FILE, newest
 from isoviz.whatif import chains, embeddings
 from isoviz.whatif.background import BACKGROUND
-from isoviz.whatif.engine import Answer, Full
 from isoviz.whatif.fine_tunes import of_chain
-from isoviz.whatif.heads import Difference
 from isoviz.whatif.request import LayerRequest, request_for, root
 from tests.dashboard.conftest import PATIENCE, ROOT, OpenPage
 from tests.dashboard.made_up import config, finish
@@ -441,65 +439,3 @@ def test_a_step_becomes_a_fine_tune_on_the_train_page(runs: tuple[str, str], ope
 
 
 # ------------------------------------------------------------------------------------------------- words and figures
-
-
-def answer(isoscore: float | None, frozen: float | None = 0.8) -> Answer:
-    return Answer(100, 4, {"isoscore": isoscore}, None, frozen, {})
-
-
-def full(frozen: tuple[float, float] | None, refitted: tuple[float, float] | None) -> Full:
-    def made(ends: tuple[float, float] | None) -> Difference | None:
-        return None if ends is None else Difference(sum(ends) / 2, *ends, 100, 2000)
-
-    return Full({"twonn": 2.0}, 0.8, made(frozen), made(refitted), np.zeros((2, 2)), (0.5, 0.2), np.zeros(2))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "frozen, refitted, told",
-    [
-        ((-0.2, -0.1), (-0.02, 0.02), "no longer fits"),
-        ((-0.2, -0.1), (0.02, 0.05), "and even better"),
-        ((-0.2, -0.1), (-0.2, -0.1), "and so does one refitted"),
-        ((-0.01, 0.01), (-0.2, -0.1), "for the frozen head no loss can be told from chance"),
-        ((0, 0), (0, 0), "exactly as without the transform"),
-        ((-0.01, 0.01), (-0.01, 0.01), "says nothing for or against"),
-        ((-0.01, 0.01), (0.01, 0.03), "here it helped"),
-        ((0.01, 0.03), (-0.01, 0.01), "not in the cloud"),
-        (None, (-0.01, 0.01), "cannot read these vectors"),
-        ((0.1, 0.2), None, "cannot be compared"),
-    ],
-)
-def test_the_two_heads_in_words(frozen: object, refitted: object, told: str) -> None:
-    said = sentences.heads(answer(0.5), full(frozen, refitted))  # type: ignore[arg-type]
-    assert told in said
-
-
-def test_isotropy_in_words() -> None:
-    assert "more isotropic (IsoScore 0.1 → 0.3)" in sentences.isotropy(answer(0.1), answer(0.3))
-    assert "less isotropic" in sentences.isotropy(answer(0.3), answer(0.1))
-    assert "about as isotropic" in sentences.isotropy(answer(0.3), answer(0.302))
-    assert "undefined" in sentences.isotropy(answer(None), answer(0.1))
-    assert "(95 % interval −0.006 to 0, " in sentences.difference(Difference(-0.002, -0.006, 0.0, 500, 2000))
-    assert sentences.change(0.0242, 0.025022) == "−0.0008" and sentences.change(0.522, 0.4945) == "+0.028"
-    assert sentences.change(20.9, 11.36) == "+9.5" and sentences.change(0.5, 0.50001) == "−1e−05"
-    assert sentences.signed(-0.0123) == "−0.012" and sentences.signed(0.0) == "±0"
-
-
-def test_maps_name_their_sample_and_escape_what_people_wrote() -> None:
-    places = np.random.default_rng(0).normal(size=(4000, 2)).astype(np.float32)
-    labels = np.arange(4000) % 2
-    figure = plots.cloud_map(places, (0.5, 0.25), labels, ["<b>no", "yes"], ["<script>" + "x" * 200] * 4000)
-    assert sum(len(trace.x) for trace in figure.data) == plots.DRAWN
-    assert {trace.type for trace in figure.data} == {"scattergl"}
-    names = [trace.name for trace in figure.data]
-    assert names == ["&lt;b&gt;no", "yes"] * 12  # in turn, so that the last class does not lie over the first
-    assert [trace.showlegend for trace in figure.data] == [True] * 2 + [False] * 22
-    assert all(trace.legendgroup == trace.name for trace in figure.data)  # switched on and off together
-    drawn_places = np.concatenate([np.column_stack([trace.x, trace.y]) for trace in figure.data])
-    rows = plots.drawn_rows(4000)
-    np.testing.assert_array_equal(np.sort(drawn_places, axis=0), np.sort(places[rows].astype(float), axis=0))
-    assert figure.data[0].name == "&lt;b&gt;no" and figure.data[0].customdata[0].startswith("&lt;script&gt;")
-    assert len(figure.data[0].customdata[0]) < 120
-    numbers = plots.cloud_map(places[:50], (0.5, 0.25), labels[:50] * 0.5, [], ["t"] * 50)
-    assert numbers.layout.coloraxis.colorscale and numbers.data[0].marker.coloraxis == "coloraxis"
-    assert numbers.data[0].type == "scatter"
