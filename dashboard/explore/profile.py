@@ -33,7 +33,7 @@ def section(views: list[ViewResult], all_filled: list[Filled]) -> list[Shown]:
     for number, (view, filled, column) in enumerate(zip(views, all_filled, columns, strict=True), start=1):
         with column:
             _which_view(number, len(views))
-            with st.container(horizontal=True, gap="large"):  # however many views there are: see `dashboard.steady`
+            with st.container(horizontal=True):  # however many views there are: see `dashboard.steady`
                 pooling = _pooling_field(view, filled.prefix)
                 layer = _layer_field(view, filled.prefix)
         shown.append(Shown(number, len(views), filled, view, layer, pooling))
