@@ -64,7 +64,7 @@ def data_field(slug: str) -> Source:
         with st.container():  # the folder's field stays where it is, see `dashboard.steady`
             if source == FROM_UPLOAD:
                 _upload(task)
-        folder = _folder(task)
+        folder = folder_field(forms.key(f"data.{task.slug}"))
         return Source(folder, direction, ready=folder is not None and look(task, folder, direction))
 
 
@@ -81,18 +81,24 @@ def _direction(task: Task) -> str | None:
     return chosen
 
 
-def _folder(task: Task) -> str | None:
+def folder_field(key: str, more: str = "") -> str | None:
+    """The folder of a task's files, or None and what is needed.
+
+    Args:
+        key: of the field.
+        more: said after what is needed.
+    """
     names = " or ".join(f"train{suffix}" for suffix in SUFFIXES)
     text = st.text_input(
         "Data folder",
-        key=forms.key(f"data.{task.slug}"),
+        key=key,
         bind="query-params",
         placeholder="/path/to/folder",
         help=wording.plain(f"A folder that the server can read, with {names}, and validation likewise."),
     )
     folder = (text or "").strip()
     if not folder:
-        st.caption(f"Needed: a folder with train and validation ({', '.join(SUFFIXES)}).")
+        st.caption(f"Needed: a folder with train and validation ({', '.join(SUFFIXES)}).{more}")
     return folder or None
 
 

@@ -8,14 +8,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import forms, model_form, resources, wording
-from dashboard.data_form import FROM_FOLDER, FROM_HUB, Stamp, stamp
+from dashboard.data_form import FROM_FOLDER, FROM_HUB, Stamp, folder_field, stamp
 from dashboard.steady import steady
 from isoviz import tasks
 from isoviz.errors import InputError
 from isoviz.exploring import encoders
 from isoviz.exploring.request import FEWEST_ROWS, MOST_ROWS, SPLITS, Rows, ViewRequest, key_of, rows_of
 from isoviz.models.sources import ModelSource
-from isoviz.tasks.files import SUFFIXES
 from isoviz.tasks.protocol import Task
 
 PREFIX = "explore_"
@@ -211,7 +210,9 @@ def _data_field(task: Task, filled: Filled) -> tuple[str | None, bool]:
             key=f"{filled.prefix}from.{task.slug}",
             bind="query-params",
         )
-        folder = None if origin == FROM_HUB else _folder(task, filled.prefix)
+        folder = (
+            None if origin == FROM_HUB else folder_field(f"{filled.prefix}data.{task.slug}", " Train takes uploads.")
+        )
         ready = _asked_hub(task, filled.prefix) if origin == FROM_HUB else folder is not None
         filled.places["data"] = st.container()
     return folder, ready
@@ -231,21 +232,6 @@ def _direction_field(task: Task, prefix: str) -> str | None:
         help="From the first language to the second, by their codes. The texts of the first are what the encoder reads.",
     )
     return None if chosen == task.directions[0] else chosen
-
-
-def _folder(task: Task, prefix: str) -> str | None:
-    names = " or ".join(f"train{suffix}" for suffix in SUFFIXES)
-    text = st.text_input(
-        "Data folder",
-        key=f"{prefix}data.{task.slug}",
-        bind="query-params",
-        placeholder="/path/to/folder",
-        help=wording.plain(f"A folder that the server can read, with {names}, and validation likewise."),
-    )
-    folder = (text or "").strip()
-    if not folder:
-        st.caption(f"Needed: a folder with train and validation ({', '.join(SUFFIXES)}). Train takes uploads.")
-    return folder or None
 
 
 def _asked_hub(task: Task, prefix: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import psutil
+import pytest
 
 from isoviz.runs.processes import Worker, is_alive
 from isoviz.runs.store import RunRow, Store
@@ -20,6 +22,8 @@ LONG: Final[dict[str, Any]] = {"does": "finish", "seconds": 600.0}
 """Parameters of a run that ends only because it is asked to."""
 TOLD: Final[dict[str, Any]] = {"does": "finish when told"}
 """Parameters of a run that ends well when `finish` says so."""
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups as POSIX has them")
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,9 @@ from isoviz.runs.processes import Spare, environment, is_alive
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
 from tests.runs.fake_training import SPEC
-from tests.runs.observing import LONG, ended, gone, kinds, until, within
+from tests.runs.observing import LONG, ended, gone, kinds, posix, until, within
 
 Make = Callable[..., RunConfig]
-
-posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups as POSIX has them")
 
 
 def test_a_ready_spare_begins_a_run_at_once(

@@ -16,11 +16,9 @@ from isoviz.runs.identity import host_name
 from isoviz.runs.runner import Runner
 from isoviz.runs.slot import owner_of
 from isoviz.runs.store import Store
-from tests.runs.observing import LONG, ended, gone, kinds, until, within
+from tests.runs.observing import LONG, ended, gone, kinds, posix, until, within
 
 Make = Callable[..., RunConfig]
-
-posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups as POSIX has them")
 
 
 def test_a_run_goes_from_queued_to_finished(runner: Runner, local: Store, config: Make) -> None:

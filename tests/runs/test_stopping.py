@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 
 import pytest
@@ -11,11 +10,9 @@ from isoviz.config import RunConfig
 from isoviz.runs import slot
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Signals, Store
-from tests.runs.observing import LONG, PATIENCE, ended, finish, gone, kinds, until, within
+from tests.runs.observing import LONG, PATIENCE, ended, finish, gone, kinds, posix, until, within
 
 Make = Callable[..., RunConfig]
-
-posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups as POSIX has them")
 
 
 def test_a_good_worker_stops_by_itself_with_a_checkpoint(

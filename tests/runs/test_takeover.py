@@ -5,26 +5,22 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from itertools import pairwise
 
 import psutil
-import pytest
 
 from isoviz.config import RunConfig
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
-from tests.runs.observing import LONG, TOLD, ended, finish, gone, kinds, until, within
+from tests.runs.observing import LONG, TOLD, ended, finish, gone, kinds, posix, until, within
 
 Make = Callable[..., RunConfig]
 Start = Callable[..., Runner]
 App = Callable[[], subprocess.Popen[str]]
 Workers = Callable[[], list[psutil.Process]]
-
-posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups as POSIX has them")
 
 
 def test_closing_leaves_the_worker_and_ends_the_spare(
