@@ -52,11 +52,8 @@ def in_folder(folder: str, kind: type, *, listed_as: str = "") -> dict[str, Any]
     items: dict[str, Any] = {}
     for info in pkgutil.iter_modules(importlib.import_module(folder).__path__):
         module = importlib.import_module(f"{folder}.{info.name}")
-        if listed_as:
-            own = _listed(module, listed_as)
-        else:
-            own = [item for item in _classes(module, kind) if item.__module__ == module.__name__]
-        items |= {item.slug: item for item in own}
+        own = [item for item in _classes(module, kind) if item.__module__ == module.__name__]
+        items |= {item.slug: item for item in (_listed(module, listed_as) if listed_as else own)}
     return items
 
 
