@@ -30,6 +30,9 @@ def parameter(
     gt: float | None = None,
     le: float | None = None,
     lt: float | None = None,
+    slider: tuple[float, float, float] | None = None,
+    stops: tuple[float, ...] = (),
+    start: Any = None,
 ) -> Any:
     """Declare one parameter, once: form, command line, validation, docs and sweeps read it from here.
 
@@ -41,8 +44,12 @@ def parameter(
         source: paper, section or equation it comes from.
         sweep: the paper's own search range, offered as a preset.
         ge, gt, le, lt: bounds.
+        slider: lowest, highest and step of its slider in What-if, where that is not the whole of what is allowed.
+        stops: the values that its slider offers instead.
+        start: the value of a step that is added in What-if, where the default would do too much at once.
     """
     extra: dict[str, Any] = {"symbol": symbol, "source": source, "sweep": list(sweep)}
+    extra |= {"slider": slider, "stops": stops, "start": start}
     return Field(default, title=label, description=help, ge=ge, gt=gt, le=le, lt=lt, json_schema_extra=extra)
 
 

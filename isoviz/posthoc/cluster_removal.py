@@ -35,6 +35,8 @@ class ClusterBasedParams(Params):
         help="How many clusters k-means looks for.",
         source="Rajaee & Pilehvar 2021, the authors' notebook for BERT",
         ge=1,
+        slider=(1, 50, 1),
+        start=5,
     )
     remove: int = parameter(
         12,
@@ -43,6 +45,8 @@ class ClusterBasedParams(Params):
         help="How many of the most varying directions to remove from each cluster.",
         source="Rajaee & Pilehvar 2021, the authors' notebook for BERT",
         ge=0,
+        slider=(0, 40, 1),
+        start=2,
     )
     seed: int = parameter(
         0,
@@ -130,6 +134,9 @@ class ClusterBased(CataloguedTransform):
     def flattened(self) -> int:
         """How many clusters have no more directions than are removed, so that all their points became zero."""
         return self.learnt.counts["flattened"]
+
+    def in_training(self) -> str:
+        return "its clusters are found in a finished cloud, and would have to be found anew at every step"
 
     def affine(self) -> None:
         """None once fitted: the map is affine within each cluster only."""

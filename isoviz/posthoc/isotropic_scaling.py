@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from isoviz.methods.isobn import IsoBN
 from isoviz.metrics.moments import centre
 from isoviz.posthoc.affine_map import Affine
-from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
+from isoviz.posthoc.factored import FactoredCloud
+from isoviz.posthoc.protocol import CataloguedTransform, InTraining, Learnt, Paper, Params, parameter
 
 DEFAULT_EPS = {"paper": 0.1, "code": 1e-3}
 
@@ -27,6 +28,7 @@ class IsoBNTransformParams(Params):
         sweep=(0.25, 0.5, 1.0),
         ge=0,
         le=4,
+        slider=(0, 4, 0.05),
     )
     eps: float | None = parameter(
         None,
@@ -66,16 +68,35 @@ class IsoBNTransform(CataloguedTransform):
         "The same ε means different things in the two forms: with d dimensions, ε of the code equals d·ε of the paper.",
     )
     ARRAYS = {"scale": "d"}
+    coordinates = "own"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         centred, _ = centre(x)
         covariance = centred.T @ centred / len(x)
+        return Learnt({"scale": self._factors(covariance)})
+
+    @property
+    def floor(self) -> float:
+        """ε: as given, or that of the form."""
+        return DEFAULT_EPS[self.params.form] if self.params.eps is None else self.params.eps
+
+    def _factors(self, covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """θ̄ (d,) from Σ (d, d), divisor n."""
         std = np.sqrt(covariance.diagonal())
-        floor = DEFAULT_EPS[self.params.form] if self.params.eps is None else self.params.eps
-        return Learnt({"scale": isobn_factors(covariance, std, self.params.beta, floor, self.params.form)})
+        return isobn_factors(covariance, std, self.params.beta, self.floor, self.params.form)
 
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         return x * learnt["scale"]
+
+    def act(self, cloud: FactoredCloud) -> FactoredCloud:
+        n = cloud.base.n_train
+        factors = self._factors(cloud.train_covariance * ((n - 1) / n))
+        return cloud.scaled(factors, mean=cloud.mean * factors)
+
+    def in_training(self) -> InTraining:
+        params = {"beta": self.params.beta, "eps": self.floor, "form": self.params.form}
+        note = "In training the statistics move with the encoder, and the encoder adapts to the scaling."
+        return InTraining("isobn", params, note)
 
     def affine(self) -> Affine:
         scale = self.learnt.arrays["scale"]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from isoviz.metrics.dimensions import dimension_std
 from isoviz.posthoc.affine_map import Affine
+from isoviz.posthoc.factored import FactoredCloud
 from isoviz.posthoc.isoscore_paper import ISOSCORE_PAPER
 from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Params, parameter
 
@@ -24,6 +25,7 @@ class ShiftParams(Params):
         source="Rudman et al. 2022, section 3 (a score of isotropy should not see the mean)",
         ge=-100,
         le=100,
+        slider=(-10, 10, 0.25),
     )
 
 
@@ -41,6 +43,7 @@ class Shift(CataloguedTransform):
         "Only what is measured from the origin changes: cosines and a trained classifier see it, IsoScore does not.",
     )
     ARRAYS = {"offset": "d"}
+    coordinates = "any"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         std = np.asarray(dimension_std(x))
@@ -48,6 +51,12 @@ class Shift(CataloguedTransform):
 
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         return x + learnt["offset"]
+
+    def act(self, cloud: FactoredCloud) -> FactoredCloud:
+        return cloud.shifted(self.params.by * cloud.spread)
+
+    def in_training(self) -> str:
+        return "a head in training takes a shift into its bias, so nothing would change"
 
     def affine(self) -> Affine:
         offset = self.learnt.arrays["offset"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from isoviz.errors import InputError
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.directions import principal_axes
+from isoviz.posthoc.factored import FactoredCloud
 from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
 
 BIBTEX = """\
@@ -32,6 +34,8 @@ class AllButTheTopParams(Params):
         help="How many of the most varying directions to remove. Empty: a hundredth of the dimensions, at least 1.",
         source="Mu & Viswanath 2018, algorithm 1 (D about d/100)",
         ge=0,
+        slider=(0, 40, 1),
+        start=1,
     )
     literal: bool = parameter(
         False,
@@ -67,15 +71,19 @@ class AllButTheTop(CataloguedTransform):
     )
     ARRAYS = {"mean": "d", "directions": "dr"}
     COUNTS = ("removed",)
+    coordinates = "principal"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
-        d = x.shape[1]
+        axes = principal_axes(x, eps)
+        directions = axes.leading(self._count(x.shape[1]))
+        return Learnt({"mean": axes.mean, "directions": directions}, {"removed": directions.shape[1]})
+
+    def _count(self, d: int) -> int:
+        """D in d dimensions."""
         count = max(1, round(d / 100)) if self.params.remove is None else self.params.remove
         if count > d:
             raise InputError(f"remove must be at most {d}, the dimensions of the points, got {count}")
-        axes = principal_axes(x, eps)
-        directions = axes.leading(count)
-        return Learnt({"mean": axes.mean, "directions": directions}, {"removed": directions.shape[1]})
+        return count
 
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         directions = learnt["directions"]
@@ -83,10 +91,25 @@ class AllButTheTop(CataloguedTransform):
         source = x if self.params.literal else centred
         return centred - (source @ directions) @ directions.T
 
+    def act(self, cloud: FactoredCloud) -> FactoredCloud:
+        std, count = cloud.principal_std, self._count(cloud.width)
+        rank = int(np.count_nonzero(std))
+        removed = np.argsort(-std, kind="stable")[: min(count, rank)]
+        factors = np.ones(len(std))
+        factors[removed] = 0.0
+        mean = np.zeros(cloud.width)
+        if self.params.literal:
+            directions = cloud.directions[:, removed]
+            mean = -(cloud.mean @ directions) @ directions.T
+        return replace(cloud.scaled(factors, mean=mean), only_rounding=cloud.only_rounding or count >= rank)
+
     @property
     def removed(self) -> int:
         """How many directions are removed: D, or the rank of the fit set if that is smaller."""
         return self.learnt.counts["removed"]
+
+    def in_training(self) -> str:
+        return "it removes directions of a finished cloud; an encoder in training would bring them back in others"
 
     def affine(self) -> Affine:
         mean, directions = self.learnt.arrays["mean"], self.learnt.arrays["directions"]

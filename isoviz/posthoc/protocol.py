@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from isoviz.config import input_error
+from isoviz.config import ParamValue, input_error
 from isoviz.errors import InputError, unknown_name
 from isoviz.metrics.cloud import float64_matrix, is_tensor, resolution
 from isoviz.parameters import Paper, Params, parameter
@@ -23,8 +23,9 @@ from isoviz.posthoc.affine_map import Affine
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Array, Points
+    from isoviz.posthoc.factored import FactoredCloud, Kind
 
-__all__ = ["CataloguedTransform", "Learnt", "Paper", "Params", "State", "Transform", "parameter"]
+__all__ = ["CataloguedTransform", "InTraining", "Learnt", "Paper", "Params", "State", "Transform", "parameter"]
 
 LARGEST = 1e100
 """Entries beyond this are refused: their squares and fourth powers would leave float64."""
@@ -52,6 +53,21 @@ class Learnt:
 
     arrays: dict[str, NDArray[np.float64]]
     counts: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class InTraining:
+    """The training method that does what a transform does.
+
+    Attributes:
+        method: its slug.
+        params: those that the transform decides.
+        note: what is not the same.
+    """
+
+    method: str
+    params: Mapping[str, ParamValue]
+    note: str
 
 
 class Transform:
@@ -131,6 +147,8 @@ class CataloguedTransform(Transform):
         Params: its parameters.
         ARRAYS: the arrays it learns, with a letter for each axis; "d" is the width of the fit set.
         COUNTS: the names of its counts.
+        coordinates: if it can act on a `FactoredCloud`, the coordinates that `act` needs: "any", "own" or "principal".
+            Otherwise None: What-if moves every point and marks the step as slower.
     """
 
     title: ClassVar[str]
@@ -141,6 +159,7 @@ class CataloguedTransform(Transform):
     traps: ClassVar[tuple[str, ...]] = ()
     ARRAYS: ClassVar[Mapping[str, str]]
     COUNTS: ClassVar[tuple[str, ...]] = ()
+    coordinates: ClassVar[Kind | None] = None
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -169,6 +188,22 @@ class CataloguedTransform(Transform):
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         """Hook: the image of x, with `learnt.arrays` of the same kind (numpy or torch, same device) as x."""
         raise NotImplementedError
+
+    def act(self, cloud: FactoredCloud) -> FactoredCloud:
+        """Hook: the image of a cloud in `coordinates`, as if fitted on its training split; nothing is learnt or kept.
+
+        Raises:
+            InputError: as `fit`, for parameters that this cloud cannot meet.
+        """
+        raise NotImplementedError
+
+    def in_training(self) -> InTraining | str:
+        """Hook: the training method that does the same, or why there is none, as the end of a sentence."""
+        return "none of the training methods does the same"
+
+    def image_width(self, d: int) -> int:
+        """Hook: the dimensions of the image of d dimensions; `InputError` as `fit`."""
+        return d
 
     @property
     def learnt(self) -> Learnt:

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.posthoc.affine_map import Affine
+from isoviz.posthoc.factored import FactoredCloud
 from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper
-from isoviz.posthoc.whitening import WhiteningParams, scaled_axes
+from isoviz.posthoc.whitening import IN_TRAINING, WhiteningParams, scaled_axes, whitening_factors
 
 BIBTEX = """\
 @article{bell1997independent,
@@ -49,6 +50,7 @@ class ZCA(CataloguedTransform):
     )
     ARRAYS = {"mean": "d", "matrix": "dd"}
     COUNTS = ("dropped",)
+    coordinates = "principal"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         axes, factors = scaled_axes(x, eps, self.params)
@@ -59,10 +61,17 @@ class ZCA(CataloguedTransform):
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         return (x - learnt["mean"]) @ learnt["matrix"]
 
+    def act(self, cloud: FactoredCloud) -> FactoredCloud:
+        factors = whitening_factors(cloud.principal_std, cloud.width, self.params)
+        return cloud.scaled(factors, mean=np.zeros(cloud.width))
+
     @property
     def dropped(self) -> int:
         """How many of the d directions are set to 0 for lack of variance."""
         return self.learnt.counts["dropped"]
+
+    def in_training(self) -> str:
+        return IN_TRAINING
 
     def affine(self) -> Affine:
         mean, matrix = self.learnt.arrays["mean"], self.learnt.arrays["matrix"]
