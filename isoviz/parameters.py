@@ -49,8 +49,15 @@ def parameter(
         start: the value of a step that is added in What-if, where the default would do too much at once.
     """
     extra: dict[str, Any] = {"symbol": symbol, "source": source, "sweep": list(sweep)}
-    extra |= {"slider": slider, "stops": stops, "start": start}
+    hints = {"slider": slider, "stops": stops, "start": start}
+    extra |= {name: value for name, value in hints.items() if value}
     return Field(default, title=label, description=help, ge=ge, gt=gt, le=le, lt=lt, json_schema_extra=extra)
+
+
+def start_values(params: type[BaseModel]) -> dict[str, Any]:
+    """The parameters that start elsewhere than at their default when a step is added in What-if."""
+    extras = {name: field.json_schema_extra for name, field in params.model_fields.items()}
+    return {name: extra["start"] for name, extra in extras.items() if isinstance(extra, dict) and "start" in extra}
 
 
 class Params(BaseModel):

@@ -135,7 +135,8 @@ class ClusterBased(CataloguedTransform):
         """How many clusters have no more directions than are removed, so that all their points became zero."""
         return self.learnt.counts["flattened"]
 
-    def in_training(self) -> str:
+    @classmethod
+    def in_training(cls, params: Any) -> str:
         return "its clusters are found in a finished cloud, and would have to be found anew at every step"
 
     def affine(self) -> None:

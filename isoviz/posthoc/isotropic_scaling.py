@@ -47,6 +47,11 @@ class IsoBNTransformParams(Params):
         source="methods.md §4: where the paper and the authors' code differ",
     )
 
+    @property
+    def floor(self) -> float:
+        """ε: as given, or that of the form."""
+        return DEFAULT_EPS[self.form] if self.eps is None else self.eps
+
 
 class IsoBNTransform(CataloguedTransform):
     """y = θ̄ ⊙ x, with θ̄ from the population statistics of the fit set. No mean is subtracted.
@@ -76,15 +81,10 @@ class IsoBNTransform(CataloguedTransform):
         covariance = centred.T @ centred / len(x)
         return Learnt({"scale": self._factors(covariance)})
 
-    @property
-    def floor(self) -> float:
-        """ε: as given, or that of the form."""
-        return DEFAULT_EPS[self.params.form] if self.params.eps is None else self.params.eps
-
     def _factors(self, covariance: NDArray[np.float64]) -> NDArray[np.float64]:
         """θ̄ (d,) from Σ (d, d), divisor n."""
         std = np.sqrt(covariance.diagonal())
-        scale: NDArray[np.float64] = isobn_scale(covariance, std, self.params.beta, self.floor, self.params.form)
+        scale: NDArray[np.float64] = isobn_scale(covariance, std, self.params.beta, self.params.floor, self.params.form)
         return scale
 
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
@@ -95,10 +95,10 @@ class IsoBNTransform(CataloguedTransform):
         factors = self._factors(cloud.train_covariance * ((n - 1) / n))
         return cloud.scaled(factors, mean=cloud.mean * factors)
 
-    def in_training(self) -> InTraining:
-        params = {"beta": self.params.beta, "eps": self.floor, "form": self.params.form}
+    @classmethod
+    def in_training(cls, params: Any) -> InTraining:
         note = "In training the statistics move with the encoder, and the encoder adapts to the scaling."
-        return InTraining("isobn", params, note)
+        return InTraining("isobn", {"beta": params.beta, "eps": params.floor, "form": params.form}, note)
 
     def affine(self) -> Affine:
         scale = self.learnt.arrays["scale"]

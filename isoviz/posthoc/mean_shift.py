@@ -55,7 +55,8 @@ class Shift(CataloguedTransform):
     def act(self, cloud: FactoredCloud) -> FactoredCloud:
         return cloud.shifted(self.params.by * cloud.spread)
 
-    def in_training(self) -> str:
+    @classmethod
+    def in_training(cls, params: Any) -> str:
         return "a head in training takes a shift into its bias, so nothing would change"
 
     def affine(self) -> Affine:

@@ -108,7 +108,8 @@ class AllButTheTop(CataloguedTransform):
         """How many directions are removed: D, or the rank of the fit set if that is smaller."""
         return self.learnt.counts["removed"]
 
-    def in_training(self) -> str:
+    @classmethod
+    def in_training(cls, params: Any) -> str:
         return "it removes directions of a finished cloud; an encoder in training would bring them back in others"
 
     def affine(self) -> Affine:

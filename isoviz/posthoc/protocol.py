@@ -149,6 +149,7 @@ class CataloguedTransform(Transform):
         COUNTS: the names of its counts.
         coordinates: if it can act on a `FactoredCloud`, the coordinates that `act` needs: "any", "own" or "principal".
             Otherwise None: What-if moves every point and marks the step as slower.
+        needs_labels: whether it is fitted on more than points, and therefore not from here.
     """
 
     title: ClassVar[str]
@@ -160,6 +161,7 @@ class CataloguedTransform(Transform):
     ARRAYS: ClassVar[Mapping[str, str]]
     COUNTS: ClassVar[tuple[str, ...]] = ()
     coordinates: ClassVar[Kind | None] = None
+    needs_labels: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -197,9 +199,10 @@ class CataloguedTransform(Transform):
         """
         raise NotImplementedError
 
-    def in_training(self) -> InTraining | str:
-        """Hook: the training method that does the same, or why there is none, as the end of a sentence."""
-        return "none of the training methods does the same"
+    @classmethod
+    def in_training(cls, params: Any) -> InTraining | str:
+        """Hook: the training method that does the same as these `Params`, or in words why none does."""
+        return "none of them does the same"
 
     def image_width(self, d: int) -> int:
         """Hook: the dimensions of the image of d dimensions; `InputError` as `fit`."""

@@ -73,7 +73,8 @@ class Rotation(CataloguedTransform):
     def act(self, cloud: FactoredCloud) -> FactoredCloud:
         return cloud.rotated(rotation_matrix(cloud.width, self.params.seed))
 
-    def in_training(self) -> str:
+    @classmethod
+    def in_training(cls, params: Any) -> str:
         return "a head in training turns with the cloud, so nothing would change"
 
     def affine(self) -> Affine:

@@ -90,7 +90,8 @@ class BatchNorm(CataloguedTransform):
         """How many dimensions have a σ of at most 1e-6 of the median σ."""
         return self.learnt.counts["tiny_dimensions"]
 
-    def in_training(self) -> InTraining:
+    @classmethod
+    def in_training(cls, params: Any) -> InTraining:
         note = "In training the statistics are those of batches, and the floor is the method's own, 1e-5."
         return InTraining("batchnorm", {}, note)
 

@@ -51,7 +51,8 @@ class Scale(CataloguedTransform):
     def act(self, cloud: FactoredCloud) -> FactoredCloud:
         return cloud.scaled(self.params.factor, mean=cloud.mean * self.params.factor)
 
-    def in_training(self) -> str:
+    @classmethod
+    def in_training(cls, params: Any) -> str:
         return "a head in training takes the unit into its weights; what is left is another learning rate"
 
     def affine(self) -> Affine:

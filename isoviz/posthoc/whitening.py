@@ -9,7 +9,9 @@ from isoviz.posthoc.directions import Axes, principal_axes
 from isoviz.posthoc.protocol import Params, parameter
 
 TOLERANCE = 1e-7
-IN_TRAINING = "it divides by the whole covariance, which moves at every step; batch normalisation and IsoBN do it per dimension"
+IN_TRAINING = (
+    "it divides by the whole covariance, which moves at every step; batch normalisation and IsoBN do it per dimension"
+)
 
 
 class WhiteningParams(Params):

@@ -104,7 +104,8 @@ class PCAWhitening(CataloguedTransform):
         """How many of the k columns are zero for lack of variance."""
         return self.learnt.counts["dropped"]
 
-    def in_training(self) -> str:
+    @classmethod
+    def in_training(cls, params: Any) -> str:
         return IN_TRAINING
 
     def affine(self) -> Affine:

@@ -70,7 +70,8 @@ class ZCA(CataloguedTransform):
         """How many of the d directions are set to 0 for lack of variance."""
         return self.learnt.counts["dropped"]
 
-    def in_training(self) -> str:
+    @classmethod
+    def in_training(cls, params: Any) -> str:
         return IN_TRAINING
 
     def affine(self) -> Affine:
