@@ -178,14 +178,15 @@ def editor(d: int) -> tuple[Step, ...] | None:
 
 def _heading(entry: dict[str, Any], place: int, count: int) -> None:
     about = chains.catalogue()[entry["slug"]]
-    title = about.title
+    title = _title(entry)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         st.markdown(f"**{place + 1}. {title}**", width="content")
         st.space("stretch")
         with st.popover("", icon=":material/help:", type="tertiary", help=f"About {title}"):
             st.markdown(wording.plain(about.summary))
             st.latex(about.equation)
-            st.caption(wording.plain(f"{about.paper.title} ({about.paper.short})"))
+            for name, paper in {"": about.paper, **about.variants}.items():
+                st.caption(wording.plain(f"{name}{': ' if name else ''}{paper.title} ({paper.short})"))
             for trap in about.traps:
                 st.caption(f":material/warning: {wording.plain(trap)}")
         if about.coordinates is None:
@@ -205,6 +206,16 @@ def _heading(entry: dict[str, Any], place: int, count: int) -> None:
                 args=(place,),
                 disabled=off,
             )
+
+
+def _title(entry: dict[str, Any]) -> str:
+    """A step's name with the values that its widgets have now."""
+    fields = chains.catalogue()[entry["slug"]].Params.model_fields
+    state = {name: st.session_state.get(f"{PREFIX}{entry['id']}_{name}", entry["values"].get(name)) for name in fields}
+    try:
+        return chains.step(entry["slug"], **state).title
+    except InputError:
+        return chains.catalogue()[entry["slug"]].title
 
 
 def _first_names(fields: Mapping[str, FieldInfo]) -> list[str]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isoviz.errors import InputError
 from isoviz.metrics.moments import centre
 from isoviz.posthoc.directions import principal_axes
-from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
 
 BIBTEX = """\
 @inproceedings{rajaee2021cluster,
@@ -86,7 +86,12 @@ class ClusterBased(CataloguedTransform):
     traps = (
         "A cluster with no more than D + 1 points becomes zero altogether; read `flattened`.",
         "Cluster means are not added back: where clusters are the classes, the transform removes what tells them apart.",
-        "The map jumps at the border of two clusters, and it depends on the seed of k-means.",
+        "The map jumps at the border of two clusters and is not affine; it depends on the seed of k-means.",
+    )
+    effects = Effects(
+        isoscore="usually up: the spread between clusters is gone",
+        ev="usually down",
+        mean_cosine="centred in each cluster",
     )
     ARRAYS = {"origin": "d", "centroids": "cd", "means": "cd", "directions": "cdr"}
     COUNTS = ("flattened", "clusters")

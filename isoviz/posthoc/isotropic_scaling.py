@@ -11,7 +11,7 @@ from isoviz.methods.isobn import IsoBN, isobn_scale
 from isoviz.metrics.moments import centre
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.factored import FactoredCloud
-from isoviz.posthoc.protocol import CataloguedTransform, InTraining, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Effects, InTraining, Learnt, Paper, Params, parameter
 
 DEFAULT_EPS = {"paper": 0.1, "code": 1e-3}
 
@@ -72,6 +72,11 @@ class IsoBNTransform(CataloguedTransform):
         "ε is not scale-free: on a cloud whose σγ is far below it the factors are all alike and nothing changes.",
         "The same ε means different things in the two forms: with d dimensions, ε of the code is d·ε of the paper, but for a common "
         "factor: with ε under its root, the code keeps a little less than the total variance.",
+    )
+    effects = Effects(
+        isoscore="usually up",
+        ev='usually down; total variance unchanged with `form="paper"`',
+        mean_cosine="**not centred**",
     )
     ARRAYS = {"scale": "d"}
     coordinates = "own"

@@ -11,7 +11,7 @@ from isoviz.metrics.dimensions import dimension_std
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.factored import FactoredCloud
 from isoviz.posthoc.isoscore_paper import ISOSCORE_PAPER
-from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Params, parameter
 
 
 class ShiftParams(Params):
@@ -41,6 +41,11 @@ class Shift(CataloguedTransform):
     params: ShiftParams
     traps = (
         "Only what is measured from the origin changes: cosines and a trained classifier see it, IsoScore does not.",
+    )
+    effects = Effects(
+        isoscore="unchanged",
+        ev="unchanged",
+        mean_cosine="tends to 1 as |t| grows; **not centred**",
     )
     ARRAYS = {"offset": "d"}
     coordinates = "any"

@@ -12,7 +12,7 @@ from isoviz.errors import InputError
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.directions import principal_axes
 from isoviz.posthoc.factored import FactoredCloud
-from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
 
 BIBTEX = """\
 @inproceedings{mu2018allbutthetop,
@@ -68,6 +68,11 @@ class AllButTheTop(CataloguedTransform):
         "On a cloud without dominant directions IsoScore falls: removed directions count as dimensions without variance.",
         "Where the D-th and the next direction vary equally, which one goes is arbitrary.",
         "The literal form leaves a constant vector in every point; cosines see it, IsoScore does not.",
+    )
+    effects = Effects(
+        isoscore="up if few directions dominate, **down** on an isotropic cloud (d − D of d directions are left)",
+        ev="starts at λ_{D+1}/Σ_{j>D}λ_j",
+        mean_cosine="centred; `literal` leaves a constant vector",
     )
     ARRAYS = {"mean": "d", "directions": "dr"}
     COUNTS = ("removed",)

@@ -25,7 +25,17 @@ if TYPE_CHECKING:
     from isoviz.metrics.cloud import Array, Points
     from isoviz.posthoc.factored import FactoredCloud, Kind
 
-__all__ = ["CataloguedTransform", "InTraining", "Learnt", "Paper", "Params", "State", "Transform", "parameter"]
+__all__ = [
+    "CataloguedTransform",
+    "Effects",
+    "InTraining",
+    "Learnt",
+    "Paper",
+    "Params",
+    "State",
+    "Transform",
+    "parameter",
+]
 
 LARGEST = 1e100
 """Entries beyond this are refused: their squares and fourth powers would leave float64."""
@@ -68,6 +78,15 @@ class InTraining:
     method: str
     params: Mapping[str, ParamValue]
     note: str
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What a transform does to the isotropy of its fit set, in a few words or a formula each."""
+
+    isoscore: str = "not stated"
+    ev: str = "not stated"
+    mean_cosine: str = "not stated"
 
 
 class Transform:
@@ -145,6 +164,8 @@ class CataloguedTransform(Transform):
         slug: its name in `isoviz.posthoc`.
         title, summary, equation, paper, traps: as of a method.
         Params: its parameters.
+        variants: papers of what other parameters make of it, by the name that it has there.
+        effects: what it does to isotropy.
         ARRAYS: the arrays it learns, with a letter for each axis; "d" is the width of the fit set.
         COUNTS: the names of its counts.
         coordinates: if it can act on a `FactoredCloud`, the coordinates that `act` needs: "any", "own" or "principal".
@@ -158,6 +179,8 @@ class CataloguedTransform(Transform):
     paper: ClassVar[Paper]
     Params: ClassVar[type[Params]] = Params
     traps: ClassVar[tuple[str, ...]] = ()
+    variants: ClassVar[Mapping[str, Paper]] = {}
+    effects: ClassVar[Effects] = Effects()
     ARRAYS: ClassVar[Mapping[str, str]]
     COUNTS: ClassVar[tuple[str, ...]] = ()
     coordinates: ClassVar[Kind | None] = None
@@ -198,6 +221,11 @@ class CataloguedTransform(Transform):
             InputError: as `fit`, for parameters that this cloud cannot meet.
         """
         raise NotImplementedError
+
+    @classmethod
+    def name(cls, params: Any) -> str:
+        """Hook: its name on screen with these `Params`."""
+        return cls.title
 
     @classmethod
     def in_training(cls, params: Any) -> InTraining | str:

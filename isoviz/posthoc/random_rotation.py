@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.factored import FactoredCloud
-from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
 
 BIBTEX = """\
 @article{mezzadri2007generate,
@@ -60,6 +60,11 @@ class Rotation(CataloguedTransform):
     traps = (
         "A classifier trained on the old coordinates cannot read the new ones; one trained anew loses nothing.",
         "Spread and correlation of single dimensions change, so a diagonal transform does something else after it.",
+    )
+    effects = Effects(
+        isoscore="unchanged",
+        ev="unchanged",
+        mean_cosine="unchanged",
     )
     ARRAYS = {"matrix": "dd"}
     coordinates = "any"

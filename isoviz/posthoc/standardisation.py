@@ -12,7 +12,7 @@ from isoviz.metrics.moments import centre
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.directions import SMALLEST
 from isoviz.posthoc.factored import FactoredCloud
-from isoviz.posthoc.protocol import CataloguedTransform, InTraining, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Effects, InTraining, Learnt, Paper, Params, parameter
 
 BIBTEX = """\
 @inproceedings{ioffe2015batch,
@@ -60,6 +60,11 @@ class BatchNorm(CataloguedTransform):
     traps = (
         "Correlations stay as they are, so correlated dimensions still share one dominant direction.",
         "Dimensions that hardly vary hold rounding noise; it is enlarged up to 1/√ε (316) times. Read `tiny_dimensions`.",
+    )
+    effects = Effects(
+        isoscore="that of the correlation matrix: up or down",
+        ev="that of the correlation matrix",
+        mean_cosine="centred",
     )
     ARRAYS = {"mean": "d", "scale": "d"}
     COUNTS = ("tiny_dimensions",)

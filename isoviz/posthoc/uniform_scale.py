@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.factored import FactoredCloud
 from isoviz.posthoc.isoscore_paper import ISOSCORE_PAPER
-from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Params, parameter
 
 
 class ScaleParams(Params):
@@ -39,6 +39,11 @@ class Scale(CataloguedTransform):
     Params = ScaleParams
     params: ScaleParams
     traps = ("A trained classifier keeps its bias, so its decisions move although the shape of the cloud stays.",)
+    effects = Effects(
+        isoscore="unchanged",
+        ev="unchanged",
+        mean_cosine="unchanged",
+    )
     ARRAYS = {"scale": "d"}
     coordinates = "any"
 

@@ -12,7 +12,7 @@ from isoviz.errors import InputError
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.directions import peak_signs
 from isoviz.posthoc.factored import FactoredCloud
-from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, parameter
 from isoviz.posthoc.whitening import IN_TRAINING, WhiteningParams, scaled_axes, whitening_factors
 
 BIBTEX = """\
@@ -64,6 +64,11 @@ class PCAWhitening(CataloguedTransform):
         "The coordinates are rotated: a classifier trained on the old ones cannot read the new ones. ZCA keeps them.",
         "With fewer points than dimensions the fit set comes out perfectly white in its own span; other points do not.",
         "Directions with almost no variance become columns of zeros; read `dropped`.",
+    )
+    effects = Effects(
+        isoscore="as `zca`; 1 in its own k columns",
+        ev="as `zca`",
+        mean_cosine="centred; exactly as `zca`, if no column is cut",
     )
     ARRAYS = {"mean": "d", "matrix": "dk"}
     COUNTS = ("dropped",)

@@ -32,6 +32,7 @@ class StepClass(Protocol):
     equation: ClassVar[str]
     paper: ClassVar[Paper]
     traps: ClassVar[tuple[str, ...]]
+    variants: ClassVar[Mapping[str, Paper]]
     Params: ClassVar[type[Params]]
     coordinates: ClassVar[Kind | None]
     needs_labels: ClassVar[bool]
@@ -57,7 +58,7 @@ class Step:
     @property
     def title(self) -> str:
         """Its name on screen."""
-        return str(self.kind.title)
+        return str(self.kind.name(self.params))
 
     @property
     def changed(self) -> dict[str, Any]:

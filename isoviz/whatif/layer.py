@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any, ClassVar, Literal, NamedTuple, cast
 
@@ -65,6 +65,7 @@ class IsoLayerTransform(Transform):
     equation = IsoLayer.equation
     paper = cast(Paper, IsoLayer.paper)  # only the baseline has none
     traps = IsoLayer.traps
+    variants: ClassVar[Mapping[str, Paper]] = {}
     Params = LayerParams
     coordinates: ClassVar[None] = None
     needs_labels: ClassVar[bool] = True
@@ -97,6 +98,11 @@ class IsoLayerTransform(Transform):
         """Itself, with a map that was learnt before."""
         self._affine = Affine(linear, offset)
         return self
+
+    @classmethod
+    def name(cls, params: Any) -> str:
+        """Its name on screen."""
+        return cls.title
 
     @classmethod
     def in_training(cls, params: Any) -> InTraining:

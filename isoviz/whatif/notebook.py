@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from isoviz.errors import InputError
 from isoviz.whatif.chains import Step
 
 
@@ -25,7 +26,7 @@ def source(run: str, cloud: str, steps: Sequence[Step], metric: str, d: int) -> 
         "train, after = transform.transform(cloud.train), transform.transform(cloud.validation)",
         'print("IsoScore", metrics.isoscore(cloud.validation), "->", metrics.isoscore(after))',
         f'print("{metric}, frozen head", cloud.frozen_metric(cloud.validation), "->", cloud.frozen_metric(after))'
-        if _image_width(steps, d) == d
+        if _keeps_width(steps, d)
         else "# the frozen head cannot read fewer dimensions",
         f'print("{metric}, refitted head", cloud.refitted_metric(cloud.train, cloud.validation), "->", '
         "cloud.refitted_metric(train, after))",
@@ -33,7 +34,8 @@ def source(run: str, cloud: str, steps: Sequence[Step], metric: str, d: int) -> 
     return "\n".join(lines)
 
 
-def _image_width(steps: Sequence[Step], d: int) -> int:
-    for step in steps:
-        d = d if step.kind.needs_labels else step.make().image_width(d)
-    return d
+def _keeps_width(steps: Sequence[Step], d: int) -> bool:
+    try:
+        return all(step.kind.needs_labels or step.make().image_width(d) == d for step in steps)
+    except InputError:  # a step that cannot be fitted; the page says so
+        return False
