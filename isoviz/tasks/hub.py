@@ -1,10 +1,9 @@
-"""Rows of a data set of the Hugging Face hub, from this machine's cache or fetched; at a commit that is told."""
+"""Rows of a data set of the Hugging Face hub, downloaded or from this machine's cache, and their commit."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,69 +30,56 @@ class HubRows:
     revision: str | None
 
 
-def load(
-    task: Task,
-    wanted: Mapping[str, str],
-    picks: Mapping[str, files.Pick | None],
-    revision: str | None = None,
-) -> HubRows:
-    """The chosen rows of each split, raw; the rest stays in the memory-mapped cache. Code that comes with a data set is never
-    run; the library has no way to.
+def load(task: Task, columns: Mapping[str, str], picks: Mapping[str, files.Pick | None]) -> HubRows:
+    """The chosen rows of each split, raw; the rest stays in the memory-mapped cache. They are those of the main branch, or what
+    the cache has while the hub cannot be reached. Code that comes with a data set is never run; the library has no way to.
 
     Args:
-        wanted: our name of a column → where it lies in the data set.
+        columns: our name of a column → where it lies in the data set.
         picks: split → which of its rows; None for all.
-        revision: a branch, a tag or a commit; None for the main branch, or what the cache has where the hub is out of reach.
 
     Raises:
-        DataError: it is not there, is gated, lacks a split or a column, or cannot be fetched.
+        DataError: it is not there, is gated, lacks a split or a column, or cannot be downloaded.
     """
     assert task.hub is not None
     import datasets
     from huggingface_hub.errors import HTTPError
 
     name, configuration = task.hub
-    shown = "/".join(filter(None, (name, configuration)))
+    title = "/".join(filter(None, (name, configuration)))
     reason = hub.offline()
     frames = {}
     try:
-        with _out_of_reach(reason is not None):
-            builder = datasets.load_dataset_builder(name, configuration, revision=revision)
-            builder.download_and_prepare()
+        builder = _cached(name, configuration) if reason else datasets.load_dataset_builder(name, configuration)
+        builder.download_and_prepare()
         for split, theirs in {TRAIN: TRAIN, VALIDATION: task.validation, **dict(task.extra)}.items():
             if theirs not in (builder.info.splits or {}):
                 has = ", ".join(map(str, builder.info.splits or ()))
-                raise DataError(f"data: '{shown}' has no split '{theirs}' (it has: {has})", field="data")
-            frames[split] = _rows(builder.as_dataset(split=theirs), shown, wanted, picks[split])
+                raise DataError(f"data: '{title}' has no split '{theirs}' (it has: {has})", field="data")
+            frames[split] = _rows(builder.as_dataset(split=theirs), title, columns, picks[split])
     except DataError:
         raise
     except (datasets.exceptions.DatasetsError, HTTPError, OSError, ValueError, RuntimeError) as error:
-        raise _explained(f"data: '{shown}', the data of '{task.slug}',", error, reason) from None
+        raise _data_error(f"data: '{title}', the data of '{task.slug}',", error, reason) from None
     commit = builder.hash if re.fullmatch(r"[0-9a-f]{40}", builder.hash or "") else None
     return HubRows(frames, commit)
 
 
-@contextmanager
-def _out_of_reach(known: bool) -> Iterator[None]:
-    """Where the hub is known to be out of reach the library looks into its cache at once, and not after half a minute of tries."""
-    import datasets
-    from huggingface_hub import constants
+def _cached(name: str, configuration: str | None) -> datasets.DatasetBuilder:
+    """The newest cached version of a data set. `load_dataset_builder` ends here too, after half a minute of retries, unless the
+    whole process is in offline mode; that is no state to set for one load among others."""
+    from datasets.packaged_modules.cache.cache import Cache
 
-    before = constants.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE
-    if known:
-        constants.HF_HUB_OFFLINE = datasets.config.HF_HUB_OFFLINE = True
-    try:
-        yield
-    finally:
-        constants.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE = before
+    dataset = name.split("/")[-1]
+    return Cache(dataset_name=dataset, repo_id=name, config_name=configuration, version="auto", hash="auto")
 
 
-def _rows(rows: datasets.Dataset, shown: str, wanted: Mapping[str, str], pick: files.Pick | None) -> pd.DataFrame:
-    heads = dict.fromkeys(place.split(".")[0] for place in wanted.values())
-    lacking = [head for head in heads if head not in rows.column_names]
-    if lacking:
+def _rows(rows: datasets.Dataset, title: str, columns: Mapping[str, str], pick: files.Pick | None) -> pd.DataFrame:
+    heads = dict.fromkeys(place.split(".")[0] for place in columns.values())
+    missing = [head for head in heads if head not in rows.column_names]
+    if missing:
         has = ", ".join(rows.column_names)
-        raise DataError(f"data: '{shown}' lacks the column {lacking[0]} (it has: {has})", field="data")
+        raise DataError(f"data: '{title}' lacks the column {missing[0]} (it has: {has})", field="data")
     rows = rows.select_columns(
         [*heads, *(name for name in files.OPTIONAL if name in rows.column_names and name not in heads)]
     )
@@ -101,20 +87,20 @@ def _rows(rows: datasets.Dataset, shown: str, wanted: Mapping[str, str], pick: f
     frame: pd.DataFrame = (rows if numbers is None else rows.select(numbers)).to_pandas()
     if numbers is not None:
         frame.index = numbers
-    return files.columns_of(frame, wanted)
+    return files.columns_of(frame, columns)
 
 
-def _explained(what: str, error: Exception, reason: str | None) -> DataError:
+def _data_error(what: str, error: Exception, reason: str | None) -> DataError:
     import datasets
 
     text = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    elsewhere = "or give a folder with train and validation files"
+    instead = "or give a folder with train and validation files"
     if reason:
-        said = f"is not on this machine and {reason}; give a folder with train and validation files"
+        problem = f"is not on this machine and {reason}; give a folder with train and validation files"
     elif "gated" in text.lower():
-        said = f"is gated: accept its terms on the hub, then log in with `hf auth login` or set HF_TOKEN, {elsewhere}"
+        problem = f"is gated: accept its terms on the hub, then log in with `hf auth login` or set HF_TOKEN, {instead}"
     elif isinstance(error, datasets.exceptions.DatasetNotFoundError):
-        said = f"is not on the hub (or it is private, and you are not logged in); look at the spelling, {elsewhere}"
+        problem = f"is not on the hub (or it is private, and you are not logged in); look at the spelling, {instead}"
     else:
-        said = f"could not be had from the hub ({text.rstrip('.')}); try again, {elsewhere}"
-    return DataError(f"{what} {said}", field="data")
+        problem = f"could not be downloaded from the hub ({text.rstrip('.')}); try again, {instead}"
+    return DataError(f"{what} {problem}", field="data")

@@ -64,7 +64,7 @@ def test_a_download_that_breaks_off_and_no_hub_at_all_are_told(
     hub.down_after_cut = True
     page = open_page("train", train_tasks="glue/cola", **{"train_from.glue/cola": "Hugging Face hub"})
     page.button(key="hub_glue/cola").click().run()
-    assert "could not be had from the hub" in page.error[0].value and page.button(key="launch").disabled
+    assert "could not be downloaded from the hub" in page.error[0].value and page.button(key="launch").disabled
     with looking_at("http://127.0.0.1:9", tmp_path / "other", monkeypatch, offline=True):
         st.cache_data.clear()
         page.run()

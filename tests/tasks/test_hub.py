@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 from dataclasses import replace
 
 import datasets
@@ -49,10 +50,10 @@ def published(server, cola, tmp_path):
     return server.add(tasks.get("glue/cola").hub[0], folder, kind="datasets")
 
 
-def read(task=None, revision=None, limit=None):
+def read(task=None, limit=None):
     task = task or tasks.get("glue/cola")
     pick = None if limit is None else files.first(limit)
-    return hub.load(task, task.wanted(None), dict.fromkeys(files.SPLITS, pick), revision)
+    return hub.load(task, task.wanted(None), dict.fromkeys(files.SPLITS, pick))
 
 
 def test_found_fetched_and_then_had_without_the_hub(server, published, cola, tmp_path, monkeypatch):
@@ -72,7 +73,7 @@ def test_found_fetched_and_then_had_without_the_hub(server, published, cola, tmp
 
 
 def test_only_the_chosen_rows_are_read(server, published, cola):
-    found = read(limit=5, revision=published)
+    found = read(limit=5)
     assert [list(frame.index) for frame in found.frames.values()] == [[0, 1, 2, 3, 4]] * 2
     assert found.revision == published
     capped, whole = (
@@ -88,7 +89,7 @@ def test_what_is_not_there_is_said_in_one_line(server, published):
     name, _ = cola.hub
     for changed, said in {
         ("hub", ("acme/none", None)): "is not on the hub",
-        ("hub", (name, "nope")): "could not be had from the hub (BuilderConfig 'nope' not found",
+        ("hub", (name, "nope")): "could not be downloaded from the hub (BuilderConfig 'nope' not found",
         ("columns", ("text",)): "lacks the column text (it has: sentence, label, idx)",
         ("validation", "test"): "has no split 'test' (it has: train, validation)",
     }.items():
@@ -115,12 +116,51 @@ def test_offline(tmp_path, monkeypatch):
         tasks.load(tasks.get("glue/cola"))
 
 
+def test_loads_that_overlap_while_the_hub_is_out_of_reach_leave_the_process_online(
+    server, published, cola, tmp_path, monkeypatch
+):
+    """Both look into the cache at once, and the one that began first ends first."""
+    from datasets.packaged_modules.cache import cache
+    from huggingface_hub import constants
+
+    tasks.load(tasks.get("glue/cola"))
+    look_up = cache._find_hash_in_cache
+    begun = {name: threading.Event() for name in ("first", "second")}
+    ended = threading.Event()
+    flags = []
+
+    def overlapping(**options):
+        name = threading.current_thread().name
+        begun[name].set()
+        assert (begun["second"] if name == "first" else ended).wait(30)
+        flags.append(constants.HF_HUB_OFFLINE or datasets.config.HF_HUB_OFFLINE)
+        return look_up(**options)
+
+    rows = {}
+
+    def load(name):
+        rows[name] = read().frames["train"]
+
+    with looking_at("http://127.0.0.1:9", tmp_path / "cache", monkeypatch), monkeypatch.context() as patch:
+        patch.setattr(cache, "_find_hash_in_cache", overlapping)
+        threads = {name: threading.Thread(target=load, args=(name,), name=name) for name in begun}
+        for name, thread in threads.items():
+            thread.start()
+            assert begun[name].wait(30)
+        threads["first"].join(30)
+        ended.set()
+        threads["second"].join(30)
+        flags.append(constants.HF_HUB_OFFLINE or datasets.config.HF_HUB_OFFLINE)
+    assert flags == [False] * 3  # nor does a load in another thread, of a model say, meet it meanwhile
+    assert [len(rows[name]) for name in begun] == [64, 64]
+
+
 def test_a_download_that_breaks_off_is_told_and_the_next_one_finishes(server, published):
     server.cut["cola/train-00000-of-00001.parquet"] = 500
     server.down_after_cut = True
     with pytest.raises(DataError) as caught:
         tasks.load(tasks.get("glue/cola"))
-    assert "could not be had from the hub" in str(caught.value) and "try again" in str(caught.value)
+    assert "could not be downloaded from the hub" in str(caught.value) and "try again" in str(caught.value)
     assert "\n" not in str(caught.value) and caught.value.field == "data"
     server.down = server.down_after_cut = False
     assert len(tasks.load(tasks.get("glue/cola")).train) == 64
