@@ -1,0 +1,165 @@
+"""From the form of Explore to its views: the button that has them computed, the wait, what went wrong, and what was read."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+
+import streamlit as st
+
+from dashboard import forms, job_progress, resources, wording
+from dashboard.components.figure import draw
+from dashboard.explore import figures
+from dashboard.explore.form import PREFIX, Filled, alike, forget_hub_models, view_names
+from dashboard.job_progress import Waited
+from dashboard.logs import read_tail
+from dashboard.steady import steady
+from isoviz.errors import InputError, IsoVizError
+from isoviz.exploring import jobs, results
+from isoviz.exploring.jobs import State
+from isoviz.exploring.results import ViewResult
+from isoviz.metrics.catalogue import METRICS
+
+# --------------------------------------------------------------------------------------- from the form to the views
+
+
+@steady
+def ask(all_filled: list[Filled]) -> list[ViewResult]:
+    """The button, the progress of jobs that run, what went wrong, or what will be here; the views, once all are there.
+
+    A view is there as soon as it has pictures, though some of its numbers may still be on their way.
+    """
+    states = [jobs.look(filled.key) if filled.key else State("none") for filled in all_filled]
+    if any(state.kind != "done" for state in states):
+        resources.expect_views()
+    ready = all(filled.request is not None for filled in all_filled)
+    kinds = {state.kind for state in states}
+    label = "Look again" if kinds & {"failed", "lost"} else "Look"
+    if st.button(
+        label,
+        key=PREFIX + "look",
+        type="primary",
+        icon=":material/visibility:",
+        disabled=not ready or kinds <= {"running", "done"},
+    ):
+        states = [
+            state if state.kind in ("running", "done") else _started(filled)
+            for filled, state in zip(all_filled, states, strict=True)
+        ]
+    found: list[ViewResult] = []
+    quiet = True
+    running: dict[str, list[int]] = {}
+    progress = st.container()
+    for number, (filled, state) in enumerate(zip(all_filled, states, strict=True), start=1):
+        quiet &= state.kind in ("none", "done")
+        view = results.find(filled.key) if filled.key else None
+        if state.kind == "running" and filled.key is not None:
+            running.setdefault(filled.key, []).append(number)
+        elif state.kind in ("failed", "lost"):
+            _trouble(filled, state)
+        if view is not None:
+            found.append(view)
+    if running:
+        with progress:
+            # nothing else is on the page yet: its first pictures are looked for closely
+            patience = 0.0 if found else job_progress.TICK - 0.1
+            watched = _waited(running, len(all_filled))
+            job_progress.watch(watched, key=PREFIX + "stop", patience=patience, before=forget_hub_models)
+    if len(found) == len(all_filled):
+        return found
+    if quiet:
+        _nothing_yet(all_filled)
+    if kinds <= {"none", "running", "done"}:
+        _soon()
+    return []
+
+
+def _started(filled: Filled) -> State:
+    assert filled.request is not None and filled.key is not None
+    try:
+        return jobs.start(filled.request, filled.key)
+    except IsoVizError as error:
+        return State("failed", message=str(error), field=error.field, advice=error.advice or "")
+
+
+def _waited(running: dict[str, list[int]], of: int) -> list[Waited]:
+    """The jobs that run, each once, by the numbers of the views that wait for it."""
+    found = []
+    for key, numbers in running.items():
+        view = results.find(key)
+        news = functools.partial(_news, key, None if view is None else view.pending)
+        look, stop = functools.partial(jobs.look, key), functools.partial(jobs.stop, key)
+        found.append(Waited(view_names(numbers) if of > 1 else "", look, stop, news))
+    return found
+
+
+def _news(key: str, pending: tuple[str, ...] | None) -> bool:
+    """Whether there are pictures (`pending` is None where there were none), or more numbers than all but those that were."""
+    view = results.find(key)
+    return view is not None and view.pending != pending
+
+
+def _trouble(filled: Filled, state: State) -> None:
+    """Why there is no view, beside the field it is about; the log where it may tell more."""
+    error = InputError(state.message, field=state.field)
+    advice = f" {state.advice}" if state.advice else ""
+    with filled.place_of(state.field) or st.container():
+        forms.error_beside(forms.sentence(error) + advice)
+    text = None if state.log is None else read_tail(state.log)
+    if text and (state.kind == "lost" or state.field is None):
+        with st.expander("Log", icon=":material/terminal:"):
+            st.code(text, language=None, wrap_lines=True, height=240)
+
+
+def _soon() -> None:
+    """Empty axes where the first picture will be: the browser loads what draws it before there is something to draw."""
+    figure = figures.layer_profile([], "isoscore", "")
+    figure.update_layout(height=220)
+    words = "Empty axes: a measure of every layer will be drawn here"
+    draw(figure, key=PREFIX + "soon", words=words)
+
+
+def _nothing_yet(all_filled: list[Filled]) -> None:
+    """The page before the first look."""
+    with st.container(border=True):
+        st.markdown("#### Nothing to see yet")
+        st.markdown(
+            "Each row of the task goes through the encoder once. Every layer then becomes a cloud of points: how evenly it "
+            "spreads, which dimensions stand out, how the layers differ. Press *Look*; the bundled model takes well under a minute."
+        )
+        for filled in all_filled:
+            if filled.request is None:
+                continue
+            rows = min(filled.request.max_rows, filled.rows_in_split)
+            st.caption(f"To be read: the first {rows:,} of {filled.rows_in_split:,} rows of {filled.request.split}.")
+
+
+# --------------------------------------------------------------------------------------------------- what was read
+
+
+@steady
+def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
+    """What was read, how, and what a reader must know."""
+    for (view, filled), named in alike(list(zip(views, all_filled, strict=True))):
+        facts = view.facts
+        seconds = facts["reading_seconds"] + facts["measuring_seconds"]
+        model = filled.request.model if filled.request else facts["request"]["model"]
+        told = [
+            *([f"{named}: {model} on {facts['request']['task']}"] if len(views) > 1 else []),
+            f"The first {facts['rows']:,} of {facts['rows_in_split']:,} rows of {facts['request']['split']}",
+            *([f"read as {facts['request']['direction']}"] if facts["request"].get("direction") else []),
+            f"at most {facts['max_length']} tokens each",
+            f"{view.depth} layer{'' if view.depth == 1 else 's'} after the embeddings",
+            f"computed in {wording.duration(seconds)} ({facts['device']})",
+        ]
+        if len(views) == 1:
+            kept, limit = wording.size(results.size()), wording.size(results.limit())
+            told.append(f"all kept views take {kept}; above {limit} those unseen for longest are removed")
+        st.caption(wording.plain(" · ".join(told)))
+        notes = [f"Not all numbers are there yet: {_titles(view.pending)}."] if view.pending else []
+        for note in [*notes, *facts["warnings"]]:
+            st.caption(f":material/info: {wording.plain(note)}")
+
+
+def _titles(measures: Iterable[str]) -> str:
+    return ", ".join(METRICS[name].title if name in METRICS else name for name in measures)
