@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests import tiny
+from tests.lab_package import install_package  # noqa: F401 (a fixture)
 
 if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling

@@ -1,17 +1,15 @@
-"""The catalogue of methods: every module of this folder that defines a `Method` is in it; and combinations of them."""
+"""The catalogue of methods: every `Method` of this folder and of installed packages; and combinations of them."""
 
 from __future__ import annotations
 
 import functools
-import importlib
-import inspect
 import itertools
-import pkgutil
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from pydantic import ValidationError
 
+from isoviz.catalogues import discover
 from isoviz.config import ParamValue, input_error
 from isoviz.errors import InputError, unknown_name
 from isoviz.methods import composition
@@ -23,13 +21,8 @@ __all__ = ["catalogue", "check_params", "combinations", "find", "get", "place"]
 @functools.cache
 def catalogue() -> Mapping[str, type[Method]]:
     """All methods by slug, baseline first, then by name."""
-    found: dict[str, type[Method]] = {}
-    for info in pkgutil.iter_modules(__path__):
-        module = importlib.import_module(f"{__name__}.{info.name}")
-        for _, item in inspect.getmembers(module, inspect.isclass):
-            if issubclass(item, Method) and "slug" in vars(item) and item.__module__ == module.__name__:
-                found[item.slug] = item
-    return MappingProxyType(dict(sorted(found.items(), key=lambda pair: (pair[0] != "baseline", pair[0]))))
+    items = discover(__name__, "isoviz.methods", Method)
+    return MappingProxyType(dict(sorted(items.items(), key=lambda pair: (pair[0] != "baseline", pair[0]))))
 
 
 def get(slug: str) -> type[Method]:

@@ -1,4 +1,5 @@
-"""Transforms of finished embeddings: fit on one cloud, apply to another. Every module that defines one is in the catalogue.
+"""Transforms of finished embeddings: fit on one cloud, apply to another. The catalogue holds those of this folder and of
+installed packages.
 
 Each transform is called by its slug: `isoviz.posthoc.zca(strength=0.5).fit(train).transform(dev)`. Arrays have shape
 (points, dimensions); numpy in, float64 out; a tensor in, a tensor of its working type on its device out.
@@ -7,13 +8,11 @@ Each transform is called by its slug: `isoviz.posthoc.zca(strength=0.5).fit(trai
 from __future__ import annotations
 
 import functools
-import importlib
-import inspect
-import pkgutil
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from isoviz.catalogues import in_folder, installed
 from isoviz.errors import InputError, unknown_name
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.protocol import CataloguedTransform, State, Transform
@@ -25,17 +24,13 @@ __all__ = ["Affine", "CataloguedTransform", "Chain", "State", "Transform", "cata
 @functools.cache
 def catalogue() -> Mapping[str, type[CataloguedTransform]]:
     """All transforms by slug, by name."""
-    found: dict[str, type[CataloguedTransform]] = {}
-    for info in pkgutil.iter_modules(__path__):
-        module = importlib.import_module(f"{__name__}.{info.name}")
-        for _, item in inspect.getmembers(module, inspect.isclass):
-            if (
-                issubclass(item, CataloguedTransform)
-                and item is not CataloguedTransform
-                and item.__module__ == module.__name__
-            ):
-                found[item.slug] = item
-    return MappingProxyType(dict(sorted(found.items())))
+    items = _ours() | installed("isoviz.transforms", CataloguedTransform, taken={*_ours(), Chain.slug})
+    return MappingProxyType(dict(sorted(items.items())))
+
+
+@functools.cache
+def _ours() -> dict[str, type[CataloguedTransform]]:
+    return in_folder(__name__, CataloguedTransform)
 
 
 def get(slug: str) -> type[CataloguedTransform]:
@@ -56,10 +51,13 @@ def from_state(state: State) -> Transform:
 
 
 def __getattr__(name: str) -> Any:
-    # Names with underscores in front are asked for by the import system itself while this package is half loaded.
-    if name.startswith("_") or name not in catalogue():
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return catalogue()[name]
+    # The import system itself asks for names with underscores in front while this package is half loaded.
+    if not name.startswith("_"):
+        # ours first: an installed package may import them while the catalogue is being made
+        for items in (_ours, catalogue):
+            if name in items():
+                return items()[name]
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.methods.isobn import IsoBN
+from isoviz.methods.isobn import IsoBN, isobn_scale
 from isoviz.metrics.moments import centre
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
@@ -41,7 +41,7 @@ class IsoBNTransformParams(Params):
         "paper",
         label="Form",
         symbol="",
-        help="paper: γ sums ρ². code: γ averages ρ².",
+        help="paper: γ sums ρ². code: γ averages ρ², and ε stands under the root of equation 7 too.",
         source="methods.md §4: where the paper and the authors' code differ",
     )
 
@@ -63,7 +63,8 @@ class IsoBNTransform(CataloguedTransform):
     traps = (
         "The scaling is diagonal: it cannot remove correlation, only shrink dimensions that have it.",
         "ε is not scale-free: on a cloud whose σγ is far below it the factors are all alike and nothing changes.",
-        "The same ε means different things in the two forms: with d dimensions, ε of the code equals d·ε of the paper.",
+        "The same ε means different things in the two forms: with d dimensions, ε of the code is d·ε of the paper, but for a common "
+        "factor: with ε under its root, the code keeps a little less than the total variance.",
     )
     ARRAYS = {"scale": "d"}
 
@@ -72,7 +73,7 @@ class IsoBNTransform(CataloguedTransform):
         covariance = centred.T @ centred / len(x)
         std = np.sqrt(covariance.diagonal())
         floor = DEFAULT_EPS[self.params.form] if self.params.eps is None else self.params.eps
-        return Learnt({"scale": isobn_factors(covariance, std, self.params.beta, floor, self.params.form)})
+        return Learnt({"scale": isobn_scale(covariance, std, self.params.beta, floor, self.params.form)})
 
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         return x * learnt["scale"]
@@ -80,32 +81,3 @@ class IsoBNTransform(CataloguedTransform):
     def affine(self) -> Affine:
         scale = self.learnt.arrays["scale"]
         return Affine(scale, np.zeros_like(scale))
-
-
-def isobn_factors(
-    covariance: NDArray[np.float64], std: NDArray[np.float64], beta: float, eps: float, form: str
-) -> NDArray[np.float64]:
-    """θ̄, (d,), of IsoBN equations 4-7 in float64, with the square root that equation 7 lacks in print.
-
-    The training method has the same formula in torch (`isoviz.methods.isobn.isobn_scale`); here torch is not loaded. A test
-    holds the two together.
-
-    Args:
-        covariance, std: Σ (d, d) and σ (d,), divisor n.
-        form: "paper" sums ρ² over j, "code" averages it.
-    """
-    largest = float(std.max())
-    if largest == 0.0:
-        return np.ones_like(std)
-    dead = std <= 1e-12 * largest
-    safe = np.where(dead, 1.0, std)
-    rho = np.clip(covariance / safe[:, None] / safe, -1.0, 1.0)
-    rho[dead, :] = 0.0
-    rho[:, dead] = 0.0
-    rho[dead, dead] = 1.0
-    squares = rho * rho
-    gamma = squares.mean(axis=1) if form == "code" else squares.sum(axis=1)  # equation 5
-    theta: NDArray[np.float64] = (std * gamma + eps) ** -beta  # equation 6
-    theta /= theta.max()  # the constant cancels in equation 7; without it θ²σ² could underflow
-    share = std / largest
-    return theta * np.sqrt((share @ share) / np.sum((share * theta) ** 2))  # equation 7 with its root

@@ -6,12 +6,10 @@ Every module of this folder that defines a `Study` is in the catalogue.
 from __future__ import annotations
 
 import functools
-import importlib
-import inspect
-import pkgutil
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from isoviz.catalogues import in_folder
 from isoviz.errors import unknown_name
 from isoviz.studies.inputs import Inputs
 from isoviz.studies.protocol import Study
@@ -23,13 +21,7 @@ __all__ = ["Inputs", "Result", "Study", "catalogue", "get"]
 @functools.cache
 def catalogue() -> Mapping[str, type[Study]]:
     """All studies by slug, in alphabetical order. Importing them loads no torch."""
-    found: dict[str, type[Study]] = {}
-    for info in pkgutil.iter_modules(__path__):
-        module = importlib.import_module(f"{__name__}.{info.name}")
-        for _, item in inspect.getmembers(module, inspect.isclass):
-            if issubclass(item, Study) and item is not Study and item.__module__ == module.__name__:
-                found[item.slug] = item
-    return MappingProxyType(dict(sorted(found.items())))
+    return MappingProxyType(dict(sorted(in_folder(__name__, Study).items())))
 
 
 def get(slug: str) -> type[Study]:

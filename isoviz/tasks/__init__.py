@@ -1,17 +1,16 @@
-"""The catalogue of tasks: every module of this folder that defines `TASKS` adds to it. Also where task data is loaded."""
+"""The catalogue of tasks: what the modules of this folder and installed packages list in `TASKS`. Also loads task data."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import importlib
 import json
-import pkgutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from isoviz.catalogues import discover
 from isoviz.errors import DataError, InputError, unknown_name
 from isoviz.tasks import checking, files, hub, own, report
 from isoviz.tasks.protocol import SPLITS, TRAIN, VALIDATION, DataReport, Problems, Task, TaskData
@@ -31,11 +30,8 @@ OWN = own.SLUG
 @functools.cache
 def catalogue() -> Mapping[str, Task]:
     """All tasks by slug; those that need no files come first, and so are what a form offers first."""
-    found: list[Task] = []
-    for info in pkgutil.iter_modules(__path__):
-        module = importlib.import_module(f"{__name__}.{info.name}")
-        found += getattr(module, "TASKS", ())
-    return MappingProxyType({task.slug: task for task in sorted(found, key=lambda task: not task.generated)})
+    items = discover(__name__, "isoviz.tasks", Task, listed_as="TASKS", reserved=(OWN,))
+    return MappingProxyType(dict(sorted(items.items(), key=lambda pair: not pair[1].generated)))
 
 
 def get(slug: str, columns: OwnTask | None = None) -> Task:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from isoviz.errors import InputError
+from isoviz.methods.isobn import isobn_scale
 from isoviz.posthoc.directions import SMALLEST
-from isoviz.posthoc.isotropic_scaling import DEFAULT_EPS, isobn_factors
+from isoviz.posthoc.isotropic_scaling import DEFAULT_EPS
 from isoviz.posthoc.principal_removal import AllButTheTopParams
 from isoviz.posthoc.random_rotation import rotation_matrix
 from isoviz.posthoc.whitening import TOLERANCE
@@ -237,5 +238,5 @@ def _isobn(frame: Frame, p: dict[str, object]) -> Frame:
     covariance = frame.train_covariance() * ((n - 1) / n)
     form, beta, eps = str(p["form"]), p["beta"], p["eps"]
     floor = DEFAULT_EPS[form] if eps is None else eps
-    scale = isobn_factors(covariance, np.sqrt(covariance.diagonal()), beta, floor, form)  # type: ignore[arg-type]
+    scale = isobn_scale(covariance, np.sqrt(covariance.diagonal()), beta, floor, form)  # type: ignore[arg-type]
     return replace(frame, factors=frame.factors * scale, offset=frame.offset * scale)

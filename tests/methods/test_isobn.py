@@ -23,18 +23,43 @@ def reps(points):
     return SimpleNamespace(pooled=points)
 
 
-def loop_scale(cov, beta, eps, mean_of_squares=False, std=None):
-    """Equations 4-7 one number at a time."""
+def loop_scale(cov, beta, eps):
+    """Equations 4-7 one number at a time, equation 7 with its root."""
     d = len(cov)
-    sigma = [cov[i][i] ** 0.5 for i in range(d)] if std is None else list(std)
+    sigma = [cov[i][i] ** 0.5 for i in range(d)]
     theta = []
     for i in range(d):
-        gamma = sum(max(-1.0, min(1.0, cov[i][j] / (sigma[i] * sigma[j]))) ** 2 for j in range(d))
-        if mean_of_squares:
-            gamma /= d
+        gamma = sum((cov[i][j] / (sigma[i] * sigma[j])) ** 2 for j in range(d))
         theta.append((sigma[i] * gamma + eps) ** -beta)
     kept = sum(s * s for s in sigma) / sum(s * s * t * t for s, t in zip(sigma, theta, strict=True))
     return np.array([t * kept**0.5 for t in theta])
+
+
+class AuthorsSteps:
+    """What the authors' program does to a batch (INK-USC/IsoBN, commit e8088a7, model.py), one number at a time."""
+
+    def __init__(self, d, momentum, eps, beta):
+        self.momentum, self.eps, self.beta = momentum, eps, beta
+        self.cov = [[0.0] * d for _ in range(d)]
+        self.std = [0.0] * d
+
+    def __call__(self, batch, training):
+        n, d = batch.shape
+        if training:
+            mean = [sum(batch[:, i]) / n for i in range(d)]
+            for i in range(d):
+                variance = sum((batch[row, i] - mean[i]) ** 2 for row in range(n)) / n
+                self.std[i] += self.momentum * (variance**0.5 - self.std[i])
+                for j in range(d):
+                    both = sum((batch[row, i] - mean[i]) * (batch[row, j] - mean[j]) for row in range(n)) / n
+                    self.cov[i][j] += self.momentum * (both - self.cov[i][j])
+        scale = []
+        for i in range(d):
+            squares = [max(-1, min(1, self.cov[i][j] / (self.std[i] * self.std[j]))) ** 2 for j in range(d)]
+            scale.append(1 / (sum(squares) / d * self.std[i] + self.eps) ** self.beta)
+        before = sum(self.cov[i][i] for i in range(d))
+        after = sum(self.cov[i][i] * scale[i] ** 2 for i in range(d))
+        return batch * np.array(scale) * (before / (after + self.eps)) ** 0.5
 
 
 def cloud(n=50, d=5, seed=0):
@@ -42,20 +67,12 @@ def cloud(n=50, d=5, seed=0):
     return generator.normal(size=(n, d)) @ generator.normal(size=(d, d)) + 3
 
 
-@pytest.mark.parametrize("form", ["paper", "code"])
 @pytest.mark.parametrize("beta", [0.0, 0.25, 0.5, 1.0])
-def test_scale_against_the_loop(form, beta):
+def test_scale_against_the_loop_and_the_total_variance_is_kept(beta):
     cov = np.cov(cloud().T, bias=True)
-    std = np.sqrt(np.diag(cov))
-    found = isobn_scale(torch.tensor(cov), torch.tensor(std), beta, 0.1, form).numpy()
-    np.testing.assert_allclose(found, loop_scale(cov, beta, 0.1, form == "code"), rtol=1e-12)
-
-
-def test_scale_keeps_the_total_variance():
-    cov = np.cov(cloud().T, bias=True)
-    std = np.sqrt(np.diag(cov))
-    scale = isobn_scale(torch.tensor(cov), torch.tensor(std), 0.7, 0.1).numpy()
-    assert (scale**2 * std**2).sum() == pytest.approx((std**2).sum(), rel=1e-12)
+    scale = isobn_scale(torch.tensor(cov), torch.tensor(cov).diagonal().sqrt(), beta, 0.1).numpy()
+    np.testing.assert_allclose(scale, loop_scale(cov, beta, 0.1), rtol=1e-12)
+    assert (scale**2 * cov.diagonal()).sum() == pytest.approx(cov.trace(), rel=1e-12)
 
 
 def test_first_batch_uses_that_batchs_statistics():
@@ -79,17 +96,22 @@ def test_moving_statistics_over_three_batches_by_hand():
     np.testing.assert_allclose(method.scale().numpy(), expected, rtol=1e-4)
 
 
-def test_code_form_averages_sigma_and_covariance_apart_and_uncorrected():
-    batches = [cloud(seed=s) for s in range(2)]
-    method = attached(5, form="code", eps=1e-3)
-    average, std = np.zeros((5, 5)), np.zeros(5)
-    for points in batches:
-        method.transform(reps(torch.tensor(points, dtype=torch.float32)), training=True)
-        cov = np.cov(points.T, bias=True)
-        average = 0.95 * average + 0.05 * cov
-        std = 0.95 * std + 0.05 * np.sqrt(np.diag(cov))
-    expected = loop_scale(average, 0.5, 1e-3, mean_of_squares=True, std=std)
-    np.testing.assert_allclose(method.scale().numpy(), expected, rtol=1e-4)
+@pytest.mark.parametrize("beta", [0.25, 1.0])
+def test_code_form_does_step_by_step_what_the_authors_program_does(beta):
+    """From zeros, σ and Σ apart: in the first steps most correlations are cut to ±1, and ε weighs against a small Σ."""
+    method, authors = attached(5, form="code", eps=1e-3, beta=beta), AuthorsSteps(5, 0.05, 1e-3, beta)
+    batches = [
+        cloud(seed=step) * (0.01 if step % 3 else 3) for step in range(12)
+    ]  # of unlike size: then diag Σ̄ is not σ̄²
+    for batch in batches:
+        out = method.transform(reps(torch.tensor(batch, dtype=torch.float32)), training=True)
+        np.testing.assert_allclose(out.numpy(), authors(batch, training=True), rtol=2e-6)
+    out = method.transform(reps(torch.tensor(batches[0], dtype=torch.float32)), training=False)
+    np.testing.assert_allclose(out.numpy(), authors(batches[0], training=False), rtol=2e-6)
+
+
+def test_the_traps_say_that_statistics_follow_training_mode():
+    assert any("training mode" in trap and "dropout" in trap for trap in get("isobn").traps)
 
 
 def test_evaluation_before_training_changes_nothing():

@@ -1,0 +1,131 @@
+"""Items of an open catalogue: one of our folders, and the packages installed beside us.
+
+A package adds an item with an entry point in the catalogue's group (`isoviz.methods`, `isoviz.metrics`,
+`isoviz.transforms`, `isoviz.tasks`), in its pyproject.toml:
+
+    [project.entry-points."isoviz.transforms"]
+    halve = "lab_isotropy.halve"           # a module, whose items are all taken
+    double = "lab_isotropy.more:double"    # or the item itself
+
+Its modules are imported by pages and at the start of every worker: import torch inside functions.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import logging
+import pkgutil
+import re
+from collections.abc import Collection, Iterable
+from importlib.metadata import EntryPoint, entry_points
+from types import ModuleType
+from typing import Any
+
+__all__ = ["discover", "in_folder", "installed"]
+
+_log = logging.getLogger(__name__)
+
+_SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_/-]*")
+
+
+def discover(
+    folder: str, group: str, kind: type, *, listed_as: str = "", reserved: Collection[str] = ()
+) -> dict[str, Any]:
+    """All items by slug: those of our folder by module name, then the installed ones by package and entry name.
+
+    Args:
+        folder: name of the package whose modules hold our items, "isoviz.methods".
+        group: the group of entry points that adds to them.
+        kind: the base class of the items, if these are classes; a class counts if it sets `slug` itself.
+        listed_as: if the items are instances of `kind`: the module attribute that holds one, or a sequence of them.
+        reserved: slugs that no installed item may take.
+
+    An installed item that cannot be imported, is incomplete or takes a used slug is left out, with one line in the log.
+    """
+    ours = in_folder(folder, kind, listed_as=listed_as)
+    return ours | installed(group, kind, listed_as=listed_as, taken={*ours, *reserved})
+
+
+def in_folder(folder: str, kind: type, *, listed_as: str = "") -> dict[str, Any]:
+    """The items of our own folder by slug; arguments as for `discover`."""
+    items: dict[str, Any] = {}
+    for info in pkgutil.iter_modules(importlib.import_module(folder).__path__):
+        module = importlib.import_module(f"{folder}.{info.name}")
+        own = [item for item in _classes(module, kind) if item.__module__ == module.__name__]
+        items |= {item.slug: item for item in (_listed(module, listed_as) if listed_as else own)}
+    return items
+
+
+def installed(group: str, kind: type, *, listed_as: str = "", taken: Collection[str] = ()) -> dict[str, Any]:
+    """The items of installed packages by slug; `taken` slugs stay with us, other arguments as for `discover`."""
+    items: dict[str, Any] = {}
+    for entry in sorted(entry_points(group=group), key=lambda entry: (_package(entry), entry.name)):
+        try:
+            loaded = entry.load()
+        except (Exception, SystemExit) as error:  # whatever a stranger's module does while it is imported
+            _leave_out(entry, f"it cannot be imported ({type(error).__name__}: {error})")
+            continue
+        offered = list(_offered(loaded, kind, listed_as))
+        if not offered:
+            wanted = (
+                f"'{listed_as}' with a {kind.__name__}" if listed_as else f"subclass of {kind.__name__} with a slug"
+            )
+            _leave_out(entry, f"{entry.value} holds no {wanted}")
+        for item in offered:
+            problem = _problem(item, kind, bool(listed_as))
+            if problem:
+                _leave_out(entry, problem)
+            elif item.slug in taken or items.get(item.slug, item) is not item:
+                _leave_out(entry, f"the name '{item.slug}' is already taken; give it another slug")
+            else:
+                items[item.slug] = item
+    return items
+
+
+def _offered(loaded: object, kind: type, listed_as: str) -> Iterable[Any]:
+    if isinstance(loaded, ModuleType):
+        if listed_as:
+            return _listed(loaded, listed_as)
+        ours = __name__.partition(".")[0]
+        return [item for item in _classes(loaded, kind) if item.__module__.partition(".")[0] != ours]
+    return _several(loaded)
+
+
+def _classes(module: ModuleType, kind: type) -> list[Any]:
+    classes = [item for _, item in inspect.getmembers(module, inspect.isclass)]
+    return [item for item in classes if issubclass(item, kind) and "slug" in vars(item)]
+
+
+def _listed(module: ModuleType, name: str) -> Iterable[Any]:
+    return _several(getattr(module, name, ()))
+
+
+def _several(value: object) -> Iterable[Any]:
+    return value if isinstance(value, (tuple, list)) else [value]
+
+
+def _problem(item: object, kind: type, is_instance: bool) -> str:
+    """Why this cannot be an item; "" if it can."""
+    if is_instance:
+        if not isinstance(item, kind):
+            return f"it is a {type(item).__name__}, not a {kind.__name__}"
+    elif not (inspect.isclass(item) and issubclass(item, kind)):
+        return f"it is no subclass of {kind.__name__}"
+    else:
+        declared = [pair for base in kind.__mro__ for pair in vars(base).get("__annotations__", {}).items()]
+        missing = [name for name, type_ in declared if "ClassVar" in str(type_) and not hasattr(item, name)]
+        if missing:
+            return f"{item.__name__} does not set {', '.join(missing)}"
+    slug = getattr(item, "slug", None)
+    if not isinstance(slug, str) or not _SLUG.fullmatch(slug):
+        return f"its slug must be letters, digits, '_', '-' and '/', got {slug!r}"
+    return ""
+
+
+def _package(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else entry.value
+
+
+def _leave_out(entry: EntryPoint, reason: str) -> None:
+    _log.warning("Ignored '%s' of the installed package %s (%s): %s", entry.name, _package(entry), entry.group, reason)

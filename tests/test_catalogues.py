@@ -1,0 +1,128 @@
+"""Open catalogues: a package installed beside us adds methods, transforms and tasks; a broken one is left out, never a crash."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from isoviz import methods, posthoc, tasks
+from tests.lab_package import InstallPackage
+
+METHOD = """
+    from isoviz.methods.protocol import Method
+
+    class Shrink(Method):
+        slug = "lab_shrink"
+        title = "Shrink"
+        summary = "Halves every representation."
+"""
+TRANSFORM = """
+    import numpy as np
+
+    from isoviz.posthoc import zca  # while the catalogue is being made
+    from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper
+
+    class Halve(CataloguedTransform):
+        slug = "lab_halve"
+        title = "Halve"
+        summary = "Halves every coordinate."
+        equation = "x / 2"
+        paper = zca.paper
+        ARRAYS = {"centre": "d"}
+
+        def learn(self, x, eps):
+            return Learnt({"centre": x.mean(axis=0)})
+
+        def apply(self, x, learnt):
+            return x / 2
+"""
+TASK = """
+    from isoviz.tasks.protocol import Task
+
+    TASKS = (
+        Task(
+            slug="lab/mood",
+            title="Mood",
+            description="Is this note cheerful?",
+            columns=("sentence",),
+            label_names=("gloomy", "cheerful"),
+            metrics=("accuracy",),
+            primary="accuracy",
+            source="The lab",
+            licence="CC0",
+        ),
+    )
+"""
+MODULES = {"shrink": METHOD, "halve": TRANSFORM, "mood": TASK}
+ENTRIES = {
+    "isoviz.methods": {"shrink": "lab.shrink"},
+    "isoviz.transforms": {"halve": "lab.halve:Halve"},
+    "isoviz.tasks": {"mood": "lab.mood"},
+}
+
+
+def test_an_installed_package_adds_to_every_catalogue(install_package: InstallPackage) -> None:
+    install_package("lab", MODULES, ENTRIES)
+    assert methods.get("lab_shrink").title == "Shrink"
+    assert next(iter(methods.catalogue())) == "baseline"
+    assert tasks.get("lab/mood").title == "Mood"
+    points = np.arange(12.0).reshape(4, 3)
+    assert np.array_equal(posthoc.lab_halve().fit(points).transform(points), points / 2)
+
+
+def test_other_processes_find_the_same_package(install_package: InstallPackage) -> None:
+    install_package("lab", MODULES, ENTRIES)
+    code = "from isoviz import methods, posthoc, tasks; print(*methods.catalogue(), *posthoc.catalogue(), *tasks.catalogue())"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert {"lab_shrink", "lab_halve", "lab/mood"} <= set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("modules", "group", "entry", "reason"),
+    [
+        ({}, "isoviz.methods", "lab.absent", "cannot be imported (ModuleNotFoundError"),
+        ({"broken": "1 / 0"}, "isoviz.tasks", "lab.broken", "cannot be imported (ZeroDivisionError"),
+        ({"leaving": "import sys; sys.exit(3)"}, "isoviz.tasks", "lab.leaving", "cannot be imported (SystemExit"),
+        ({"empty": ""}, "isoviz.methods", "lab.empty", "holds no subclass of Method with a slug"),
+        ({"empty": ""}, "isoviz.tasks", "lab.empty", "holds no 'TASKS' with a Task"),
+        ({"text": "TASKS = 'demo'"}, "isoviz.tasks", "lab.text", "is a str, not a Task"),
+        ({"m": METHOD + "    Shrink.slug = 'istar'"}, "isoviz.methods", "lab.m", "'istar' is already taken"),
+        ({"m": METHOD + "    Shrink.slug = 'a+b'"}, "isoviz.methods", "lab.m", "got 'a+b'"),
+        ({"m": METHOD + "    del Shrink.title"}, "isoviz.methods", "lab.m:Shrink", "Shrink does not set title"),
+        ({"t": TRANSFORM + "    Halve.slug = 'chain'"}, "isoviz.transforms", "lab.t", "'chain' is already taken"),
+        ({"t": TASK.replace("lab/mood", "own")}, "isoviz.tasks", "lab.t", "'own' is already taken"),
+    ],
+)
+def test_a_broken_or_clashing_entry_is_left_out_with_one_line(
+    modules: dict[str, str],
+    group: str,
+    entry: str,
+    reason: str,
+    install_package: InstallPackage,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    before = [list(catalogue()) for catalogue in (methods.catalogue, posthoc.catalogue, tasks.catalogue)]
+    install_package("lab", modules, {group: {"broken": entry}})
+    with caplog.at_level(logging.WARNING):
+        assert [list(catalogue()) for catalogue in (methods.catalogue, posthoc.catalogue, tasks.catalogue)] == before
+    (line,) = caplog.messages
+    assert line.startswith("Ignored 'broken' of the installed package lab") and reason in line
+
+
+def test_of_two_packages_with_one_name_the_first_wins(
+    install_package: InstallPackage, caplog: pytest.LogCaptureFixture
+) -> None:
+    install_package("second", {"shrink": METHOD}, {"isoviz.methods": {"shrink": "second.shrink"}})
+    install_package(
+        "first", {"shrink": METHOD}, {"isoviz.methods": {"shrink": "first.shrink", "again": "first.shrink:Shrink"}}
+    )
+    assert methods.get("lab_shrink").__module__ == "first.shrink"
+    (line,) = caplog.messages
+    assert "package second" in line
