@@ -161,7 +161,9 @@ class _Run:
         )
         self.processes = Processes(self.accelerator)
         part = (self.processes.rank, self.processes.count)
-        network = load_network(source, self.head.num_labels, config.seed, self.task.kind)
+        network = load_network(
+            source, self.head.num_labels, config.seed, self.task.kind, allow_random=config.allow_random
+        )
         model = HeadedModel(network, self.method, self.task.kind)
         self.check()
 
