@@ -137,7 +137,7 @@ def test_an_unknown_run_is_told_and_the_page_goes_on(store: Store, open_page: Op
     run = Story(store).begin()
     app = open_page("live", run="<b>*x*")
     assert not app.exception
-    assert "There is no run “\\<b\\>\\*x\\*”" in app.warning[0].value
+    assert "Run “\\<b\\>\\*x\\*” not found" in app.warning[0].value
     assert shown_runs(app) == [run.id]
 
 
