@@ -139,6 +139,13 @@ class RunConfig(BaseModel):
         title="Allow random weights",
         description="Go on if the checkpoint does not fit the model: missing encoder weights are drawn at random.",
     )
+    checkpoint_minutes: float = Field(
+        10.0,
+        ge=0,
+        le=1440,
+        title="Checkpoint every",
+        description="Minutes between checkpoints inside an epoch. 0: only after each epoch. It changes no number.",
+    )
     threads: int = Field(
         0, ge=0, le=1024, title="CPU threads", description="0: all cores of the slot, resolved at creation."
     )

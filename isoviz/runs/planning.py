@@ -396,6 +396,7 @@ OPTIONS: Mapping[str, str] = {
     "batching": "--batching",
     "probe_size": "--probe-size",
     "allow_random": "--allow-random",
+    "checkpoint_minutes": "--checkpoint-minutes",
     "threads": "--threads",
 }
 """Configuration field → its option on the command line."""
