@@ -79,23 +79,21 @@ def _run(row: RunRow) -> dict[str, Any]:
         "n": _number(isotropy.get("n")),
         "d": _number(isotropy.get("d")),
         "seconds": _number(result.get("timing", {}).get("train_seconds")),
-        "problem": problem(row, metrics),
+        "problem": problem(row),
     }
 
 
-def problem(row: RunRow, metrics: Mapping[str, Any]) -> str:
+def problem(row: RunRow) -> str:
     """What a reader must know before trusting the run, in words; empty if nothing."""
     if row.status in ("queued", "running"):
         return row.status
     if row.status != "finished":
         message = (row.error or {}).get("message")
         return f"{row.status}: {message}" if message else row.status
-    found = []
-    if metrics.get("matthews") == 0:  # the Matthews correlation of a constant prediction, and of little else
-        found.append("collapsed: predicts one class")
+    remarks = [f"collapsed: {row.collapsed}"] if row.collapsed else []
     if (row.result or {}).get("isotropy", {}).get("isoscore") is None:
-        found.append("IsoScore undefined: the cloud has no spread")
-    return "; ".join(found)
+        remarks.append("IsoScore undefined: the cloud has no spread")
+    return "; ".join(remarks)
 
 
 def primary_metric(task: str, metrics: Mapping[str, Any]) -> str:

@@ -28,7 +28,8 @@ from isoviz.events import (
 from isoviz.methods.protocol import Representations, Sample
 from isoviz.models import hub, sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
-from isoviz.tasks import baselines, metrics
+from isoviz.tasks import baselines, metrics, outcomes, report
+from isoviz.tasks.protocol import VALIDATION
 from isoviz.training import (
     checkpoints,
     divergence,
@@ -206,6 +207,7 @@ class _Run:
                 signatures=metrics.signature(self.task.metrics),
                 versions={name: version(name) for name in ("torch", "transformers", "accelerate")},
                 baselines=baselines.of(self.task, rows.guess),
+                notes=report.score_notes(self.task, {VALIDATION: rows.frame, **data.extra}),
             )
         )
 
@@ -343,7 +345,12 @@ class _Run:
             self.plain, self.head, self.rows.extra, self.accelerator, self.processes.gather, self.check
         )
         evaluated = Evaluated(
-            step=progress.step, epoch=progress.epoch, loss=found.loss, metrics=values, primary=self.task.primary
+            step=progress.step,
+            epoch=progress.epoch,
+            loss=found.loss,
+            metrics=values,
+            primary=self.task.primary,
+            collapsed=outcomes.collapse(self.task, self.rows.frame, answers.values),
         )
         self.emit(evaluated)
         self.emit(Entered(phase="measuring", detail=f"epoch {progress.epoch}"))
