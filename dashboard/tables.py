@@ -145,8 +145,8 @@ def _lowered(title: str) -> str:
 
 
 def setup_key(config: RunConfig) -> str:
-    """Equal for runs that differ in nothing but seed and thread count."""
-    return json.dumps(config.model_dump(mode="json", exclude={"seed", "threads"}), sort_keys=True)
+    """Equal for runs that differ in nothing but seed, thread count and the minutes between checkpoints."""
+    return json.dumps(config.model_dump(mode="json", exclude={"seed", "threads", "checkpoint_minutes"}), sort_keys=True)
 
 
 def settings_text(frame: pd.DataFrame) -> dict[str, str]:

@@ -34,6 +34,7 @@ _TYPES = {
     "num_beams": int,
     "doc_stride": int,
     "probe_size": int,
+    "checkpoint_minutes": float,
     "threads": int,
 }
 

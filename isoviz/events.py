@@ -66,7 +66,10 @@ class Resumed(_Event):
 
 
 class Stepped(_Event):
-    """One optimiser step (not every step is reported). `losses` holds `total`, `task` and each penalty's unweighted value."""
+    """One optimiser step (not every step is reported). `losses` holds `total`, `task` and each penalty's unweighted value.
+
+    `step_seconds` is the mean over the steps of this attempt; None in a second stage, and in runs of before it was kept.
+    """
 
     kind: Literal["stepped"] = "stepped"
     step: int
@@ -75,6 +78,7 @@ class Stepped(_Event):
     learning_rate: float
     samples_per_second: float
     eta_seconds: float
+    step_seconds: float | None = None
 
 
 class Evaluated(_Event):

@@ -395,6 +395,7 @@ OPTIONS: Mapping[str, str] = {
     "num_beams": "--num-beams",
     "batching": "--batching",
     "probe_size": "--probe-size",
+    "checkpoint_minutes": "--checkpoint-minutes",
     "threads": "--threads",
 }
 """Configuration field → its option on the command line."""

@@ -57,7 +57,7 @@ def test_both_splits_are_scored_and_the_first_is_measured(tiny_models, tmp_path,
     assert events[-1].kind == "finished"
     assert names < set(events[-1].metrics)
     # the last value, computed another way: all rows in one plain loop over the trained model
-    model, rows = made[0].plain.eval(), made[0].rows.extra["mismatched"]
+    model, rows = made[0].setup.plain.eval(), made[0].setup.rows.extra["mismatched"]
     with torch.no_grad():
         for item in range(len(rows.encoded)):
             inputs = {name: torch.tensor([lists[item]]) for name, lists in rows.encoded.inputs.items()}

@@ -57,7 +57,7 @@ def reloaded(cfg: RunConfig, folder: Path | None, seed: int) -> tuple[HeadedMode
     """The run's model from its checkpoint (None: untrained), and its head and rows."""
     task = tasks.get(cfg.task)
     source = sources.resolve(cfg.model)
-    head = heads.of(task, load_tokenizer(source, cfg.direction), cfg)
+    head = heads.head_for(task, load_tokenizer(source, cfg.direction), cfg)
     kind = methods.get(cfg.method)
     model = HeadedModel(
         load_network(source, head.num_labels, seed, task.kind), kind(kind.Params(**cfg.params)), task.kind
