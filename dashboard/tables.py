@@ -93,10 +93,10 @@ def problem(row: RunRow) -> str:
     if row.status != "finished":
         message = (row.error or {}).get("message")
         return f"{row.status}: {message}" if message else row.status
-    remarks = [f"collapsed: {row.collapsed}"] if row.collapsed else []
+    reasons = [f"collapsed: {row.collapsed}"] if row.collapsed else []
     if (row.result or {}).get("isotropy", {}).get("isoscore") is None:
-        remarks.append("IsoScore undefined: the cloud has no spread")
-    return "; ".join(remarks)
+        reasons.append("IsoScore undefined: the cloud has no spread")
+    return "; ".join(reasons)
 
 
 def primary_metric(task: str, metrics: Mapping[str, Any]) -> str:
@@ -173,7 +173,7 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
 
 def with_metric(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
     """The same runs with `value` of another of their metrics."""
-    values = pd.Series([_number(found.get(metric)) for found in frame["metrics"]], index=frame.index, dtype=float)
+    values = pd.Series([_number(metrics.get(metric)) for metrics in frame["metrics"]], index=frame.index, dtype=float)
     return frame.assign(metric=metric, value=values)
 
 
