@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from isoviz.metrics.spectrum import cumulative_shares, effective_rank_of, eigenv
 from isoviz.posthoc.factored import FactoredCloud, Kind, Matrix
 from isoviz.whatif import chains, layer, slower
 from isoviz.whatif.chains import Step
-from isoviz.whatif.embeddings import Embeddings, load
+from isoviz.whatif.embeddings import Cloud, Embeddings, load
 from isoviz.whatif.heads import Difference, paired_difference, primary, refit
 from isoviz.whatif.request import LayerRequest
 
@@ -29,7 +29,68 @@ MEASURES: Final = ("isoscore", "isoscore_unbiased", "participation_ratio", "effe
 """Closed forms, in the order in which they are shown."""
 
 EV_KEPT: Final = 200
-_BASES_KEPT: Final = 5
+
+
+_GIB: Final = 1 << 30
+
+
+class SharedCache:
+    """What takes long, computed once for all who ask; the least recently used goes when all of it needs too much memory.
+
+    Args:
+        size_of: bytes of an entry.
+        share: of the machine's memory, at most 2 GiB and at least a quarter of one.
+    """
+
+    def __init__(self, size_of: Callable[[Any], int], share: float, limit: int | None = None) -> None:
+        self._size_of = size_of
+        self._share = share
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[Hashable, Any] = OrderedDict()
+        self._under_way: dict[Hashable, threading.Lock] = {}
+
+    @property
+    def limit(self) -> int:
+        """In bytes."""
+        if self._limit is None:
+            import psutil
+
+            self._limit = int(min(max(psutil.virtual_memory().total * self._share, _GIB / 4), 2 * _GIB))
+        return self._limit
+
+    def get(self, key: Hashable, make: Callable[[], Any] | None = None) -> Any:
+        """The entry, made if it is not there; None if there is nothing to make it."""
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+                return self._entries[key]
+            if make is None:
+                return None
+            under_way = self._under_way.setdefault(key, threading.Lock())
+        with under_way:
+            made = self.get(key)
+            if made is not None:
+                return made
+            try:
+                made = make()
+            finally:
+                with self._lock:
+                    self._under_way.pop(key, None)
+            with self._lock:
+                self._entries[key] = made
+                while len(self._entries) > 1 and sum(map(self._size_of, self._entries.values())) > self.limit:
+                    self._entries.popitem(last=False)
+        return made
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._entries.clear()
+
+
+IMAGES: Final = SharedCache(lambda image: image.base.nbytes, 1 / 8)
+"""Images whose points were moved or rotated, of all clouds, by cloud and chain."""
 
 
 class NotReadyError(Exception):
@@ -104,7 +165,10 @@ class WhatIf:
         self.embeddings = found
         self.trains = trains
         self.resolution = resolution(found.train)
-        self._bases: OrderedDict[str, FactoredCloud] = OrderedDict()
+        self._start: FactoredCloud | None = None
+        self._images = (
+            object()
+        )  # part of the keys in IMAGES: what is left there of a cloud that is gone is not found again
         self._answers: OrderedDict[str, Answer] = OrderedDict()
         self._fulls: OrderedDict[str, Full] = OrderedDict()
         self._lock = threading.RLock()
@@ -121,7 +185,9 @@ class WhatIf:
             InputError: a step cannot be fitted here (field `chain`).
             NotReadyError: a layer has to be trained first, or, without `build`, something has to be computed.
         """
-        cloud = self._stored("", self._start, build)
+        if self._start is None:
+            self._start = self._stored("", self._from_points, build)
+        cloud = self._start
         for number, step in enumerate(steps):
             try:
                 cloud = self._advanced(cloud, step, chains.write(steps[:number]), build)
@@ -129,7 +195,7 @@ class WhatIf:
                 raise InputError(f"{step.title}: {error}", field="chain") from None
         return cloud
 
-    def _start(self) -> FactoredCloud:
+    def _from_points(self) -> FactoredCloud:
         train, validation = (
             np.asarray(split, np.float64) for split in (self.embeddings.train, self.embeddings.validation)
         )
@@ -148,12 +214,7 @@ class WhatIf:
         if cloud.knows(coordinates):
             return cloud.along(coordinates)
 
-        def rotate() -> FactoredCloud:
-            rotated = cloud.along(coordinates)
-            rotated.base.warm()
-            return rotated
-
-        return self._stored(f"{before}|{coordinates}", rotate, build)
+        return self._stored(f"{before}|{coordinates}", lambda: cloud.along(coordinates), build)
 
     def _transform(self, step: Step, before: str) -> tuple[posthoc.Transform, bool]:
         """The transform of a step that moves points, and whether it is fitted already."""
@@ -167,18 +228,10 @@ class WhatIf:
         return trained or step.kind(rows, **step.params.model_dump()), trained is not None
 
     def _stored(self, key: str, make: Callable[[], FactoredCloud], build: bool) -> FactoredCloud:
-        with self._lock:
-            if key in self._bases:
-                self._bases.move_to_end(key)
-                return self._bases[key]
-        if not build:
+        image: FactoredCloud | None = IMAGES.get((self._images, key), make if build else None)
+        if image is None:
             raise NotReadyError
-        made = make()
-        with self._lock:
-            self._bases[key] = made
-            while len(self._bases) > _BASES_KEPT:
-                del self._bases[next(name for name in self._bases if name)]  # the cloud itself stays
-        return made
+        return image
 
     # ------------------------------------------------------------------ its numbers
 
@@ -196,13 +249,13 @@ class WhatIf:
         return found
 
     def _answer(self, cloud: FactoredCloud) -> Answer:
-        points = cloud.validation
-        n, d = len(points), cloud.width
+        n, d = len(cloud.base.validation), cloud.width
         reasons: dict[str, str] = {}
         ev: NDArray[np.float64] | None = None
         estimates = dict.fromkeys(MEASURES, undefined(too_few(n)))
+        points = _Points(cloud, self.embeddings.head.weight)
         if n >= 2:
-            moments = _moments(cloud)
+            moments = _moments(cloud, points)
             spectrum = None if moments.collapsed or moments.matrix is None else eigenvalues(moments.matrix)
             estimates = {
                 "isoscore": plug_in_estimate(moments),
@@ -211,78 +264,110 @@ class WhatIf:
                 "effective_rank": undefined("all points are equal")
                 if spectrum is None
                 else effective_rank_of(spectrum),
-                "mean_cosine": mean_cosine_estimate(points + cloud.shift)[0],
+                "mean_cosine": points.mean_cosine(),
             }
             if spectrum is not None:
                 ev = cumulative_shares(spectrum, min(EV_KEPT, n, d))
-        predicted, why = self._predicted(cloud, points)
-        frozen = None if predicted is None else primary(self._metric, self.embeddings.labels, predicted)
-        if frozen is None:
-            reasons["frozen"] = why or "the metric is undefined for these predictions"
-        reasons |= {name: str(found.problem) for name, found in estimates.items() if found.problem}
-        values = {name: _value(found) for name, found in estimates.items()}
+        frozen, predicted = None, None
+        if points.logits is None:
+            head_width = self.embeddings.head.width
+            reasons["frozen"] = f"the frozen head reads {head_width} numbers, the chain leaves {d}"
+        else:
+            predicted = self.embeddings.head.decide(points.logits + self.embeddings.head.bias)
+            frozen = primary(self._metric, self.embeddings.labels, predicted)
+            if frozen is None:
+                reasons["frozen"] = "the metric is undefined for these predictions"
+        reasons |= {name: str(estimate.problem) for name, estimate in estimates.items() if estimate.problem}
+        values = {name: _value(estimate) for name, estimate in estimates.items()}
         return Answer(n, d, values, ev, frozen, reasons, predicted, cloud.only_rounding)
+
+    @property
+    def nbytes(self) -> int:
+        """What the cloud itself holds in memory, without images that were moved."""
+        vectors = self.embeddings.train.nbytes + self.embeddings.validation.nbytes
+        return vectors if self._start is None else 5 * vectors  # in float64, and once more in principal directions
 
     @property
     def _metric(self) -> str:
         return str(self.embeddings.facts["primary"])
 
-    def _predicted(self, cloud: FactoredCloud, points: Matrix) -> tuple[NDArray[Any] | None, str | None]:
-        head = self.embeddings.head
-        if cloud.width != head.width:
-            return None, f"the frozen head reads {head.width} numbers, the chain leaves {cloud.width}"
-        logits = points @ cloud.read_by(head.weight) + (head.weight @ cloud.mean + head.bias)
-        return head.decide(logits), None
-
     def full(self, steps: Sequence[Step]) -> Full:
         """What takes longer: the measures of `slower`, the refitted head, intervals, the map."""
+        stages = self.stages(steps)
+        while True:
+            try:
+                next(stages)
+            except StopIteration as end:
+                full: Full = end.value
+                return full
+
+    def stages(self, steps: Sequence[Step]) -> Generator[None, None, Full]:
+        """`full` in stages, so that whoever computes it can do something else in between."""
         text = chains.write(steps)
+        known = self.known(steps)
+        if known is not None:
+            return known
+        full = yield from self._full(steps)
         with self._lock:
-            if text in self._fulls:
-                return self._fulls[text]
-        found = self._full(steps)
-        with self._lock:
-            self._fulls[text] = found
+            self._fulls[text] = full
             while len(self._fulls) > 64:
                 self._fulls.popitem(last=False)
-        return found
+        return full
+
+    def known_answer(self, steps: Sequence[Step]) -> Answer | None:
+        """`answer`, if it was asked for before."""
+        with self._lock:
+            return self._answers.get(chains.write(steps))
 
     def known(self, steps: Sequence[Step]) -> Full | None:
         """`full`, if it was asked for before."""
         with self._lock:
             return self._fulls.get(chains.write(steps))
 
-    def _full(self, steps: Sequence[Step]) -> Full:
-        found, kind = self.embeddings, self.embeddings.facts["kind"]
+    def _full(self, steps: Sequence[Step]) -> Generator[None, None, Full]:
+        first = (yield from self.stages(())) if steps else None
+        embeddings, kind = self.embeddings, self.embeddings.facts["kind"]
         cloud, answer = self.image(steps), self.answer(steps)
-        alive = cloud.factors != 0
-        train, points = cloud.train[:, alive], cloud.validation[:, alive]
-        if not alive.any():  # everything was removed
-            train, points = cloud.train[:, :1], cloud.validation[:, :1]
-        again = refit(train, found.train_labels, points, kind, width=cloud.width)
-        refitted = primary(self._metric, found.labels, again)
-        measures, reasons = slower.measures(cloud, points)
-        places, shares = _map(cloud)
         start = self.answer(()).predicted
-        first = self.full(()).refitted_predicted if steps else again
+        yield
+        alive = cloud.factors != 0
+        if not alive.any():  # everything was removed
+            alive[0] = True
+        points = cloud.validation[:, alive]
+        again = refit(cloud.train[:, alive], embeddings.train_labels, points, kind, width=cloud.width)
+        yield
 
         def difference(before: NDArray[Any] | None, after: NDArray[Any] | None) -> Difference | None:
             if before is None or after is None:
                 return None
-            return paired_difference(self._metric, found.labels, before, after, kind)
+            return paired_difference(self._metric, embeddings.labels, before, after, kind)
 
-        if steps:
-            places = _like(places, self.full(()).map)
+        frozen_difference = difference(start, answer.predicted)
+        refitted_difference = difference(first.refitted_predicted if first else again, again)
+        places, shares = _map(cloud)
+        yield
+        measures, reasons = slower.measures(cloud, points)
         return Full(
             measures=measures,
-            refitted=refitted,
-            frozen_difference=difference(start, answer.predicted),
-            refitted_difference=difference(first, again),
-            map=places,
+            refitted=primary(self._metric, embeddings.labels, again),
+            frozen_difference=frozen_difference,
+            refitted_difference=refitted_difference,
+            map=_like(places, first.map) if first else places,
             map_shares=shares,
             refitted_predicted=again,
             reasons=reasons,
         )
+
+
+CLOUDS: Final = SharedCache(lambda engine: engine.nbytes, 1 / 8)
+"""Engines of the clouds that somebody looks at."""
+
+
+def engine_of(key: str, cloud: Cloud) -> WhatIf:
+    """The engine of a cloud, shared by all who look at it; KeyError if its embeddings are gone."""
+    embeddings = load(key, cloud)
+    engine: WhatIf = CLOUDS.get((embeddings.folder, cloud), lambda: WhatIf(embeddings))
+    return engine
 
 
 def train_layer(request: LayerRequest, report: layer.Report) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -303,7 +388,39 @@ def _moved(transform: posthoc.Transform, cloud: FactoredCloud, fitted: bool) -> 
     return replace(FactoredCloud.of_points(train, validation, cloud.resolution), only_rounding=cloud.only_rounding)
 
 
-def _moments(cloud: FactoredCloud) -> Moments:
+class _Points:
+    """What is read from the validation image's points: one pass that scales them, one product.
+
+    Attributes:
+        mean: (d,) of the image, in the coordinates of the base.
+        squares: (n,) squared distances from the mean.
+        logits: (n, labels) of a head without its bias; None if it cannot read the image.
+    """
+
+    def __init__(self, cloud: FactoredCloud, weight: Matrix) -> None:
+        centre = cloud.base.validation_mean * cloud.factors
+        self.mean = cloud.shift + centre
+        self._centred = cloud.validation
+        self._centred -= centre
+        self.squares = np.einsum("ij,ij->i", self._centred, self._centred)
+        reads = cloud.width == weight.shape[1]
+        columns = [self.mean[:, None], *([cloud.read_by(weight)] if reads else [])]
+        products = self._centred @ np.concatenate(columns, axis=1)
+        self._along_mean = products[:, 0]
+        self.logits = products[:, 1:] + (centre @ columns[1] + weight @ cloud.mean) if reads else None
+
+    def mean_cosine(self) -> Estimate:
+        """From ‖y‖² = ‖y − ȳ‖² + 2 (y − ȳ)·ȳ + ‖ȳ‖²; from the points themselves where that would cancel."""
+        length = float(self.mean @ self.mean)
+        norms = self.squares + 2 * self._along_mean + length
+        if norms.min() <= 1e-4 * max(float(self.squares.max()), length):
+            return mean_cosine_estimate(self._centred + self.mean)[0]
+        weights = 1 / np.sqrt(norms)
+        total, n = weights @ self._centred + self.mean * weights.sum(), len(norms)
+        return Estimate(float((total @ total - n) / (n * (n - 1))))
+
+
+def _moments(cloud: FactoredCloud, points: _Points) -> Moments:
     """T, F and Q of the validation image; all of them are the same in every orthonormal basis."""
     base = cloud.base
     n, d = len(base.validation), cloud.width
@@ -311,13 +428,12 @@ def _moments(cloud: FactoredCloud) -> Moments:
     factors = cloud.factors[alive]
     variances = base.validation_covariance.diagonal()[alive] * factors**2
     largest = float(variances.max()) if alive.any() else 0.0
-    mean = cloud.shift + base.validation_mean * cloud.factors
     eps = float(np.finfo(np.float64).eps)
-    if largest <= (eps * float(np.abs(mean).max())) ** 2:
+    if largest <= (eps * float(np.abs(points.mean).max())) ** 2:
         return Moments(n, d, 0.0, 0.0, 0.0, None, True)
     factors = factors / np.sqrt(largest)  # scores do not depend on the unit, their fourth powers do
     matrix = factors[:, None] * base.validation_covariance[np.ix_(alive, alive)] * factors
-    squares = base.validation_squares @ np.where(cloud.factors != 0, cloud.factors / np.sqrt(largest), 0.0) ** 2
+    squares = points.squares / largest
     return Moments(
         n=n,
         d=d,
