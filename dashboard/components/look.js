@@ -1,4 +1,4 @@
-// The app's theme as plain values, and how numbers are written.
+// The app's theme as plain values, how numbers are written, and how a view comes to its element.
 
 export function lookOf(element) {
   const style = getComputedStyle(element);
@@ -86,4 +86,20 @@ export function explanation(entry) {
   details.append(make("summary", "", "How to read this"));
   details.append(make("p", "", entry.reading), make("p", "ivz-formula", entry.formula), make("p", "ivz-paper", entry.paper));
   return details;
+}
+
+// The view of a mounted element, made by `make(element)` at the first call and shown anew at every one.
+const mountedViews = new WeakMap();
+export function mount(component, make) {
+  const { data, parentElement } = component;
+  let view = mountedViews.get(parentElement);
+  if (!view) {
+    view = make(parentElement);
+    mountedViews.set(parentElement, view);
+  }
+  view.show(data, component);
+  return () => {
+    view.close();
+    mountedViews.delete(parentElement);
+  };
 }
