@@ -6,9 +6,12 @@ what lies beyond `Resumed.step` when it meets a `Resumed`, because a resumed run
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from isoviz.metrics.record import Measurement
 
 Status = Literal["queued", "running", "finished", "stopped", "failed", "diverged", "lost"]
 """queued → running → one of the endings; `lost` = the worker vanished (killed, crashed, silent) without an ending of its own."""
@@ -87,30 +90,7 @@ class Evaluated(_Event):
     primary: str
 
 
-class Cloud(_Event):
-    """The isotropy of one named point cloud (design: `head`, `pooled`, `layers`, `layer_k`). Undefined values are None.
-
-    `isoscore_unbiased_interval` is [low, high] at 95 %, by the jackknife over rows. `drawn` says how `head` and `pooled` came to
-    one point per row where the output layer reads every token; it is empty where there is nothing to choose.
-    """
-
-    cloud: str
-    split: str
-    drawn: str = ""
-    n: int
-    d: int
-    isoscore: float | None
-    isoscore_unbiased: float | None
-    isoscore_unbiased_interval: list[float] | None = None
-    mean_cosine: float | None
-    participation_ratio: float | None
-    effective_rank: float | None
-    twonn: float | None
-    ev: list[float]
-    undefined: dict[str, str] = Field(default_factory=dict)
-
-
-class Measured(_Event):
+class Measured(Measurement, _Event):
     """Isotropy of the fixed probe set after `epoch` epochs (0 = before the first step).
 
     `isoscore_star` is always that of all layers' tokens with ζ = 0.2. `arrays` names the artifact file (relative to the
@@ -120,12 +100,6 @@ class Measured(_Event):
     kind: Literal["measured"] = "measured"
     step: int
     epoch: int
-    isoscore_star: float | None
-    clouds: dict[str, Cloud]
-    by_layer: list[float | None]
-    i1: float | None
-    i2: float | None
-    weight_norm: float | None
     arrays: str
 
 
@@ -147,14 +121,14 @@ class Weights(_Event):
 
 
 class Finished(_Event):
-    """The run ended as planned. The three parts are those of `train --json`.
+    """The run ended as planned.
 
-    `weights` is None where it was not told: runs of before it was kept their last epoch's.
+    `isotropy` is that of the epoch that the run reports. `weights` is None where it was not told: runs of before it was kept their last epoch's.
     """
 
     kind: Literal["finished"] = "finished"
     metrics: dict[str, float | None]
-    isotropy: dict[str, object]
+    isotropy: Measurement
     timing: dict[str, float | None]
     weights: Weights | None = None
 
@@ -213,6 +187,7 @@ Event = (
 _ADAPTER: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
 
 
-def parse_event(data: dict[str, object]) -> Event:
-    """The event that `event.model_dump(mode="json")` came from."""
-    return _ADAPTER.validate_python(data)
+def parse_event(data: Mapping[str, object]) -> Event:
+    """The event that `event.model_dump(mode="json")` came from, also of an older version; `time`, which the store adds, is left
+    out."""
+    return _ADAPTER.validate_python({name: value for name, value in data.items() if name != "time"})

@@ -34,7 +34,7 @@ def mean_cosine_estimate(sample: Sample) -> Estimate:
     return Estimate(float((total @ total - n) / (n * (n - 1))), note=note)
 
 
-MEAN_COSINE = Metric(
+METRICS = Metric(
     slug="mean_cosine",
     place=50,
     title="Average cosine",

@@ -209,16 +209,10 @@ def _mean_abs_correlation(sample: Sample) -> Estimate:
     """Mean |ρ| of distinct dimensions that vary (above 1e-12 of the largest σ)."""
     if sample.n < 2:
         return undefined(too_few(sample.n))
-    varies = sample.std > 1e-12 * sample.std.max()
-    count = int(varies.sum())
+    count = int(sample.varies.sum())
     if count < 2:
         return undefined("fewer than two dimensions vary")
-    covariance = sample.covariance if count == sample.d else sample.covariance[np.ix_(varies, varies)]
-    scale = 1.0 / np.sqrt(covariance.diagonal())
-    magnitude = np.abs(covariance * scale[:, None])
-    magnitude *= scale
-    np.minimum(magnitude, 1.0, out=magnitude)
-    return Estimate(float((magnitude.sum() - magnitude.trace()) / (count * (count - 1))))
+    return Estimate(float((sample.abs_correlation.sum() - sample.d) / (count * (count - 1))))
 
 
 _ISOBN_PAPER = Citation("Zhou et al. 2020", "zhou2020isobn", 2020, "arXiv:2005.02178")
@@ -307,3 +301,5 @@ MEAN_ACTIVATION = Metric(
     minimum=1,
     gives="per dimension",
 )
+
+METRICS = (ABS_CORRELATION, ROGUE_SHARE, DIMENSION_STD, MEAN_ACTIVATION)

@@ -127,7 +127,7 @@ def _squared_distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray
 
 # ------------------------------------------------------------------------------------------------- catalogue
 
-TWONN = Metric(
+METRICS = Metric(
     slug="twonn",
     place=80,
     title="Intrinsic dimension (TwoNN)",

@@ -285,3 +285,5 @@ I2 = replace(
     estimate=_part(1),
     part=1,
 )
+
+METRICS = (I1, I2)

@@ -106,6 +106,22 @@ class Sample:
         return found.centred.T @ found.centred / (self.n - 1)
 
     @cached_property
+    def varies(self) -> NDArray[np.bool_]:
+        """(d,) which dimensions vary: σ above 1e-12 of the largest."""
+        return self.std > 1e-12 * self.std.max()
+
+    @cached_property
+    def abs_correlation(self) -> Matrix:
+        """(d, d) |ρ|, n >= 2. A dimension without variance correlates 1 with itself and 0 with others."""
+        scale = np.sqrt(self.covariance.diagonal())
+        scale = np.where(self.varies, 1.0 / np.where(self.varies, scale, 1.0), 0.0)
+        found = np.abs(self.covariance * scale[:, None])
+        found *= scale
+        np.minimum(found, 1.0, out=found)
+        np.fill_diagonal(found, 1.0)
+        return found
+
+    @cached_property
     def second_moment(self) -> Matrix:
         """XᵀX (d, d), or XXᵀ (n, n) where that is smaller, of the points as they lie (not centred), in some unit."""
         assert self.points is not None

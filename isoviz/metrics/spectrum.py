@@ -220,3 +220,5 @@ EFFECTIVE_RANK = Metric(
     axis="log",
     decimals=1,
 )
+
+METRICS = (EV, EV_1, EFFECTIVE_RANK)

@@ -351,9 +351,7 @@ class _Run:
         with threadpool_limits(limits=1, user_api="blas"):
             measured = self._measured(found)
         self.emit(measured)
-        progress.history.append(
-            {"evaluated": evaluated.model_dump(mode="json"), "measured": measured.model_dump(mode="json")}
-        )
+        progress.history.append(Epoch(evaluated, measured))
         if (
             self.processes.is_main
             and outcome.reported(self.config, progress, self.task.primary) is progress.history[-1]
@@ -366,10 +364,9 @@ class _Run:
         sample = self.rows.sample(measuring.SHRINKAGE_POINTS // self.plain.num_layers)
         sigma = measuring.shrinkage(self.plain, sample, self.accelerator, self.processes.gather, self.check)
         arrays = f"arrays/epoch-{progress.epoch:03d}.safetensors"
-        if self.processes.is_main:
-            measuring.save_arrays(self.run_dir / arrays, found.head)
-        weight = self.plain.output.weight
-        return measuring.measured(found, sigma, weight, step=progress.step, epoch=progress.epoch, arrays=arrays)
+        folder = self.run_dir if self.processes.is_main else None
+        weight, step, epoch = self.plain.output.weight, progress.step, progress.epoch
+        return measuring.measured(found, sigma, weight, step=step, epoch=epoch, arrays=arrays, folder=folder)
 
     # ---- ending ------------------------------------------------------------------------------------------------
 
