@@ -6,18 +6,23 @@ what lies beyond `Resumed.step` when it meets a `Resumed`, because a resumed run
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
 
-from isoviz.metrics.record import Measurement
+from isoviz.metrics.record import Measurement, upgraded_measured
 
 Status = Literal["queued", "running", "finished", "stopped", "failed", "diverged", "lost"]
 """queued → running → one of the endings; `lost` = the worker vanished (killed, crashed, silent) without an ending of its own."""
 
 ENDINGS: frozenset[str] = frozenset({"finished", "stopped", "failed", "diverged", "lost"})
 RESUMABLE: frozenset[str] = frozenset({"stopped", "failed", "lost"})
+
+
+Number = Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]
+"""A number that is written as null where it is not finite."""
 
 
 class _Event(BaseModel):
@@ -73,10 +78,10 @@ class Stepped(_Event):
     kind: Literal["stepped"] = "stepped"
     step: int
     epoch: float
-    losses: dict[str, float]
-    learning_rate: float
-    samples_per_second: float
-    eta_seconds: float
+    losses: dict[str, Number]
+    learning_rate: Number
+    samples_per_second: Number
+    eta_seconds: Number
 
 
 class Evaluated(_Event):
@@ -85,12 +90,12 @@ class Evaluated(_Event):
     kind: Literal["evaluated"] = "evaluated"
     step: int
     epoch: int
-    loss: float
+    loss: Number
     metrics: dict[str, float | None]
     primary: str
 
 
-class Measured(Measurement, _Event):
+class Measured(_Event):
     """Isotropy of the fixed probe set after `epoch` epochs (0 = before the first step).
 
     `isoscore_star` is always that of all layers' tokens with ζ = 0.2. `arrays` names the artifact file (relative to the
@@ -100,7 +105,13 @@ class Measured(Measurement, _Event):
     kind: Literal["measured"] = "measured"
     step: int
     epoch: int
+    isotropy: Measurement
     arrays: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _upgraded(cls, data: Any) -> Any:
+        return data if not isinstance(data, Mapping) or "isotropy" in data else upgraded_measured(data)
 
 
 class Checkpointed(_Event):

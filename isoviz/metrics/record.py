@@ -159,11 +159,9 @@ class Measurement(_Record):
     @model_validator(mode="before")
     @classmethod
     def _upgraded(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping) or not data:
+        if not isinstance(data, Mapping) or not data or "clouds" in data or "output" in data:
             return data
-        if "clouds" in data:
-            return _measured_of_old(data) if "isoscore_star" in data else data
-        return data if "output" in data or "step" in data else _measurement_of_old(data)
+        return _measurement_of_old(data)
 
     def home(self, slug: str) -> str:
         """The cloud whose value of a metric is the run's: `head` where it is measured there, else `layers`, else `output`."""
@@ -245,18 +243,15 @@ def _measurement_of_old(data: Mapping[str, Any]) -> dict[str, Any]:
     return {"clouds": clouds, "output": _output_of_old(data)}
 
 
-_MEASURED_ONLY = ("isoscore_star", "by_layer", "i1", "i2", "weight_norm")
-
-
-def _measured_of_old(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A measurement of an epoch: three clouds, and beside them what now belongs to one of them."""
+def upgraded_measured(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The event of an older version: three clouds, and beside them what now belongs to one of them."""
     clouds = dict(data["clouds"])
     layers = clouds.get("layers") or {"cloud": "layers", "split": "validation"}
     clouds["layers"] = {**layers, "isoscore_star": data["isoscore_star"]}
     scores = data.get("by_layer") or ()
     clouds |= _layers_of_old(scores, (layers.get("n") or 0) // max(1, len(scores)), layers.get("d") or 0)
-    kept = {name: value for name, value in data.items() if name not in _MEASURED_ONLY}
-    return {**kept, "clouds": clouds, "output": _output_of_old(data)}
+    kept = {name: data[name] for name in ("kind", "step", "epoch", "arrays") if name in data}
+    return {**kept, "isotropy": {"clouds": clouds, "output": _output_of_old(data)}}
 
 
 def _layers_of_old(scores: Any, n: int, d: int) -> dict[str, Any]:

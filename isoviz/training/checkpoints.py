@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from pydantic import BaseModel
 from safetensors.torch import load_file, load_model, save_file, save_model
 from torch import Tensor, nn
 
 from isoviz.errors import InputError
+from isoviz.events import Evaluated, Measured
 from isoviz.training.weights import FILE, newest
 
 if TYPE_CHECKING:
@@ -26,6 +29,13 @@ if TYPE_CHECKING:
 _TRAINING_STATE = ("optimizer.safetensors", "generators.safetensors")
 _ENDED = "ended.json"
 """In the folder of the best epoch's weights: the run's progress at its end. From then on the last state can be let go."""
+
+
+class Epoch(BaseModel):
+    """What was reported after one epoch."""
+
+    evaluated: Evaluated
+    measured: Measured
 
 
 @dataclass
@@ -49,8 +59,17 @@ class Progress:
     measured: int = -1
     rows: int = 0
     train_seconds: float = 0.0
-    history: list[dict[str, Any]] = field(default_factory=list)
+    history: list[Epoch] = field(default_factory=list)
     fitted: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """For a checkpoint."""
+        return {**vars(self), "history": [epoch.model_dump(mode="json") for epoch in self.history]}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Progress:
+        """From a checkpoint, also of an older version."""
+        return cls(**{**data, "history": [Epoch.model_validate(epoch) for epoch in data["history"]]})
 
 
 def save(
@@ -103,7 +122,7 @@ def _write(
     scaler = processes.accelerator.scaler
     trainer = {
         "version": 1,
-        "progress": asdict(progress),
+        "progress": progress.as_json(),
         "param_groups": state["param_groups"],
         "scheduler": scheduler.state_dict(),
         "scaler": scaler.state_dict() if scaler is not None else None,
@@ -123,11 +142,11 @@ def load(
     """
     accelerator = processes.accelerator
     if (folder / _ENDED).is_file():
-        return Progress(**json.loads((folder / _ENDED).read_text(encoding="utf-8"))), {}
+        return Progress.from_json(json.loads((folder / _ENDED).read_text(encoding="utf-8"))), {}
     trainer = json.loads((folder / "trainer.json").read_text(encoding="utf-8"))
     if not all((folder / name).is_file() for name in _TRAINING_STATE):
         load_model(model, str(folder / FILE), device=str(accelerator.device))
-        return Progress(**trainer["progress"]), {}
+        return Progress.from_json(trainer["progress"]), {}
     generators = _unflatten(load_file(folder / "generators.safetensors"))
     if len(generators) != processes.count:
         raise InputError(f"resume: the run had {len(generators)} processes, now there are {processes.count}")
@@ -137,7 +156,7 @@ def load(
     scheduler.load_state_dict(trainer["scheduler"])
     if accelerator.scaler is not None and trainer["scaler"] is not None:
         accelerator.scaler.load_state_dict(trainer["scaler"])
-    return Progress(**trainer["progress"]), generators[processes.rank]
+    return Progress.from_json(trainer["progress"]), generators[processes.rank]
 
 
 def settle(run_dir: Path, progress: Progress, best: int | None) -> None:
@@ -157,7 +176,7 @@ def settle(run_dir: Path, progress: Progress, best: int | None) -> None:
     if best is not None and (_folder(root, best) / FILE).is_file():
         keep = _folder(root, best)
         partial = keep / f".{_ENDED}.partial"
-        partial.write_text(json.dumps(asdict(progress)), encoding="utf-8")
+        partial.write_text(json.dumps(progress.as_json()), encoding="utf-8")
         partial.replace(keep / _ENDED)
     for other in sorted(root.glob("step-*")):  # the last one last: until then it is what a resumed run begins with
         if other != keep:

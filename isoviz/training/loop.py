@@ -43,7 +43,7 @@ from isoviz.training import (
     second_stage,
     weights,
 )
-from isoviz.training.checkpoints import Progress
+from isoviz.training.checkpoints import Epoch, Progress
 from isoviz.training.optimisation import make_optimizer, make_scheduler
 from isoviz.training.processes import Processes
 from isoviz.training.rows import Rows
@@ -351,7 +351,7 @@ class _Run:
         with threadpool_limits(limits=1, user_api="blas"):
             measured = self._measured(found)
         self.emit(measured)
-        progress.history.append(Epoch(evaluated, measured))
+        progress.history.append(Epoch(evaluated=evaluated, measured=measured))
         if (
             self.processes.is_main
             and outcome.reported(self.config, progress, self.task.primary) is progress.history[-1]

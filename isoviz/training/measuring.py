@@ -16,7 +16,7 @@ from isoviz import metrics
 from isoviz.events import Measured
 from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.metrics.measuring import measure_cloud, measure_weights
-from isoviz.metrics.record import CloudRecord
+from isoviz.metrics.record import CloudRecord, Measurement
 from isoviz.metrics.sample import Sample
 from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.metrics.spectrum import cumulative_shares
@@ -179,9 +179,11 @@ def measured(
     return Measured(
         step=step,
         epoch=epoch,
-        clouds=measured_clouds(found, head, shrinkage_cov),
-        # a vocabulary of a quarter million rows: no float64 copy
-        output=measure_weights(weight.detach().float().cpu().numpy()),
+        isotropy=Measurement(
+            clouds=measured_clouds(found, head, shrinkage_cov),
+            # a vocabulary of a quarter million rows: no float64 copy
+            output=measure_weights(weight.detach().float().cpu().numpy()),
+        ),
         arrays=arrays,
     )
 

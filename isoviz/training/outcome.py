@@ -6,7 +6,6 @@ import math
 
 from isoviz.config import RunConfig
 from isoviz.events import Finished, Weights
-from isoviz.metrics.record import Measurement
 from isoviz.training.checkpoints import Epoch, Progress
 
 def finished(
@@ -23,7 +22,7 @@ def finished(
     seconds = progress.train_seconds
     return Finished(
         metrics={**evaluated.metrics, "loss": evaluated.loss, "epoch": measured.epoch},
-        isotropy=Measurement(clouds=measured.clouds, output=measured.output),
+        isotropy=measured.isotropy,
         timing={
             "train_seconds": seconds,
             "seconds_per_epoch": seconds / max(1, progress.epoch),
