@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from isoviz import metrics
 from isoviz.metrics.measuring import measure_cloud, notes_of
 from isoviz.metrics.protocol import COSTS
-from isoviz.metrics.record import CloudRecord
+from isoviz.metrics.record import CloudRecord, Measurement
 from isoviz.metrics.sample import Sample
 
 if TYPE_CHECKING:
@@ -36,13 +37,14 @@ def as_json(record: CloudRecord) -> dict[str, Any]:
     for independent points only; ev: at most 50 values; sigma (min, median and max population standard deviation of the
     dimensions), outlier_dimensions (at most 20, the furthest first), mean_norm: length of the mean vector.
     """
-    values: dict[str, Any] = {"n": record.n, "d": record.d, "n_per_d": record.n / record.d}
+    values: dict[str, Any] = {"n": record.n, "d": record.d, "n_per_d": record.n / record.d if record.d else None}
     for slug, reading in record.readings.items():
         values[slug] = list(reading.value) if isinstance(reading.value, tuple) else reading.value
         if reading.interval or reading.no_interval or slug == "isoscore_unbiased":
             values[f"{slug}_interval"] = list(reading.interval) if reading.interval else None
         if reading.points is not None:
             values[f"{slug}_points"] = reading.points
+        values |= reading.settings
     of_dimensions = record.dimensions
     names = ("min", "median", "max")
     values["sigma"] = dict(zip(names, of_dimensions.sigma, strict=True)) if of_dimensions else None
@@ -51,3 +53,27 @@ def as_json(record: CloudRecord) -> dict[str, Any]:
     values.setdefault("twonn", None)
     values["warnings"] = notes_of(record)
     return values
+
+
+def measurement_json(isotropy: Measurement) -> dict[str, Any]:
+    """A run's isotropy as `train --json` gives it.
+
+    The head's values stand at the top by their slugs, with `cloud`, `split`, n and d; so do those of other clouds that the run
+    reports: `isoscore_star` (of `layers`, which has its n, d and ζ), `i1`, `i2` and `weight_norm` (of the output matrix). `by_layer`
+    is IsoScore of each layer's tokens, from the first layer to the last; `by_layer_clouds` has every metric of each.
+    """
+    head = isotropy.cloud("head")
+    found = {**({} if head is None else {**as_json(head), "cloud": head.cloud, "split": head.split})}
+    for slug in metrics.catalogue():
+        if slug not in found and isotropy.reading(slug) is not None:
+            found[slug] = isotropy.number(slug)
+    for name in ("pooled", "layers"):
+        cloud = isotropy.cloud(name)
+        if cloud is not None:
+            found[name] = {"cloud": name, "split": cloud.split, **as_json(cloud)}
+    if isotropy.output is not None:
+        found["weight_norm"] = isotropy.output.norm
+        found["output"] = {"rows": isotropy.output.rows, "d": isotropy.output.d}
+    found["by_layer"] = isotropy.by_layer("isoscore")
+    found["by_layer_clouds"] = [{"cloud": one.cloud, "split": one.split, **as_json(one)} for one in isotropy.layers()]
+    return found

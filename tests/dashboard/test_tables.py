@@ -20,7 +20,7 @@ def test_run_line_names_metric_and_isotropy() -> None:
         "records"
     )
     assert (line["metric"], line["value"], line["seed"]) == ("accuracy", 0.875, 3)
-    assert (line["isoscore"], line["isoscore_star"], line["ev1"], line["n"], line["d"]) == (0.125, 0.25, 0.5, 500, 128)
+    assert (line["isoscore"], line["isoscore_star"], line["ev_1"], line["n"], line["d"]) == (0.125, 0.25, 0.5, 500, 128)
     assert (line["title"], line["variant"], line["problem"]) == ("I-STAR", "λ = 1", "")
     assert line["metrics"] == {"accuracy": 0.875, "matthews": 0.875}  # loss and epoch are no task metrics
 
