@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -190,7 +189,12 @@ def _measured_on(isotropy: Measurement, slug: str) -> str:
     name = "layers: all layers' tokens" if home == "layers" else home
     size = f"n = {wording.number(cloud.n)}, d = {cloud.d}" if cloud.n else ""
     settings = [f"ζ = {value:g}" for name, value in cloud.readings[slug].settings.items() if name == "zeta"]
-    return ", ".join(filter(None, (f"{name}: {size}" if size and home != "layers" else name, size if home == "layers" else "", *settings)))
+    return ", ".join(
+        filter(
+            None,
+            (f"{name}: {size}" if size and home != "layers" else name, size if home == "layers" else "", *settings),
+        )
+    )
 
 
 def result_lines(result: Finished, rows: int | None) -> list[tuple[str, str, str]]:

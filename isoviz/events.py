@@ -134,7 +134,8 @@ class Weights(_Event):
 class Finished(_Event):
     """The run ended as planned.
 
-    `isotropy` is that of the epoch that the run reports. `weights` is None where it was not told: runs of before it was kept their last epoch's.
+    `isotropy` is that of the epoch that the run reports.
+    `weights` is None where it was not told: runs of before it was kept their last epoch's.
     """
 
     kind: Literal["finished"] = "finished"

@@ -58,8 +58,8 @@ def compute(
     Args:
         tell: told `done` of `total` and what is being done; never goes back.
         show: called with all arrays, and with facts that are final but for what they name under `pending`: first metrics over pairs
-            of points, whose time grows with the square of the points, the output matrix, which may be that of a vocabulary, and IsoScore*, for
-            which training rows are read; then IsoScore* alone.
+            of points, whose time grows with their square, the output matrix, which may be that of a vocabulary, and IsoScore*,
+            for which training rows are read; then IsoScore* alone.
 
     Raises:
         IsoVizError: in the user's terms, with the request's field it belongs to.

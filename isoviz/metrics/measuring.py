@@ -81,10 +81,10 @@ def _reading(
     limits = [limit for limit in (metric.most, most if metric.cost == "pairs" else None) if limit is not None]
     taken = taken.subset(min(limits, default=None), seed)
     reading = reading_of(metric, taken, interval=interval)
-    settings = {name: float(value) for name, value in sample.inputs.items() if name in metric.inputs and np.ndim(value) == 0}
-    return reading.model_copy(
-        update={"points": taken.n if taken.n != sample.n else None, "settings": settings}
-    )
+    settings = {
+        name: float(value) for name, value in sample.inputs.items() if name in metric.inputs and np.ndim(value) == 0
+    }
+    return reading.model_copy(update={"points": taken.n if taken.n != sample.n else None, "settings": settings})
 
 
 def reading_of(metric: Metric, sample: Any, *, interval: bool = True) -> Reading:

@@ -276,9 +276,7 @@ I2 = replace(
     latex="$I_2$",
     symbol="I₂",
     sees="How much the partition function of the output embeddings varies over the principal directions.",
-    range=Range(
-        "0 … √(d − 1), at most (1 − I₁)/(2√I₁)", constant(0.0), lambda n, d: math.sqrt(d - 1) * (1 + 1e-12)
-    ),
+    range=Range("0 … √(d − 1), at most (1 − I₁)/(2√I₁)", constant(0.0), lambda n, d: math.sqrt(d - 1) * (1 + 1e-12)),
     at_isotropy=AtIsotropy("0, but so has any W whose rows are short enough"),
     paper=Citation("Wang et al. 2020", "wang2020spectrum", 2020, "openreview:ByxY8CNtvr"),
     equation=r"I_2 = \sqrt{\frac{\sum_v (Z(v) - \bar Z)^2}{|V| \, \bar Z^2}}",

@@ -125,7 +125,9 @@ class CloudRecord(_Readings):
 
         order = {slug: place for place, slug in enumerate(metrics.catalogue())}
         both = {**self.readings, **more}
-        return self.model_copy(update={"readings": dict(sorted(both.items(), key=lambda item: order.get(item[0], 1000)))})
+        return self.model_copy(
+            update={"readings": dict(sorted(both.items(), key=lambda item: order.get(item[0], 1000)))}
+        )
 
     def points_of(self, slug: str) -> int:
         """How many points a metric was taken on."""
@@ -238,7 +240,9 @@ def _measurement_of_old(data: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(data.get("pooled"), Mapping):
         clouds["pooled"] = _cloud_of_old({**data["pooled"], **same, "cloud": "pooled"})
     if "isoscore_star" in data:
-        clouds["layers"] = _cloud_of_old({"isoscore_star": data["isoscore_star"], "cloud": "layers", "split": "validation"})
+        clouds["layers"] = _cloud_of_old(
+            {"isoscore_star": data["isoscore_star"], "cloud": "layers", "split": "validation"}
+        )
     clouds |= _layers_of_old(data.get("by_layer") or (), 0, 0)
     return {"clouds": clouds, "output": _output_of_old(data)}
 

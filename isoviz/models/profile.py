@@ -99,7 +99,9 @@ def measure(
     stream = CloudStream(points.shape[1], resolution(points))
     for start in range(0, len(points), _BLOCK_ROWS):
         stream.update(points[start : start + _BLOCK_ROWS])
-    rows = np.sort(np.random.default_rng(seed).choice(len(points), min(most, len(points)), replace=False, shuffle=False))
+    rows = np.sort(
+        np.random.default_rng(seed).choice(len(points), min(most, len(points)), replace=False, shuffle=False)
+    )
     drawn = Sample(points[rows])
     return measure_cloud(stream.sample(), name, costs=costs, drawn=drawn, most=most, seed=seed)
 
@@ -109,8 +111,12 @@ def _readings(views: Views, layer: int, pooling: Pooling, costs: Collection[Cost
     return readings_of(sample, kind, costs=costs, most=most, seed=seed, **options)
 
 
-def _cloud(views: Views, layer: int, pooling: Pooling) -> tuple[Sample, CloudKind, dict[str, Sample]]:
+def _cloud(views: Views, layer: int, pooling: Pooling) -> tuple[Sample, CloudKind, dict[str, Any]]:
     if pooling == "tokens" and layer in views.tokens:
         tokens = views.tokens[layer]
-        return tokens.stream.sample(), "tokens", {"independent": Sample(tokens.one_per_row), "drawn": Sample(tokens.sample)}
+        return (
+            tokens.stream.sample(),
+            "tokens",
+            {"independent": Sample(tokens.one_per_row), "drawn": Sample(tokens.sample)},
+        )
     return Sample(views.points(layer, pooling)), "rows", {}

@@ -179,9 +179,7 @@ def fold(progress: RunProgress, event: Event) -> RunProgress:
         case Resumed():
             return taken("step", "epoch", checkpoint_step=event.step)
         case Stepped():
-            return taken(
-                "step", "epoch", "losses", "samples_per_second", "eta_seconds", phase="training", detail=""
-            )
+            return taken("step", "epoch", "losses", "samples_per_second", "eta_seconds", phase="training", detail="")
         case Evaluated():
             return taken("primary", "metrics", "loss")
         case Measured():

@@ -390,9 +390,7 @@ class Store:
             raise self._unknown(run_id)
         return record
 
-    def _insert(
-        self, connection: Connection, record: RowMapping, new: Sequence[Event], times: Sequence[float]
-    ) -> None:
+    def _insert(self, connection: Connection, record: RowMapping, new: Sequence[Event], times: Sequence[float]) -> None:
         """Write events whose numbers end with the record's `last_seq`, and what they change in the record."""
         if not new:
             return

@@ -163,7 +163,14 @@ def shrinkage(
 
 
 def measured(
-    found: Pass, shrinkage_cov: Tensor, weight: Tensor, *, step: int, epoch: int, arrays: str, folder: Path | None = None
+    found: Pass,
+    shrinkage_cov: Tensor,
+    weight: Tensor,
+    *,
+    step: int,
+    epoch: int,
+    arrays: str,
+    folder: Path | None = None,
 ) -> Measured:
     """The event of one measurement.
 
@@ -202,9 +209,7 @@ def measured_clouds(found: Pass, head: Sample, shrinkage_cov: Tensor) -> dict[st
     clouds["layers"] = layers_record(found.tokens, shrinkage_cov)
     for number, layer in enumerate(found.tokens.layers, start=1):
         name, where = f"layer_{number}", {"layer": number}
-        clouds[name] = measure_cloud(
-            layer.sample(), name, "tokens", split=SPLIT, where=where, costs=("closed form",)
-        )
+        clouds[name] = measure_cloud(layer.sample(), name, "tokens", split=SPLIT, where=where, costs=("closed form",))
     return clouds
 
 

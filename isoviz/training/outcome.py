@@ -8,6 +8,7 @@ from isoviz.config import RunConfig
 from isoviz.events import Finished, Weights
 from isoviz.training.checkpoints import Epoch, Progress
 
+
 def finished(
     config: RunConfig,
     progress: Progress,

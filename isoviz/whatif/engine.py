@@ -16,6 +16,7 @@ from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, resolution, too_few, undefined
 from isoviz.metrics.cosine import mean_cosine_estimate
 from isoviz.metrics.moments import Moments, sum_of_squares
+from isoviz.metrics.sample import Sample
 from isoviz.metrics.scores import plug_in_estimate, ratio_estimate, unbiased_estimate
 from isoviz.metrics.spectrum import cumulative_shares, effective_rank_of, eigenvalues
 from isoviz.whatif import chains, frames, layer, slower
@@ -201,7 +202,7 @@ class WhatIf:
                 "effective_rank": undefined("all points are equal")
                 if spectrum is None
                 else effective_rank_of(spectrum),
-                "mean_cosine": mean_cosine_estimate(points + frame.shift)[0],
+                "mean_cosine": mean_cosine_estimate(Sample(points + frame.shift)),
             }
             if spectrum is not None:
                 ev = cumulative_shares(spectrum, min(EV_KEPT, n, d))

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-
 from isoviz.metrics.claims import Metric
+from numpy.typing import NDArray
 
 
 def spread_cloud(n: int, d: int, seed: int = 0) -> NDArray[np.float64]:

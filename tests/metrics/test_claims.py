@@ -11,12 +11,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from isoviz.metrics.catalogue import METRICS
+from isoviz.metrics.claims import CHANGES
 from reference_clouds import cross, extra, value_of, whitened
 
 from isoviz import metrics
 from isoviz.metrics import SmallSampleWarning, UndefinedWarning
-from isoviz.metrics.catalogue import METRICS
-from isoviz.metrics.claims import CHANGES
 
 pytestmark = pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
 quick = settings(max_examples=20, deadline=None, derandomize=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reference_clouds import value_of
-
 from isoviz.metrics.catalogue import METRICS
+from reference_clouds import value_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 from IsoScore.IsoScore import IsoScore
+from isoviz.metrics.catalogue import METRICS
 from reference_clouds import ORACLE_CLOUDS, isoscore_by_eigenvalues
 from scipy.spatial.distance import cdist, pdist
 from scipy.stats import entropy
 from sklearn.decomposition import PCA
 
 from isoviz import metrics
-from isoviz.metrics.catalogue import METRICS
 
 pytestmark = pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
 
