@@ -156,13 +156,15 @@ def notes_of(record: CloudRecord) -> list[str]:
     """Everything that a reader of a record must know, one sentence each: what is undefined and why, what was left out, which
     values were taken on fewer points, which read low or high because the points are few."""
     notes = list(record.notes)
+    if record.dimensions is None and record.n == 0:
+        notes.append("sigma and mean_norm are undefined: there are no points")
     few = _few_points(record)
     if few:
         notes.append(few)
     for slug, reading in record.readings.items():
         if reading.undefined:
             notes.append(f"{slug} is undefined: {reading.undefined}")
-        elif reading.no_interval:
+        if reading.no_interval:
             notes.append(f"{slug}_interval is undefined: {reading.no_interval}")
         if reading.note:
             notes.append(f"{slug} {reading.note}")

@@ -166,9 +166,9 @@ def unbiased_estimate(m: Moments) -> Estimate:
         return undefined(problem)
     if m.n < 4:
         return undefined(f"it needs at least 4 points, got {m.n}")
-    u, v = unbiased_sums(m)
-    if math.isnan(u):  # of running sums, which cannot be rescaled afterwards
+    if isinstance(m.quartic, float) and math.isnan(m.quartic):  # of running sums, which cannot be rescaled afterwards
         return undefined("the fourth powers of the points leave the range of its sums; scale the points")
+    u, v = unbiased_sums(m)
     if not is_usable(u, m):
         return undefined(f"the {m.n} points differ in mutually orthogonal directions only; it needs more points")
     return Estimate((v / u - 1.0) / (m.d - 1))

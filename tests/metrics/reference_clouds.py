@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from isoviz.metrics.claims import Metric
 from numpy.typing import NDArray
+
+from isoviz.metrics.protocol import Metric
 
 
 def spread_cloud(n: int, d: int, seed: int = 0) -> NDArray[np.float64]:

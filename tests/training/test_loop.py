@@ -59,31 +59,21 @@ def test_a_run_reports_everything_in_order(tiny_models, cola, tmp_path, method, 
     for event in stepped:
         assert event.losses["total"] == pytest.approx(sum(v for k, v in event.losses.items() if k != "total"), rel=1e-5)
     measured = of(events, "measured")[-1]
-    assert {name: (c.n, c.d) for name, c in measured.clouds.items() if name != "layers"} == {
+    assert {name: (c.n, c.d) for name, c in measured.isotropy.clouds.items() if name in ("head", "pooled")} == {
         "head": (32, 16),
         "pooled": (32, 16),
     }
     words = pd.read_parquet(cola / "validation.parquet")["sentence"].str.split().str.len()
-    assert measured.clouds["layers"].n == 2 * (
+    assert measured.isotropy.clouds["layers"].n == 2 * (
         words.sum() + 2 * 32
     )  # two layers; [CLS] and [SEP] count, padding does not
-    assert len(measured.by_layer) == 2
-    assert 0 < measured.isoscore_star < 1
+    assert len(measured.isotropy.by_layer("isoscore")) == 2
+    assert 0 < measured.isotropy.number("isoscore_star") < 1
     arrays = load_file(tmp_path / measured.arrays)
     assert arrays["abs_correlation"].shape == (16, 16)
     assert sorted(arrays["order"].tolist()) == list(range(16))
     finished = events[-1]
-    assert {
-        "isoscore",
-        "isoscore_star",
-        "isoscore_unbiased",
-        "ev",
-        "mean_cosine",
-        "twonn",
-        "i1",
-        "i2",
-        "by_layer",
-    } <= set(finished.isotropy)
+    assert finished.isotropy == measured.isotropy
     assert {"train_seconds", "seconds_per_epoch", "samples_per_second", "startup_seconds"} <= set(finished.timing)
     for event in events:  # what is stored comes back
         assert parse_event(event.model_dump(mode="json")).kind == event.kind
