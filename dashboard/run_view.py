@@ -186,15 +186,11 @@ def _measured_on(isotropy: Measurement, slug: str) -> str:
     if home == "output":
         return "output weights"
     cloud = isotropy.clouds[home]
-    name = "layers: all layers' tokens" if home == "layers" else home
-    size = f"n = {wording.number(cloud.n)}, d = {cloud.d}" if cloud.n else ""
-    settings = [f"ζ = {value:g}" for name, value in cloud.readings[slug].settings.items() if name == "zeta"]
-    return ", ".join(
-        filter(
-            None,
-            (f"{name}: {size}" if size and home != "layers" else name, size if home == "layers" else "", *settings),
-        )
-    )
+    words = ["layers: all layers' tokens" if home == "layers" else ""]
+    words += [f"n = {wording.number(cloud.n)}", f"d = {cloud.d}"] if cloud.n else []
+    words += [f"ζ = {value:g}" for name, value in cloud.readings[slug].settings.items() if name == "zeta"]
+    told = ", ".join(filter(None, words))
+    return told if home == "layers" else f"{home}: {told}"
 
 
 def result_lines(result: Finished, rows: int | None) -> list[tuple[str, str, str]]:
@@ -216,9 +212,9 @@ def result_lines(result: Finished, rows: int | None) -> list[tuple[str, str, str
     output = result.isotropy.output
     if output is not None and output.norm is not None:
         lines.append(("norm of the output weights", wording.number(output.norm), "output weights"))
-    on = _measured_on(result.isotropy, "ev")
-    curve = result.isotropy.curve("ev")[1:3]
-    lines += [(f"EV_{k}", wording.number(share), on) for k, share in enumerate(curve, start=2)]
+    if curve := result.isotropy.curve("ev"):
+        on = _measured_on(result.isotropy, "ev")
+        lines += [(f"EV_{k}", wording.number(share), on) for k, share in enumerate(curve[1:3], start=2)]
     for key, (name, unit) in _TIMING_NAMES.items():
         value = result.timing.get(key)
         if value is not None:

@@ -84,7 +84,7 @@ def test_non_finite_numbers_are_null(store: Store, config: Make) -> None:
         [step(1, total=math.nan), Evaluated(step=1, epoch=1, loss=math.inf, metrics={"f1": math.nan}, primary="f1")],
     )
     store.append(run_id, [Finished(metrics={"f1": math.nan}, isotropy={}, timing={})])
-    (_, stepped), (_, evaluated), (_, finished) = store.events(run_id)
+    (_, stepped), (_, evaluated), _ = store.events(run_id)
     assert stepped["losses"] == {"total": None, "task": 0.5}
     assert (evaluated["loss"], evaluated["metrics"]) == (None, {"f1": None})
     row = store.get(run_id)

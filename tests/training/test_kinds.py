@@ -110,7 +110,7 @@ def test_isobn_end_to_end(tiny_models, data, tmp_path, family, kind):
     events = run(cfg, tmp_path)
     check(events, cfg, tmp_path, kind)
     clouds = of(events, "measured")[-1].isotropy.clouds
-    assert clouds["head"].isoscore != clouds["pooled"].isoscore
+    assert clouds["head"].number("isoscore") != clouds["pooled"].number("isoscore")
 
 
 @pytest.mark.parametrize("kind", ["regression", "span", "seq2seq"])
