@@ -41,7 +41,7 @@ class Started(_Event):
     """Everything is loaded; training begins (or goes on) now.
 
     The revisions are commits on the hub, of what came from there. `signatures` says of each metric that depends on settings
-    (BLEU, chrF, ROUGE) what exactly is computed.
+    (BLEU, chrF, ROUGE) what exactly is computed. `notes` are sentences on the rows that a reader of the scores should know.
     """
 
     kind: Literal["started"] = "started"
@@ -61,6 +61,7 @@ class Started(_Event):
     data_revision: str | None = None
     versions: dict[str, str]
     signatures: dict[str, str] = Field(default_factory=dict)
+    notes: list[str] = Field(default_factory=list)
     baselines: dict[str, float | None] = Field(default_factory=dict)
 
 
@@ -73,7 +74,10 @@ class Resumed(_Event):
 
 
 class Stepped(_Event):
-    """One optimiser step (not every step is reported). `losses` holds `total`, `task` and each penalty's unweighted value."""
+    """One optimiser step (not every step is reported). `losses` holds `total`, `task` and each penalty's unweighted value.
+
+    `step_seconds` is the mean over the steps of this attempt; None in a second stage, and in runs of before it was kept.
+    """
 
     kind: Literal["stepped"] = "stepped"
     step: int
@@ -82,10 +86,14 @@ class Stepped(_Event):
     learning_rate: Number
     samples_per_second: Number
     eta_seconds: Number
+    step_seconds: float | None = None
 
 
 class Evaluated(_Event):
-    """The task's own metrics on the validation split. An undefined metric is None."""
+    """The task's own metrics on the validation split. An undefined metric is None.
+
+    `collapsed` says in words why the predictions count as constant (`isoviz.tasks.outcomes.collapse`); None where they do not.
+    """
 
     kind: Literal["evaluated"] = "evaluated"
     step: int
@@ -93,6 +101,7 @@ class Evaluated(_Event):
     loss: Number
     metrics: dict[str, float | None]
     primary: str
+    collapsed: str | None = None
 
 
 class Measured(_Event):
@@ -134,8 +143,8 @@ class Weights(_Event):
 class Finished(_Event):
     """The run ended as planned.
 
-    `isotropy` is that of the epoch that the run reports.
-    `weights` is None where it was not told: runs of before it was kept their last epoch's.
+    `isotropy` is that of the reported epoch, and so is `collapsed` (`Evaluated`). `weights` is None where it is not known: before
+    it was recorded, runs kept their last epoch's.
     """
 
     kind: Literal["finished"] = "finished"
@@ -143,6 +152,7 @@ class Finished(_Event):
     isotropy: Measurement
     timing: dict[str, float | None]
     weights: Weights | None = None
+    collapsed: str | None = None
 
 
 class Stopped(_Event):

@@ -73,14 +73,14 @@ def frame(entries: Iterable[CloudRecord]) -> pd.DataFrame:
     return pd.DataFrame([_line(entry) for entry in entries], columns=list(COLUMNS)).astype({"layer": "Int64"})
 
 
-def of_shrinkage(found: Mapping[str, Any]) -> str:
+def of_shrinkage(shrinkage: Mapping[str, Any]) -> str:
     """ζ and Σ_S of a view's IsoScore*, or why there is none, as a sentence.
 
     Args:
-        found: `shrinkage` of the view's facts.
+        shrinkage: `shrinkage` of the view's facts.
     """
-    told = found.get("words")
-    return f"IsoScore*: {told}." if told else f"There is no IsoScore*: {found['reason']}."
+    words = shrinkage.get("words")
+    return f"IsoScore*: {words}." if words else f"There is no IsoScore*: {shrinkage['reason']}."
 
 
 def of_layers(view: ViewResult) -> str:
@@ -124,7 +124,7 @@ def behind(view: ViewResult, layer: int, pooling: str) -> pd.DataFrame:
     `ev`: the share of the variance in the first `at` directions, of every layer. `sigma` and `mean`: of dimension `at`.
     `cosine`: how many of the pairs that were counted lie in the bin whose lower edge is `at`.
     """
-    found = []
+    parts = []
     for name in ("ev", "sigma", "mean", "cosine"):
         for number in range(view.depth + 1) if name == "ev" else (layer,):
             values = view.array(number, pooling, name)
@@ -132,12 +132,12 @@ def behind(view: ViewResult, layer: int, pooling: str) -> pd.DataFrame:
                 continue
             count = len(values)
             at = np.arange(count) + (name == "ev") if name != "cosine" else np.linspace(-1, 1, count + 1)[:-1].round(6)
-            found.append(
+            parts.append(
                 pd.DataFrame({"figure": name, "layer": number, "pooling": pooling, "at": at, "value": values}).astype(
                     {"at": float, "value": float}
                 )
             )
-    return pd.concat(found, ignore_index=True)
+    return pd.concat(parts, ignore_index=True)
 
 
 def latex(table: pd.DataFrame, caption: str) -> str:

@@ -74,6 +74,19 @@ class RunRow:
     progress: RunProgress | None
     position: int | None = None
 
+    @property
+    def collapsed(self) -> str | None:
+        """Why a finished run's predictions count as constant, in words; None where they do not.
+
+        Runs of before this was kept are known by a Matthews correlation of 0, which is that of one class throughout and of little
+        else.
+        """
+        if self.result is None:
+            return None
+        if "collapsed" in self.result.model_fields_set:
+            return self.result.collapsed or None
+        return "predicts one class" if self.result.metrics.get("matthews") == 0 else None
+
 
 def row_of(data: RowMapping, position: int | None) -> RunRow:
     """The run of one record of the `runs` table."""

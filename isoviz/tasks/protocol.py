@@ -33,7 +33,7 @@ class Task:
         primary: the metric by which runs are compared.
         source, licence: where the data come from and on whose terms.
         hub: (dataset id, configuration) on the Hugging Face hub, if it has one.
-        generated: True for tasks that the project generates itself (no file, no network).
+        generated: True for tasks whose rows the project generated itself and ships (`isoviz.demo`): no file, no network.
         label: the files' column of labels or numbers; of answers in span tasks; not used in seq2seq tasks.
         places: (column of `TaskData`, column in the files) where the two differ; `a.b` is field b of the nested column a.
         directions: "from-to" language codes that a translation task allows; the first is the default.
@@ -80,6 +80,17 @@ class Task:
     def answers(self) -> str | None:
         """The raw column beside the texts that a checked frame is made from: `label`, `answers`, or none (seq2seq)."""
         return {"classification": "label", "regression": "label", "span": "answers", "seq2seq": None}[self.kind]
+
+    @property
+    def reference(self) -> str:
+        """The column of a checked frame that predictions are compared with."""
+        columns = {
+            "classification": "label",
+            "regression": "label",
+            "span": "answer_texts",
+            "seq2seq": self.columns[-1],
+        }
+        return columns[self.kind]
 
     def wanted(self, direction: str | None = None) -> dict[str, str]:
         """Column of a raw frame → where it stands in the files, for texts and answers."""

@@ -32,6 +32,7 @@ def finished(
             "total_seconds": total_seconds,
         },
         weights=weights,
+        collapsed=evaluated.collapsed,
     )
 
 

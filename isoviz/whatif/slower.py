@@ -8,14 +8,13 @@ from isoviz import metrics
 from isoviz.metrics.measuring import reading_of
 from isoviz.metrics.sample import Sample
 from isoviz.metrics.scores import REPORTED_ZETA
-from isoviz.whatif.bases import Matrix
-from isoviz.whatif.frames import Frame
+from isoviz.posthoc.factored import FactoredCloud, Matrix
 
 SLOWER: Final = ("twonn", "isoscore_star", "rogue_share", "abs_correlation")
 """In the order in which they are shown."""
 
 
-def measures(frame: Frame, alive: Matrix) -> tuple[dict[str, float | None], dict[str, str]]:
+def measures(cloud: FactoredCloud, alive: Matrix) -> tuple[dict[str, float | None], dict[str, str]]:
     """Of the validation image: `SLOWER`, None where undefined; and why.
 
     `isoscore_star` mixes its covariance with that of the training image under the same chain, ζ = `REPORTED_ZETA`;
@@ -24,8 +23,8 @@ def measures(frame: Frame, alive: Matrix) -> tuple[dict[str, float | None], dict
     Args:
         alive: (m, k) the image's points in any orthonormal coordinates that span it.
     """
-    inputs = {"shrinkage_cov": frame.train_covariance(), "zeta": REPORTED_ZETA}
-    image = Sample(frame.image(frame.validation), inputs=inputs)
+    inputs = {"shrinkage_cov": cloud.train_covariance, "zeta": REPORTED_ZETA}
+    image = Sample(cloud.image(cloud.validation), inputs=inputs)
     samples = {"twonn": Sample(alive)}
     found = {name: reading_of(metrics.get(name), samples.get(name, image)) for name in SLOWER}
     reasons = {name: reading.undefined for name, reading in found.items() if reading.undefined}

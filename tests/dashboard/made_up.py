@@ -23,13 +23,19 @@ def config(
 
 
 def result(
-    value: float | None, star: float | None, isoscore: float | None = 0.2, seconds: float = 5.0, **metrics: Any
+    value: float | None,
+    star: float | None,
+    isoscore: float | None = 0.2,
+    seconds: float = 5.0,
+    collapsed: str | None = None,
+    **metrics: Any,
 ) -> Finished:
     """How a run ended."""
     return Finished(
         metrics={"accuracy": value, "matthews": value, "loss": 0.5, "epoch": 3, **metrics},
         isotropy=_isotropy(star, isoscore),
         timing={"train_seconds": seconds, "seconds_per_epoch": seconds / 3},
+        collapsed=collapsed,
     )
 
 
