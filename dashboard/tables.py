@@ -9,12 +9,21 @@ from typing import Any
 
 import pandas as pd
 
-from isoviz import methods, tasks
+from isoviz import methods, metrics, tasks
 from isoviz.config import RunConfig
+from isoviz.events import Finished
+from isoviz.metrics.record import Measurement
 from isoviz.runs.rows import RunRow
 
-ISOTROPY = ("isoscore", "isoscore_star", "isoscore_unbiased", "ev1", "mean_cosine")
-"""Columns of isotropy in `runs_frame`, all of the `head` cloud but `isoscore_star` (all layers' tokens, ζ = 0.2)."""
+ISOTROPY = tuple(
+    slug
+    for slug, metric in metrics.catalogue().items()
+    if metric.estimate is not None and metric.gives != "curve" and "weights" not in metric.kinds
+)
+"""Columns of isotropy in `runs_frame`, by slug: all of the `head` cloud but `isoscore_star` (all layers' tokens, ζ = 0.2)."""
+
+HEADLINE = tuple(slug for slug in ISOTROPY if metrics.get(slug).headline)
+"""Those that are shown where there is room for a few."""
 
 NOT_METRICS = frozenset({"loss", "epoch"})
 """Entries of a run's `metrics` that are no task metric."""
@@ -38,7 +47,7 @@ RUN_COLUMNS = (
         "setup",
         "seed",
     ),
-    *("metric", "value", "metrics", *ISOTROPY, "n", "d", "seconds", "problem"),
+    *("metric", "value", "metrics", *ISOTROPY, "n", "d", "seconds", "problem", "collapsed"),
 )
 
 
@@ -46,18 +55,18 @@ def runs_frame(rows: Iterable[RunRow]) -> pd.DataFrame:
     """One line per run, `RUN_COLUMNS`. Values are those of finished runs: what others last reported is no result.
 
     `params` is the parameter dictionary, `variant` its short text, `setup` identifies everything but seed and thread
-    count: runs with the same `setup` may be averaged. `problem` is empty for a finished run that nothing speaks against.
+    count: runs with the same `setup` may be averaged. `problem` is empty for a finished run that nothing speaks against;
+    `collapsed` says why its predictions count as constant.
     """
     return pd.DataFrame([_run(row) for row in rows], columns=list(RUN_COLUMNS))
 
 
 def _run(row: RunRow) -> dict[str, Any]:
     config = row.config
-    result = row.result or {}
-    metrics = {name: value for name, value in result.get("metrics", {}).items() if name not in NOT_METRICS}
-    isotropy = result.get("isotropy", {})
-    ev = isotropy.get("ev") or []
-    primary = primary_metric(config.task, metrics)
+    result = row.result or Finished(metrics={}, isotropy=Measurement(), timing={})
+    values = {name: value for name, value in result.metrics.items() if name not in NOT_METRICS}
+    head = result.isotropy.cloud("head")
+    primary = primary_metric(config.task, values)
     return {
         "run": row.id,
         "name": row.name,
@@ -73,28 +82,26 @@ def _run(row: RunRow) -> dict[str, Any]:
         "setup": setup_key(config),
         "seed": config.seed,
         "metric": primary,
-        "value": _number(metrics.get(primary)),
-        "metrics": metrics,
-        **{name: _number(isotropy.get(name)) for name in ISOTROPY if name != "ev1"},
-        "ev1": _number(ev[0] if ev else None),
-        "n": _number(isotropy.get("n")),
-        "d": _number(isotropy.get("d")),
-        "seconds": _number(result.get("timing", {}).get("train_seconds")),
-        "problem": problem(row, metrics),
+        "value": _number(values.get(primary)),
+        "metrics": values,
+        **{slug: _number(result.isotropy.number(slug)) for slug in ISOTROPY},
+        "n": _number(head.n if head else None),
+        "d": _number(head.d if head else None),
+        "seconds": _number(result.timing.get("train_seconds")),
+        "problem": problem(row),
+        "collapsed": row.collapsed or "",
     }
 
 
-def problem(row: RunRow, metrics: Mapping[str, Any]) -> str:
+def problem(row: RunRow) -> str:
     """What a reader must know before trusting the run, in words; empty if nothing."""
     if row.status in ("queued", "running"):
         return row.status
     if row.status != "finished":
         message = (row.error or {}).get("message")
         return f"{row.status}: {message}" if message else row.status
-    reasons = []
-    if metrics.get("matthews") == 0:  # the Matthews correlation of a constant prediction, and of little else
-        reasons.append("collapsed: predicts one class")
-    if (row.result or {}).get("isotropy", {}).get("isoscore") is None:
+    reasons = [f"collapsed: {row.collapsed}"] if row.collapsed else []
+    if row.result is None or row.result.isotropy.number("isoscore") is None:
         reasons.append("IsoScore undefined: the cloud has no spread")
     return "; ".join(reasons)
 
@@ -284,7 +291,7 @@ def points(frame: pd.DataFrame, metric: str, parameter: str | None) -> pd.DataFr
     }
     finished["settings"] = finished["line"].map(names).astype(object)
     kept = ["run", "group", "model", "task", "method", "title", "variant", "settings", "seed", "value"]
-    kept += ["isoscore_star", "isoscore", "at", "problem", "line"]
+    kept += ["isoscore_star", "isoscore", "at", "problem", "collapsed", "line"]
     return finished[kept].reset_index(drop=True)
 
 

@@ -14,11 +14,11 @@ from dashboard.explore.form import PREFIX, Filled, alike, forget_hub_models, vie
 from dashboard.job_progress import Waited
 from dashboard.logs import read_tail
 from dashboard.steady import steady
+from isoviz import metrics
 from isoviz.errors import InputError, IsoVizError
 from isoviz.exploring import jobs, results
 from isoviz.exploring.jobs import State
 from isoviz.exploring.results import ViewResult
-from isoviz.metrics.catalogue import METRICS
 
 # --------------------------------------------------------------------------------------- from the form to the views
 
@@ -162,4 +162,4 @@ def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
 
 
 def _titles(measures: Iterable[str]) -> str:
-    return ", ".join(METRICS[name].title if name in METRICS else name for name in measures)
+    return ", ".join(metrics.get(name).title if name in metrics.catalogue() else name for name in measures)

@@ -17,7 +17,7 @@ from dashboard.components.figure import draw
 from dashboard.whatif import plots
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX
-from isoviz.metrics.catalogue import METRICS
+from isoviz import metrics
 from isoviz.runs.rows import RunRow
 from isoviz.whatif.chains import Step, write
 from isoviz.whatif.embeddings import Embeddings
@@ -31,7 +31,7 @@ NO_STEPS = "no transform"
 Shown = tuple[float | str | None, float | None]
 """A value, or that it is pending; and the value without transform."""
 
-_TITLES = {name: METRICS[name].title for name in (*MEASURES, *SLOWER)} | {
+_TITLES = {name: metrics.get(name).title for name in (*MEASURES, *SLOWER)} | {
     "twonn": "Intrinsic dimension",
     "rogue_share": "Widest dimension's share",
     "abs_correlation": "Mean |ρ|",
@@ -104,10 +104,10 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
                 )
                 + " · more isotropic is not better by itself"
             )
-            if answer.hollow:
+            if answer.only_rounding:
                 st.caption(
-                    ":material/warning: All-but-the-top took every direction in which the training rows vary. What is left of the "
-                    "validation rows is rounding, or lies outside those directions: these numbers say nothing about the run."
+                    ":material/warning: No direction is left in which the training rows vary. What remains of the validation rows "
+                    "is rounding, or lies outside those directions: these numbers say nothing about the run."
                 )
 
 
@@ -164,21 +164,21 @@ def _tile(place: Any, title: str, value: float | str | None, before: float | Non
 def _why(answer: Answer | Full | None, name: str) -> str:
     if answer is not None and name in answer.reasons:
         return f"Undefined: {answer.reasons[name]}"
-    if name not in METRICS:
+    if name not in metrics.catalogue():
         return ""
-    return f"{METRICS[name].sees} {_HERE.get(name, '')}".strip()
+    return f"{metrics.get(name).sees} {_HERE.get(name, '')}".strip()
 
 
 def lead(start: Answer, answer: Answer, steps: tuple[Step, ...]) -> str:
     """What can be said of a chain at once."""
-    if answer.hollow:
+    if answer.only_rounding:
         return "No direction in which the training rows vary is left: nothing is said here of isotropy, or of what a head can read."
     return f"**{words.isotropy(start, answer)}**" if steps else "No transform: move something in the steps."
 
 
 def reading(view: View, start: Answer, answer: Answer, full: Full, steps: tuple[Step, ...]) -> None:
     """What the chain did, in words and with intervals."""
-    heads = words.heads(answer, full) if steps and not answer.hollow else ""
+    heads = words.heads(answer, full) if steps and not answer.only_rounding else ""
     view.said.markdown(f"{lead(start, answer, steps)} {heads}")
     with view.detail.container():
         _heads_caption(view.found, full)

@@ -23,7 +23,8 @@ from isoviz.events import (
     Stopped,
 )
 from isoviz.methods.protocol import Representations, Sample
-from isoviz.tasks import baselines, metrics
+from isoviz.tasks import baselines, metrics, outcomes, report
+from isoviz.tasks.protocol import VALIDATION
 from isoviz.training import (
     checkpoints,
     divergence,
@@ -36,7 +37,7 @@ from isoviz.training import (
     second_stage,
     weights,
 )
-from isoviz.training.checkpoints import Progress
+from isoviz.training.checkpoints import Epoch, Progress
 from isoviz.training.second_stage import Stage
 from isoviz.training.setup import Setup, load_setup
 
@@ -171,6 +172,9 @@ class _Run:
                 signatures=metrics.signature(setup.task.metrics),
                 versions={name: version(name) for name in ("torch", "transformers", "accelerate")},
                 baselines=baselines.of(setup.task, rows.guess),
+                notes=report.score_notes(
+                    setup.task, {VALIDATION: rows.frame, **{name: scored.frame for name, scored in rows.extra.items()}}
+                ),
             )
         )
 
@@ -325,7 +329,12 @@ class _Run:
             setup.plain, setup.head, setup.rows.extra, setup.accelerator, setup.processes.gather, self.check
         )
         evaluated = Evaluated(
-            step=progress.step, epoch=progress.epoch, loss=found.loss, metrics=values, primary=setup.task.primary
+            step=progress.step,
+            epoch=progress.epoch,
+            loss=found.loss,
+            metrics=values,
+            primary=setup.task.primary,
+            collapsed=outcomes.collapse(setup.task, setup.rows.frame, answers.values),
         )
         self.emit(evaluated)
         self.emit(Entered(phase="measuring", detail=f"epoch {progress.epoch}"))
@@ -333,9 +342,7 @@ class _Run:
         with threadpool_limits(limits=1, user_api="blas"):
             measured = self._measured(found)
         self.emit(measured)
-        progress.history.append(
-            {"evaluated": evaluated.model_dump(mode="json"), "measured": measured.model_dump(mode="json")}
-        )
+        progress.history.append(Epoch(evaluated=evaluated, measured=measured))
         if (
             setup.processes.is_main
             and outcome.reported(setup.config, progress, setup.task.primary) is progress.history[-1]
@@ -348,10 +355,9 @@ class _Run:
         sample = setup.rows.sample(measuring.SHRINKAGE_POINTS // setup.plain.num_layers)
         sigma = measuring.shrinkage(setup.plain, sample, setup.accelerator, setup.processes.gather, self.check)
         arrays = f"arrays/epoch-{progress.epoch:03d}.safetensors"
-        if setup.processes.is_main:
-            measuring.save_arrays(setup.run_dir / arrays, found.head)
-        weight = setup.plain.output.weight
-        return measuring.measured(found, sigma, weight, step=progress.step, epoch=progress.epoch, arrays=arrays)
+        folder = setup.run_dir if setup.processes.is_main else None
+        weight, step, epoch = setup.plain.output.weight, progress.step, progress.epoch
+        return measuring.measured(found, sigma, weight, step=step, epoch=epoch, arrays=arrays, folder=folder)
 
     # ---- ending ------------------------------------------------------------------------------------------------
 
