@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dashboard.wording import plain
+from isoviz.metrics.protocol import Metric
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -110,8 +113,8 @@ _ENTRIES: dict[str, Explanation] = {
             "Each point is one run: its isotropy and its task performance. A slope means that the two vary together "
             "among these runs, not that one causes the other."
         ),
-        formula=r"\iota^* = \text{IsoScore}^*(X; \zeta = 0.2)",
-        formula_text="IsoScore* of all layers' tokens with ζ = 0.2",
+        formula=r"(x_r, y_r), \quad r = 1, \dots, R",
+        formula_text="one point (x_r, y_r) for each run r",
         paper="Rudman & Eickhoff 2024, figure 3.",
     ),
     "parameter": Explanation(
@@ -297,3 +300,17 @@ def show(name: str) -> None:
         st.markdown(entry.reading)
         st.latex(entry.formula)
         st.caption(entry.paper)
+
+
+def show_metric(metric: Metric, more: str = "") -> None:
+    """The same for a metric: what it sees and what it cannot, as the catalogue claims it and the tests measure it."""
+    import streamlit as st
+
+    with st.popover(f"About {metric.title}", type="tertiary", icon=":material/help:"):
+        st.markdown("  \n".join(plain(text) for text in (metric.sees, metric.blind_to, metric.help, more) if text))
+        st.latex(metric.equation)
+        claims = (
+            f"Range: {metric.range.text}. Isotropic: {metric.at_isotropy.text}. Enough points: {metric.enough.text}."
+        )
+        st.caption(plain(claims))
+        st.caption(plain(f"{metric.paper.text}, {metric.paper.identifier}"))
