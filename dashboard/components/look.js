@@ -65,7 +65,9 @@ export function make(tag, className, text) {
 // Puts a figure's points into the colours of the page's mode. It comes with those of the light page, because only the browser knows
 // the mode for certain. modes: {palettes, scales}, each {light, dark}.
 export function inMode({ data, layout }, { palettes, scales }, dark) {
-  if (layout.coloraxis) layout.coloraxis.colorscale = scales[dark ? "dark" : "light"];
+  const { coloraxis } = layout;
+  // a scale of another kind, such as the diverging one of λ, is the same in both modes
+  if (JSON.stringify(coloraxis?.colorscale) === JSON.stringify(scales.light)) coloraxis.colorscale = scales[dark ? "dark" : "light"];
   if (!dark) return;
   const other = new Map(palettes.light.map((colour, place) => [colour, palettes.dark[place]]));
   for (const { marker } of data) if (other.has(marker?.color)) marker.color = other.get(marker.color);
