@@ -95,7 +95,7 @@ class SpectrumExp(Method):
     Params = SpectrumExpParams
     params: SpectrumExpParams
     pulls = "the singular values of the output matrix"
-    direction = "none"
+    effects = {"penalty": "down"}
     of_rows_together = False  # its term is of the output weights
     traps = (
         "For two labels there are two singular values: hardly a spectrum. Pulling both to a small target empties the "
