@@ -91,12 +91,12 @@ def problem(row: RunRow, metrics: Mapping[str, Any]) -> str:
     if row.status != "finished":
         message = (row.error or {}).get("message")
         return f"{row.status}: {message}" if message else row.status
-    found = []
+    reasons = []
     if metrics.get("matthews") == 0:  # the Matthews correlation of a constant prediction, and of little else
-        found.append("collapsed: predicts one class")
+        reasons.append("collapsed: predicts one class")
     if (row.result or {}).get("isotropy", {}).get("isoscore") is None:
-        found.append("IsoScore undefined: the cloud has no spread")
-    return "; ".join(found)
+        reasons.append("IsoScore undefined: the cloud has no spread")
+    return "; ".join(reasons)
 
 
 def primary_metric(task: str, metrics: Mapping[str, Any]) -> str:
@@ -173,7 +173,7 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
 
 def with_metric(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
     """The same runs with `value` of another of their metrics."""
-    values = pd.Series([_number(found.get(metric)) for found in frame["metrics"]], index=frame.index, dtype=float)
+    values = pd.Series([_number(metrics.get(metric)) for metrics in frame["metrics"]], index=frame.index, dtype=float)
     return frame.assign(metric=metric, value=values)
 
 

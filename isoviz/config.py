@@ -134,6 +134,11 @@ class RunConfig(BaseModel):
     probe_size: int = Field(
         2000, ge=4, le=50_000, title="Probe rows", description="Validation rows on which isotropy is measured."
     )
+    allow_random: bool = Field(
+        False,
+        title="Allow random weights",
+        description="Go on if the checkpoint does not fit the model: missing encoder weights are drawn at random.",
+    )
     checkpoint_minutes: float = Field(
         10.0,
         ge=0,

@@ -116,7 +116,8 @@ def load_setup(
         step_scheduler_with_optimizer=False,
     )
     processes = Processes(accelerator)
-    model = HeadedModel(load_network(source, head.num_labels, config.seed, task.kind), method, task.kind)
+    network = load_network(source, head.num_labels, config.seed, task.kind, allow_random=config.allow_random)
+    model = HeadedModel(network, method, task.kind)
     check()
 
     emit(Entered(phase="tokenising", detail=f"{len(data.train)} + {len(data.validation)} rows"))

@@ -90,7 +90,7 @@ def test_unknown_group_in_the_address_shows_all_runs(open_page: OpenPage, filled
 def test_no_run_passes(open_page: OpenPage, filled: Store) -> None:
     page = open_page("results", results_group="first")
     page.multiselect(key="results_method").set_value(["istar"]).run()
-    assert not page.exception and page.info[0].value == "No run passes these filters."
+    assert not page.exception and page.info[0].value == "No run matches these filters. Clear one of them."
 
 
 def test_other_metric_drops_the_baselines_of_the_primary_one(open_page: OpenPage, filled: Store) -> None:
