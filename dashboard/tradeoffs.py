@@ -160,7 +160,10 @@ def _counts(runs: pd.DataFrame, points: pd.DataFrame, waiting: int) -> str:
     repeated = int((runs["status"] == "finished").sum()) - len(tables.newest_per_seed(runs))
     if repeated:
         parts.append(f"{repeated} older run{'s' if repeated > 1 else ''} of the same setup and seed left out")
-    collapsed = int((points["problem"] != "").sum())
+    undefined = len(tables.newest_per_seed(runs)) - len(points)
+    if undefined:
+        parts.append(f"{undefined} not drawn: the score or IsoScore* is undefined (see Results)")
+    collapsed = int((points["collapsed"] != "").sum())
     if collapsed:
-        parts.append(f"{collapsed} collapsed, still drawn")
+        parts.append(f"{collapsed} collapsed (constant predictions), ringed")
     return " · ".join(parts)

@@ -23,7 +23,8 @@ from isoviz.events import (
     Stopped,
 )
 from isoviz.methods.protocol import Representations, Sample
-from isoviz.tasks import baselines, metrics
+from isoviz.tasks import baselines, metrics, outcomes, report
+from isoviz.tasks.protocol import VALIDATION
 from isoviz.training import (
     checkpoints,
     divergence,
@@ -171,6 +172,9 @@ class _Run:
                 signatures=metrics.signature(setup.task.metrics),
                 versions={name: version(name) for name in ("torch", "transformers", "accelerate")},
                 baselines=baselines.of(setup.task, rows.guess),
+                notes=report.score_notes(
+                    setup.task, {VALIDATION: rows.frame, **{name: scored.frame for name, scored in rows.extra.items()}}
+                ),
             )
         )
 
@@ -325,7 +329,12 @@ class _Run:
             setup.plain, setup.head, setup.rows.extra, setup.accelerator, setup.processes.gather, self.check
         )
         evaluated = Evaluated(
-            step=progress.step, epoch=progress.epoch, loss=found.loss, metrics=values, primary=setup.task.primary
+            step=progress.step,
+            epoch=progress.epoch,
+            loss=found.loss,
+            metrics=values,
+            primary=setup.task.primary,
+            collapsed=outcomes.collapse(setup.task, setup.rows.frame, answers.values),
         )
         self.emit(evaluated)
         self.emit(Entered(phase="measuring", detail=f"epoch {progress.epoch}"))
