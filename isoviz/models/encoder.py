@@ -136,7 +136,7 @@ def _bare(source: ModelSource, kind: Architecture) -> tuple[nn.Module, Any, int]
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            network, told = AutoModel.from_pretrained(
+            network, loading = AutoModel.from_pretrained(
                 source.location, dtype=torch.float32, trust_remote_code=False, output_loading_info=True
             )
     except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
@@ -144,7 +144,7 @@ def _bare(source: ModelSource, kind: Architecture) -> tuple[nn.Module, Any, int]
     module = network.get_encoder() if kind == "encoder-decoder" else network
     own = next(name for name, part in network.named_modules() if part is module)
     lacking = [
-        name for name in told["missing_keys"] if name.startswith(own) and not any(word in name for word in _POOLERS)
+        name for name in loading["missing_keys"] if name.startswith(own) and not any(word in name for word in _POOLERS)
     ]
     return module, network.config, len(lacking)
 
