@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 import time
 from types import TracebackType
@@ -14,15 +15,19 @@ from isoviz.runs.store import Store
 
 TICK_SECONDS: Final = 0.2
 HEARTBEAT_SECONDS: Final = 1.0
+INTERRUPT_SECONDS: Final = 1.0
 
 
 class Emitter:
     """Writes the events of one attempt of one run, from a thread of its own so that training never waits for a disk.
 
-    Steps wait at most `TICK_SECONDS` and go together; every other event is rarer, waited for, and goes at once. While the
-    database does not answer (disk full, server away) events are kept and tried again for `patience` seconds; only then,
-    or when the run is no longer ours to write, does `emit` raise what happened, which ends the training. Use it as a
-    context: leaving it waits until everything is written or given up.
+    Steps wait at most `TICK_SECONDS` and go together; every other event is rarer, and goes at once. Before a checkpoint
+    (`Entered` of the phase `saving`) `emit` waits until everything is written: a run that resumes from the checkpoint does
+    not report it again. While the database does not answer (disk full, server away) events are kept and tried again for
+    `patience` seconds; only then, or when the run is no longer ours to write, does `emit` raise what happened, which ends the
+    training. Use it as a context: leaving it waits until everything is written or given up.
+
+    A run that was asked to stop twice ends as by Ctrl-C, where it trains in the main thread.
 
     Args:
         store: where to.
@@ -40,11 +45,13 @@ class Emitter:
         self._run_id = run_id
         self._attempt = attempt
         self._patience = patience
-        self._lock = threading.Lock()  # of the two lists
+        self._lock = threading.Condition()  # of the two lists; notified when they are empty, or will never be written
         self._events: list[Event] = []
         self._times: list[float] = []
         self._failing_since: float | None = None
         self._stop = False
+        self._in_main_thread = threading.current_thread() is threading.main_thread()
+        self._interrupted = -INTERRUPT_SECONDS
         self._wake = threading.Event()
         self._closing = False
         self._thread = threading.Thread(target=self._serve, name=f"emitter-{run_id}", daemon=True)
@@ -69,8 +76,7 @@ class Emitter:
         Raises:
             StoreError: events cannot be written any more.
         """
-        if self.problem is not None:
-            raise StoreError(f"the run's events cannot be written: {self.problem}") from self.problem
+        self._refuse_problem()
         if self.ending is not None:
             raise RuntimeError(f"'{event.kind}' was emitted after the ending '{self.ending.kind}'")
         if event.kind in ENDINGS:
@@ -82,6 +88,14 @@ class Emitter:
             self._times.append(time.time())
         if event.kind != "stepped":
             self._wake.set()
+        if event.kind == "entered" and event.phase == "saving":
+            with self._lock:
+                self._lock.wait_for(lambda: not self._events or self.problem is not None)
+            self._refuse_problem()
+
+    def _refuse_problem(self) -> None:
+        if self.problem is not None:
+            raise StoreError(f"the run's events cannot be written: {self.problem}") from self.problem
 
     def should_stop(self) -> bool:
         """Whether the run was asked to stop, or its events cannot be written any more. Costs nothing."""
@@ -105,7 +119,12 @@ class Emitter:
             except StoreUnavailableError:
                 continue  # nothing is lost by not having looked; `_flush` counts for how long it cannot write
             except Exception as error:  # the training thread raises it: this one has nobody to tell
-                self.problem = error
+                self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        with self._lock:
+            self.problem = error
+            self._lock.notify_all()
 
     def _flush(self) -> None:
         with self._lock:
@@ -118,14 +137,20 @@ class Emitter:
             now = time.monotonic()
             self._failing_since = self._failing_since or now
             if now - self._failing_since >= self._patience:
-                self.problem = error
+                self._give_up(error)
             raise
         self._failing_since = None
         with self._lock:
             del self._events[: len(events)], self._times[: len(times)]
+            self._lock.notify_all()
 
     def _look(self) -> None:
         signals = self._store.signals(self._run_id)
         if signals.attempt != self._attempt or (signals.status != "running" and self.ending is None):
             raise StoreError(f"run '{self._run_id}' was given up by its runner: it is {signals.status}")
         self._stop = signals.stop
+        if signals.at_once and self._in_main_thread and self.ending is None:
+            now = time.monotonic()
+            if now - self._interrupted >= INTERRUPT_SECONDS:  # the first is only noted where Ctrl-C asks to stop gently
+                self._interrupted = now
+                _thread.interrupt_main()

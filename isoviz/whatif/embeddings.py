@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.exploring import results
+from isoviz.whatif import encoding
 from isoviz.whatif.heads import FrozenHead, primary, refit
+from isoviz.whatif.layer import IsoLayerTransform, LabelledRows
 from isoviz.whatif.request import request_for, root
 
 if TYPE_CHECKING:
     from isoviz.runs.store import Store
-    from isoviz.whatif.layer import IsoLayerTransform
 
 Cloud = Literal["head", "pooled"]
 CLOUDS: tuple[Cloud, ...] = ("head", "pooled")
@@ -74,9 +75,13 @@ class Embeddings:
 
     def isolayer(self, **params: Any) -> IsoLayerTransform:
         """An IsoLayer to be trained on these rows' labels, as a step of a chain."""
-        from isoviz.whatif.layer import IsoLayerTransform
+        return IsoLayerTransform(self.labelled_rows, **params)
 
-        return IsoLayerTransform(self, **params)
+    @property
+    def labelled_rows(self) -> LabelledRows:
+        """What an IsoLayer is trained on, besides vectors."""
+        facts = self.facts
+        return LabelledRows(self.train_labels, self.head, facts["kind"], facts["primary"], int(facts["seed"]))
 
 
 def embeddings(run: str, *, store: Store | str | Path | None = None, cloud: Cloud = "head") -> Embeddings:
@@ -95,10 +100,9 @@ def embeddings(run: str, *, store: Store | str | Path | None = None, cloud: Clou
     opened = store if isinstance(store, Store) else Store(store)
     request = request_for(opened.get(run), opened.folder_of(run))
     if results.find(request.key, at=root()) is None:
-        from isoviz.whatif import worker
-
-        facts, arrays = worker.compute(request, lambda done, total, text: None)
-        worker.keep(request, facts, arrays, root(), root() / "jobs" / f"{request.key}.here")
+        facts, arrays = encoding.compute(request, lambda done, total, text: None)
+        results.publish(root() / "jobs" / f"{request.key}.here", request.key, facts, arrays, at=root())
+        results.shrink(results.limit(), at=root(), keep=request.key)
     return load(request.key, cloud)
 
 

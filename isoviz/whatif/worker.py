@@ -38,9 +38,9 @@ def compute(request: Request, tell: Any) -> tuple[dict[str, Any], dict[str, NDAr
         from isoviz.whatif import encoding
 
         return encoding.compute(request, tell)
-    from isoviz.whatif import layer
+    from isoviz.whatif import engine
 
-    return layer.compute(request, tell)
+    return engine.train_layer(request, tell)
 
 
 def keep(request: Request, facts: dict[str, Any], arrays: dict[str, NDArray[Any]], root: Path, partial: Path) -> None:

@@ -19,10 +19,10 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.exploring import encoders
 from isoviz.runs.store import Store
-from isoviz.whatif import chains, embeddings, encoding, jobs, layer, notebook, worker
+from isoviz.whatif import chains, embeddings, encoding, jobs, notebook, worker
 from isoviz.whatif.background import Background
 from isoviz.whatif.embeddings import load
-from isoviz.whatif.engine import NotReadyError, WhatIf
+from isoviz.whatif.engine import NotReadyError, WhatIf, train_layer
 from isoviz.whatif.request import LayerRequest, refuse_kind, request_for, root
 from tests.tiny import TinyModels
 from tests.whatif.trained import train
@@ -211,7 +211,7 @@ def test_an_isolayer_is_trained_on_the_spot(runs):
     request = waiting.value.request
     assert isinstance(request, LayerRequest) and request.before == "scale:factor=3"
     told: list[int] = []
-    facts, arrays = layer.compute(request, lambda done, total, text: told.append(done))
+    facts, arrays = train_layer(request, lambda done, total, text: told.append(done))
     worker.keep(request, facts, arrays, root(), root() / "partial")
     assert told and told == sorted(told)
     with pytest.raises(NotReadyError) as waiting:  # there, but the points have to be taken through it
