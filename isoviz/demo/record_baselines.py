@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from isoviz.demo import bundled_model_dir
 from isoviz.demo.baselines import RECORD, bag_of_words, copied, majority, word_by_word
 from isoviz.demo.tasks import SLUGS, describe
-from isoviz.training.devices import share_cores
+from isoviz.jobs.processes import share_cores
 
 if TYPE_CHECKING:
     from isoviz.config import RunConfig

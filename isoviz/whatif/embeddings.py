@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.exploring import results
+from isoviz.jobs.results import ARRAYS, FACTS
 from isoviz.whatif.heads import FrozenHead, primary, refit
-from isoviz.whatif.request import request_for, root
+from isoviz.whatif.request import STORE, request_for
 
 if TYPE_CHECKING:
     from isoviz.runs.store import Store
@@ -94,17 +94,16 @@ def embeddings(run: str, *, store: Store | str | Path | None = None, cloud: Clou
 
     opened = store if isinstance(store, Store) else Store(store)
     request = request_for(opened.get(run), opened.folder_of(run))
-    if results.find(request.key, at=root()) is None:
-        from isoviz.whatif import worker
+    if STORE.find(request.key) is None:
+        from isoviz.whatif import encoding
 
-        facts, arrays = worker.compute(request, lambda done, total, text: None)
-        worker.keep(request, facts, arrays, root(), root() / "jobs" / f"{request.key}.here")
+        STORE.publish(request.key, *encoding.compute(request, lambda done, total, text: None))
     return load(request.key, cloud)
 
 
 def load(key: str, cloud: Cloud = "head") -> Embeddings:
     """The embeddings of a pass that is done; KeyError if there is none."""
-    found = results.find(key, at=root())  # also keeps it from being the next to go
+    found = STORE.find(key)  # also keeps it from being the next to go
     if found is None:
         raise KeyError(key)
     return _read(key, cloud, found.folder)
@@ -116,8 +115,8 @@ def _read(key: str, cloud: Cloud, folder: Path) -> Embeddings:
 
     if cloud not in CLOUDS:
         raise InputError(f"cloud: no cloud '{cloud}' (allowed: {', '.join(CLOUDS)})", field="cloud")
-    arrays = load_file(folder / results.ARRAYS)
-    facts = json.loads((folder / results.PROFILE).read_text(encoding="utf-8"))
+    arrays = load_file(folder / ARRAYS)
+    facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     facts["differs"] = "train.head" in arrays
     chosen = cloud if facts["differs"] else "pooled"
     return Embeddings(
@@ -139,6 +138,6 @@ def _read(key: str, cloud: Cloud, folder: Path) -> Embeddings:
 def _texts(folder: Path) -> list[str]:
     from safetensors import safe_open
 
-    with safe_open(folder / results.ARRAYS, framework="np") as file:
+    with safe_open(folder / ARRAYS, framework="np") as file:
         texts: list[str] = json.loads(file.get_tensor("texts").tobytes().decode())
     return texts

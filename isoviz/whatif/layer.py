@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from isoviz import methods
 from isoviz.errors import InputError
-from isoviz.exploring import results
 from isoviz.metrics.cloud import is_tensor
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.protocol import State, Transform
-from isoviz.whatif.request import LayerRequest, root
+from isoviz.whatif.request import STORE, LayerRequest
 
 if TYPE_CHECKING:
     from isoviz.whatif.embeddings import Embeddings
@@ -102,14 +101,12 @@ def compute(request: LayerRequest, tell: Tell) -> tuple[dict[str, Any], dict[str
 
 def find(request: LayerRequest) -> IsoLayerTransform | None:
     """The layer that a process has trained; None if none has yet."""
-    kept = results.find(request.key, at=root())
+    kept = STORE.find(request.key)
     if kept is None:
         return None
-    from safetensors.numpy import load_file
-
     from isoviz.whatif.embeddings import load
 
-    arrays = load_file(kept.folder / results.ARRAYS)
+    arrays = kept.arrays
     found = load(request.embeddings, request.cloud)  # type: ignore[arg-type]
     return IsoLayerTransform(found, **request.params).given(arrays["linear"], arrays["offset"])
 
