@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from html import escape
 from typing import Any
 
@@ -12,7 +13,6 @@ from dashboard import theme
 from dashboard.tables import decimals, mean_sd
 
 MARK_LINE = {"width": 1, "color": "rgba(127,134,145,0.9)"}
-LEVEL_DASHES = ("dot", "dash", "dashdot", "longdash")
 NARROW = 0.04
 """Values closer together than this get an axis of about this width: alike is drawn as alike, not as 0 to 1.5."""
 _HOVER = "<br>".join(
@@ -84,7 +84,9 @@ def tradeoff(points: pd.DataFrame, metric: str, parameter: str) -> go.Figure:
 
 
 def against_parameter(points: pd.DataFrame, column: str, label: str, parameter: str) -> go.Figure:
-    """A value against a method parameter: one mark per run, a line through the means, runs without it as level lines.
+    """A value against a method parameter: one mark per run, and a line through the means of runs that differ in nothing else.
+
+    Runs without the parameter are level lines. Where a method has several lines, their names say in what they differ.
 
     Args:
         points: of `tables.points`.
@@ -93,18 +95,19 @@ def against_parameter(points: pd.DataFrame, column: str, label: str, parameter: 
         parameter: the parameter's label, for the x axis.
     """
     figure = go.Figure()
-    swept = points[points["at"].notna()]
-    for slug, part in swept.groupby("method", sort=False):
-        colour = theme.method_colour(str(slug))
-        name = escape(part["title"].iloc[0])
-        means = part.groupby("at")[column].mean()
+    swept, level = points[points["at"].notna()], points[points["at"].isna()]
+    for slug, name, place, part in _lines(swept):
+        colour = theme.method_colour(slug)
+        means = part.groupby("at")[column].agg(["mean", "count"])
         figure.add_scatter(
             x=means.index.tolist(),
-            y=means.tolist(),
+            y=means["mean"].tolist(),
             mode="lines",
-            line={"color": colour, "width": 2, "dash": theme.method_dash(str(slug))},
-            name=f"{name} (line: mean)",
-            hovertemplate="mean %{y:.3f} at %{x}<extra></extra>",
+            line={"color": colour, "width": 2, "dash": theme.method_dash(slug, place)},
+            name=f"{escape(name)} (line: mean)",
+            legendgroup=str(part["line"].iloc[0]),
+            text=[f"n = {count}" for count in means["count"]],
+            hovertemplate="mean %{y:.3f} at %{x} (%{text})",
         )
         figure.add_scatter(
             x=part["at"].tolist(),
@@ -113,21 +116,22 @@ def against_parameter(points: pd.DataFrame, column: str, label: str, parameter: 
             marker={
                 "size": 9,
                 "color": colour,
-                "symbol": theme.method_symbol(str(slug)),
+                "symbol": theme.method_symbol(slug, place),
                 "opacity": 0.75,
                 "line": MARK_LINE,
             },
             showlegend=False,
+            legendgroup=str(part["line"].iloc[0]),
             customdata=_hover_data(part, label),
             hovertemplate=_HOVER,
         )
-    for slug, part in points[points["at"].isna()].groupby("method", sort=False):
+    for slug, name, place, part in _lines(level):
         mean, _ = mean_sd(part[column])
         if mean is not None:
-            line = {"color": theme.method_colour(str(slug)), "dash": "dot", "width": 2}
-            figure.add_hline(y=mean, line=line)
-            words = f"{escape(part['title'].iloc[0])} {decimals(mean)} (n = {len(part)})"
-            figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=words)
+            line = {"color": theme.method_colour(slug), "dash": theme.LEVEL_DASHES[place % len(theme.LEVEL_DASHES)]}
+            figure.add_hline(y=mean, line={**line, "width": 2})
+            words = f"{escape(name)} {decimals(mean)} (n = {len(part)})"
+            figure.add_scatter(x=[None], y=[None], mode="lines", line={**line, "width": 2}, name=words)
     figure.update_layout(
         theme.figure_layout(
             height=340,
@@ -137,6 +141,14 @@ def against_parameter(points: pd.DataFrame, column: str, label: str, parameter: 
         )
     )
     return figure
+
+
+def _lines(points: pd.DataFrame) -> Iterator[tuple[str, str, int, pd.DataFrame]]:
+    """Slug, name and place among its method's lines of each set of runs whose means may be joined."""
+    for slug, method in points.groupby("method", sort=False):
+        for place, (_, part) in enumerate(method.groupby("line", sort=False)):
+            name = ", ".join(filter(None, (part["title"].iloc[0], part["settings"].iloc[0])))
+            yield str(slug), name, place, part
 
 
 def seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]) -> go.Figure:
@@ -176,7 +188,11 @@ def seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]])
             hovertemplate="mean %{x:.3f}<extra></extra>",
         )
     for place, (words, value) in enumerate(sorted(levels, key=lambda level: level[1])):
-        line = {"color": "rgba(127,134,145,0.9)", "dash": LEVEL_DASHES[place % len(LEVEL_DASHES)], "width": 1.5}
+        line = {
+            "color": "rgba(127,134,145,0.9)",
+            "dash": theme.LEVEL_DASHES[place % len(theme.LEVEL_DASHES)],
+            "width": 1.5,
+        }
         figure.add_vline(x=value, line=line)
         # in the legend, because words beside the lines run into each other on a narrow screen
         name = f"{escape(words)} {decimals(value)}"
@@ -206,7 +222,7 @@ def _hover_data(part: pd.DataFrame, label: str) -> list[list[Any]]:
     """Per mark: method, parameters, seed, value, run. Text is escaped: Plotly would read tags in it."""
     return [
         [
-            escape(f"{row.title}  {row.variant}".strip()),
+            escape(", ".join(str(part) for part in (row.title, row.variant, getattr(row, "settings", "")) if part)),
             escape(f"{label} {decimals(row.value)}, IsoScore* {decimals(row.isoscore_star)}"),
             row.seed,
             escape(str(row.problem)) or "finished",

@@ -10,6 +10,7 @@ import streamlit as st
 from dashboard import charts, choosing, downloads, explanations, resources, tables, wording
 from dashboard.components import figure
 from isoviz import tasks
+from isoviz.events import Started
 from isoviz.runs.rows import STATUSES
 
 _NUMBER: dict[str, Any] = {"format": "%.3f"}
@@ -189,20 +190,12 @@ def _strip(task: str, runs: pd.DataFrame, metric: str, levels: list[tuple[str, f
 
 
 def _levels(runs: pd.DataFrame) -> list[tuple[str, float]]:
+    """The simple baselines of the task, as the first finished run measured them when it started."""
     finished = runs[runs["status"] == "finished"]
     if finished.empty:
         return []
-    return _baselines(str(resources.store().folder), str(finished.iloc[0]["run"]))
-
-
-@st.cache_data(show_spinner=False, max_entries=256)
-def _baselines(folder: str, run: str) -> list[tuple[str, float]]:
-    """The simple baselines that a run noted when it started. They never change, so they are kept."""
-    del folder
-    for _, event in resources.store().events(run, limit=20):
-        if event["kind"] == "started":
-            return tables.references(event["baselines"])
-    return []
+    started = resources.store().events_of_kind(str(finished.iloc[0]["run"]), Started, limit=1)
+    return tables.references(started[0].baselines) if started else []
 
 
 def every_run(runs: pd.DataFrame) -> None:

@@ -17,6 +17,7 @@ from dashboard.logs import log_panel
 from dashboard.tables import method_title, variant
 from isoviz.config import OwnTask, RunConfig
 from isoviz.errors import InputError, StoreError
+from isoviz.events import Started
 from isoviz.runs import planning
 from isoviz.runs.rows import RunRow
 from isoviz.training import weights
@@ -130,7 +131,12 @@ def curves(run: RunRow) -> None:
 
 def predictions(run: RunRow) -> None:
     """What it predicted: confusion matrix, numbers or texts, and the rows that went wrong."""
-    outcome_view.draw(run, lambda: _started(run).get("data_fingerprint"))
+    outcome_view.draw(run, lambda: _data_fingerprint(run))
+
+
+def _data_fingerprint(run: RunRow) -> str | None:
+    started = _started(run)
+    return started.data_fingerprint if started else None
 
 
 def numbers(run: RunRow) -> None:
@@ -145,7 +151,9 @@ def numbers(run: RunRow) -> None:
         )
         return
     st.caption(f"On the validation split{epochs_told(run)}")
-    _table(result_lines(run.result, _started(run).get("eval_rows")), name=190, value=140, measured_on=200)
+    started = _started(run)
+    lines = result_lines(run.result, started.eval_rows if started else None)
+    _table(lines, name=190, value=140, measured_on=200)
 
 
 def epochs_told(run: RunRow) -> str:
@@ -269,18 +277,13 @@ def provenance(run: RunRow) -> None:
     _table(provenance_lines(run, _started(run)), name=150, value=330)
 
 
-def _started(run: RunRow) -> dict[str, Any]:
-    """The newest `started` event. It comes early, but a resumed run has one per attempt."""
-    store = resources.store()
-    found: dict[str, Any] = {}
-    after = 0
-    while rows := store.events(run.id, after=after):
-        found = next((event for _, event in reversed(rows) if event["kind"] == "started"), found)
-        after = rows[-1][0]
-    return found
+def _started(run: RunRow) -> Started | None:
+    """The newest `started` event: a resumed run has one per attempt."""
+    started = resources.store().events_of_kind(run.id, Started)
+    return started[-1] if started else None
 
 
-def provenance_lines(run: RunRow, started: dict[str, Any]) -> list[tuple[str, str]]:
+def provenance_lines(run: RunRow, started: Started | None) -> list[tuple[str, str]]:
     """What is known about the run's surroundings; a run that never started has less to tell."""
     lines = [
         ("Id", run.id),
@@ -291,25 +294,20 @@ def provenance_lines(run: RunRow, started: dict[str, Any]) -> list[tuple[str, st
         ("Attempts", str(run.attempt)),
         ("Host", run.host or "–"),
     ]
-    if started:
-        precision = {"no": "float32"}.get(started["precision"], started["precision"])
+    if started is not None:
+        precision = "float32" if started.precision == "no" else started.precision
+        rows, steps = (started.train_rows, started.eval_rows), (started.total_steps, started.steps_per_epoch)
         lines += [
-            ("Device", f"{started['device']}, {precision}, {started['threads']} threads"),
-            ("Trainable parameters", wording.number(started["parameters"])),
-            (
-                "Rows",
-                f"{wording.number(started['train_rows'])} training, {wording.number(started['eval_rows'])} validation",
-            ),
-            (
-                "Optimiser steps",
-                f"{wording.number(started['total_steps'])}, {wording.number(started['steps_per_epoch'])} per epoch",
-            ),
-            ("Data fingerprint", started["data_fingerprint"]),
-            ("Model fingerprint", started["model_fingerprint"]),
-            ("Model commit", started.get("model_revision") or "–"),
-            ("Data commit", started.get("data_revision") or "–"),
-            *((f"What {name} is", how) for name, how in started.get("signatures", {}).items()),
-            *((f"Version of {name}", found) for name, found in started["versions"].items()),
+            ("Device", f"{started.device}, {precision}, {started.threads} threads"),
+            ("Trainable parameters", wording.number(started.parameters)),
+            ("Rows", f"{wording.number(rows[0])} training, {wording.number(rows[1])} validation"),
+            ("Optimiser steps", f"{wording.number(steps[0])}, {wording.number(steps[1])} per epoch"),
+            ("Data fingerprint", started.data_fingerprint),
+            ("Model fingerprint", started.model_fingerprint),
+            ("Model commit", started.model_revision or "–"),
+            ("Data commit", started.data_revision or "–"),
+            *((f"What {name} is", definition) for name, definition in started.signatures.items()),
+            *((f"Version of {name}", version) for name, version in started.versions.items()),
         ]
     if (kept := _kept_epoch(run)) is not None:
         reported = (run.result or {}).get("metrics", {}).get("epoch")

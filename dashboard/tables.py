@@ -20,6 +20,7 @@ NOT_METRICS = frozenset({"loss", "epoch"})
 """Entries of a run's `metrics` that are no task metric."""
 
 _NO_SETTING = frozenset({"version", "model", "task", "data", "method", "params", "seed", "threads"})
+_SAME_IN_A_METHOD = frozenset({"version", "method", "params"})
 
 RUN_COLUMNS = (
     *(
@@ -115,13 +116,26 @@ def variant(slug: str, params: Mapping[str, Any]) -> str:
     known = methods.find(slug)
     if known is None:
         return ", ".join(f"{name} = {_short(value)}" for name, value in params.items())
+    symbols = parameter_symbols(slug)
     parts = []
     for place, (name, field) in enumerate(known.Params.model_fields.items()):
         extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
         leads = extra.get("leading", place == 0)  # of a combination, each part's first
         if name in params and (leads or params[name] != field.default):
-            parts.append(f"{extra.get('symbol') or _lowered(field.title or name)} = {_short(params[name])}")
+            parts.append(f"{symbols[name]} = {_short(params[name])}")
     return ", ".join(parts)
+
+
+def parameter_symbols(slug: str) -> dict[str, str]:
+    """Parameter of a method → its symbol, or its title in lower case; empty for a method that is not in the catalogue."""
+    known = methods.find(slug)
+    if known is None:
+        return {}
+    symbols = {}
+    for name, field in known.Params.model_fields.items():
+        extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+        symbols[name] = str(extra.get("symbol") or _lowered(field.title or name))
+    return symbols
 
 
 def _lowered(title: str) -> str:
@@ -203,8 +217,7 @@ def _line(group: pd.DataFrame, settings: str) -> dict[str, Any]:
 
 def seeds_of(group: pd.DataFrame) -> pd.DataFrame:
     """The finished runs of one setup, one per seed (the newest), by seed."""
-    finished = group[group["status"] == "finished"]
-    return finished.sort_values("run").drop_duplicates("seed", keep="last").sort_values("seed")
+    return newest_per_seed(group).sort_values("seed")
 
 
 def _remarks(group: pd.DataFrame, counted: pd.DataFrame) -> str:
@@ -250,30 +263,56 @@ def _label(name: str, field: Any) -> str:
 
 
 def points(frame: pd.DataFrame, metric: str, parameter: str | None) -> pd.DataFrame:
-    """Trade-off points: the finished runs with `isoscore_star`, `value` of that metric and `at`, the parameter's value.
+    """Trade-off points: finished runs with `isoscore_star`, `value` of that metric and `at`, the parameter's value.
 
-    A run whose method has no such parameter has NaN in `at`; runs with an undefined coordinate are left out.
+    A seed that ran more than once in one setup gives one point, of its newest finished run. `line` is equal for runs that
+    differ in nothing but the parameter and the seed, so their means may be joined; `settings` says in words how a line
+    differs from the others of its method. A run whose method has no such parameter has NaN in `at`; runs with an undefined
+    coordinate are left out.
     """
-    finished = frame[frame["status"] == "finished"].copy()
-    finished["value"] = [_number(found.get(metric)) for found in finished["metrics"]]
+    finished = newest_per_seed(frame).copy()
+    finished["value"] = [_number(metrics.get(metric)) for metrics in finished["metrics"]]
     finished["at"] = [_number(params.get(parameter)) if parameter else None for params in finished["params"]]
     for column in ("value", "at", "isoscore_star", "isoscore"):
         finished[column] = pd.to_numeric(finished[column])
-    kept = finished.dropna(subset=["value", "isoscore_star"])
-    names = [
-        "run",
-        "group",
-        "model",
-        "task",
-        "method",
-        "title",
-        "variant",
-        "seed",
-        "value",
-        "isoscore_star",
-        "isoscore",
-    ]
-    return kept[[*names, "at", "problem"]].reset_index(drop=True)
+    finished["line"] = [_without_parameter(setup, parameter) for setup in finished["setup"]]
+    finished = finished.dropna(subset=["value", "isoscore_star"])
+    names = {
+        line: text
+        for _, part in finished.groupby("method")
+        for line, text in _differences(part["line"].unique()).items()
+    }
+    finished["settings"] = finished["line"].map(names).astype(object)
+    kept = ["run", "group", "model", "task", "method", "title", "variant", "settings", "seed", "value"]
+    kept += ["isoscore_star", "isoscore", "at", "problem", "line"]
+    return finished[kept].reset_index(drop=True)
+
+
+def newest_per_seed(frame: pd.DataFrame) -> pd.DataFrame:
+    """The finished runs, one per setup and seed: the newest, as its repeats are no independent draws. In the frame's order."""
+    finished = frame[frame["status"] == "finished"]
+    return finished.loc[finished.sort_values("run").drop_duplicates(["setup", "seed"], keep="last").index.sort_values()]
+
+
+def _without_parameter(setup: str, parameter: str | None) -> str:
+    """The key of a setup without one parameter of its method."""
+    settings = json.loads(setup)
+    settings["params"].pop(parameter, None)
+    return json.dumps(settings, sort_keys=True)
+
+
+def _differences(setups: Iterable[str]) -> dict[str, str]:
+    """Setup keys of one method → the settings and parameters in which they differ, as text (`ζ = 0.8, epochs 6`)."""
+    described: dict[str, dict[str, str]] = {}
+    for setup in setups:
+        settings = json.loads(setup)
+        symbols = parameter_symbols(settings["method"])
+        described[setup] = {
+            name: f"{symbols.get(name, name)} = {_short(value)}" for name, value in settings["params"].items()
+        } | {name: f"{name} {_short(value)}" for name, value in settings.items() if name not in _SAME_IN_A_METHOD}
+    names = list(dict.fromkeys(name for words in described.values() for name in words))
+    differing = [name for name in names if len({words.get(name) for words in described.values()}) > 1]
+    return {setup: ", ".join(words[name] for name in differing if name in words) for setup, words in described.items()}
 
 
 def references(started: Mapping[str, Any]) -> list[tuple[str, float]]:

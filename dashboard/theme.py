@@ -2,12 +2,16 @@
 
 A colour here reaches a contrast of 3:1 on white and on near-black, so one value serves both modes. Under the three
 common forms of colour blindness (simulated) the first five stay well apart and all nine distinguishable; because nine
-colours in so narrow a band of brightness are crowded, every method also has its own symbol and dash.
+colours in so narrow a band of brightness are crowded, every method also has its own symbol and dash. A method that is not
+listed here gets all three by a rule (`_spare_place`), so a new method needs no line in this file.
 """
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
+
+from isoviz import methods
 
 METHOD_COLOURS: dict[str, str] = {
     "baseline": "#7f8691",
@@ -46,6 +50,30 @@ METHOD_DASHES: dict[str, str] = {
     "spectrum_exp": "dashdot",
     "flow": "longdash",
 }
+
+SPARE_COLOURS: tuple[str, ...] = (
+    *("#8783ff", "#ba1d8f", "#f6489f", "#b26764", "#c45b01", "#cb01e2", "#a60aca", "#6986b0"),
+)
+"""Colours of methods that are not in `METHOD_COLOURS`. Each was searched as the colour in the band of brightness that lies
+farthest (OKLab, as it is and under the three common forms of colour blindness) from the nine above and those before it."""
+
+SPARE_SYMBOLS: tuple[str, ...] = (
+    *(
+        "triangle-down",
+        "star-diamond",
+        "bowtie",
+        "star-triangle-down",
+        "triangle-left",
+        "star-square",
+        "hourglass",
+        "triangle-right",
+    ),
+)
+"""Markers of the same methods, in the same order."""
+
+DASHES: tuple[str, ...] = ("solid", "dash", "dashdot", "longdash", "dot", "longdashdot")
+LEVEL_DASHES: tuple[str, ...] = ("dot", "dash", "dashdot", "longdash")
+"""Dashes of level lines, in this order."""
 
 PALETTE: tuple[str, ...] = tuple(colour for slug, colour in METHOD_COLOURS.items() if slug != "baseline")
 """For series that are not methods (loss terms, layers, ...), in this order."""
@@ -86,18 +114,39 @@ _STATUS: dict[str, tuple[str, str]] = {
 
 
 def method_colour(slug: str) -> str:
-    """The method's colour; one that is not in the table (a new method) gets a palette colour fixed by its name."""
-    return METHOD_COLOURS.get(slug) or PALETTE[sum(slug.encode()) % len(PALETTE)]
+    """The method's colour."""
+    return METHOD_COLOURS.get(slug) or SPARE_COLOURS[_spare_place(slug)]
 
 
-def method_symbol(slug: str) -> str:
-    """Plotly's name of the method's marker."""
-    return METHOD_SYMBOLS.get(slug, "circle-open")
+def method_symbol(slug: str, place: int = 0) -> str:
+    """Plotly's name of the method's marker; combinations have open ones.
+
+    Args:
+        place: which of several lines of the same method; every second one has the open (or the filled) marker.
+    """
+    symbol = METHOD_SYMBOLS.get(slug) or SPARE_SYMBOLS[_spare_place(slug)]
+    return f"{symbol}-open" if (slug.count("+") > 0) ^ (place % 2 > 0) else symbol
 
 
-def method_dash(slug: str) -> str:
-    """Plotly's name of the method's line style; combinations have one of their own, because they borrow a colour."""
-    return METHOD_DASHES.get(slug, "longdashdot" if "+" in slug else "solid")
+def method_dash(slug: str, place: int = 0) -> str:
+    """Plotly's name of the method's line style; `place`: which of several lines of the same method."""
+    own = METHOD_DASHES.get(slug) or DASHES[_spare_place(slug) % len(DASHES)]
+    return DASHES[(DASHES.index(own) + place) % len(DASHES)]
+
+
+def _spare_place(slug: str) -> int:
+    """Which spare colour and symbol an unlisted method has: by its name alone, unless another installed one has that already."""
+    taken: dict[str, int] = {}
+    for other in sorted(set(methods.catalogue()) - set(METHOD_COLOURS)):
+        place = _named_place(other)
+        while place in taken.values() and len(taken) < len(SPARE_COLOURS):
+            place = (place + 1) % len(SPARE_COLOURS)
+        taken[other] = place
+    return taken.get(slug, _named_place(slug))
+
+
+def _named_place(slug: str) -> int:
+    return zlib.crc32(slug.encode()) % len(SPARE_COLOURS)
 
 
 def status_badge(status: str) -> str:

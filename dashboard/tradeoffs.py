@@ -102,7 +102,7 @@ def _figures(choice: Choice, was_waiting: bool) -> None:
     runs = _compared(choice, read)
     points = tables.points(runs, choice.metric, choice.parameter or None)
     waiting = _waiting(runs)
-    st.caption(_told(runs, points, waiting))
+    st.caption(_counts(runs, points, waiting))
     if points.empty:
         st.info("The first point appears when the first of these runs finishes.", icon=":material/hourglass_empty:")
     else:
@@ -147,17 +147,20 @@ def _draw(name: str, choice: Choice, points: pd.DataFrame, make: Callable[[], go
 def _as_file(points: pd.DataFrame, choice: Choice) -> pd.DataFrame:
     """The figures' points with their coordinates by name."""
     named = {"value": choice.metric, "at": choice.parameter or "parameter"}
-    return points.rename(columns=named)
+    return points.drop(columns="line").rename(columns=named)
 
 
-def _told(runs: pd.DataFrame, points: pd.DataFrame, waiting: int) -> str:
+def _counts(runs: pd.DataFrame, points: pd.DataFrame, waiting: int) -> str:
     parts = [f"{len(points)} points of {len(runs)} runs"]
     if waiting:
         parts.append(f"{waiting} still to come")
-    lost = runs["status"].isin(["failed", "diverged", "lost", "stopped"]).sum()
-    if lost:
-        parts.append(f"{lost} ended without a result (see Results)")
+    without_result = runs["status"].isin(["failed", "diverged", "lost", "stopped"]).sum()
+    if without_result:
+        parts.append(f"{without_result} ended without a result (see Results)")
+    repeated = int((runs["status"] == "finished").sum()) - len(tables.newest_per_seed(runs))
+    if repeated:
+        parts.append(f"{repeated} older run{'s' if repeated > 1 else ''} of the same setup and seed left out")
     collapsed = int((points["problem"] != "").sum())
     if collapsed:
-        parts.append(f"{collapsed} collapsed, drawn all the same")
+        parts.append(f"{collapsed} collapsed, still drawn")
     return " · ".join(parts)

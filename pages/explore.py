@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import address
-from dashboard.explore import asking, clouds, form, map_section, numbers, output_matrix, profile, share
+from dashboard.explore import analysis, form, numbers, point_map, sections
 
 st.title("Explore", anchor=False)
 st.caption(
@@ -14,14 +14,14 @@ st.caption(
 
 with address.heard("explore"):
     filled = form.draw_all()
-    views = asking.ask(filled)
+    views = analysis.ask(filled)
     if views:
-        numbers.heading(views, filled)
-        shown = profile.section(views, filled)
-        laid_out = map_section.section(shown)
-        clouds.section(shown)
-        output_matrix.section(shown)
+        analysis.heading(views, filled)
+        chosen = sections.profile(views, filled)
+        map_request = point_map.section(chosen)
+        sections.cloud_figures(chosen)
+        sections.output_matrix(chosen)
         tables = st.container()
-        share.section(shown, laid_out)
+        sections.take_along(chosen, map_request)
         with tables:
-            numbers.section(shown)
+            numbers.section(chosen)

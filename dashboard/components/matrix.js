@@ -1,5 +1,6 @@
 // The correlation matrix of one run, epoch by epoch.
 
+const NOT_MEASURED = "Appears with the first measurement, before the first step.";
 const KEPT_MATRICES = 12; // decoded matrices in memory; older epochs are fetched again (the browser has them cached)
 
 const matrixViews = new WeakMap();
@@ -42,7 +43,15 @@ class MatrixView {
     this.follow = true; // show the newest epoch as it comes
     this.shown = null; // {epoch, matrix}
     this.matrices = new Map(); // seq -> decoded matrix
+    this.ticket = null; // what is still on its way is of another run
     this.plot.clear();
+    this.label.textContent = this.caption.textContent = "";
+    this.facts.replaceChildren();
+    this.slider.max = this.slider.value = "0";
+    this.slider.disabled = this.previous.disabled = this.next.disabled = true;
+    this.slider.removeAttribute("aria-valuetext");
+    this.canvas.setAttribute("aria-label", "Correlation matrix");
+    this.say(NOT_MEASURED);
   }
 
   show(data) {
@@ -63,7 +72,7 @@ class MatrixView {
 
   take(run) {
     this.epochs = byEpoch(run.measured);
-    if (!this.epochs.length) return this.say("Appears with the first measurement, before the first step.");
+    if (!this.epochs.length) return this.say(NOT_MEASURED);
     const last = this.epochs.length - 1;
     const place = this.follow ? last : Math.min(last, Math.max(0, this.epochs.findIndex(([epoch]) => epoch === this.shown?.epoch)));
     this.slider.max = String(last);
@@ -111,6 +120,7 @@ class MatrixView {
   }
 
   async fetch(epoch, seq) {
+    const { matrices } = this; // another run has another map
     const load = async (name) => {
       const url = addressOf(`${this.data.arrays}/${encodeURIComponent(this.data.run)}/${epoch}/${name}`);
       url.searchParams.set("v", seq);
@@ -121,8 +131,8 @@ class MatrixView {
     const [cells, order, std] = await Promise.all([load("matrix"), load("order"), load("std")]);
     const matrix = { seq, d: order.byteLength / 4, cells: new Uint8Array(cells), order: new Int32Array(order), std: new Float32Array(std), picture: null };
     Object.assign(matrix, summary(matrix.cells));
-    this.matrices.set(seq, matrix);
-    if (this.matrices.size > KEPT_MATRICES) this.matrices.delete(this.matrices.keys().next().value);
+    matrices.set(seq, matrix);
+    if (matrices.size > KEPT_MATRICES) matrices.delete(matrices.keys().next().value);
     return matrix;
   }
 

@@ -26,6 +26,9 @@ export class MatrixCanvas {
     this.matrix = null;
     this.window = null; // part in view: {x, y, size} in cells
     this.drag = null;
+    this.canvas.width = this.canvas.height = 1; // nothing of the one before stays in sight
+    this.readout.textContent = this.hint;
+    this.zoomIn.disabled = this.zoomOut.disabled = this.reset.disabled = true;
   }
 
   // The part in view stays if the new matrix has it too.

@@ -1,8 +1,11 @@
-"""What the Explore page looks at: model, task, its data, split and rows; read, checked, and given the key of its content."""
+"""What the Explore page looks at: model, task, data, split and rows, checked and given the key of their content; then the layer
+and pooling of each view."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -14,6 +17,7 @@ from isoviz import tasks
 from isoviz.errors import InputError
 from isoviz.exploring import encoders
 from isoviz.exploring.request import FEWEST_ROWS, MOST_ROWS, SPLITS, Rows, ViewRequest, key_of, rows_of
+from isoviz.exploring.results import ViewResult
 from isoviz.models.sources import ModelSource
 from isoviz.tasks.protocol import Task
 
@@ -251,3 +255,85 @@ def _rows(slug: str, folder: str | None, files: Stamp) -> tuple[Rows | None, str
         return rows_of(slug, folder), None
     except InputError as error:
         return None, forms.sentence(error)
+
+
+# ----------------------------------------------------------------------------------------------- the chosen clouds
+
+
+@dataclass(frozen=True)
+class ChosenCloud:
+    """One of the views on the page, with the cloud of it that is looked at.
+
+    Attributes:
+        number: counted from 1.
+        views: how many views there are.
+    """
+
+    number: int
+    views: int
+    filled: Filled
+    view: ViewResult
+    layer: int
+    pooling: str
+
+    @property
+    def prefix(self) -> str:
+        """Of the keys of its widgets."""
+        return self.filled.prefix
+
+    @property
+    def place(self) -> tuple[str, int, str]:
+        """Key of the view, layer and pooling: which cloud it is."""
+        return self.view.folder.name, self.layer, self.pooling
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """The numbers of its cloud."""
+        return self.view.entry(self.layer, self.pooling)
+
+    @property
+    def cloud_words(self) -> str:
+        """Layer, pooling, n and d in words."""
+        return f"layer {self.layer}, {self.pooling}, n = {wording.number(self.entry['n'])}, d = {self.entry['d']}"
+
+    @property
+    def source(self) -> str:
+        """Model, task and split in words."""
+        assert self.filled.request is not None
+        request = self.filled.request
+        direction = [f"read as {request.direction}"] if request.direction else []
+        return " · ".join([request.model, request.task, request.split, *direction])
+
+    @property
+    def about(self) -> str:
+        """Which cloud it is, in a line that stands by itself, as in a saved picture."""
+        n, d = wording.number(self.entry["n"]), self.entry["d"]
+        return f"{self.source} · layer {self.layer} · {self.pooling} · n = {n}, d = {d}"
+
+
+def file_name(one: ChosenCloud) -> str:
+    """Of what is downloaded of a view, without its ending."""
+    assert one.filled.request is not None
+    request = one.filled.request
+    parts = (part.replace("/", "-").replace(":", "-").strip("-.~") for part in (request.model, request.task))
+    return "-".join(("explore", *parts, request.split))
+
+
+def cloud_file(one: ChosenCloud, what: str) -> str:
+    """Of what is downloaded of the cloud that a view shows, without its ending; views of the same cloud are told apart."""
+    again = f"-view{one.number}" if one.number > 1 else ""
+    return f"{file_name(one)}-{what}-layer{one.layer}-{one.pooling}{again}"
+
+
+def view_names(numbers: list[int]) -> str:
+    """`View 2`, `Views 1, 3`."""
+    return f"View{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
+def alike(views: list[tuple[ViewResult, Filled]]) -> Iterator[tuple[tuple[ViewResult, Filled], str]]:
+    """The first of all views of the same thing, and what they are called together: `View 2`, `Views 1, 3`."""
+    alike: dict[tuple[str, str], list[int]] = {}
+    for number, (view, filled) in enumerate(views):
+        alike.setdefault((view.folder.name, filled.request.model if filled.request else ""), []).append(number)
+    for numbers in alike.values():
+        yield views[numbers[0]], view_names([number + 1 for number in numbers])

@@ -14,6 +14,7 @@ from dashboard.tables import method_title
 from dashboard.whatif import form, panel
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError
+from isoviz.events import Started
 from isoviz.runs.rows import RunRow
 from isoviz.whatif import jobs
 from isoviz.whatif.embeddings import Embeddings, load
@@ -128,8 +129,6 @@ def _epoch(facts: Any) -> str:
 
 
 def _data_fingerprint(run_id: str) -> str:
-    """Of the rows that the run read, from its `started` event; empty if it is not told."""
-    for _, event in resources.store().events(run_id, limit=50):
-        if event["kind"] == "started":
-            return str(event.get("data_fingerprint", ""))
-    return ""
+    """Of the rows that the run read, from its `started` event; empty for a run that has none."""
+    started = resources.store().events_of_kind(run_id, Started, limit=1)
+    return started[0].data_fingerprint if started else ""

@@ -7,13 +7,13 @@ import shutil
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, case, delete, func, insert, or_, select, update
 
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
-from isoviz.events import ENDINGS, RESUMABLE, Event, Stopped
+from isoviz.events import ENDINGS, RESUMABLE, Event, Stopped, parse_event
 from isoviz.home import store_url
 from isoviz.runs.database import Database, StoreUnavailableError
 from isoviz.runs.identity import host_name, new_id, one_line, run_name, this_process
@@ -24,7 +24,9 @@ from isoviz.runs.schema import runs as _runs
 __all__ = ["RunRow", "Signals", "Store", "StoreUnavailableError"]
 
 
+E = TypeVar("E", bound=Event)
 RunRows = list[RunRow]
+EventsOf = list[E]
 EventRows = list[tuple[int, dict[str, Any]]]
 
 
@@ -190,6 +192,22 @@ class Store:
             if not found:
                 self._record(connection, run_id)
         return [(seq, {**json.loads(body), "time": moment}) for seq, moment, body in found]
+
+    def events_of_kind(self, run_id: str, kind: type[E], limit: int | None = None) -> EventsOf[E]:
+        """A run's events of one class, in order, however many others lie between them."""
+        start = f'{{"kind":"{kind.model_fields["kind"].default}"'
+        query = (
+            select(_events.c.body)
+            .where(_events.c.run_id == run_id, _events.c.body.startswith(start, autoescape=True))
+            .order_by(_events.c.seq)
+            .limit(limit)
+        )
+        with self._database.reading() as connection:
+            bodies = connection.scalars(query).all()
+            if not bodies:
+                self._record(connection, run_id)
+        parsed = (parse_event(json.loads(body)) for body in bodies)
+        return [event for event in parsed if isinstance(event, kind)]
 
     def folder_of(self, run_id: str) -> Path:
         """The folder of a run's artifacts, which may not exist yet."""

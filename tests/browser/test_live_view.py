@@ -216,6 +216,25 @@ def test_the_matrix_shows_the_stored_values_epoch_by_epoch(server: Server, open_
     becomes(page, lambda: _hovered(page, 0, 0, 16), _stored(server, run, 3, 8, 8))
 
 
+def test_the_next_run_of_a_launch_begins_with_an_empty_correlation_panel(server: Server, open_tab: OpenTab) -> None:
+    first = Story(server.store, group="two in a row", dimensions=32).begin().walk(1, 45)
+    second = Story(server.store, group="two in a row", dimensions=24, seed=1, claim=False)
+    page = open_tab(f"{server.url}/live?group=two in a row")
+    panel = page.locator(".ivz-matrix")
+    expect(panel.locator(".ivz-matrix-label")).to_have_text("epoch 1 (newest)")
+    expect(panel.locator(".ivz-matrix-caption")).to_contain_text("d = 32")
+    first.walk(46, first.total).finish()
+    server.store.claim("test", "cpu", id=second.id)
+    expect(page.locator(".ivz-run .ivz-title")).to_contain_text("seed 1")
+    for part in ("label", "caption", "facts"):
+        expect(panel.locator(f".ivz-matrix-{part}")).to_have_text("")
+    expect(panel.locator(".ivz-matrix-empty")).to_be_visible()
+    expect(panel.get_by_label("Previous epoch")).to_be_disabled()
+    second.begin()
+    expect(panel.locator(".ivz-matrix-label")).to_have_text("epoch 0 (before training)")
+    expect(panel.locator(".ivz-matrix-caption")).to_contain_text("d = 24")
+
+
 def _hovered(page: Page, row: int, column: int, visible: int) -> tuple[set[int], str] | None:
     """Dimensions and |ρ| that the matrix tells for a cell of the part in view; None as long as it tells nothing."""
     canvas = page.locator(".ivz-matrix canvas")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isoviz.config import RunConfig
-from isoviz.events import Cloud, Diverged, Evaluated, Failed, Finished, Measured, Started
+from isoviz.events import Cloud, Diverged, Evaluated, Event, Failed, Finished, Measured, Started
 from isoviz.methods import check_params
 from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
@@ -108,11 +108,18 @@ def measured(star: float | None, isoscore: float | None, epoch: int = 3) -> Meas
 
 
 def finish(
-    store: Store, cfg: RunConfig, value: float, star: float | None, group: str | None = None, **more: Any
+    store: Store,
+    cfg: RunConfig,
+    value: float,
+    star: float | None,
+    group: str | None = None,
+    before: Sequence[Event] = (),
+    **more: Any,
 ) -> str:
-    """Put a run through a real store to its planned end."""
+    """Put a run through a real store to its planned end; `before`: what it reports before it starts."""
     (run,) = store.create([cfg], group=group)
     store.claim("test", "cpu", id=run)
+    store.append(run, before)
     found = result(value, star, **more)
     evaluated = Evaluated(
         step=10, epoch=3, loss=0.5, metrics={"accuracy": value, "matthews": value}, primary="accuracy"

@@ -38,6 +38,46 @@ def test_sweep_draws_means_runs_and_the_baselines_level() -> None:
     assert figure.layout.shapes[0].y0 == 0.5 and level.name == "Baseline 0.500 (n = 1)"
 
 
+def test_runs_of_other_settings_are_not_joined_and_their_lines_say_in_what_they_differ() -> None:
+    """One line through a mean of epochs 3 and 6, and of ζ = 0.2 and 0.8, is a curve that nobody ran."""
+    runs = [
+        row(f"r{place}", config("istar", seed, {"lam": lam, "zeta": zeta}, epochs=epochs), found=result(value, 0.5))
+        for place, (seed, lam, zeta, epochs, value) in enumerate(
+            [
+                (0, -1, 0.2, 3, 0.25),
+                (1, -1, 0.2, 3, 0.75),
+                (0, 1, 0.2, 3, 0.5),
+                (0, 1, 0.8, 3, 1.0),
+                (0, 1, 0.2, 6, 0.0),
+            ]
+        )
+    ]
+    runs += [row(f"b{epochs}", config("baseline", epochs=epochs), found=result(epochs / 8, 0.5)) for epochs in (3, 6)]
+    points = tables.points(tables.runs_frame(runs), "accuracy", "lam")
+    figure = charts.against_parameter(points, "value", "accuracy", "Strength λ")
+    lines = {
+        trace.name: (list(trace.x), list(trace.y)) for trace in figure.data if trace.mode == "lines" and trace.y[0]
+    }
+    assert {
+        "I-STAR, ζ = 0.2, epochs 3 (line: mean)": ([-1, 1], [0.5, 0.5]),
+        "I-STAR, ζ = 0.8, epochs 3 (line: mean)": ([1], [1.0]),
+    }.items() <= lines.items()
+    names = [trace.name for trace in figure.data if trace.mode == "lines"]
+    assert "I-STAR, ζ = 0.2, epochs 6 (line: mean)" in names
+    assert names[-2:] == ["Baseline, epochs 3 0.375 (n = 1)", "Baseline, epochs 6 0.750 (n = 1)"]
+    assert len({trace.line.dash for trace in figure.data if trace.mode == "lines"}) >= 3  # told apart in one colour
+    assert any("epochs 6" in mark[0] for trace in figure.data if trace.mode == "markers" for mark in trace.customdata)
+
+
+def test_a_seed_that_ran_twice_counts_once() -> None:
+    values = (("r1", 0, 0.0), ("r2", 0, 0.5), ("r3", 1, 1.0))  # seed 0 ran twice; its newer run counts
+    runs = [row(run, config("istar", seed, {"lam": -1}), found=result(value, 0.5)) for run, seed, value in values]
+    points = tables.points(tables.runs_frame(runs), "accuracy", "lam")
+    assert list(points["run"]) == ["r2", "r3"]
+    (line, *_) = charts.against_parameter(points, "value", "accuracy", "λ").data
+    assert list(line.y) == [0.75] and list(line.text) == ["n = 2"]
+
+
 def test_strip_shows_every_seed_and_the_mean() -> None:
     runs = tables.runs_frame(RUNS[:3])
     figure = charts.seed_strip(runs.assign(row=runs["variant"]), "accuracy", [("majority", 0.5)])

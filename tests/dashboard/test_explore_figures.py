@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dashboard.explore import activation_plot, output_matrix, plots
+from dashboard.explore import figures, sections
 from isoviz import metrics
 from isoviz.exploring import outputs
 
@@ -18,46 +18,46 @@ def test_undefined_values_are_gaps_and_intervals_bars() -> None:
         {**base, "layer": 0, "isoscore_unbiased": None, "isoscore_unbiased_interval": None},
         {**base, "layer": 1, "isoscore_unbiased": 0.5, "isoscore_unbiased_interval": [0.25, 1.0]},
     ]
-    (line,) = plots.layer_profile(entries, "isoscore_unbiased", "unbiased").data
+    (line,) = figures.layer_profile(entries, "isoscore_unbiased", "unbiased").data
     assert line.y == (None, 0.5)
     assert (line.error_y.array, line.error_y.arrayminus) == ((0, 0.5), (0, 0.25))
-    (line,) = plots.layer_profile(entries, "ev_1", "EV").data
+    (line,) = figures.layer_profile(entries, "ev_1", "EV").data
     assert line.y == (None, None) and line.error_y.array is None
 
 
 def test_dimensions_without_spread_have_a_bin_of_their_own() -> None:
     sigma = np.array([0.0, 0.01, 1.0, 1.0], dtype=np.float32)
-    figure = plots.sigma_histogram(sigma, "cls")
+    figure = figures.sigma_histogram(sigma, "cls")
     (bars,) = figure.data
     assert bars.customdata[0] == "σ = 0" and bars.y[0] == 25 and sum(bars.y) == pytest.approx(100)
     assert bars.y[-1] == 50 and bars.y[1] == 25  # the largest and the smallest positive one
     assert figure.layout.xaxis.ticktext == ("0", "0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1")
-    assert plots.sigma_histogram(np.zeros(3), "cls").data[0].y[0] == 100
+    assert figures.sigma_histogram(np.zeros(3), "cls").data[0].y[0] == 100
 
 
 def test_clouds_side_by_side_have_the_same_bins() -> None:
     one, other = np.array([0.0, 0.004, 0.02]), np.array([0.5, 3.0, 3.0, 3.0])
-    pair = plots.sigma_histogram(one, "cls", [other]), plots.sigma_histogram(other, "mean", [one])
+    pair = figures.sigma_histogram(one, "cls", [other]), figures.sigma_histogram(other, "mean", [one])
     (left,), (right,) = (figure.data for figure in pair)
     assert left.x == right.x and left.y[0] == pytest.approx(100 / 3) and right.y[-1] == 75
     assert sum(left.y) == pytest.approx(100) and sum(right.y) == pytest.approx(100)
     for figure in pair:
-        plots.compact(figure)
+        figures.compact(figure)
     assert pair[0].layout.xaxis.ticktext == ("0", "0.01", "0.1", "1")
 
 
 def test_outlier_dimensions_are_named() -> None:
     mean = np.zeros(50)
     mean[7] = -9
-    _, marks = activation_plot.figure(mean, [7], "mean").data
+    _, marks = figures.mean_activation(mean, [7], "mean").data
     assert (marks.x, marks.y, marks.text) == ((7,), (-9.0,), ("7",))
-    assert len(activation_plot.figure(mean, [], "mean").data) == 1
+    assert len(figures.mean_activation(mean, [], "mean").data) == 1
 
 
 def test_axis_is_cut_where_an_outlier_dwarfs_all_others() -> None:
     mean = np.linspace(-0.5, 1.0, 60)
     mean[[5, 50]] = -9.128, 2.0
-    drawn = activation_plot.figure(mean, [5, 50], "cls")
+    drawn = figures.mean_activation(mean, [5, 50], "cls")
     bars, inside, beyond = drawn.data
     low, high = drawn.layout.yaxis.range
     assert low < -0.5 and 2.0 < high < 3.0 and low > -2.0  # 2 is no more than twice what is left
@@ -67,7 +67,7 @@ def test_axis_is_cut_where_an_outlier_dwarfs_all_others() -> None:
     assert beyond.textposition == ("top right",)  # inside the figure
     assert drawn.layout.yaxis.title.text == "mean activation (axis cut)"
     mean[5] = -2.9  # less than three times as far as the next
-    drawn = activation_plot.figure(mean, [5, 50], "cls")
+    drawn = figures.mean_activation(mean, [5, 50], "cls")
     assert drawn.layout.yaxis.range is None and drawn.data[1].x == (5, 50) and len(drawn.data) == 2
     assert drawn.layout.yaxis.title.text == "mean activation"
 
@@ -75,10 +75,10 @@ def test_axis_is_cut_where_an_outlier_dwarfs_all_others() -> None:
 def test_several_outliers_lie_beyond_a_cut_axis_together() -> None:
     mean = np.full(60, 0.25)
     mean[[3, 20, 57]] = 12.0, -9.0, 1.0
-    span, (beyond,) = activation_plot.beyond_axis([(mean, [3, 20, 57])])
+    span, (beyond,) = figures.beyond_axis([(mean, [3, 20, 57])])
     assert beyond == [3, 20, 57]  # 1 is four times as far as all that are no outliers
     assert span == pytest.approx((-0.05, 0.3))
-    assert activation_plot.beyond_axis([(mean, [])]) == (None, [[]])
+    assert figures.beyond_axis([(mean, [])]) == (None, [[]])
 
 
 def test_axes_side_by_side_are_cut_alike() -> None:
@@ -86,19 +86,19 @@ def test_axes_side_by_side_are_cut_alike() -> None:
     mean[3] = 8.0
     clouds = (mean, [3]), (other, [])
     pair = (
-        activation_plot.figure(*clouds[0], "cls", clouds[1:]),
-        activation_plot.figure(*clouds[1], "cls", clouds[:1]),
+        figures.mean_activation(*clouds[0], "cls", clouds[1:]),
+        figures.mean_activation(*clouds[1], "cls", clouds[:1]),
     )  # type: ignore[arg-type]
-    plots.share_axes(pair)
+    figures.share_axes(pair)
     assert pair[0].layout.yaxis.range == pair[1].layout.yaxis.range == pytest.approx((-0.7, 0.7))
     wide = np.linspace(-10, 10, 60)  # where another view needs the room, nothing is cut
-    assert activation_plot.beyond_axis([(mean, [3]), (wide, [])]) == (None, [[], []])
-    assert activation_plot.figure(mean, [3], "cls", [(wide, [])]).data[1].text == ("3",)
+    assert figures.beyond_axis([(mean, [3]), (wide, [])]) == (None, [[], []])
+    assert figures.mean_activation(mean, [3], "cls", [(wide, [])]).data[1].text == ("3",)
 
 
 def test_all_layers_stand_behind_the_chosen_one() -> None:
     curves = {0: np.array([0.5, 1.0]), 1: np.array([0.9, 1.0]), 2: np.array([np.nan, np.nan])}
-    faint, even, own = plots.spectrum(curves, 1, "cls", d=4).data
+    faint, even, own = figures.spectrum(curves, 1, "cls", d=4).data
     assert own.y == (0.9, 1.0) and even.y == (0.25, 0.5)
     assert faint.y == (0.5, 1.0, None, None, None, None)
 
@@ -106,7 +106,7 @@ def test_all_layers_stand_behind_the_chosen_one() -> None:
 def test_cosine_axis_is_cut_to_what_there_is() -> None:
     counts = np.zeros(200, dtype=np.int64)
     counts[[190, 195]] = 1, 3
-    figure = plots.cosine_histogram(counts, 0.93, "cls")
+    figure = figures.cosine_histogram(counts, 0.93, "cls")
     low, high = figure.layout.xaxis.range
     assert 0.85 < low < 0.9 and 0.96 < high < 1.02
     assert max(figure.data[0].y) == 75
@@ -114,30 +114,30 @@ def test_cosine_axis_is_cut_to_what_there_is() -> None:
 
 def test_first_directions_get_room_on_a_logarithmic_axis() -> None:
     curve = np.linspace(0.5, 1.0, 200)
-    figure = plots.spectrum({0: curve}, 0, "cls", d=768, log=True)
+    figure = figures.spectrum({0: curve}, 0, "cls", d=768, log=True)
     low, high = figure.layout.xaxis.range
     assert figure.layout.xaxis.type == "log" and low <= 0 and high == pytest.approx(np.log10(200), abs=0.05)
-    assert plots.spectrum({0: curve}, 0, "cls", d=768).layout.xaxis.type is None
-    short = plots.spectrum({0: curve[:5]}, 0, "cls", d=5, log=True)
-    plots.share_axes([figure, short])
+    assert figures.spectrum({0: curve}, 0, "cls", d=768).layout.xaxis.type is None
+    short = figures.spectrum({0: curve[:5]}, 0, "cls", d=5, log=True)
+    figures.share_axes([figure, short])
     assert short.layout.xaxis.range == figure.layout.xaxis.range  # both in powers of ten
 
 
 def test_few_rows_of_an_output_matrix_are_bars_and_many_a_histogram() -> None:
     generator = np.random.default_rng(0)
     few, many = (outputs.measure(generator.normal(size=(count, 6))) for count in (3, 400))
-    bars, mean = plots.row_lengths(few, ["<b>", "no", "maybe"]).data
+    bars, mean = figures.row_lengths(few, ["<b>", "no", "maybe"]).data
     assert list(bars.x) == ["&lt;b&gt;", "no", "maybe"] and list(bars.y) == few["each"]
     assert f"{few['norms']['mean']:.4g}" in mean.name
-    bars, _ = plots.row_lengths(many, []).data
+    bars, _ = figures.row_lengths(many, []).data
     assert sum(bars.y) == 400
 
 
 def test_table_of_the_output_matrix_has_both_conventions_at_both_scales() -> None:
     weights = np.random.default_rng(0).normal(size=(50, 6))
-    shown = output_matrix.table(outputs.measure(weights))
+    shown = sections.output_table(outputs.measure(weights))
     defined, printed = shown.to_numpy().tolist()
     assert defined == ["as defined", *metrics.partition(weights), *metrics.partition(weights, scale_free=True)]
     assert printed[1:3] == list(metrics.partition(weights, convention="published"))
-    undefined = output_matrix.table(outputs.measure(np.zeros((2, 4))))
+    undefined = sections.output_table(outputs.measure(np.zeros((2, 4))))
     assert undefined.iloc[0].tolist() == ["as defined", 1.0, 0.0, None, None]

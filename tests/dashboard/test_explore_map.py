@@ -17,7 +17,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard import downloads
-from dashboard.explore import lasso, own_sentences, picture
+from dashboard.explore import point_map, points
 from isoviz.exploring import desk, desk_worker, maps, measuring, results, selection
 from isoviz.exploring.desk import Reply
 from isoviz.exploring.maps import MapRequest
@@ -328,7 +328,7 @@ def test_rows_of_another_split_are_not_linked() -> None:
         request = ViewRequest("demo/tiny-bert", "demo/acceptability", **more)
         return SimpleNamespace(number=number, filled=SimpleNamespace(request=request))
 
-    same = lasso._same_rows
+    same = points._same_rows
     assert same(shown(1), shown(2, max_rows=7))
     assert not same(shown(1), shown(2, split="train")) and not same(shown(1), shown(2, data="elsewhere"))
 
@@ -382,8 +382,8 @@ def test_a_field_that_a_button_sets_is_not_told_as_left_out(open_page: OpenPage,
 def test_numbers_that_colour_the_points_are_explained(open_page: OpenPage, view: ViewResult, made: Any) -> None:
     page = open_page("explore", **address(made[0]), explore_colour="length")
     assert errors(page) == [] and "24 points, d = 128; length: in tokens." in texts(page)
-    assert "probability" in picture.meaning("error", pd.DataFrame({"prediction": ["yes"], "error": [0.2]}))
-    assert "lies off" in picture.meaning("error", pd.DataFrame({"prediction": [1.5], "error": [0.2]}))
+    assert "probability" in point_map.meaning("error", pd.DataFrame({"prediction": ["yes"], "error": [0.2]}))
+    assert "lies off" in point_map.meaning("error", pd.DataFrame({"prediction": [1.5], "error": [0.2]}))
 
 
 def test_files_hold_every_point() -> None:
@@ -394,7 +394,5 @@ def test_files_hold_every_point() -> None:
 
 
 def test_pairs_stand_on_one_line() -> None:
-    assert own_sentences._columns(["a || b", "c"], 2) == [["a", "c"], ["b", ""]]
-    assert own_sentences._columns(["a", "c"], 2) == [["a", "c"]] and own_sentences._columns(["a || b"], 1) == [
-        ["a || b"]
-    ]
+    assert points._columns(["a || b", "c"], 2) == [["a", "c"], ["b", ""]]
+    assert points._columns(["a", "c"], 2) == [["a", "c"]] and points._columns(["a || b"], 1) == [["a || b"]]

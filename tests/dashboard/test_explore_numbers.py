@@ -11,7 +11,7 @@ import pytest
 import streamlit as st
 
 from dashboard import downloads, wording
-from dashboard.explore import number_table
+from dashboard.explore import numbers
 from isoviz.exploring import results
 from isoviz.exploring.progress import write_json
 from isoviz.exploring.request import ViewRequest
@@ -55,8 +55,8 @@ def test_a_number_tells_on_how_many_points_it_was_taken(
     write_json(kept_view.folder / results.PROFILE, facts)
     told = "The picture is of 30 of these points, drawn at random; the mean is of all."
     assert told in texts(open_page("explore", **address(explored[0], **more)))
-    assert number_table.points_of({"n": 5184, "twonn_points": 2000}, "twonn") == "2,000 of 5,184"
-    assert number_table.points_of({"n": 5184}, "twonn") == "5,184"  # of a measure that is still pending
+    assert numbers.points_of({"n": 5184, "twonn_points": 2000}, "twonn") == "2,000 of 5,184"
+    assert numbers.points_of({"n": 5184}, "twonn") == "5,184"  # of a measure that is still pending
 
 
 def test_what_few_points_do_to_a_number_is_told_beside_it(
@@ -71,8 +71,8 @@ def test_what_few_points_do_to_a_number_is_told_beside_it(
     for measure in ("IsoScore, unbiased", "Average cosine"):
         assert told not in texts(open_page("explore", **address(explored[0], explore_measure=measure)))
     entry = {"twonn": None, "warnings": ["twonn is undefined: it needs at least 3", "isoscore reads low"]}
-    assert number_table.notes_on(entry, "twonn") == ["TwoNN is undefined: it needs at least 3"]
-    assert number_table.notes_on({"twonn": None, "warnings": ["why"]}, "twonn") == ["why"]
+    assert numbers.notes_on(entry, "twonn") == ["TwoNN is undefined: it needs at least 3"]
+    assert numbers.notes_on({"twonn": None, "warnings": ["why"]}, "twonn") == ["why"]
 
 
 def test_mean_correlation_of_every_layer(
@@ -153,7 +153,7 @@ def test_numbers_behind_the_figures_are_files(
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
 ) -> None:
-    table = number_table.behind(kept_view, 1, "mean")
+    table = numbers.behind(kept_view, 1, "mean")
     for name in ("sigma", "mean"):
         part = table[table.figure == name]
         assert part["at"].tolist() == list(range(len(part))) and set(part.layer) == {1}
@@ -171,26 +171,26 @@ def test_numbers_behind_the_figures_are_files(
 
 
 def test_downloads_hold_every_number(kept_view: ViewResult) -> None:
-    table = number_table.frame(kept_view.entries)
+    table = numbers.frame(kept_view.entries)
     lines = downloads.csv(table).decode("utf-8-sig").splitlines()
     assert len(lines) == 10 and lines[0].startswith("layer,pooling,n,d,isoscore,")
     assert float(lines[2].split(",")[4]) == kept_view.entries[1]["isoscore"]
     assert (
         kept_view.entries[0]["isoscore"] is None and lines[1].split(",")[4] == ""
     )  # [CLS] before any layer is one point
-    text = number_table.latex(table, "a_model on 100 % of it")
+    text = numbers.latex(table, "a_model on 100 % of it")
     assert r"a\_model on 100 \% of it" in text and text.count(r"\\") == 10 and "$EV_1$" in text
 
 
 def test_downloads_hold_all_layers_together(kept_view: ViewResult) -> None:
     assert kept_view.together is not None
-    table = number_table.frame([*kept_view.entries, kept_view.together])
+    table = numbers.frame([*kept_view.entries, kept_view.together])
     back = pd.read_csv(io.BytesIO(downloads.csv(table)))
     assert len(back) == 10 and back["layer"].isna().tolist() == [False] * 9 + [True]
     assert back["isoscore_star"].iloc[-1] == kept_view.together["isoscore_star"]
     assert back["isoscore_star"].notna().sum() == 4  # three layers of tokens, and these
     assert [line.split(",")[0] for line in downloads.csv(table).decode("utf-8-sig").splitlines()][-2:] == ["2", ""]
-    text = number_table.latex(table, number_table.of_shrinkage(kept_view.facts["shrinkage"]))
+    text = numbers.latex(table, numbers.of_shrinkage(kept_view.facts["shrinkage"]))
     assert r"IsoScore*: $\zeta$ = 0.2, $\Sigma_S$ from " in text and "IsoScore*" in text.split(r"\toprule")[1]
     (last,) = [line for line in text.splitlines() if line.startswith("-- & tokens")]
     assert f"{kept_view.together['isoscore_star']:.3f}" in last

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard import job_progress
-from dashboard.explore import asking, number_table
+from dashboard.explore import analysis, numbers
 from dashboard.job_progress import Waited
 from isoviz.exploring import job_folder, jobs, measuring, results
 from isoviz.exploring.progress import ProgressFile, write_json
@@ -150,7 +150,7 @@ def test_page_is_drawn_anew_for_each_stage_of_numbers(monkeypatch: pytest.Monkey
     state = jobs.State("running")
 
     def look(pending: tuple[str, ...] | None) -> None:
-        job = Waited("", lambda: state, lambda: None, lambda: asking._news("k", pending))
+        job = Waited("", lambda: state, lambda: None, lambda: analysis._news("k", pending))
         job_progress._states([job], None)
 
     look(None)  # its first pictures
@@ -189,7 +189,7 @@ def test_finished_view_is_shown_at_once_with_its_numbers(
     assert errors(page) == [] and "Nothing to see yet" not in texts(page)
     assert len(drawn(page)) == 5  # the map and the matrix are components
     shown = page.dataframe[0].value
-    assert len(shown) == 10 and list(shown.columns) == list(number_table.COLUMNS.values())
+    assert len(shown) == 10 and list(shown.columns) == list(numbers.COLUMNS.values())
     entry = kept_view.entry(2, "cls")
     line = shown[(shown["Layer"] == 2) & (shown["Pooling"] == "cls")].iloc[0]
     assert (line["n"], line["d"]) == (ROWS, 16)

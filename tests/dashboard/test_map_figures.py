@@ -8,14 +8,14 @@ import plotly.graph_objects as go
 import pytest
 
 from dashboard import theme
-from dashboard.explore import map_plot, plots
-from dashboard.explore.map_plot import MOST_GROUPS, OWN_COLOUR
+from dashboard.explore import figures
+from dashboard.explore.figures import MOST_GROUPS, OWN_COLOUR
 
 
 def drawn(colours: pd.Series | None, count: int = 6, dimensions: int = 2, **more: object) -> go.Figure:
     points = np.arange(count * dimensions, dtype=float).reshape(count, dimensions)
     axes = ["one", "two", "three"][:dimensions]
-    return map_plot.figure(points, axes, colours, [f"text {i}" for i in range(count)], **more)  # type: ignore[arg-type]
+    return figures.cloud_map(points, axes, colours, [f"text {i}" for i in range(count)], **more)  # type: ignore[arg-type]
 
 
 def test_a_part_and_a_symbol_per_label_in_webgl() -> None:
@@ -69,7 +69,7 @@ def test_own_sentences_lie_over_the_map_and_widen_its_axes(dimensions: int) -> N
 def test_shared_room_and_texts_that_are_no_html() -> None:
     figure = drawn(pd.Series(["<b>x</b>"] * 6, name="label"), range_of=np.array([[-50.0, -50.0], [50.0, 50.0]]))
     assert figure.layout.xaxis.range[0] < -50 and figure.data[0].name == "&lt;b&gt;x&lt;/b&gt;"
-    assert map_plot._cut("a  b\nc") == "a b c" and len(map_plot._cut("x" * 500)) == 90
+    assert figures._cut("a  b\nc") == "a b c" and len(figures._cut("x" * 500)) == 90
 
 
 def test_figures_side_by_side_share_their_axes() -> None:
@@ -78,12 +78,12 @@ def test_figures_side_by_side_share_their_axes() -> None:
     other.add_scatter(
         x=[5, 9], y=[None, 40], error_y={"type": "data", "symmetric": False, "array": [0, 5], "arrayminus": [0, 1]}
     )
-    plots.share_axes([one, other])
+    figures.share_axes([one, other])
     assert one.layout.xaxis.range == other.layout.xaxis.range and one.layout.yaxis.range == other.layout.yaxis.range
     assert one.layout.xaxis.range[0] < 0.5 and one.layout.xaxis.range[1] > 9 and one.layout.yaxis.range[1] > 45
     one.update_xaxes(range=[0, 1])
     other.update_xaxes(range=[-1, 0.5])
-    plots.share_axes([one, other])
+    figures.share_axes([one, other])
     assert other.layout.xaxis.range == (-1, 1)
 
 

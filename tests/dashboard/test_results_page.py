@@ -11,6 +11,7 @@ import pytest
 import streamlit as st
 
 from dashboard import downloads, results, tables
+from isoviz.events import Entered
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, fail, finish, result, row
@@ -47,6 +48,12 @@ def test_table_shows_means_seeds_baselines_and_remarks(open_page: OpenPage, fill
     assert lines["Baseline"]["Each seed"] == "0: 0.500 · 1: 0.750"
     assert lines["I-STAR"]["Remarks"] == "1 diverged, 1 of 1 collapsed: predicts one class"
     assert (lines["(majority)"]["Mean"], lines["(bag of words)"]["Mean"]) == (0.5, 0.625)
+
+
+def test_baselines_are_there_however_much_was_downloaded_before_the_start(open_page: OpenPage, store: Store) -> None:
+    download = [Entered(phase="loading", detail=f"{megabytes} MB") for megabytes in range(200)]
+    finish(store, config("baseline"), 0.5, 0.25, before=download)
+    assert "(majority)" in set(open_page("results").dataframe[0].value["Method"])
 
 
 def test_tables_and_every_seed_are_files(

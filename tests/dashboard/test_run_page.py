@@ -44,7 +44,7 @@ def test_it_says_whose_weights_are_kept(store: Store, open_page: OpenPage) -> No
     )  # nothing is known of its weights
     assert run_view.epochs_told(replace(run, result=result)) == ", after epoch 4."
     assert run_view.epochs_told(replace(best, result=result)) == ", after epoch 4, whose weights are the ones kept."
-    lines = dict(run_view.provenance_lines(replace(best, result=result), {}))
+    lines = dict(run_view.provenance_lines(replace(best, result=result), None))
     assert lines["Weights kept"] == "after epoch 4 (the one reported)"
 
     # a run of an earlier version: its result tells nothing, its folder holds the last epoch's
@@ -56,11 +56,11 @@ def test_it_says_whose_weights_are_kept(store: Store, open_page: OpenPage) -> No
     assert told.startswith(
         ", after epoch 4. The weights that this run kept are those after epoch 6: What-if and Explore read"
     )
-    assert dict(run_view.provenance_lines(best, {}))["Weights kept"] == "after epoch 6"
+    assert dict(run_view.provenance_lines(best, None))["Weights kept"] == "after epoch 6"
     app = open_page("run", id=run.id)
     assert "those after epoch 6" in texts(app)
     assert "Weights kept" in app.dataframe[1].value[""].tolist()
-    assert "Weights kept" not in dict(run_view.provenance_lines(replace(run, status="stopped", result=None), {}))
+    assert "Weights kept" not in dict(run_view.provenance_lines(replace(run, status="stopped", result=None), None))
 
 
 def test_the_command_makes_the_same_configuration(store: Store, open_page: OpenPage) -> None:

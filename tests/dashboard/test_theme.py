@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from dashboard import theme
-from dashboard.explore import map_plot
+from dashboard.explore import figures
 
 
 def luminance(colour: str) -> float:
@@ -39,9 +41,20 @@ def oklab(linear: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
     return np.cbrt(linear @ cones.T) @ axes.T
 
 
-@pytest.mark.parametrize("slug", theme.METHOD_COLOURS)
-def test_colour_is_readable_on_white_and_on_near_black(slug: str) -> None:
-    own = luminance(theme.method_colour(slug))
+def distances(palette: Sequence[str]) -> list[np.ndarray]:  # type: ignore[type-arg]
+    """(n, n) distances of colours in OKLab, 1 on the diagonal: as they are, then for each form of colour blindness."""
+    channels = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in palette]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    apart = []
+    for eye in (np.eye(3), *BLIND.values()):
+        seen = oklab(np.clip(linear @ eye.T, 0, 1))
+        apart.append(np.linalg.norm(seen[:, None] - seen[None], axis=2) + np.eye(len(seen)))
+    return apart
+
+
+@pytest.mark.parametrize("colour", [*theme.METHOD_COLOURS.values(), *theme.SPARE_COLOURS])
+def test_colour_is_readable_on_white_and_on_near_black(colour: str) -> None:
+    own = luminance(colour)
     assert 1.05 / (own + 0.05) >= 3
     assert (own + 0.05) / (luminance("#0e1117") + 0.05) >= 3
 
@@ -49,19 +62,15 @@ def test_colour_is_readable_on_white_and_on_near_black(slug: str) -> None:
 @pytest.mark.parametrize(("mode", "background"), [("light", "#ffffff"), ("dark", "#0f151c")])
 def test_points_of_classes_show_on_their_background_and_differ_for_every_eye(mode: str, background: str) -> None:
     palette = theme.POINT_PALETTES[mode]
-    assert len(palette) == len(set(palette)) == map_plot.MOST_GROUPS + 1
+    assert len(palette) == len(set(palette)) == figures.MOST_GROUPS + 1
     own, paper = (
         np.array([[int(one[i : i + 2], 16) for i in (1, 3, 5)] for one in found]) for found in (palette, [background])
     )
-    through = map_plot._DENSE * own + (1 - map_plot._DENSE) * paper  # as they are drawn where they are many
+    through = figures._DENSE * own + (1 - figures._DENSE) * paper  # as they are drawn where they are many
     for red, green, blue in np.rint(through).astype(int):
         shades = sorted((luminance(f"#{red:02x}{green:02x}{blue:02x}"), luminance(background)))
         assert (shades[1] + 0.05) / (shades[0] + 0.05) >= 3
-    channels = own[:-1] / 255  # the grey one stands for no class
-    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
-    for eye in (np.eye(3), *BLIND.values()):
-        seen = oklab(np.clip(linear @ eye.T, 0, 1))
-        apart = np.linalg.norm(seen[:, None] - seen[None], axis=2) + np.eye(len(seen))
+    for apart in distances(palette[:-1]):  # the grey one stands for no class
         assert apart.min() > 0.06 and apart[:3, :3].min() > 0.12
 
 
@@ -83,8 +92,31 @@ def test_each_method_has_its_own_colour_and_symbol() -> None:
     assert len({theme.method_symbol(s) for s in slugs}) == len(slugs)
 
 
-def test_unknown_method_gets_a_stable_palette_colour() -> None:
-    assert theme.method_colour("my_new_method") == theme.method_colour("my_new_method") in theme.PALETTE
+def test_colours_of_methods_to_come_differ_from_all_others_for_every_eye() -> None:
+    for apart in distances([*theme.METHOD_COLOURS.values(), *theme.SPARE_COLOURS]):
+        assert apart.min() > 0.045
+    assert not set(theme.SPARE_SYMBOLS) & set(theme.METHOD_SYMBOLS.values())
+    assert len(set(theme.SPARE_SYMBOLS)) == len(theme.SPARE_SYMBOLS) == len(theme.SPARE_COLOURS)
+
+
+def test_new_methods_get_colours_of_their_own_that_do_not_depend_on_the_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    new = ["my_method", "another", "third", "lab_method"]
+    known = dict.fromkeys([*theme.METHOD_COLOURS, *new])
+    alone = theme.method_colour("my_method")
+    monkeypatch.setattr(theme.methods, "catalogue", lambda: known)
+    colours = [theme.method_colour(slug) for slug in new]
+    assert len({*colours, *theme.METHOD_COLOURS.values()}) == 9 + len(new)
+    assert len({theme.method_symbol(slug) for slug in known}) == 9 + len(new)
+    for other in new[1:]:
+        del known[other]
+    assert theme.method_colour("my_method") == alone == "#b26764"  # by its name: the same on every machine
+    assert {theme.method_dash(slug) for slug in new} <= set(theme.DASHES)
+
+
+def test_a_combination_and_a_second_line_of_a_method_are_told_from_the_first() -> None:
+    assert theme.method_symbol("isobn+istar").endswith("-open") and theme.method_symbol("istar", 1) == "diamond-open"
+    assert len({theme.method_dash("istar", place) for place in range(6)}) == 6
+    assert theme.method_colour("isobn+istar") not in theme.METHOD_COLOURS.values()
 
 
 def test_status_badge_names_the_status() -> None:

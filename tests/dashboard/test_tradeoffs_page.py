@@ -89,6 +89,15 @@ def test_runs_on_their_way_and_lost_ones_are_counted(open_page: OpenPage, store:
     assert told in [caption.value for caption in page.caption]
 
 
+def test_a_repeated_seed_is_left_out_and_counted(open_page: OpenPage, store: Store) -> None:
+    sweep(store)
+    finish(store, config("istar", 0, {"lam": 1}), 0.25, 0.5, group="sweep")
+    page = open_page("tradeoffs")
+    assert [marks(figure) for figure in figures(page)] == [3, 2, 2]
+    told = "3 points of 4 runs · 1 older run of the same setup and seed left out"
+    assert told in [caption.value for caption in page.caption]
+
+
 def test_new_point_appears_and_an_unchanged_figure_stays_the_same(open_page: OpenPage, store: Store) -> None:
     sweep(store)
     (waiting,) = store.create([config("istar", 2, {"lam": 3})])
@@ -122,4 +131,4 @@ def test_choices_live_in_the_address(open_page: OpenPage, store: Store) -> None:
 def test_collapsed_runs_are_drawn_and_named(open_page: OpenPage, store: Store) -> None:
     finish(store, config("baseline"), 0.5, 0.25, matthews=0.0)
     page = open_page("tradeoffs")
-    assert any("1 collapsed, drawn all the same" in caption.value for caption in page.caption)
+    assert any("1 collapsed, still drawn" in caption.value for caption in page.caption)

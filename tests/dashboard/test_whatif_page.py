@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.whatif import panel
+from dashboard.whatif import asking, panel
 from dashboard.whatif.to_train import form_address
 from isoviz import metrics
 from isoviz.config import OwnTask
+from isoviz.events import Entered
 from isoviz.exploring.jobs import State
 from isoviz.exploring.progress import ProgressFile, write_json
 from isoviz.runs.store import Store
@@ -178,6 +179,11 @@ def test_a_step_that_cannot_be_fitted_leaves_nothing_pending(
     page = open_page("whatif", run=runs[0], chain="cluster_based:n_clusters=500")
     assert any("n_clusters must be at most 96" in error for error in errors(page))
     assert "pending" not in texts(page)
+
+
+def test_the_rows_of_a_run_are_known_however_much_it_downloaded_before_its_start(store: Store) -> None:
+    download = [Entered(phase="loading", detail=f"{megabytes} MB") for megabytes in range(200)]
+    assert asking._data_fingerprint(finish(store, config("baseline"), 0.5, 0.25, before=download)) == "d"
 
 
 def the_panel(run: object, key: str) -> None:

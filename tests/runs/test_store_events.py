@@ -13,7 +13,7 @@ import pytest
 
 from isoviz.config import RunConfig
 from isoviz.errors import StoreError
-from isoviz.events import Checkpointed, Entered, Evaluated, Event, Finished, Resumed, Weights, parse_event
+from isoviz.events import Checkpointed, Entered, Evaluated, Event, Finished, Resumed, Started, Weights, parse_event
 from isoviz.runs.store import Store
 from tests.runs.observing import PATIENCE
 from tests.runs.reports import ENDINGS, FINISHED, begun, step
@@ -36,6 +36,29 @@ def test_events_keep_their_order_and_are_read_by_cursor(store: Store, config: Ma
     for (_, data), event in zip(first + rest, sent, strict=True):
         assert begin - 1 <= data.pop("time") <= time.time() + 1
         assert parse_event(data) == event
+
+
+def test_events_of_one_kind_are_read_whatever_lies_before_them(store: Store, config: Make) -> None:
+    run_id = begun(store, config())
+    download = [Entered(phase="loading", detail=f'{n} MB, {{"kind":"started"}}') for n in range(200)]
+    store.append(run_id, [*download, started("d"), step(1), started("e"), step(2)])
+    assert store.events_of_kind(run_id, Started) == [started("d"), started("e")]
+    assert store.events_of_kind(run_id, Started, limit=1) == [started("d")]
+    assert store.events_of_kind(run_id, Resumed) == []
+    with pytest.raises(StoreError, match="no run"):
+        store.events_of_kind("nobody", Started)
+
+
+def started(data: str) -> Started:
+    return Started(
+        **dict.fromkeys(("total_steps", "steps_per_epoch", "train_rows", "eval_rows", "parameters", "threads"), 1),
+        device="cpu",
+        precision="no",
+        startup_seconds=0.5,
+        versions={},
+        data_fingerprint=data,
+        model_fingerprint="m",
+    )
 
 
 def test_events_keep_the_times_at_which_they_happened(store: Store, config: Make) -> None:

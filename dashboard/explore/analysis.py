@@ -1,16 +1,16 @@
-"""What the Explore page asks for: the button, the wait for what is on its way, what went wrong, what will be here."""
+"""From the form of Explore to its views: the button that has them computed, the wait, what went wrong, and what was read."""
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 
 import streamlit as st
 
-from dashboard import forms, job_progress, resources
+from dashboard import forms, job_progress, resources, wording
 from dashboard.components.figure import draw
-from dashboard.explore import plots
-from dashboard.explore.form import PREFIX, Filled, forget_hub_models
-from dashboard.explore.shown import view_names
+from dashboard.explore import figures
+from dashboard.explore.form import PREFIX, Filled, alike, forget_hub_models, view_names
 from dashboard.job_progress import Waited
 from dashboard.logs import read_tail
 from dashboard.steady import steady
@@ -18,6 +18,9 @@ from isoviz.errors import InputError, IsoVizError
 from isoviz.exploring import jobs, results
 from isoviz.exploring.jobs import State
 from isoviz.exploring.results import ViewResult
+from isoviz.metrics.catalogue import METRICS
+
+# --------------------------------------------------------------------------------------- from the form to the views
 
 
 @steady
@@ -110,7 +113,7 @@ def _trouble(filled: Filled, state: State) -> None:
 
 def _soon() -> None:
     """Empty axes where the first picture will be: the browser loads what draws it before there is something to draw."""
-    figure = plots.layer_profile([], "isoscore", "")
+    figure = figures.layer_profile([], "isoscore", "")
     figure.update_layout(height=220)
     words = "Empty axes: a measure of every layer will be drawn here"
     draw(figure, key=PREFIX + "soon", words=words)
@@ -129,3 +132,34 @@ def _nothing_yet(all_filled: list[Filled]) -> None:
                 continue
             rows = min(filled.request.max_rows, filled.rows_in_split)
             st.caption(f"To be read: the first {rows:,} of {filled.rows_in_split:,} rows of {filled.request.split}.")
+
+
+# --------------------------------------------------------------------------------------------------- what was read
+
+
+@steady
+def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
+    """What was read, how, and what a reader must know."""
+    for (view, filled), named in alike(list(zip(views, all_filled, strict=True))):
+        facts = view.facts
+        seconds = facts["reading_seconds"] + facts["measuring_seconds"]
+        model = filled.request.model if filled.request else facts["request"]["model"]
+        told = [
+            *([f"{named}: {model} on {facts['request']['task']}"] if len(views) > 1 else []),
+            f"The first {facts['rows']:,} of {facts['rows_in_split']:,} rows of {facts['request']['split']}",
+            *([f"read as {facts['request']['direction']}"] if facts["request"].get("direction") else []),
+            f"at most {facts['max_length']} tokens each",
+            f"{view.depth} layer{'' if view.depth == 1 else 's'} after the embeddings",
+            f"computed in {wording.duration(seconds)} ({facts['device']})",
+        ]
+        if len(views) == 1:
+            kept, limit = wording.size(results.size()), wording.size(results.limit())
+            told.append(f"all kept views take {kept}; above {limit} those unseen for longest are removed")
+        st.caption(wording.plain(" · ".join(told)))
+        notes = [f"Not all numbers are there yet: {_titles(view.pending)}."] if view.pending else []
+        for note in [*notes, *facts["warnings"]]:
+            st.caption(f":material/info: {wording.plain(note)}")
+
+
+def _titles(measures: Iterable[str]) -> str:
+    return ", ".join(METRICS[name].title if name in METRICS else name for name in measures)

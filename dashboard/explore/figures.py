@@ -1,0 +1,671 @@
+"""The figures of Explore. No Streamlit here: arrays and entries in, Plotly figures out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from dashboard import theme
+from dashboard.explore.numbers import points_of, value
+from isoviz import metrics
+
+POOLING_TITLES = {
+    "cls": "first token [CLS]",
+    "mean": "mean of the tokens",
+    "tokens": "every token",
+    "last": "last token",
+}
+_STYLES = {
+    "cls": ("circle", "solid"),
+    "mean": ("square", "dash"),
+    "tokens": ("diamond", "dot"),
+    "last": ("circle", "solid"),
+}
+_COLOURS = dict(zip(POOLING_TITLES, theme.PALETTE, strict=False))
+_GREY = "rgba(127,134,145,0.9)"
+MARK = theme.METHOD_COLOURS["spectrum_pol"]
+"""Of what stands out over bars: a mean, an outlier."""
+_FAINT = "rgba(127,134,145,0.6)"
+_BINS = 40
+_LOWEST = 1e-10
+"""Standard deviations below it are counted at it, as in paper 002's figure 1."""
+
+
+def pooling_colour(pooling: str) -> str:
+    """The colour of a pooling, in every figure of the page."""
+    return _COLOURS.get(pooling, theme.PALETTE[-1])
+
+
+def layer_profile(
+    entries: Sequence[Mapping[str, Any]], measure: str, label: str, chosen: tuple[int, str] | None = None
+) -> go.Figure:
+    """A measure over the layers, one line per pooling; undefined values are gaps, intervals error bars.
+
+    Args:
+        entries: of a view.
+        measure: a column of `number_table.frame`.
+        label: of the y axis.
+        chosen: layer and pooling that the other figures show.
+    """
+    figure = go.Figure()
+    for pooling in dict.fromkeys(entry["pooling"] for entry in entries):
+        lines = [entry for entry in entries if entry["pooling"] == pooling]
+        symbol, dash = _STYLES.get(pooling, ("circle", "solid"))
+        colour = pooling_colour(pooling)
+        figure.add_scatter(
+            x=[entry["layer"] for entry in lines],
+            y=[value(entry, measure) for entry in lines],
+            error_y=_interval(lines) if measure == "isoscore_unbiased" else None,
+            name=escape(POOLING_TITLES.get(pooling, pooling)),
+            mode="lines+markers",
+            line={"color": colour, "dash": dash, "width": 2},
+            marker={
+                "symbol": symbol,
+                "color": colour,
+                "size": [13 if (entry["layer"], pooling) == chosen else 8 for entry in lines],
+            },
+            customdata=[[points_of(entry, measure), entry["d"]] for entry in lines],
+            hovertemplate="layer %{x}: %{y:.4g}<br>n = %{customdata[0]}, d = %{customdata[1]}",
+        )
+    # no legend for what has no value, where another line has one
+    known = [any(found is not None for found in line.y) for line in figure.data]
+    for line, some in zip(figure.data, known, strict=True):
+        line.showlegend = some or not any(known)
+    figure.update_layout(
+        theme.figure_layout(
+            height=380,
+            xaxis={"title": {"text": "layer (0: embedding output)"}, "dtick": 1, "tick0": 0},
+            yaxis={"title": {"text": escape(label)}},
+            showlegend=True,
+        )
+    )
+    return figure
+
+
+def _interval(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    ends = [entry["isoscore_unbiased_interval"] for entry in lines]
+    scores = [entry["isoscore_unbiased"] for entry in lines]
+    if not any(ends):
+        return None
+    known = [(end, score) if end and score is not None else None for end, score in zip(ends, scores, strict=True)]
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [pair[0][1] - pair[1] if pair else 0 for pair in known],
+        "arrayminus": [pair[1] - pair[0][0] if pair else 0 for pair in known],
+        "thickness": 1.2,
+        "width": 4,
+    }
+
+
+def spectrum(
+    curves: Mapping[int, NDArray[np.float64]], layer: int, pooling: str, d: int, log: bool = False
+) -> go.Figure:
+    """EV_k of a layer over those of all others, and of a perfectly isotropic cloud.
+
+    Args:
+        curves: layer → cumulative shares (k,).
+        d: dimensions.
+        log: k on a logarithmic axis.
+    """
+    others_x: list[float | None] = []
+    others_y: list[float | None] = []
+    for number, curve in curves.items():
+        if number != layer:
+            others_x += [*range(1, len(curve) + 1), None]
+            others_y += [*_gaps(curve), None]
+    figure = go.Figure()
+    figure.add_scatter(
+        x=others_x, y=others_y, mode="lines", line={"color": _FAINT, "width": 1}, name="other layers", hoverinfo="skip"
+    )
+    own = curves[layer]
+    count = np.arange(1, len(own) + 1)
+    figure.add_scatter(
+        x=count.tolist(),
+        y=(count / d).tolist(),
+        mode="lines",
+        line={"color": _GREY, "dash": "dot", "width": 1.5},
+        name="isotropic, k/d",
+        hoverinfo="skip",
+    )
+    figure.add_scatter(
+        x=count.tolist(),
+        y=_gaps(own),
+        mode="lines",
+        line={"color": pooling_colour(pooling), "width": 3},
+        name=f"layer {layer}",
+        hovertemplate="EV_%{x} = %{y:.4f}<extra></extra>",
+    )
+    figure.update_layout(
+        theme.figure_layout(
+            height=320,
+            xaxis={"title": {"text": "k (log axis)" if log else "k"}, **(_log_axis(len(own)) if log else {})},
+            yaxis={"title": {"text": "EV_k"}, "range": [0, 1.02]},
+            showlegend=True,
+        )
+    )
+    return figure
+
+
+def _log_axis(count: int) -> dict[str, Any]:
+    ticks = [1, 2, 5, 10, 20, 50, 100, 200]
+    return {"type": "log", "range": [-0.02, math.log10(max(2, count)) + 0.02], "tickvals": ticks}
+
+
+def sigma_histogram(sigma: NDArray[Any], pooling: str, beside: Sequence[NDArray[Any]] = ()) -> go.Figure:
+    """Standard deviations of the dimensions (d,) on a logarithmic axis, those that are zero in a bin of their own.
+
+    Args:
+        beside: those of other clouds whose figures have the same bins.
+    """
+    spread = np.asarray(sigma, dtype=np.float64)
+    every = np.concatenate([spread, *beside]).astype(np.float64)
+    positive = every[every > 0]
+    lowest = 10.0 ** math.floor(math.log10(positive.min()) + 1e-6) if len(positive) else 0.1
+    floor = min(0.1, max(_LOWEST, lowest))
+    # Two points at ±σ have the population standard deviation σ in each dimension, exactly.
+    found = metrics.std_histogram(np.stack([every, -every]), bins=_BINS, floor=floor)
+    edges = np.asarray(found.edges, dtype=np.float64)
+    counts, _ = np.histogram(np.clip(spread[spread > 0], edges[0], edges[-1]), bins=edges)
+    percent = 100 * np.array([(spread == 0).sum(), *counts]) / len(spread)
+    places = np.log10(edges)
+    width = float(places[1] - places[0])
+    middles = ((places[1:] + places[:-1]) / 2).tolist()
+    zero = float(places[0]) - 4 * width
+    ticks, words = _log_ticks(float(places[0]), float(places[-1]))
+    figure = go.Figure()
+    figure.add_bar(
+        x=[zero, *middles],
+        y=percent.tolist(),
+        width=width,
+        marker={"color": pooling_colour(pooling)},
+        customdata=["σ = 0", *(f"σ near {10**place:.3g}" for place in middles)],
+        hovertemplate="%{customdata}: %{y:.1f} % of the dimensions<extra></extra>",
+        name="",
+    )
+    figure.update_layout(
+        theme.figure_layout(
+            height=320,
+            xaxis={
+                "title": {"text": "σ of a dimension (log axis)"},
+                "tickvals": [zero, *ticks],
+                "ticktext": ["0", *words],
+            },
+            yaxis={"title": {"text": "% of the dimensions"}, "rangemode": "tozero"},
+            showlegend=False,
+        )
+    )
+    return figure
+
+
+def _log_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
+    """Powers of ten between two logarithms, with 2 and 5 times each where they are few; and how they are written."""
+    steps = (1, 2, 5) if high - low < 3 else (1,)
+    found = [(step, power) for power in range(math.floor(low), math.ceil(high) + 1) for step in steps]
+    places = {math.log10(step) + power: f"{step * 10.0**power:g}" for step, power in found}
+    inside = {place: word for place, word in places.items() if low - 1e-6 <= place <= high + 1e-6}
+    return list(inside), list(inside.values())
+
+
+def cosine_histogram(counts: NDArray[Any], average: float | None, pooling: str) -> go.Figure:
+    """Cosines of pairs, counted in bins of equal width over [−1, 1]; the mean as a line."""
+    edges = np.linspace(-1, 1, len(counts) + 1)
+    middles = (edges[1:] + edges[:-1]) / 2
+    total = max(1, int(counts.sum()))
+    share = 100.0 * np.asarray(counts, dtype=np.float64) / total
+    figure = go.Figure()
+    figure.add_bar(
+        x=middles.tolist(),
+        y=share.tolist(),
+        marker={"color": pooling_colour(pooling), "line": {"width": 0}},
+        width=float(edges[1] - edges[0]),
+        name="pairs",
+        hovertemplate="cosine near %{x:.3f}: %{y:.2f} % of the pairs<extra></extra>",
+    )
+    if average is not None:
+        line = {"color": MARK, "dash": "dash", "width": 2}
+        figure.add_vline(x=average, line=line)
+        figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=f"mean cosine {average:.3f}")
+    filled = np.flatnonzero(counts)
+    low, high = (float(edges[filled[0]]), float(edges[filled[-1] + 1])) if len(filled) else (-1.0, 1.0)
+    room = max(0.02, 0.05 * (high - low))
+    figure.update_layout(
+        theme.figure_layout(
+            height=320,
+            xaxis={
+                "title": {"text": "cosine of two points"},
+                "range": [max(-1.02, low - room), min(1.02, high + room)],
+            },
+            yaxis={"title": {"text": "% of the pairs"}, "rangemode": "tozero"},
+            showlegend=average is not None,
+        )
+    )
+    return figure
+
+
+def row_lengths(found: Mapping[str, Any], names: Sequence[str]) -> go.Figure:
+    """‖w‖ of the rows of an output matrix: a bar per row where they are few, else how many have which length.
+
+    Args:
+        found: of `isoviz.exploring.outputs.measure`.
+        names: of the rows, where they are few.
+    """
+    figure = go.Figure()
+    line = {"color": MARK, "dash": "dash", "width": 2}
+    mean = found["norms"]["mean"]
+    marker = {"color": theme.PALETTE[-1], "line": {"width": 0}}
+    if found["each"] is not None:
+        hover = "%{x}: ‖w‖ = %{y:.4g}<extra></extra>"
+        figure.add_bar(x=[escape(name) for name in names], y=found["each"], marker=marker, name="", hovertemplate=hover)
+        figure.add_hline(y=mean, line=line)
+        axes = {"xaxis": {"title": {"text": "row (output)"}, "type": "category"}, "yaxis": {"title": {"text": "‖w‖"}}}
+    else:
+        edges = np.asarray(found["edges"])
+        figure.add_bar(
+            x=((edges[1:] + edges[:-1]) / 2).tolist(),
+            y=found["counts"],
+            width=float(edges[1] - edges[0]),
+            marker=marker,
+            name="",
+            hovertemplate="‖w‖ near %{x:.4g}: %{y} rows<extra></extra>",
+        )
+        figure.add_vline(x=mean, line=line)
+        axes = {"xaxis": {"title": {"text": "‖w‖ of a row"}}, "yaxis": {"title": {"text": "rows"}}}
+    figure.update_traces(showlegend=False)
+    figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=f"mean ‖w‖ {mean:.4g}")
+    figure.update_layout(theme.figure_layout(height=300, **axes, showlegend=True))
+    return figure
+
+
+def _gaps(values: NDArray[Any]) -> list[float | None]:
+    return [None if math.isnan(number) else float(number) for number in values]
+
+
+def share_axes(figures: Sequence[go.Figure]) -> None:
+    """Give figures of the same kind the same axes: the union of the ranges that were set, or else of all that is drawn."""
+    for axis in ("xaxis", "yaxis"):
+        set_by_hand = [figure.layout[axis].range for figure in figures]
+        if all(set_by_hand):
+            ends = [float(end) for span in set_by_hand for end in span]
+            low, high = min(ends), max(ends)
+        else:
+            values = np.concatenate([_drawn(figure, axis[0]) for figure in figures] or [np.zeros(0)])
+            if not len(values):
+                continue
+            low, high = float(values.min()), float(values.max())
+            room = 0.05 * (high - low) or 0.5
+            to_zero = any(figure.layout[axis].rangemode == "tozero" for figure in figures)
+            low, high = (0.0 if to_zero and low >= 0 else low - room), high + room
+        for figure in figures:
+            figure.layout[axis].range = [low, high]
+
+
+def compact(figure: go.Figure) -> None:
+    """Make room in a figure that is one of several side by side: lower, its legend below, fewer numbers along the axis."""
+    figure.update_layout(
+        height=min(320, figure.layout.height or 320),
+        legend={"yanchor": "top", "y": -0.28, "font": {"size": 11}},
+        margin={"t": 12, "b": 8},
+    )
+    axis = figure.layout.xaxis
+    if axis.ticktext:  # of factors: powers of ten are enough, less the one that stands close to 0
+        places = zip(axis.tickvals, axis.ticktext, strict=True)
+        kept = [(place, word) for place, word in places if word.strip("0.")[:1] in ("", "1")]
+        kept = kept[:1] + kept[2:] if len(kept) > 3 else kept
+        axis.update(tickvals=[place for place, _ in kept], ticktext=[word for _, word in kept], tickangle=0)
+
+
+def _drawn(figure: go.Figure, letter: str) -> NDArray[np.float64]:
+    """All finite numbers along an axis, with the ends of bars' widths and of error bars."""
+    found = []
+    for trace in figure.data:
+        given = getattr(trace, letter, None)
+        if given is None:
+            continue
+        values = np.array([np.nan if value is None else value for value in given], dtype=np.float64)
+        reach = np.zeros_like(values)
+        if letter == "x" and trace.type == "bar":
+            reach += (trace.width or 1.0) / 2
+        found += [values - reach, values + reach]
+        if letter == "y" and trace.type == "scatter" and trace.error_y.array is not None:
+            found += [values + np.asarray(trace.error_y.array), values - np.asarray(trace.error_y.arrayminus)]
+    every = np.concatenate(found) if found else np.zeros(0)
+    return every[np.isfinite(every)]
+
+
+# -------------------------------------------------------------------------------------------------- mean activation
+
+DWARFS = 3.0
+"""An outlier's mean that is so many times as far from 0 as all others lies beyond the axis."""
+
+Means = tuple[NDArray[Any], Sequence[int]]
+"""The mean of each dimension (d,), and which of them are outliers."""
+
+
+def beyond_axis(clouds: Sequence[Means]) -> tuple[tuple[float, float] | None, list[list[int]]]:
+    """Where the axis of mean activations is cut, and which outlier dimensions of each cloud lie beyond.
+
+    It is cut where an outlier is at least `DWARFS` times as far from 0 as everything that is not beyond with it, in figures of
+    several clouds by the same range. None for an axis that holds everything.
+    """
+    kept, beyond = [], []
+    for mean, outliers in clouds:
+        size = np.abs(np.asarray(mean, dtype=np.float64))
+        order = sorted(outliers, key=lambda number: -size[number])
+        others = np.delete(size, order)
+        # what stays in, were the first so many of them beyond: the next outlier, or the widest of all other dimensions
+        rest = [max([*size[order[count:]], *others], default=0.0) for count in range(1, len(order) + 1)]
+        cut = [count for count, stays in enumerate(rest, 1) if stays > 0 and size[order[count - 1]] >= DWARFS * stays]
+        beyond.append(order[: max(cut, default=0)])
+        kept.append(np.delete(np.asarray(mean, dtype=np.float64), beyond[-1]))
+    if not any(beyond):
+        return None, beyond
+    low, high = min(0.0, *(part.min() for part in kept)), max(0.0, *(part.max() for part in kept))
+    room = 0.2 * (high - low)  # for the arrows and numbers of what lies beyond
+    span = (float(low - room), float(high + room))
+    # another cloud may need an axis that has room for this one's outliers
+    outside = [
+        [number for number in found if not span[0] <= mean[number] <= span[1]]
+        for (mean, _), found in zip(clouds, beyond, strict=True)
+    ]
+    return (span, outside) if any(outside) else (None, outside)
+
+
+def mean_activation(
+    mean: NDArray[Any], outliers: Sequence[int], pooling: str, beside: Sequence[Means] = ()
+) -> go.Figure:
+    """The mean of each dimension (d,), outlier dimensions marked with their number; see `beyond_axis` for where it is cut.
+
+    Args:
+        beside: means and outliers of other clouds whose figures have the same axis.
+    """
+    values = np.asarray(mean, dtype=np.float64)
+    span, (beyond, *_) = beyond_axis([(mean, outliers), *beside])
+    drawn = go.Figure()
+    drawn.add_bar(
+        x=list(range(len(values))),
+        y=values.tolist(),
+        marker={"color": pooling_colour(pooling), "line": {"width": 0}},
+        name="mean",
+        hovertemplate="dimension %{x}: %{y:.4g}<extra></extra>",
+    )
+    inside = [number for number in outliers if number not in beyond]
+    if inside:
+        drawn.add_scatter(
+            x=inside,
+            y=[float(values[number]) for number in inside],
+            mode="markers+text",
+            text=[str(number) for number in inside],
+            textposition=["top center" if values[number] >= 0 else "bottom center" for number in inside],
+            marker={"symbol": "x", "size": 9, "color": MARK},
+            cliponaxis=False,
+            name="outlier dimensions",
+            hovertemplate="dimension %{x}: %{y:.4g}, an outlier<extra></extra>",
+        )
+    if span is not None and beyond:
+        up = [bool(values[number] > 0) for number in beyond]
+        ends = [end - 0.03 * side * (span[1] - span[0]) for end, side in ((span[1], 1), (span[0], -1))]
+        drawn.add_scatter(
+            x=list(beyond),
+            y=[ends[0] if above else ends[1] for above in up],
+            mode="markers+text",
+            text=[dimension_words(values, number) for number in beyond],
+            textposition=[_text_position(number, len(values), above) for number, above in zip(beyond, up, strict=True)],
+            customdata=[float(values[number]) for number in beyond],
+            marker={
+                "symbol": ["triangle-up" if above else "triangle-down" for above in up],
+                "size": 11,
+                "color": MARK,
+            },
+            cliponaxis=False,
+            name="outliers beyond the axis",
+            hovertemplate="dimension %{x}: %{customdata:.4g}, beyond the axis<extra></extra>",
+        )
+    drawn.update_layout(
+        theme.figure_layout(
+            height=320,
+            xaxis={"title": {"text": "dimension"}},
+            yaxis={
+                "title": {"text": "mean activation" if span is None else "mean activation (axis cut)"},
+                "range": None if span is None else list(span),
+            },
+            bargap=0,
+            showlegend=bool(outliers),
+        )
+    )
+    return drawn
+
+
+def dimension_words(mean: NDArray[Any], number: int, between: str = ": ") -> str:
+    """A dimension with its mean, as it is written beside a mark: `308: −9.13`."""
+    return f"{number}{between}{float(mean[number]):.3g}".replace("-", "−")
+
+
+def _text_position(number: int, count: int, above: bool) -> str:
+    """Where the text of a mark at the end of the axis has room: towards the rest, beside its own bar, and not over the sides."""
+    return f"{'bottom' if above else 'top'} {'right' if number < count / 2 else 'left'}"
+
+
+# ---------------------------------------------------------------------------------------------------------- the map
+
+MOST_GROUPS: Final = 8
+"""Values of a column that get a colour each; of more the rarest go together."""
+REST: Final = "other values"
+_SYMBOLS = ("circle", "diamond", "square", "x", "triangle-up", "cross", "star", "pentagon")
+_SOLID_SYMBOLS = ("circle", "diamond", "square", "x", "cross", "circle-open", "diamond-open", "square-open")
+_SCENE_LINES = "#9aa0a8"
+OWN_COLOUR: Final = "#e5007a"
+_SHOWN_LETTERS = 90
+_FAINT_OPACITY = 0.12
+"""Opacity of points beside others that stand out."""
+_FEW = 2_000
+_STRONG, _DENSE, _SOLID = 0.9, 0.75, 1.0
+"""Opacity of points: of few; of more than `_FEW` one that shows how dense they lie; in three dimensions, where plotly draws what is
+in front over what is behind only if nothing shows through."""
+*_POINT_COLOURS, _OTHER_COLOUR = theme.POINT_PALETTES["light"]  # the browser takes the dark page's there
+
+
+def cloud_map(
+    coordinates: NDArray[Any],
+    axes: Sequence[str],
+    colours: pd.Series | None,
+    texts: Sequence[str],
+    *,
+    own: NDArray[Any] | None = None,
+    own_texts: Sequence[str] = (),
+    range_of: NDArray[Any] | None = None,
+    equal: bool = True,
+    compact: bool = False,
+    marked: NDArray[np.bool_] | None = None,
+) -> go.Figure:
+    """The map: one mark per point, coloured by a column, own sentences as stars over it.
+
+    Args:
+        coordinates: (n, 2) or (n, 3).
+        axes: what each axis is.
+        colours: (n,) the column; numbers (more than a few different ones) get a scale, everything else a colour per value.
+        texts: (n,) shown when one points at a mark; cut, and never read as HTML.
+        own, own_texts: (m, 2) or (m, 3) further points, with their labels.
+        range_of: points that the axes leave room for, where they are shared with other maps.
+        equal: one unit is as long on both axes (PCA, whose axes have a length).
+        compact: for several maps side by side.
+        marked: (n,) points that stand out, the others being faint.
+    """
+    found = go.Figure()
+    solid = coordinates.shape[1] == 3
+    size = _marker_size(len(coordinates), solid) * (0.7 if compact else 1)
+    full = _SOLID if solid else _STRONG if len(coordinates) <= _FEW else _DENSE
+    hover = np.array([escape(_cut(text)) for text in texts], dtype=object)
+    for place, (name, chosen, marker) in enumerate(_groups(colours, len(coordinates))):
+        symbols = _SOLID_SYMBOLS if solid else _SYMBOLS
+        title = escape(_cut(name, 30))
+        faint, strong = (None, chosen) if marked is None else (chosen & ~marked, chosen & marked)
+        for part, opacity in ((faint, _FAINT_OPACITY), (strong, full)):
+            if part is None:
+                continue
+            colour = marker["color"]
+            _add_points(
+                found,
+                coordinates[part],
+                name=title,
+                mode="markers",
+                marker={
+                    **marker,
+                    "size": size,
+                    "opacity": opacity,
+                    "line": {"width": 0},
+                    "symbol": symbols[place % len(symbols)],
+                    "color": colour[part] if isinstance(colour, np.ndarray) else colour,
+                },
+                text=hover[part],
+                hovertemplate="%{text}<extra></extra>"
+                if colours is None or not name
+                else f"%{{text}}<extra>{title}</extra>",
+                legendgroup=title,
+                showlegend=bool(name) and opacity != _FAINT_OPACITY,
+            )
+    if own is not None and len(own):
+        # Names beside a few marks; beside many they would cover each other and the map.
+        named = len(own) <= 12 and not compact
+        _add_points(
+            found,
+            own,
+            name="own sentences",
+            mode="markers+text" if named else "markers",
+            marker={
+                "symbol": "diamond" if solid else "star",
+                "size": 9 if solid else 17,
+                "color": OWN_COLOUR,
+                "line": {"width": 1.5, "color": "#ffffff"},
+            },
+            text=[escape(_cut(text, 28)) for text in own_texts],
+            textposition="top center",
+            **({} if solid else {"unselected": {"marker": {"opacity": 1}}}),  # what is drawn around is about the rows
+            hovertext=[escape(_cut(text)) for text in own_texts],
+            hovertemplate="%{hovertext}<extra>own</extra>",
+            showlegend=True,
+            few=True,
+        )
+    _lay_out(found, axes, solid, _limits(coordinates if range_of is None else range_of, own), equal, compact)
+    if colours is not None and is_scale(colours):
+        found.update_layout(
+            coloraxis={
+                "colorscale": theme.POINT_SCALES["light"],  # the browser takes the dark page's there
+                "cmin": float(colours.min()),
+                "cmax": float(colours.max()),
+                "colorbar": {
+                    "title": {"text": escape(_cut(str(colours.name), 24))},
+                    "thickness": 10,
+                    "len": 0.8,
+                    "outlinewidth": 0,
+                },
+            }
+        )
+    return found
+
+
+def is_scale(colours: pd.Series) -> bool:
+    """Whether a column is drawn as a scale: numbers, of more values than there are colours."""
+    numbers = pd.api.types.is_numeric_dtype(colours) and not pd.api.types.is_bool_dtype(colours)
+    return bool(numbers and colours.nunique() > MOST_GROUPS)
+
+
+def _groups(colours: pd.Series | None, count: int) -> list[tuple[str, NDArray[np.bool_], dict[str, Any]]]:
+    """Name, points and colour of each part that is drawn by itself."""
+    every = np.ones(count, dtype=bool)
+    if colours is None:
+        return [("", every, {"color": _POINT_COLOURS[0]})]
+    if is_scale(colours):
+        return [("", every, {"color": colours.to_numpy(dtype=np.float64), "coloraxis": "coloraxis"})]
+    values = colours.astype(object).where(colours.notna(), "missing").map(str)
+    order = list(values.value_counts().index)
+    named = sorted(order if len(order) <= MOST_GROUPS else order[: MOST_GROUPS - 1])
+    found = []
+    for place, name in enumerate(named):
+        found.append((name, (values == name).to_numpy(), {"color": _POINT_COLOURS[place]}))
+    if len(named) < len(order):
+        rest = (~values.isin(named)).to_numpy()
+        found.insert(0, (f"{REST} ({len(order) - len(named)})", rest, {"color": _OTHER_COLOUR}))
+    return found
+
+
+def _add_points(found: go.Figure, points: NDArray[Any], *, few: bool = False, **more: Any) -> None:
+    """`few` points of a plane are left to plotly; many (scattergl) are drawn by the map itself, see scatter_map.js."""
+    x, y = points[:, 0].astype(np.float32), points[:, 1].astype(np.float32)
+    if points.shape[1] == 3:
+        found.add_scatter3d(x=x, y=y, z=points[:, 2].astype(np.float32), **more)
+    elif few:
+        found.add_scatter(x=x, y=y, **more)
+    else:
+        found.add_scattergl(x=x, y=y, **more)
+
+
+def _limits(points: NDArray[Any], own: NDArray[Any] | None) -> list[list[float]]:
+    every = points if own is None or not len(own) else np.concatenate([points, own])
+    low, high = every.min(axis=0), every.max(axis=0)
+    room = np.maximum(0.05 * (high - low), 1e-6)
+    return [[float(a), float(b)] for a, b in zip(low - room, high + room, strict=True)]
+
+
+def _lay_out(
+    found: go.Figure, axes: Sequence[str], solid: bool, limits: list[list[float]], equal: bool, compact: bool
+) -> None:
+    # in the depth there is no room for words
+    told = [axis.replace(" of the variance", "") for axis in axes] if solid else axes
+    named = [
+        {"title": {"text": escape(axis), "font": {"size": 11 if compact else 13}}, "range": span}
+        for axis, span in zip(told, limits, strict=True)
+    ]
+    if not solid and equal:
+        named[1] |= {"scaleanchor": "x"}
+    # below, because plotly's buttons are above
+    legend = {
+        "itemsizing": "constant",
+        "font": {"size": 12},
+        "yanchor": "top",
+        "y": -0.02 if solid else -0.26 if compact else -0.14,
+    }
+    if solid:
+        # lines in the depth are thin: fainter ones are not seen at all
+        lines = {"gridcolor": _SCENE_LINES, "zeroline": False, "showline": True, "linecolor": _SCENE_LINES}
+        plain = {"backgroundcolor": "rgba(0,0,0,0)", **lines, "tickfont": {"size": 10 if compact else 12}, "nticks": 5}
+        eye = 1.6 if compact else 1.4
+        names = ("xaxis", "yaxis", "zaxis")
+        found.update_layout(
+            theme.figure_layout(
+                scene={name: {**plain, **axis} for name, axis in zip(names, named, strict=True)}
+                | {
+                    "dragmode": "orbit",
+                    "camera": {"eye": dict.fromkeys("xyz", eye), "center": {"x": 0, "y": 0, "z": -0.12}},
+                },
+                legend=legend,
+                margin={"l": 0, "r": 0, "t": 32, "b": 0},
+            )
+        )
+        return
+    found.update_layout(
+        theme.figure_layout(
+            xaxis={**named[0], "zeroline": False},
+            yaxis={**named[1], "zeroline": False},
+            legend=legend,
+            dragmode="lasso",
+            margin={"t": 32, "l": 8, "r": 8, "b": 8},
+        )
+    )
+
+
+def _marker_size(count: int, solid: bool) -> float:
+    size = 9.0 if count <= 500 else 7.0 if count <= 2_000 else 5.0 if count <= 8_000 else 3.5
+    return size / 2 if solid else size
+
+
+def _cut(text: str, letters: int = _SHOWN_LETTERS) -> str:
+    plain = " ".join(str(text).split())
+    return plain if len(plain) <= letters else plain[: letters - 1] + "…"

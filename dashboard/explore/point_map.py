@@ -1,0 +1,360 @@
+"""The map of Explore: its settings, where points lie (PCA at once, UMAP from the process that makes it), and its picture."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from dashboard import downloads, explanations, forms, wording
+from dashboard.components.scatter_map import scatter_map
+from dashboard.explore import figures, points
+from dashboard.explore.form import PREFIX, ChosenCloud, cloud_file
+from dashboard.explore.points import Cloud, Layout, Marks, cloud_of, cloud_points
+from dashboard.steady import steady
+from isoviz.errors import InputError
+from isoviz.exploring import desk, maps, neighbours, selection
+from isoviz.exploring.desk import Reply
+from isoviz.exploring.maps import MapRequest
+
+# ------------------------------------------------------------------------------------------------------ the section
+
+TICK = 0.5
+"""Seconds between looks at what is on its way."""
+POINTS = (1_000, 2_000, 5_000, 10_000, 20_000)
+_KIND_NAMES: dict[str, maps.Kind] = {"PCA": "pca", "UMAP": "umap"}
+_UNDER_WAY = ("waiting", "running")
+_WAITING = PREFIX + "waiting"
+_REQUEST = PREFIX + "laid_out"
+
+
+def section(chosen: list[ChosenCloud]) -> MapRequest:
+    """The maps of all views. While something is on its way they look for it; else nothing does.
+
+    Returns:
+        How the clouds are laid out.
+    """
+    st.subheader("Map", anchor=False)
+    points.check(chosen)
+    waiting = bool(st.session_state.get(_WAITING))
+    st.fragment(_section, run_every=TICK if waiting else None)(chosen)
+    laid: MapRequest = st.session_state[_REQUEST]
+    return laid
+
+
+def _section(chosen: list[ChosenCloud]) -> None:
+    clouds = [cloud_of(one) for one in chosen]
+    begin()
+    request, colour = _settings(chosen, clouds)
+    shared = _axes_shared(len(chosen))
+    lines = points.sentence_field(chosen)
+    replies = [points.embed_sentences(one, lines) for one in chosen]
+    layouts = [layout_of(one, cloud, request) for one, cloud in zip(chosen, clouds, strict=True)]
+    own = [own_places(one, request, layout, reply) for one, layout, reply in zip(chosen, layouts, replies, strict=True)]
+    known = [layout.coordinates for layout in layouts if isinstance(layout, Layout)]
+    room = np.concatenate(known) if shared and known else None
+    linked = points.marked(chosen, clouds, layouts)
+    for one, cloud, layout, reply, placed, marks, column in zip(
+        chosen, clouds, layouts, replies, own, linked, st.columns(len(chosen), gap="medium"), strict=True
+    ):
+        with column:
+            if isinstance(layout, Layout):
+                picture(one, cloud, layout, request, colour, reply, placed, room, marks)
+            else:
+                on_its_way(one, layout)
+            points.trouble(reply)
+            if isinstance(placed, Reply):
+                points.trouble(placed)
+    umaps = [found for found in layouts if isinstance(found, Reply)]
+    let_go([*umaps, *(found for found in own if isinstance(found, Reply))])
+    if pending_umaps := [reply for reply in umaps if reply.kind in _UNDER_WAY]:
+        stop(pending_umaps)
+    explanations.show(request.kind)
+    for one, cloud, layout in zip(chosen, clouds, layouts, strict=True):
+        if isinstance(layout, Layout):
+            points.selected(one, cloud, layout)
+    points.neighbours_of(chosen, clouds, lines, replies)
+    pending = [found for found in (*layouts, *replies, *own) if isinstance(found, Reply)]
+    waiting = any(reply.kind in _UNDER_WAY for reply in pending)
+    told = bool(st.session_state.get(_WAITING)), st.session_state.get(_REQUEST, request)
+    st.session_state[_WAITING], st.session_state[_REQUEST] = waiting, request
+    if told != (waiting, request):  # the rest of the page must know
+        st.rerun()
+
+
+# ---------------------------------------------------------------------------------------------------------- settings
+
+
+@steady
+def _settings(chosen: list[ChosenCloud], clouds: list[Cloud]) -> tuple[MapRequest, str]:
+    """How the clouds are laid out, and which column colours them, from the fields."""
+    kind_column, size_column, colour_column, points_column, more_column = st.columns(
+        [2, 2, 3, 2, 2], vertical_alignment="bottom"
+    )
+    with kind_column:
+        kind = st.segmented_control(
+            "Map", list(_KIND_NAMES), default="PCA", required=True, key=PREFIX + "map", bind="query-params"
+        )
+    with size_column:
+        size = st.segmented_control(
+            "Dimensions", ["2-D", "3-D"], default="2-D", required=True, key=PREFIX + "size", bind="query-params"
+        )
+    with points_column:
+        most = st.selectbox(
+            "Points at most",
+            POINTS,
+            index=2,
+            key=PREFIX + "points",
+            bind="query-params",
+            help="Of a larger cloud so many are drawn at random, with seed 0. Neighbours are looked for among all.",
+        )
+    with colour_column:
+        colour = _colour_field(clouds)
+    umap = kind == "UMAP"
+    with more_column, st.popover("UMAP settings", icon=":material/tune:", disabled=not umap):
+        near = st.number_input("Neighbours", 2, 200, 15, key=PREFIX + "neighbours", bind="query-params")
+        dist = st.number_input(
+            "Least distance", 0.0, 1.0, 0.1, 0.05, key=PREFIX + "min_dist", bind="query-params", format="%.2f"
+        )
+        metric = st.selectbox("Near means", neighbours.METRICS, key=PREFIX + "umap_metric", bind="query-params")
+    if not all("prediction" in cloud.table for cloud in clouds):
+        st.caption(
+            "Predictions and errors are there for the encoder of a finished run on its own task: choose run:… as the model."
+        )
+    laid = _KIND_NAMES[str(kind)]
+    request = MapRequest(laid, 3 if size == "3-D" else 2, int(most), int(near), float(dist), metric)
+    return request, colour
+
+
+def _colour_field(clouds: list[Cloud]) -> str:
+    """The column that colours the points; texts that are hardly ever the same cannot."""
+    names: dict[str, None] = {}
+    for cloud in clouds:
+        for name in cloud.table.columns:
+            column = cloud.table[name]
+            few = pd.api.types.is_numeric_dtype(column) or column.nunique() <= max(
+                figures.MOST_GROUPS, len(column) // 2
+            )
+            if few and name != "row":
+                names[name] = None
+    order: list[str] = [name for name in ("label", "prediction", "error", "length") if name in names]
+    order += [name for name in names if name not in order]
+    return str(st.selectbox("Colour by", [*order, UNCOLOURED], key=PREFIX + "colour", bind="query-params"))
+
+
+@steady
+def _axes_shared(views: int) -> bool:
+    """Whether the maps have the same axes; one map has its own."""
+    if views == 1:
+        return False
+    axes = st.segmented_control(
+        "Axes", ["shared", "own"], default="shared", required=True, key=PREFIX + "axes", bind="query-params"
+    )
+    return axes == "shared"
+
+
+# ----------------------------------------------------------------------------------------------- clouds and layouts
+
+_ASKED = PREFIX + "maps_asked"
+"""The ids of the questions that this session waits for."""
+
+
+def layout_of(one: ChosenCloud, cloud: Cloud, request: MapRequest) -> Layout | Reply | InputError:
+    """The map, or how it stands on its way, or why there can be none."""
+    key = f"{one.view.folder.name[:8]}{request.key(one.layer, one.pooling)[:8]}"
+    places = maps.drawn(len(cloud.points), request)
+    try:
+        if request.kind == "pca":
+            found = _pca(one.view.folder.name, one.layer, one.pooling, json.dumps(request.as_json()))
+            named = [
+                f"PC {number} ({100 * share:.1f} % of the variance)"
+                if np.isfinite(share)
+                else f"PC {number} (no variance)"
+                for number, share in enumerate(found.shares, start=1)
+            ]
+            return Layout(found.coordinates, places, named, found, key)
+    except InputError as error:
+        return error
+    reply = desk.ask("maps", _question(one, request))
+    if reply.kind != "done":
+        return reply
+    axes = [f"UMAP {number}" for number in range(1, request.dimensions + 1)]
+    return Layout(reply.arrays["coordinates"], places, axes, None, key)
+
+
+@st.cache_resource(show_spinner=False, max_entries=32, ttl=1800)
+def _pca(key: str, layer: int, pooling: str, settings: str) -> maps.PCAMap:
+    request = maps.from_json(json.loads(settings))
+    every = cloud_points(key, layer, pooling).points
+    return maps.pca(every[maps.drawn(len(every), request)], request.dimensions)
+
+
+def _question(one: ChosenCloud, request: MapRequest) -> dict[str, Any]:
+    return {"view": one.view.folder.name, "layer": one.layer, "pooling": one.pooling, "map": request.as_json()}
+
+
+def own_places(
+    one: ChosenCloud, request: MapRequest, layout: Layout | Reply | InputError, reply: Reply | None
+) -> NDArray[np.floating] | Reply | None:
+    """Where own sentences lie in the map; None while there are none, or no map."""
+    if reply is None or reply.kind != "done" or not isinstance(layout, Layout):
+        return None
+    embedded = reply.arrays["points"]
+    if layout.pca is not None:
+        return layout.pca.place(embedded)
+    placed = desk.ask("maps", _question(one, request), {"points": embedded})
+    return placed.arrays["coordinates"] if placed.kind == "done" else placed
+
+
+def on_its_way(one: ChosenCloud, layout: Reply | InputError) -> None:
+    """What is told of a map that is not there yet, or cannot be."""
+    if isinstance(layout, InputError):
+        forms.error_beside(forms.sentence(layout))
+        return
+    if layout.kind == "failed":
+        forms.error_beside(forms.sentence(InputError(layout.message, field=layout.field)) + f" {layout.advice}")
+        if st.button("Try again", key=one.prefix + "map_again", icon=":material/refresh:"):
+            desk.forget("maps", layout.id)
+            st.rerun()
+        return
+    told = layout.progress
+    words = "waiting for its turn" if layout.kind == "waiting" else told.text
+    st.progress(told.fraction, text=wording.plain(f"UMAP: {words}"))
+
+
+def stop(pending: Sequence[Reply]) -> None:
+    """The button that ends the UMAPs of all views: one of them among PCA maps would be of no use."""
+    several = len(pending) > 1
+    st.button(
+        "Stop all" if several else "Stop",
+        key=PREFIX + "map_stop",
+        icon=":material/stop_circle:",
+        on_click=_without_umap,
+        help=f"And show the PCA map{'s' if several else ''}.",
+    )
+
+
+def _without_umap() -> None:
+    """Before the page is drawn: the field that says which map it is can still be set."""
+    let_go([])
+    st.session_state[PREFIX + "map"] = "PCA"
+
+
+def let_go(wanted: Sequence[Reply]) -> None:
+    """End what this session has asked of UMAP and wants no more, so that nothing is computed that nobody looks at; somebody else
+    who waits for it has it started again. What is on its way when the page is left stays."""
+    asked = {reply.id for reply in wanted}
+    for id in st.session_state.get(_ASKED, set()) - asked:
+        desk.let_go("maps", id)
+    st.session_state[_ASKED] = asked
+
+
+def begin() -> None:
+    """Before the fields of the map are drawn: on a new visit, what was asked for on an earlier one goes on."""
+    if PREFIX + "map" not in st.session_state:
+        st.session_state.pop(_ASKED, None)
+
+
+# ------------------------------------------------------------------------------------------------------ the picture
+
+UNCOLOURED = "nothing"
+"""What is chosen in the field of colours for none."""
+
+
+def picture(
+    one: ChosenCloud,
+    cloud: Cloud,
+    layout: Layout,
+    request: MapRequest,
+    colour: str,
+    reply: Reply | None,
+    placed: NDArray[np.floating] | Reply | None,
+    room: NDArray[Any] | None,
+    marks: Marks | None,
+) -> None:
+    """The map, what it shows in words, and its points as files.
+
+    Args:
+        colour: the column that colours the points.
+        reply, placed: own sentences, and where they lie.
+        room: points that the axes leave room for; None for the map's own.
+        marks: what is selected in other views. A line of the map's own goes before it.
+    """
+    line = points.corners(one, layout)
+    column = cloud.table[colour].iloc[layout.places] if colour in cloud.table else None
+    own = placed if isinstance(placed, np.ndarray) else None
+    figure = figures.cloud_map(
+        layout.coordinates,
+        layout.axes,
+        column,
+        [cloud.texts[place] for place in layout.places],
+        own=own,
+        own_texts=[] if own is None or reply is None else points.labels(reply),
+        range_of=room,
+        equal=request.kind == "pca" and one.views == 1,
+        compact=one.views > 1,
+        marked=None if marks is None or line else marks.points,
+    )
+    count, kept = len(layout.places), len(cloud.points)
+    many = f"{count:,} points"
+    if count < one.entry["n"]:
+        kept_of = "" if count == kept or kept == one.entry["n"] else f"{kept:,} kept of "
+        many += f" drawn at random with seed {request.seed} from {kept_of}{one.entry['n']:,}"
+    told = f"View {one.number}: layer" if one.views > 1 else "Layer"
+    told += f" {one.layer}, {one.pooling}; {many}, d = {one.entry['d']}"
+    if colour != UNCOLOURED and column is None:
+        told += f"; there is no {colour} here"
+    elif column is not None:
+        told += meaning(colour, cloud.table)
+    if marks is not None:
+        told += f"; {int(marks.points.sum()):,} of them selected in {marks.where}"
+    scatter_map(
+        figure,
+        key=points.component(one),
+        name=cloud_file(one, request.kind),
+        about=f"{one.source} · layer {one.layer} · {one.pooling} · {many}, d = {one.entry['d']}",
+        words=f"{request.kind.upper()} map of {told}, coloured by {colour}",
+        revision=layout.key,
+        height=380 if one.views > 1 else 560,
+        solid=request.dimensions == 3,
+        selection=line,
+        on_drawn=points.remember(one, layout.key),
+    )
+    others = ", and their rows stand out in the other views" if one.views > 1 and one.number == 1 else ""
+    hint = (
+        "" if request.dimensions == 3 else f" Draw around points to list them{others}; double-click to see all again."
+    )
+    st.caption(wording.plain(told + "." + hint))
+    _files(one, cloud, layout, request)
+
+
+def meaning(column: str, table: pd.DataFrame) -> str:
+    """What the numbers of a column are that is not the data's own; nothing of another one."""
+    if column == "length":
+        return "; length: in tokens"
+    if column != "error":
+        return ""
+    if pd.api.types.is_numeric_dtype(table["prediction"]):
+        return "; error: how far the run's prediction lies off"
+    return "; error: 1 less the probability that the run's head gives the true label"
+
+
+def _files(one: ChosenCloud, cloud: Cloud, layout: Layout, request: MapRequest) -> None:
+    """The points of the map as files, with where they lie and whether they were selected."""
+
+    line = points.corners(one, layout)  # now: when the file is made, there is no page whose address could be read
+
+    def table() -> pd.DataFrame:
+        found = cloud.table.iloc[layout.places].reset_index(drop=True)
+        for number in range(layout.coordinates.shape[1]):
+            found[f"{request.kind}_{number + 1}"] = layout.coordinates[:, number]
+        if line:
+            found["selected"] = selection.inside(layout.coordinates, line)
+        return found
+
+    downloads.points(cloud_file(one, request.kind), table, key=one.prefix + "map_points")

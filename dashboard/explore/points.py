@@ -1,0 +1,404 @@
+"""Points of the map by name: those that somebody drew a line around, own sentences, and their nearest neighbours."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from dashboard import address, forms, wording
+from dashboard.components.scatter_map import drawn
+from dashboard.explore.form import PREFIX, ChosenCloud
+from isoviz import tasks
+from isoviz.errors import InputError
+from isoviz.exploring import desk, maps, neighbours, results, selection
+from isoviz.exploring.desk import Reply
+from isoviz.exploring.neighbours import Metric, Neighbours
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """The points of one view and what they are.
+
+    Attributes:
+        points: (n, d) float32, all that are kept.
+        table: (n) lines, see `ViewResult.table`.
+        texts: (n,) what each point says.
+    """
+
+    points: NDArray[np.float32]
+    table: pd.DataFrame
+    texts: list[str]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A cloud laid out.
+
+    Attributes:
+        coordinates: (m, k) of the points that are drawn.
+        places: (m,) which points of the cloud those are.
+        axes: what each axis is.
+        pca: what else points can be placed by; None for UMAP.
+        key: of cloud and settings.
+    """
+
+    coordinates: NDArray[np.floating]
+    places: NDArray[np.int64]
+    axes: list[str]
+    pca: maps.PCAMap | None
+    key: str
+
+
+def cloud_of(one: ChosenCloud) -> Cloud:
+    """The points of the layer and pooling that a view shows."""
+    return cloud_points(one.view.folder.name, one.layer, one.pooling)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16, ttl=1800)
+def cloud_points(key: str, layer: int, pooling: str) -> Cloud:
+    """Shared and never written to: up to 20,000 points of a wide model are 60 MB."""
+    view = results.find(key)
+    assert view is not None  # the page has just found it
+    table = view.table(pooling)
+    columns = tasks.get(view.facts["request"]["task"]).columns
+    texts = table[[name for name in columns if name in table]].astype(str).agg(" ‖ ".join, axis=1)
+    if "token" in table:
+        texts = table["token"] + " · " + texts
+    return Cloud(view.points(layer, pooling), table, texts.tolist())
+
+
+# -------------------------------------------------------------------------------------------------- selected points
+
+_MOST_ROWS = 2_000
+"""Lines of the table of selected points that are shown; the download holds all."""
+
+
+def component(one: ChosenCloud) -> str:
+    """Key of the map of a view."""
+    return one.prefix + "map_picture"
+
+
+def remember(one: ChosenCloud, key: str) -> Any:
+    """The callback that puts what was drawn into the address, with the map that it was drawn on."""
+
+    def kept() -> None:
+        line = drawn(component(one))
+        st.query_params.pop(one.prefix + "point", None)
+        if len(line) < 3:
+            st.query_params.pop(one.prefix + "lasso", None)
+        else:
+            st.query_params[one.prefix + "lasso"] = f"{key}:{selection.written(selection.shortened(line))}"
+
+    return kept
+
+
+def corners(one: ChosenCloud, layout: Layout) -> list[tuple[float, float]]:
+    """The line of the address, if it was drawn on this map."""
+    key, _, text = st.query_params.get(one.prefix + "lasso", "").partition(":")
+    return (selection.read(text) or []) if key == layout.key and layout.coordinates.shape[1] == 2 else []
+
+
+def check(chosen: Sequence[ChosenCloud]) -> None:
+    """Have told, and left out, what no line around points and no point can be; a line on another map than the one on the page stays."""
+    for one in chosen:
+        _, _, text = st.query_params.get(one.prefix + "lasso", "").partition(":")
+        if selection.read(text) is None:
+            address.refuse(one.prefix + "lasso")
+        if _number(st.query_params.get(one.prefix + "point", "")) is None:
+            address.refuse(one.prefix + "point")
+
+
+def _number(text: str) -> int | None:
+    # of so many digits, because Python reads no number of thousands of them
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+@dataclass(frozen=True)
+class Marks:
+    """The points of a map whose rows are selected in other views.
+
+    Attributes:
+        points: (m,) of those that are drawn, which are.
+        views: where they are selected.
+    """
+
+    points: NDArray[np.bool_]
+    views: tuple[int, ...]
+
+    @property
+    def where(self) -> str:
+        """`view 1`, `views 1 and 3`."""
+        *most, last = map(str, self.views)
+        return f"views {', '.join(most)} and {last}" if most else f"view {last}"
+
+
+def marked(chosen: Sequence[ChosenCloud], clouds: Sequence[Cloud], layouts: Sequence[object]) -> list[Marks | None]:
+    """Per view what of its map is selected in other views of the same rows; None where nothing is, or it has no map.
+
+    A row is a row in every layer, pooling, model and direction; of tokens those count that stand in a selected row.
+    """
+    rows: list[NDArray[Any] | None] = []
+    for one, cloud, layout in zip(chosen, clouds, layouts, strict=True):
+        line = corners(one, layout) if isinstance(layout, Layout) else []
+        if isinstance(layout, Layout) and line:
+            inside = layout.places[selection.inside(layout.coordinates, line)]
+            rows.append(cloud.table["row"].to_numpy()[inside])
+        else:
+            rows.append(None)
+    found: list[Marks | None] = []
+    for one, cloud, layout in zip(chosen, clouds, layouts, strict=True):
+        others = [
+            (other.number, selected)
+            for other, selected in zip(chosen, rows, strict=True)
+            if other is not one and selected is not None and _same_rows(one, other)
+        ]
+        if not others or not isinstance(layout, Layout):
+            found.append(None)
+            continue
+        every = np.concatenate([selected for _, selected in others])
+        points = np.isin(cloud.table["row"].to_numpy()[layout.places], every)
+        found.append(Marks(points, tuple(number for number, _ in others)))
+    return found
+
+
+def _same_rows(one: ChosenCloud, other: ChosenCloud) -> bool:
+    first, second = one.filled.request, other.filled.request
+    assert first is not None and second is not None
+    return (first.task, first.data, first.split) == (second.task, second.data, second.split)
+
+
+def selected(one: ChosenCloud, cloud: Cloud, layout: Layout) -> None:
+    """The table of the points inside the line, and the neighbours of the one that is picked from it."""
+    line = corners(one, layout)
+    if not line:
+        return
+    inside = layout.places[selection.inside(layout.coordinates, line)]
+    with st.container(border=True, key=one.prefix + "selected"):
+        view = f"View {one.number}: " if one.views > 1 else ""
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"**{view}{len(inside):,} of {len(layout.places):,} points selected**")
+            st.button(
+                "Clear",
+                key=one.prefix + "clear",
+                icon=":material/close:",
+                type="tertiary",
+                on_click=_clear,
+                args=(one,),
+            )
+        if not len(inside):
+            st.caption("No point lies inside this line.")
+            return
+        listed = inside[:_MOST_ROWS]
+        if len(listed) < len(inside):
+            st.caption(f"The first {len(listed):,} are listed; the files below the map hold all.")
+        table = cloud.table.iloc[listed]
+        digest = hashlib.sha256(inside.tobytes()).hexdigest()[:8]
+        event = st.dataframe(
+            table,
+            key=f"{one.prefix}table_{digest}",
+            hide_index=True,
+            on_select="rerun",
+            selection_mode="single-row",
+            height=min(330, 40 + 35 * len(table)),
+            column_config=columns(table),
+            alt=f"{len(listed)} selected points with their texts, labels and lengths",
+        )
+        rows = event["selection"]["rows"]
+        if rows:
+            st.query_params[one.prefix + "point"] = str(int(listed[rows[0]]))
+        _neighbours(one, cloud)
+
+
+def _clear(one: ChosenCloud) -> None:
+    for name in ("lasso", "point"):
+        st.query_params.pop(one.prefix + name, None)
+
+
+def _neighbours(one: ChosenCloud, cloud: Cloud) -> None:
+    place = _number(st.query_params.get(one.prefix + "point", ""))
+    if place is not None and place >= len(cloud.points):
+        address.refuse(one.prefix + "point")
+        place = None
+    if place is None:
+        st.caption("Pick a line of the table to see its nearest neighbours.")
+        return
+    metric = metric_field(one.prefix)
+    st.markdown(f"Nearest to **{wording.plain(cloud.texts[place])}**")
+    found = neighbours.nearest(cloud.points, cloud.points[place], metric=metric, leave_out=place)
+    neighbour_table(one, cloud.table, found, metric)
+
+
+# ---------------------------------------------------------------------------------------------------- own sentences
+
+MOST_LINES = 20
+MOST_LETTERS = 2_000
+"""Of all lines together that are read: they stand in the address."""
+APART = "||"
+"""Between the two texts of a pair."""
+_NEAREST = 3
+"""Neighbours of each own sentence."""
+
+
+def sentence_field(chosen: list[ChosenCloud]) -> list[str]:
+    """The lines that somebody typed, at most `MOST_LINES`."""
+    pairs = any(len(tasks.get(_task(one)).inputs) == 2 for one in chosen)
+    text = st.text_area(
+        "Your own sentences, one per line",
+        key=PREFIX + "own",
+        bind="query-params",
+        height=96,
+        placeholder="The cat sat on the mat." + (f" {APART} A cat was sitting." if pairs else ""),
+        help="Read by the same model, layer and pooling, and placed in the map. Press Ctrl+Enter (or click elsewhere)."
+        + (f" The two texts of a pair stand on one line with {APART} between them." if pairs else ""),
+    )
+    # no limit of the field's own: it would drop without a word what somebody pastes that is longer
+    if text and len(text) > MOST_LETTERS:
+        st.caption(f":material/info: The first {MOST_LETTERS:,} of {len(text):,} letters are read.")
+        text = text[:MOST_LETTERS]
+    lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
+    if len(lines) > MOST_LINES:
+        st.caption(f":material/info: The first {MOST_LINES} of {len(lines)} lines are read.")
+    return lines[:MOST_LINES]
+
+
+def embed_sentences(one: ChosenCloud, lines: Sequence[str]) -> Reply | None:
+    """How the embedding of the lines stands; None if there are none."""
+    if not lines:
+        return None
+    facts = one.view.facts
+    assert one.filled.request is not None
+    question = {
+        "model": one.filled.request.model,
+        "fingerprint": facts["model_fingerprint"],
+        "layer": one.layer,
+        "pooling": one.pooling,
+        "max_length": facts["max_length"],
+        "direction": one.filled.request.direction,
+        "texts": _columns(lines, len(tasks.get(_task(one)).inputs)),
+    }
+    return desk.ask("sentences", question)
+
+
+def labels(reply: Reply) -> list[str]:
+    """What each own point is called: its token, or the number of its line."""
+    if reply.facts["tokens"]:
+        return list(reply.facts["tokens"])
+    return [f"{int(line) + 1}" for line in reply.arrays["texts"]]
+
+
+def trouble(reply: Reply | None) -> None:
+    """What is told of sentences that are not placed yet, or cannot be."""
+    if reply is None or reply.kind == "done":
+        return
+    if reply.kind == "failed":
+        forms.error_beside(forms.sentence(InputError(reply.message, field=reply.field)) + f" {reply.advice}")
+        return
+    words = "starting" if reply.kind == "waiting" else reply.progress.text
+    st.caption(f":material/hourglass_top: Your sentences: {wording.plain(words)} …")
+
+
+def neighbours_of(
+    chosen: list[ChosenCloud], clouds: Sequence[Cloud], lines: Sequence[str], replies: Sequence[Reply | None]
+) -> None:
+    """The rows nearest to each own sentence, in the full space."""
+    done = [
+        (one, cloud, reply)
+        for one, cloud, reply in zip(chosen, clouds, replies, strict=True)
+        if reply is not None and reply.kind == "done"
+    ]
+    if not done:
+        return
+    with st.container(border=True, key=PREFIX + "own_neighbours"):
+        st.markdown("**Nearest to your sentences**")
+        metric = metric_field(PREFIX + "own_")
+        for one, cloud, reply in done:
+            if one.views > 1:
+                st.caption(f"View {one.number}: {wording.plain(one.cloud_words)}")
+            parts = []
+            for line, label, point in zip(reply.arrays["texts"], labels(reply), reply.arrays["points"], strict=True):
+                found = neighbours.nearest(cloud.points, point, metric=metric, k=_NEAREST)
+                part = cloud.table.iloc[found.places].copy()
+                part.insert(0, metric, found.values)
+                token = f"{label} · " if reply.facts["tokens"] else ""
+                part.insert(0, "yours", f"{int(line) + 1}. {token}{lines[int(line)]}")
+                parts.append(part)
+            table = pd.concat(parts)
+            st.dataframe(
+                table,
+                key=one.prefix + "own_table",
+                hide_index=True,
+                column_config=columns(table),
+                height=min(400, 40 + 35 * len(table)),
+                alt=f"The {_NEAREST} rows nearest to each of {len(lines)} own sentences",
+            )
+            st.caption(_among(one, len(cloud.points)))
+
+
+def metric_field(prefix: str) -> Metric:
+    """Cosine or distance."""
+    chosen = st.segmented_control(
+        "Near means",
+        neighbours.METRICS,
+        default="cosine",
+        required=True,
+        key=prefix + "near",
+        bind="query-params",
+        help="cosine: the direction alone, 1 is the same. euclidean: the distance, 0 is the same. Both in all dimensions, not "
+        "in the map.",
+    )
+    return "euclidean" if chosen == "euclidean" else "cosine"
+
+
+def neighbour_table(one: ChosenCloud, table: pd.DataFrame, found: Neighbours, metric: Metric) -> None:
+    """Neighbours as a table."""
+    if not len(found.places):
+        st.caption("It has no direction (all zeros), so no cosine with any other.")
+        return
+    rows = table.iloc[found.places].copy()
+    rows.insert(0, metric, found.values)
+    st.dataframe(
+        rows,
+        key=one.prefix + "neighbours_table",
+        hide_index=True,
+        column_config=columns(rows),
+        alt=f"The {len(rows)} nearest neighbours by {metric}",
+    )
+    st.caption(_among(one, len(table)))
+
+
+def columns(table: pd.DataFrame) -> dict[str, Any]:
+    """How the columns of a table of points look: texts wide, numbers short."""
+    number, words = st.column_config.NumberColumn, st.column_config.TextColumn
+    found: dict[str, Any] = {
+        name: number(format="%.4f", width="small") for name in ("cosine", "euclidean", "error") if name in table
+    }
+    found |= {name: number(width="small") for name in ("row", "length") if name in table}
+    for name in table.columns:
+        if name not in found and not pd.api.types.is_numeric_dtype(table[name]):
+            long = table[name].astype(str).str.len().max() > 24
+            found[name] = words(width="large" if long else "small")
+    return found
+
+
+def _among(one: ChosenCloud, kept: int) -> str:
+    return wording.plain(f"Among {kept:,} points in {one.entry['d']} dimensions: layer {one.layer}, {one.pooling}.")
+
+
+def _task(one: ChosenCloud) -> str:
+    return str(one.view.facts["request"]["task"])
+
+
+def _columns(lines: Sequence[str], count: int) -> list[list[str]]:
+    if count < 2:
+        return [list(lines)]
+    halves = [line.partition(APART) for line in lines]
+    if not any(second.strip() for _, _, second in halves):
+        return [list(lines)]  # single texts: read as such
+    return [[first.strip() for first, _, _ in halves], [second.strip() for _, _, second in halves]]

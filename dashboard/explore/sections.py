@@ -1,0 +1,495 @@
+"""The sections of Explore about the chosen layer and pooling: the profile, the figures, the output matrix, and how to take them along."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from dashboard import downloads, explanations, wording
+from dashboard.components.cloud_matrix import cloud_matrix
+from dashboard.components.copy_link import copy_link
+from dashboard.components.figure import draw
+from dashboard.explore import figures, numbers
+from dashboard.explore.form import PREFIX, ChosenCloud, Filled, cloud_file, file_name
+from dashboard.steady import steady
+from isoviz import tasks
+from isoviz.exploring import clustering, shrinkage
+from isoviz.exploring.maps import MapRequest
+from isoviz.exploring.results import ViewResult
+from isoviz.metrics.catalogue import METRICS
+
+
+def plot(one: ChosenCloud, name: str, figure: go.Figure, words: str, *, about: str = "") -> None:
+    if one.views > 1:
+        figures.compact(figure)
+        words = f"View {one.number}: {words}"
+    draw(
+        figure,
+        key=one.prefix + name,
+        words=words,
+        name=cloud_file(one, name.replace("_", "-")),
+        about=about or one.about,
+    )
+
+
+# --------------------------------------------------------------------------------------------------- layer by layer
+
+MEASURES = ("isoscore", "isoscore_star", "isoscore_unbiased", "ev_1", "mean_cosine", "participation_ratio",
+            "effective_rank", "twonn")  # fmt: skip
+"""Of the catalogue, in the order in which they are offered; `MORE` comes after them."""
+
+MORE = {"Mean |ρ| of two dimensions": "abs_correlation", "Length of the mean vector": "mean_norm"}
+"""What else each cloud has a number of: title → column."""
+
+
+@steady
+def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[ChosenCloud]:
+    """One measure over all layers; returns the views with the layer and pooling chosen for the figures below."""
+    st.subheader("Layer by layer", anchor=False)
+    titles = _titles()
+    title = str(st.selectbox("Measure", list(titles), key=PREFIX + "measure", bind="query-params", width=420))
+    measure = titles[title]
+    columns = st.columns(len(views), gap="medium")
+    chosen = []
+    for number, (view, filled, column) in enumerate(zip(views, all_filled, columns, strict=True), start=1):
+        with column:
+            _which_view(number, len(views))
+            with st.container(horizontal=True):  # however many views there are: see `dashboard.steady`
+                pooling = _pooling_field(view, filled.prefix)
+                layer = _layer_field(view, filled.prefix)
+        chosen.append(ChosenCloud(number, len(views), filled, view, layer, pooling))
+    drawn = [figures.layer_profile(one.view.entries, measure, title, (one.layer, one.pooling)) for one in chosen]
+    if len(views) > 1:
+        figures.share_axes(drawn)
+    for one, figure, column in zip(chosen, drawn, columns, strict=True):
+        with column:
+            words = f"{title} over layers 0 to {one.view.depth}, one line for each of {', '.join(one.view.poolings)}"
+            plot(one, "profile", figure, words, about=_all_clouds(one, measure))
+            found = numbers.value(one.entry, measure)
+            points = numbers.points_of(one.entry, measure)
+            told = f"Layer {one.layer}, {one.pooling}: {wording.number(found)} (n = {points}, d = {one.entry['d']})"
+            st.caption(wording.plain(told))
+            if found is None or measure != shrinkage.MEASURE:  # what it is from is told below
+                for note in numbers.notes_on(one.entry, measure):
+                    st.caption(f":material/info: {wording.plain(note)}")
+            if measure == shrinkage.MEASURE:
+                _all_layers(one)
+    _how_to_read(measure)
+    return chosen
+
+
+@steady
+def _which_view(number: int, of: int) -> None:
+    if of > 1:
+        st.markdown(f"**View {number}**")
+
+
+def _all_clouds(one: ChosenCloud, measure: str) -> str:
+    """Of which clouds the profile is, with the points that the measure was taken on."""
+    pools = []
+    for pooling in one.view.poolings:
+        counts = {numbers.points_of(entry, measure) for entry in one.view.entries if entry["pooling"] == pooling}
+        pools.append(f"{pooling}: n = {' or '.join(sorted(counts))}")
+    return f"{one.source} · layers 0 to {one.view.depth} · {'; '.join(pools)} · d = {one.entry['d']}"
+
+
+def _all_layers(one: ChosenCloud) -> None:
+    """IsoScore* of all layers together, and what its Σ_S and that of each layer are from."""
+    together = one.view.together
+    told = numbers.of_shrinkage(one.view.facts["shrinkage"])
+    if together is not None:
+        value = wording.number(together[shrinkage.MEASURE])
+        which = numbers.of_layers(together)
+        told = (
+            f"{which[0].upper()}{which[1:]}: {value} (n = {wording.number(together['n'])}, d = {together['d']}). {told}"
+        )
+    st.caption(wording.plain(told))
+
+
+def _titles() -> dict[str, str]:
+    return {METRICS[slug].title: slug for slug in MEASURES} | MORE
+
+
+def measure_of_address() -> str:
+    """The measure that the layer profile shows, by its column."""
+    titles = _titles()
+    return titles.get(str(st.session_state.get(PREFIX + "measure")), MEASURES[0])
+
+
+def _pooling_field(view: ViewResult, prefix: str) -> str:
+    if (
+        st.session_state.get(prefix + "pooling", view.poolings[0]) not in view.poolings
+    ):  # of a model that reads otherwise
+        del st.session_state[prefix + "pooling"]
+    return str(
+        st.segmented_control(
+            "Pooling",
+            view.poolings,
+            default=view.poolings[0],
+            required=True,
+            key=prefix + "pooling",
+            bind="query-params",
+            help="cls: the first token of each row; last: its last one, for models that read forwards. "
+            "mean: the mean of its tokens. tokens: every token by itself.",
+        )
+    )
+
+
+def _layer_field(view: ViewResult, prefix: str) -> int:
+    key = prefix + "layer"
+    if st.session_state.get(key, 0) > view.depth:  # of a deeper model
+        del st.session_state[key]
+    return int(
+        st.slider("Layer", 0, view.depth, view.depth, key=key, bind="query-params", help="0 is the embedding output.")
+    )
+
+
+def _how_to_read(measure: str) -> None:
+    """What a measure sees and what it cannot, as the catalogue claims it and the tests measure it."""
+    if measure not in MEASURES:
+        explanations.show("matrix" if measure == "abs_correlation" else measure)
+        return
+    metric = METRICS[measure]
+    with st.popover("How to read this", type="tertiary", icon=":material/help:"):
+        st.markdown(wording.plain(metric.sees) + "  \n" + wording.plain(metric.blind_to))
+        if measure == shrinkage.MEASURE:
+            st.markdown(wording.plain(explanations.get(measure).reading))
+        st.latex(metric.equation)
+        st.caption(
+            wording.plain(
+                f"Range: {metric.range.text}. Isotropic: {metric.at_isotropy.text}. Enough points: {metric.enough.text}."
+            )
+        )
+        st.caption(wording.plain(f"{metric.paper.text}, {metric.paper.identifier}"))
+
+
+# ----------------------------------------------------------------------------------------- the figures of one cloud
+
+_AXIS = PREFIX + "ev_axis"
+
+
+@steady
+def cloud_figures(chosen: list[ChosenCloud]) -> None:
+    """The figures of each view's layer and pooling: by themselves in pairs, several views side by side on the same axes."""
+    alone = len(chosen) == 1
+    first = chosen[0]
+    cloud = f"Layer {first.layer}, {figures.POOLING_TITLES[first.pooling]}"
+    st.subheader(cloud if alone else "Side by side", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        with st.container(width="content"):
+            if alone:
+                st.caption(f"n = {wording.number(first.entry['n'])} points, d = {first.entry['d']} dimensions")
+        _axis_field()
+    if alone:
+        for row in (("spectrum", "mean_activation"), ("sigma_histogram", "cosine_histogram")):
+            for column, name in zip(st.columns(2, gap="large"), row, strict=True):
+                with column:
+                    _row(chosen, name)
+    else:
+        for name in ("spectrum", "sigma_histogram", "mean_activation", "cosine_histogram"):
+            _row(chosen, name)
+    _numbers_behind(chosen)
+    _correlations(chosen)
+
+
+def _numbers_behind(chosen: list[ChosenCloud]) -> None:
+    """The four figures above as files."""
+    for one, column in zip(chosen, st.columns(len(chosen), gap="medium"), strict=True):
+        with column:
+            st.caption("The numbers behind these four figures:")
+            made = functools.partial(numbers.behind, one.view, one.layer, one.pooling)
+            downloads.points(cloud_file(one, "figures"), made, key=one.prefix + "figures")
+
+
+def _row(chosen: list[ChosenCloud], name: str) -> None:
+    """One figure of all views, under one heading."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{explanations.get(name).title}**")
+        explanations.show(name)
+    parts = [_FIGURES[name](one, chosen) for one in chosen]
+    drawn = [figure for figure, _, _ in parts if figure is not None]
+    if len(chosen) > 1:
+        figures.share_axes(drawn)
+    for one, column, (figure, words, note) in zip(chosen, st.columns(len(chosen), gap="medium"), parts, strict=True):
+        with column:
+            if figure is None:
+                st.caption("Not kept for this cloud.")
+                continue
+            plot(one, name, figure, words)
+            if len(chosen) > 1:
+                note = f"View {one.number}: {one.cloud_words}. {note}"
+            if note:
+                st.caption(wording.plain(note))
+
+
+def _axis_field() -> None:
+    """How k is measured out along its axis; `_spectrum` looks it up."""
+    st.segmented_control(
+        "Explained variance over k",
+        ["linear axis", "log axis"],
+        default="linear axis",
+        required=True,
+        key=_AXIS,
+        bind="query-params",
+        help="Of k. On a logarithmic one the first few directions take as much room as the many after them.",
+    )
+
+
+Drawn = tuple[go.Figure | None, str, str]
+"""A figure, what it shows in words, and what is told below it."""
+
+
+def _spectrum(one: ChosenCloud, _: list[ChosenCloud]) -> Drawn:
+    curves = {}
+    for number in range(one.view.depth + 1):
+        curve = one.view.array(number, one.pooling, "ev")
+        if curve is not None:
+            curves[number] = curve
+    d = one.entry["d"]
+    told = f"first {len(curves[one.layer])} of {d} components, layer {one.layer} over the others"
+    figure = figures.spectrum(curves, one.layer, one.pooling, d, log=st.session_state.get(_AXIS) == "log axis")
+    few = any("EV high" in note for note in numbers.notes_on(one.entry, "ev_1"))
+    note = f"Reads high for so few points: n/d = {one.entry['n'] / d:.2g}." if few else ""
+    return figure, f"Explained variance of the {told}", note
+
+
+def _sigma(one: ChosenCloud, chosen: list[ChosenCloud]) -> Drawn:
+    sigma = one.view.array(one.layer, one.pooling, "sigma")
+    if sigma is None:
+        return None, "", ""
+    spread = f"{sigma.min():.3g} to {sigma.max():.3g}"
+    told = f"Histogram of the standard deviations of {len(sigma)} dimensions, {spread}"
+    others = [other.view.array(other.layer, other.pooling, "sigma") for other in chosen if other is not one]
+    beside = [found for found in others if found is not None]
+    return figures.sigma_histogram(sigma, one.pooling, beside), told, ""
+
+
+def _mean(one: ChosenCloud, chosen: list[ChosenCloud]) -> Drawn:
+    mean = one.view.array(one.layer, one.pooling, "mean")
+    if mean is None:
+        return None, "", ""
+    outliers = one.entry["outlier_dimensions"]
+    named = f"outlier dimensions: {', '.join(map(str, outliers))}" if outliers else "no outlier dimension"
+    beside = [
+        (found, other.entry["outlier_dimensions"])
+        for other in chosen
+        if other is not one and (found := other.view.array(other.layer, other.pooling, "mean")) is not None
+    ]
+    figure = figures.mean_activation(mean, outliers, one.pooling, beside)
+    span, (beyond, *_) = figures.beyond_axis([(mean, outliers), *beside])
+    if span is not None:
+        ends = f"{wording.number(span[0], 3)} to {wording.number(span[1], 3)}"
+        why = "so that the rest is seen" if beyond else "for the outliers of another view"
+        listed = [f"dimension {figures.dimension_words(mean, number, ' at ')}" for number in beyond]
+        named += f"; the axis is cut to {ends}, {why}" + (f"; beyond it: {', '.join(listed)}" if beyond else "")
+    return figure, f"Mean activation of {len(mean)} dimensions; {named}", named[0].upper() + named[1:] + "."
+
+
+def _cosine(one: ChosenCloud, _: list[ChosenCloud]) -> Drawn:
+    counts = one.view.array(one.layer, one.pooling, "cosine")
+    if counts is None:
+        return None, "", ""
+    pairs = int(counts.sum())
+    most, seed = one.view.facts["cosine_points"], one.view.facts["request"]["seed"]
+    drawn = f" of {most:,} points drawn at random with seed {seed}" if one.entry["n"] > most else ""
+    figure = figures.cosine_histogram(counts, one.entry["mean_cosine"], one.pooling)
+    counted = f"{pairs:,} pair{'' if pairs == 1 else 's'}"
+    return figure, f"Histogram of the cosines of {counted} of points", f"{counted}{drawn}."
+
+
+_FIGURES: dict[str, Callable[[ChosenCloud, list[ChosenCloud]], Drawn]] = {
+    "spectrum": _spectrum,
+    "sigma_histogram": _sigma,
+    "mean_activation": _mean,
+    "cosine_histogram": _cosine,
+}
+
+
+def _correlations(chosen: list[ChosenCloud]) -> None:
+    """The clustered |ρ| of every view, in its own order or in that of the first."""
+    entry = explanations.get("matrix")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{entry.title}**")
+        explanations.show("matrix")
+    own = True
+    if len(chosen) > 1:
+        choice = st.segmented_control(
+            "Order of the dimensions",
+            ["own", "as in view 1"],
+            default="own",
+            required=True,
+            key=PREFIX + "order",
+            bind="query-params",
+            help="Own: like dimensions of each view side by side. As in view 1: the same dimension at the same place.",
+        )
+        own = choice == "own"
+    first = chosen[0]
+    for one, column in zip(chosen, st.columns(len(chosen), gap="medium"), strict=True):
+        with column:
+            same = one.entry["d"] == first.entry["d"]
+            average = wording.number(one.entry["abs_correlation"], 3)
+            counted, total = clustering.points_in(one.view, one.layer, one.pooling), one.entry["n"]
+            sample = "" if counted == total else f"the picture is of {counted:,} of these points, drawn at random"
+            cloud = f"{one.cloud_words} ({sample})" if sample else one.cloud_words
+            told = f"Absolute correlation of {one.entry['d']} dimensions, {cloud}, mean {average} off the diagonal"
+            cloud_matrix(
+                one.place,
+                order=None if own or one is first or not same else first.place,
+                key=one.prefix + "correlation",
+                name=cloud_file(one, "correlation"),
+                about=f"{one.about}{f' ({sample})' if sample else ''}",
+                words=told if one.views == 1 else f"View {one.number}: {told}",
+                mean=average,
+            )
+            name = f"View {one.number}: {one.cloud_words}" if one.views > 1 else one.cloud_words.capitalize()
+            note = (
+                f". Mean |ρ| off the diagonal: {average}."
+                if one.views > 1
+                else ". Rows and columns: dimensions, like ones side by side."
+            )
+            if not own and not same:
+                note += f" In its own order: it has {one.entry['d']} dimensions, view 1 has {first.entry['d']}."
+            if sample:
+                note += f" {sample[0].upper()}{sample[1:]}; the mean is of all."
+            st.caption(wording.plain(name + note))
+
+
+# ---------------------------------------------------------------------------------------------------- output matrix
+
+_CONVENTIONS = {"definition": "as defined", "published": "as published"}
+_OUTPUT_COLUMNS = ("Convention", "I₁", "I₂", "I₁, unit scale", "I₂, unit scale")
+
+
+def output_matrix(chosen: list[ChosenCloud]) -> None:
+    """One block per model: views of the same model share it."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader("Output matrix", anchor=False, width="content")
+        explanations.show("output_matrix")
+    models: dict[str, list[ChosenCloud]] = {}
+    for one in chosen:
+        models.setdefault(str(one.view.facts["model_fingerprint"]), []).append(one)
+    for views, column in zip(models.values(), st.columns(len(models), gap="medium"), strict=True):
+        with column:
+            _block(views[0], [one.number for one in views], alone=len(models) == 1)
+
+
+def _block(one: ChosenCloud, view_numbers: list[int], *, alone: bool) -> None:
+    output: dict[str, Any] = one.view.facts["output"]
+    if one.views > 1:
+        views = f"View{'s' if len(view_numbers) > 1 else ''} {', '.join(map(str, view_numbers))}"
+        st.markdown(f"**{views}**: {wording.plain(_model(one))}")
+    if "reason" in output:
+        reason = output["reason"]
+        st.caption(wording.plain(f"{reason[0].upper()}{reason[1:]}."))
+        return
+    left, right = st.columns([5, 6], gap="large") if alone else (st.container(), st.container())
+    with left:
+        what = f"{output['what']}: N = {wording.number(output['rows'])} rows of d = {output['d']}"
+        st.markdown(wording.plain(f"{what[0].upper()}{what[1:]} numbers."))
+        lines = output_table(output)
+        st.markdown(_as_markdown(lines))
+        norms = output["norms"]
+        told = (
+            f"Row length ‖w‖: mean {wording.number(norms['mean'])}, from {wording.number(norms['min'])} "
+            f"to {wording.number(norms['max'])}. Unit scale: all rows divided by their root mean square length."
+        )
+        if output["rows"] < output["d"]:
+            told += (
+                " With fewer rows than dimensions, the published reading also depends on the solver of eigenvectors."
+            )
+        st.caption(wording.plain(told))
+        name = f"{file_name(one)}-output-matrix" + (f"-view{one.number}" if one.number > 1 else "")
+        downloads.buttons(name, lines, parquet_too=True)
+    with right:
+        names = _names(one, output)
+        figure = figures.row_lengths(output, names)
+        if one.views > 1:
+            figures.compact(figure)
+        words = f"Lengths of the {output['rows']} rows of the output matrix, mean {wording.number(norms['mean'])}"
+        draw(figure, key=one.prefix + "output", words=words, name=name, about=f"{_model(one)} · {what}")
+
+
+def _as_markdown(table: pd.DataFrame) -> str:
+    """Two lines: a table that sorts would cost a new tab more than all figures."""
+    lines = [
+        [wording.plain(cell) if isinstance(cell, str) else wording.number(cell) for cell in line]
+        for line in table.itertuples(index=False)
+    ]
+    head = [list(table.columns), ["---", *["---:"] * (len(table.columns) - 1)]]
+    return "\n".join("| " + " | ".join(line) + " |" for line in [*head, *lines])
+
+
+def output_table(output: dict[str, Any]) -> pd.DataFrame:
+    """One line per convention: I1 and I2 as the matrix is, and at unit scale; missing where undefined."""
+    pairs = {(pair["convention"], pair["scale_free"]): (pair["i1"], pair["i2"]) for pair in output["pairs"]}
+    lines = [(name, *pairs[slug, False], *pairs[slug, True]) for slug, name in _CONVENTIONS.items()]
+    return pd.DataFrame(lines, columns=list(_OUTPUT_COLUMNS)).astype(object).where(lambda frame: frame.notna(), None)
+
+
+def _model(one: ChosenCloud) -> str:
+    assert one.filled.request is not None
+    return one.filled.request.model
+
+
+def _names(one: ChosenCloud, output: dict[str, Any]) -> list[str]:
+    """What the rows stand for, where they are few: the classes of the task, if it has so many."""
+    known = tasks.get(str(one.view.facts["request"]["task"])).label_names
+    fits = output["what"].startswith("the output layer") and len(known) == output["rows"]
+    return list(known) if fits else [str(number) for number in range(len(output["each"] or ()))]
+
+
+# --------------------------------------------------------------------------------- the link, and the same in Python
+
+
+def take_along(chosen: list[ChosenCloud], request: MapRequest) -> None:
+    """The link, and a few lines for a notebook."""
+    st.subheader("Take it along", anchor=False)
+    st.caption(
+        "The address of this page holds everything: all views, layer, map, colour, what is drawn around points, and your sentences."
+    )
+    copy_link(key=PREFIX + "link")
+    python_part = st.expander("The same in Python", icon=":material/code:", key=PREFIX + "python", on_change="rerun")
+    if not python_part.open:  # what colours code is large, and would be loaded before the first picture
+        return
+    with python_part:
+        for one in chosen:
+            if one.views > 1:
+                st.markdown(f"**View {one.number}**")
+            st.code(python(one, measure_of_address(), request), language="python", wrap_lines=True)
+
+
+def python(one: ChosenCloud, measure: str, request: MapRequest) -> str:
+    """Lines that do again in a notebook what a view shows: the measure, the spectrum, the map."""
+    assert one.filled.request is not None
+    view = one.filled.request
+    default = type(view)(view.model, view.task)
+    named = ("data", "split", "max_rows", "max_length", "seed", "direction")
+    more = "".join(
+        f", {name}={getattr(view, name)!r}" for name in named if getattr(view, name) != getattr(default, name)
+    )
+    cloud = f"{one.layer}, {one.pooling!r}"
+    number = 'entry["ev"][0]' if measure == "ev_1" else f'entry["{measure}"]'
+    if measure == shrinkage.MEASURE:
+        number += f', view.together and view.together["{measure}"]'
+    plain = MapRequest()
+    changed = "".join(
+        f", {name}={value!r}"
+        for name, value in request.as_json().items()
+        if value != getattr(plain, name) and name not in ("kind", "dimensions", "points")
+    )
+    settings = f'"{request.kind}", {request.dimensions}, points={request.points}{changed}'
+    lines = [
+        "from isoviz.exploring import jobs, maps",
+        "from isoviz.exploring.request import ViewRequest",
+        "",
+        f"view = jobs.obtain(ViewRequest({view.model!r}, {view.task!r}{more}))",
+        f"entry, points = view.entry({cloud}), view.points({cloud})",
+        f"print({number}, view.array({cloud}, 'ev')[:5])  # {measure}, explained variance",
+        f"coordinates = maps.coordinates(points, maps.MapRequest({settings}))",
+    ]
+    return "\n".join(lines)
