@@ -160,6 +160,18 @@ def ask(kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[
     return start(kind, content_key(kind, request, inputs), request, inputs, retry=False)
 
 
+def retry(kind: JobKind, key: str) -> JobState:
+    """Try a failed or lost job again, as it was asked for; nothing if it is waiting, running, done or forgotten."""
+    with exclusive():
+        folder = kind.results.job_folder(key)
+        if look(kind, key).in_trouble:
+            for name in (ERROR, PROCESS, LOG, progress.FILE):
+                (folder / name).unlink(missing_ok=True)
+            os.utime(folder / REQUEST)
+            _dispatch()
+    return look(kind, key)
+
+
 def content_key(kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[Any]] | None = None) -> str:
     """Thirty-two hex digits of a request and its inputs."""
     digest = hashlib.sha256(json.dumps([kind.name, dict(request)], sort_keys=True).encode())
@@ -215,8 +227,9 @@ def waiting_in(lane: Lane) -> bool:
 
 
 def sweep() -> None:
-    """Clear what is older or larger than may be kept."""
+    """Note which processes are gone; clear what is older or larger than may be kept."""
     with exclusive():
+        _processes()
         for store in {kind.results for kind in KINDS.values()}:
             store.shrink()
 
@@ -247,7 +260,7 @@ class AtWork:
         kind, lane: their names.
         surroundings: of the environment what decides where models, data and devices are.
         job: the key of the one it works on; None if it waits for one.
-        since: when it began that.
+        since: when it began that, or was started.
         taken: how many jobs it has begun.
         log: its output while it has no job.
     """
@@ -266,6 +279,11 @@ class AtWork:
     def file(self) -> Path:
         """Where it stands."""
         return home() / "jobs" / "processes" / f"{self.pid}.json"
+
+    @property
+    def working(self) -> bool:
+        """Whether it works on a job, or has just been started for one."""
+        return (self.job is not None or self.taken == 0) and self.lives
 
     @property
     def lives(self) -> bool:
@@ -386,7 +404,9 @@ def _spawn(kind: JobKind) -> None:
 
 
 def _enter(process: Process, kind: JobKind, log: Path) -> None:
-    entry = AtWork(process.pid, process.started, kind.name, kind.lane.name, surroundings(), str(log))
+    entry = AtWork(
+        process.pid, process.started, kind.name, kind.lane.name, surroundings(), str(log), since=time.time()
+    )
     entry.file.parent.mkdir(parents=True, exist_ok=True)
     write_json(entry.file, asdict(entry))
 

@@ -57,7 +57,7 @@ class JobService:
         while not self._closing.wait(TICK_SECONDS):
             try:
                 reap()
-                if any(one.job and time.time() - one.since < ALONE_SECONDS for one in queue.at_work() if one.lives):
+                if any(one.working and time.time() - one.since < ALONE_SECONDS for one in queue.at_work()):
                     self._spare.postpone(AFTER_SECONDS)
                 queue.dispatch()
                 self._spare.tend()

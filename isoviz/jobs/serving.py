@@ -57,6 +57,7 @@ def serve_kind(kind: JobKind) -> int:
         if job is None:
             _wait(kind, idle_since + kind.warm_seconds)
             continue
+        log_to(job.folder / queue.LOG)
         fit = work(kind, job.folder, memory)
         log_to(Path(me.log))
         if not (job.folder / ERROR).exists():
@@ -74,7 +75,6 @@ def work(kind: JobKind, folder: Path, memory: Recent) -> bool:
     content = read_json(folder / queue.REQUEST)
     if content is None:  # stopped this moment
         return True
-    log_to(folder / queue.LOG)
     try:
         kind.results.limit()  # one that is no number is reported before the work
         kind.work(Job(kind, folder.name, folder, content["request"], ProgressFile(folder), memory))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
+from isoviz.jobs import queue
 from isoviz.jobs.results import ARRAYS, FACTS
 from isoviz.whatif.heads import FrozenHead, primary, refit
 from isoviz.whatif.request import STORE, request_for
@@ -98,6 +99,8 @@ def embeddings(run: str, *, store: Store | str | Path | None = None, cloud: Clou
         from isoviz.whatif import encoding
 
         STORE.publish(request.key, *encoding.compute(request, lambda done, total, text: None))
+        with queue.exclusive():
+            STORE.shrink(keep=request.key)
     return load(request.key, cloud)
 
 

@@ -182,7 +182,7 @@ def test_umap_comes_from_the_desk_and_places_own_sentences(
 def test_what_is_on_its_way_or_failed_is_told(
     open_page: OpenPage, view: ViewResult, made: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from isoviz.exploring.progress import Progress
+    from isoviz.jobs.progress import Progress
 
     replies = [Reply("running", "x", Progress(30, 100, "laying out the map, step 60 of 200"))]
     monkeypatch.setattr(desk, "ask", lambda kind, question, given=None: replies[-1])

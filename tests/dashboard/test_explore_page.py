@@ -14,7 +14,7 @@ from dashboard import job_progress
 from dashboard.explore import analysis, numbers
 from dashboard.job_progress import Waited
 from isoviz.exploring import job_folder, jobs, measuring, results
-from isoviz.exploring.progress import ProgressFile, write_json
+from isoviz.jobs.progress import ProgressFile, write_json
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
 from isoviz.runs.processes import is_alive
@@ -90,7 +90,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
     soon_told = {"reason": "it is still being measured"}
     early = {**facts, "output": soon_told, "entries": soon, "pending": measuring.PENDING}
     early |= {"layers": None, "shrinkage": {"reason": "it is still being computed, from training tokens"}}
-    results.publish(folder / "result", key, early, arrays, at=results.root())
+    results.publish(key, early, arrays)
     write_json(folder / job_folder.REQUEST, request.as_json())
     stand_in = subprocess.Popen(["sleep", "600"], start_new_session=True)
     born = psutil.Process(stand_in.pid).create_time()
@@ -109,7 +109,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
         page = open_page("explore", **at)
         assert not is_alive(stand_in.pid, born) and errors(page) == []
         assert len(drawn(page)) == 5 and not page.button(key="explore_look").disabled
-        assert results.finish(key, facts, at=results.root())
+        assert results.publish(key, facts, {})
         page = open_page("explore", **at)
         assert not page.get("progress") and "Not all numbers" not in texts(page)
         assert page.button(key="explore_look").disabled

@@ -20,7 +20,7 @@ from isoviz import metrics
 from isoviz.config import OwnTask
 from isoviz.events import Entered
 from isoviz.exploring.jobs import State
-from isoviz.exploring.progress import ProgressFile, write_json
+from isoviz.jobs.progress import ProgressFile, write_json
 from isoviz.runs.store import Store
 from isoviz.training.weights import FILE, newest
 from isoviz.whatif import chains, embeddings

@@ -24,8 +24,8 @@ def made(at: Path, **facts: Any) -> results.ViewResult:
         arrays[array_name(1, pooling, "order")] = np.arange(5, dtype=np.int32)
         arrays[array_name(1, pooling, "correlation")] = np.full((5, 5), 255, dtype=np.uint8)
     entries = [{"layer": layer, "pooling": pooling, "n": 900} for layer, pooling in clouds]
-    results.publish(at / "made", "0" * 32, {"depth": 1, "entries": entries, **facts}, arrays, at=at)
-    found = results.find("0" * 32, at=at)
+    results.publish("0" * 32, {"depth": 1, "entries": entries, **facts}, arrays)
+    found = results.find("0" * 32)
     assert found is not None
     return found
 
