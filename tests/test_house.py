@@ -38,10 +38,10 @@ def test_names_say_what_a_thing_is():
     assert [str(path) for path in ENGINE + DASHBOARD + PAGES if vague.search(path.stem)] == []
 
 
-def test_pages_know_no_torch_and_no_plotly():
+def test_pages_know_no_torch_no_plotly_and_no_factory():
     for path in PAGES:
         imports = re.findall(r"^(?:from|import) (\w+)", path.read_text(), flags=re.MULTILINE)
-        assert not {"torch", "plotly", "pandas", "threading"} & set(imports), path.name
+        assert not {"torch", "plotly", "pandas", "threading", "factory"} & set(imports), path.name
 
 
 def test_every_package_is_a_package():

@@ -10,10 +10,7 @@ from typing import Any
 
 from isoviz import tasks
 from isoviz.config import OwnTask, RunConfig
-from isoviz.demo import bundled_models
-from isoviz.demo.baselines import recorded_pace
-from isoviz.demo.tasks import SLUGS as DEMO_TASKS
-from isoviz.demo.tasks import describe
+from isoviz.demo import bundled_models, recorded_pace
 from isoviz.errors import InputError
 from isoviz.runs import planning
 from isoviz.runs.rows import RunRow
@@ -113,10 +110,11 @@ def estimate(wanted: Iterable[RunConfig], history: Iterable[RunRow]) -> Estimate
 
 def _recorded(config: RunConfig) -> float | None:
     """Seconds per epoch of the bundled model on a demo task, by the recording that ships with them."""
-    if config.model not in bundled_models() or config.task not in DEMO_TASKS or config.data:
+    recorded = recorded_pace(config.task) if config.model in bundled_models() else None
+    if recorded is None:
         return None
-    pace, rows = recorded_pace(config.task), describe(config.task).train_rows
-    return None if pace is None else pace * min(config.max_train or rows, rows)
+    per_row, rows = recorded
+    return per_row * min(config.max_train or rows, rows)
 
 
 def _like(config: RunConfig) -> tuple[Any, ...]:

@@ -1,13 +1,17 @@
-"""The embedded default: a tiny pretrained encoder, a tiny encoder-decoder and generated tasks, with the scripts that make them. No torch
-here.
+"""The embedded default: tiny pretrained models, the rows of the demo tasks, and what simple approaches reach on them. Data only; the
+scripts that made it lie in `factory/` of the source. No torch here.
 """
 
 from __future__ import annotations
 
+import functools
+import json
 from pathlib import Path
+from typing import Any
 
-_FOLDER = Path(__file__).parent
-_MODELS = {"demo/tiny-bert": _FOLDER / "tiny-bert", "demo/tiny-bart": _FOLDER / "tiny-bart"}
+FOLDER = Path(__file__).parent
+RECORD = FOLDER / "baselines.json"
+_MODELS = {"demo/tiny-bert": FOLDER / "tiny-bert", "demo/tiny-bart": FOLDER / "tiny-bart"}
 
 
 def bundled_models() -> tuple[str, ...]:
@@ -20,3 +24,41 @@ def bundled_model_dir(slug: str) -> Path:
     if slug not in _MODELS:
         raise ValueError(f"unknown bundled model {slug!r}; there are {', '.join(_MODELS)}")
     return _MODELS[slug]
+
+
+def rows_dir(slug: str) -> Path:
+    """The folder of a demo task's rows, one Parquet file per split."""
+    return FOLDER / "rows" / slug.removeprefix("demo/")
+
+
+def baselines(slug: str) -> dict[str, Any]:
+    """The recorded scores (the task's primary metric) on the validation rows, trained on all training rows.
+
+    Keys: `metric`; `rows` (split → how many); `majority`, `bag_of_words`, `copied` and `word_by_word` (floats, absent where they
+    mean nothing), `random_weights` and `pretrained` ({"mean", "seeds": {seed: score}, "by_phenomenon", "seconds"}), `model`,
+    `recipe` (the fine-tuning configuration), `bag_of_words_by_phenomenon`. Empty for other tasks, and before a task's first
+    recording.
+    """
+    return _record().get(slug, {})
+
+
+def recorded_pace(slug: str) -> tuple[float, int] | None:
+    """Seconds per training row and epoch of the recorded pretrained runs, measuring included, and how many training rows there
+    are; None without a recording.
+    """
+    record = baselines(slug)
+    if not record:
+        return None
+    rows = int(record["rows"]["train"])
+    return float(record["pretrained"]["seconds"]) / (rows * record["recipe"]["epochs"]), rows
+
+
+def mean(value: Any) -> float | None:
+    """The value itself, or the mean of a record over seeds; None where it is undefined."""
+    average = value["mean"] if isinstance(value, dict) else value
+    return None if average is None else float(average)
+
+
+@functools.cache
+def _record() -> dict[str, Any]:
+    return json.loads(RECORD.read_text(encoding="utf-8"))["tasks"] if RECORD.exists() else {}

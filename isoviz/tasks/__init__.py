@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from isoviz.catalogues import discover
+from isoviz.demo import rows_dir
 from isoviz.errors import DataError, InputError, unknown_name
 from isoviz.tasks import checking, files, hub, own, report
 from isoviz.tasks.protocol import SPLITS, TRAIN, VALIDATION, DataReport, Problems, Task, TaskData
@@ -60,7 +61,7 @@ def load(
     max_train: int | None = None,
     max_eval: int | None = None,
 ) -> TaskData:
-    """The rows of a task, checked: generated, from `data`, or from the hub's cache or the hub.
+    """The rows of a task, checked: bundled, from `data`, or from the hub's cache or the hub.
 
     Args:
         data: folder with a file per split; for own data also one file.
@@ -145,8 +146,8 @@ def _raw(
     wanted = task.wanted(direction)
     if task.generated:
         if data is not None:
-            raise DataError(f"data: '{task.slug}' generates its own rows and takes no data folder", field="data")
-        return _generated(task, wanted, picks), None
+            raise DataError(f"data: '{task.slug}' has its own rows and takes no data folder", field="data")
+        data = rows_dir(task.slug)
     if task.own is not None:
         return own.frames(task, data, wanted, picks), None
     if data is not None:
@@ -169,26 +170,6 @@ def _pick(split: str, limit: int | None) -> files.Pick | None:
     if limit is None:
         return None
     return files.chosen(limit) if split == TRAIN else files.first(limit)
-
-
-def _generated(
-    task: Task, wanted: Mapping[str, str], picks: Mapping[str, files.Pick | None]
-) -> dict[str, pd.DataFrame]:
-    import pandas as pd
-
-    from isoviz.demo import tasks as generated
-
-    found = {}
-    for split, rows in generated.generate(task.slug).items():
-        raw = pd.DataFrame(rows)
-        if "answer_texts" in raw:  # generators give answers as `TaskData` has them
-            pairs = zip(raw["answer_texts"], raw["answer_starts"], strict=True)
-            answers = [{"text": texts, "answer_start": starts} for texts, starts in pairs]
-            raw[wanted["answers"]] = pd.Series(answers, dtype="object")
-        frame = files.columns_of(raw, wanted)
-        pick = picks[split]
-        found[split] = frame if pick is None else frame.iloc[pick(len(frame))]
-    return found
 
 
 def fingerprint(frames: Mapping[str, pd.DataFrame]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isoviz.demo import baselines, mean
 from isoviz.tasks import metrics
 from isoviz.tasks.protocol import Task
 from isoviz.tasks.text_metrics import on_lines
@@ -18,17 +19,15 @@ if TYPE_CHECKING:
 def of(task: Task, simple: Mapping[str, float | None]) -> dict[str, float | None]:
     """Name → value of the primary metric: the task's simple guess; for generated tasks also `bag_of_words`, `random_weights`.
 
-    The recorded ones hold for the task's full training set; `isoviz.demo.baselines` says how each was recorded.
+    The recorded ones hold for the task's full training set; `isoviz.demo.baselines` says what was recorded.
 
     Args:
         simple: the metrics of the task's simple guess (`guess`), or nothing.
     """
     found = {task.simple_guess: simple[task.primary]} if task.primary in simple else {}
     if task.generated:
-        from isoviz.demo import baselines as recorded
-
-        values = recorded.baselines(task.slug)
-        found |= {name: recorded.mean(values[name]) for name in ("bag_of_words", "random_weights") if name in values}
+        values = baselines(task.slug)
+        found |= {name: mean(values[name]) for name in ("bag_of_words", "random_weights") if name in values}
     return found
 
 

@@ -33,7 +33,7 @@ class Task:
         primary: the metric by which runs are compared.
         source, licence: where the data come from and on whose terms.
         hub: (dataset id, configuration) on the Hugging Face hub, if it has one.
-        generated: True for tasks that the project generates itself (no file, no network).
+        generated: True for tasks whose rows the project generated itself and ships (`isoviz.demo`): no file, no network.
         label: the files' column of labels or numbers; of answers in span tasks; not used in seq2seq tasks.
         places: (column of `TaskData`, column in the files) where the two differ; `a.b` is field b of the nested column a.
         directions: "from-to" language codes that a translation task allows; the first is the default.

@@ -14,6 +14,7 @@ from dashboard import downloads, wording
 from dashboard.explore import numbers
 from isoviz.exploring import results
 from isoviz.jobs.progress import write_json
+from isoviz.jobs.results import FACTS
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
 from tests.dashboard.conftest import OpenPage

@@ -53,7 +53,7 @@ def test_estimate_falls_back_to_the_same_model_and_size() -> None:
 
 
 def test_a_first_estimate_comes_from_the_recording_that_ships_with_the_demo() -> None:
-    from isoviz.demo.baselines import baselines
+    from isoviz.demo import baselines
 
     record = baselines("demo/sentiment")
     same = config(task="demo/sentiment", epochs=record["recipe"]["epochs"])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import psutil
 from numpy.typing import NDArray
 
 from isoviz.jobs import queue, serving
-from isoviz.jobs.kinds import INPUTS, JobKind, Recent
+from isoviz.jobs.kinds import INPUTS, JobKind, Lane, Recent
 from isoviz.jobs.progress import write_json
 from isoviz.jobs.queue import JobState
 from isoviz.jobs.results import ERROR
@@ -64,3 +66,19 @@ def work_here(
     if not (folder / ERROR).exists():
         shutil.rmtree(folder)
     return queue.look(kind, key)
+
+
+@contextlib.contextmanager
+def lane_taken(lane: Lane) -> Iterator[None]:
+    """Until the block ends other jobs hold every place of a lane, so that one that is asked for now waits."""
+    with contextlib.ExitStack() as held:
+        for number in range(lane.at_once()):
+            process = held.enter_context(subprocess.Popen(["sleep", "600"], start_new_session=True))
+            held.callback(process.kill)
+            started = psutil.Process(process.pid).create_time()
+            entry = queue.AtWork(process.pid, started, "held", lane.name, {}, "", taken=1)
+            entry.file.parent.mkdir(parents=True, exist_ok=True)
+            entry.write(f"held-{number}")
+            held.callback(entry.file.unlink, missing_ok=True)
+        yield
+    queue.dispatch()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -226,27 +225,6 @@ def test_one_number_throughout_is_refused(tmp_path):
     rows = [{**row, "label": 2.5} for row in rows_of(task)]
     with pytest.raises(DataError, match=r"train split has one label only \(2.5\)"):
         tasks.load(task, write(tmp_path, ".jsonl", train=rows, validation=rows))
-
-
-def test_generated_answers_are_checked_like_those_of_files(monkeypatch):
-    from isoviz.demo import tasks as generated
-
-    row = {
-        "question": "q",
-        "context": CONTEXT,
-        "answer_texts": ["nine"],
-        "answer_starts": [19],
-        "id": "a",
-        "phenomenon": "p",
-    }
-    monkeypatch.setattr(generated, "generate", lambda slug: {"train": [row] * 3, "validation": [row]})
-    task = replace(tasks.get("squad"), slug="demo/qa", generated=True, label="label", hub=None)
-    data = tasks.load(task, max_train=2)
-    assert data.train["answer_starts"].tolist() == [[19], [19]]
-    assert list(data.validation.columns) == ["question", "context", "answer_texts", "answer_starts", "id"]
-    row["answer_starts"] = [20]
-    with pytest.raises(DataError, match="does not stand in the context where it should; got 'nine'"):
-        tasks.load(task)
 
 
 # ---- after a run ---------------------------------------------------------------------------------------------

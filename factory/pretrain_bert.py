@@ -1,0 +1,192 @@
+"""Pretrains `demo/tiny-bert` by masked language modelling on generated text: `python -m factory.pretrain_bert
+--out DIR`.
+
+Deterministic on one kind of machine at one thread count. The pooler learns by next-sentence prediction as in the
+original BERT (Devlin et al., 2019, section 3.1): does the second sentence follow the first, or does it come from
+another text of the same kind?
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from factory.corpus import texts
+from factory.packing import Packed, Specials, batch, epochs, mask, pack, with_random_seconds
+from factory.pretraining import before_training as network_before_training
+from factory.pretraining import begin, command, encode, finish
+from factory.pretraining import train as train_network
+from factory.wordpiece import make_tokenizer
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import BertForPreTraining
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """All that decides the result."""
+
+    texts: int = 300_000
+    held_out_texts: int = 2_000
+    vocabulary: int = 5_600
+    hidden: int = 128
+    layers: int = 4
+    heads: int = 4
+    intermediate: int = 512
+    positions: int = 256
+    random_deviation: float = 0.05
+    length: int = 64
+    rows: int = 32
+    steps: int = 18_000
+    warmup: int = 400
+    learning_rate: float = 2e-3
+    weight_decay: float = 0.01
+    mask_rates: tuple[float, float] = (0.15, 0.3)  # of first and only sentences, of second sentences
+    next_sentence_weight: float = 0.5
+    precision: str = "bf16"
+    threads: int = 1
+    seed: int = 0
+
+
+def new_model(recipe: Recipe, specials: Specials) -> BertForPreTraining:
+    """The network before its first step: random weights plus multiples of the identity.
+
+    With purely random maps so small a network needs tens of millions of tokens before it finds out that words come back in the
+    text; started near the identity, where alike attends to alike and is passed on as it is, it knows after three million (in
+    the spirit of "mimetic initialisation", Trockman and Kolter, 2023, arXiv 2305.09828).
+    """
+    import torch
+    from transformers import BertConfig, BertForPreTraining
+
+    config = BertConfig(
+        vocab_size=specials.vocabulary,
+        hidden_size=recipe.hidden,
+        num_hidden_layers=recipe.layers,
+        num_attention_heads=recipe.heads,
+        intermediate_size=recipe.intermediate,
+        max_position_embeddings=recipe.positions,
+        initializer_range=recipe.random_deviation,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        pad_token_id=specials.pad,
+    )
+    # eager: on a CPU the fused attention kernel spends half of the whole step in its backward pass
+    config._attn_implementation = "eager"
+    model = BertForPreTraining(config)
+    identity = torch.eye(recipe.hidden)
+    layers: Any = model.bert.encoder.layer
+    with torch.no_grad():
+        for layer in layers:
+            layer.attention.self.value.weight.add_(identity)
+            layer.attention.output.dense.weight.add_(identity)
+            layer.attention.self.query.weight.add_(0.5 * identity)
+            layer.attention.self.key.weight.add_(0.5 * identity)
+        model.cls.predictions.transform.dense.weight.add_(identity)
+    return model
+
+
+def specials_of(tokenizer: Any) -> Specials:
+    t = tokenizer
+    return Specials(t.pad_token_id, t.cls_token_id, t.sep_token_id, t.mask_token_id, len(t))
+
+
+def before_training(folder: Path, seed: int) -> Any:
+    """The network of a pretrained directory as it was before its first step, with weights of another seed."""
+    return network_before_training(
+        folder, seed, lambda recipe, tokenizer: new_model(Recipe(**recipe), specials_of(tokenizer))
+    )
+
+
+def packed_states(model: BertForPreTraining, packed: Packed, ids: np.ndarray) -> torch.Tensor:
+    """The last layer's vectors (rows, length, hidden) for packed texts, each seeing only itself."""
+    import torch
+
+    block = torch.from_numpy(packed.block)
+    own_text = (block[:, :, None] == block[:, None, :])[:, None]
+    hidden_by = torch.where(own_text, 0.0, torch.finfo(torch.bfloat16).min)  # added to the attention scores
+    return model.bert(
+        input_ids=torch.from_numpy(ids),
+        token_type_ids=torch.from_numpy(packed.types),
+        position_ids=torch.from_numpy(packed.positions),
+        attention_mask=hidden_by,
+    ).last_hidden_state
+
+
+def losses(
+    model: BertForPreTraining, packed: Packed, masked: np.ndarray, chosen: np.ndarray
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Masked-word loss, next-sentence loss, number of masked words guessed right, number of pairs guessed right."""
+    import torch
+    from torch.nn.functional import cross_entropy
+
+    hidden = packed_states(model, packed, masked)
+    where = torch.from_numpy(chosen)
+    words = torch.from_numpy(packed.ids)[where]
+    word_scores = model.cls.predictions(hidden[where]).float()
+    assert model.bert.pooler is not None
+    first = hidden[packed.pair_cells[:, 0], packed.pair_cells[:, 1]]
+    pair_scores = model.cls.seq_relationship(model.bert.pooler(first[:, None])).float()
+    pairs = torch.from_numpy(packed.pair_random)
+    return (
+        cross_entropy(word_scores, words),
+        cross_entropy(pair_scores, pairs),
+        (word_scores.argmax(-1) == words).float().mean(),
+        (pair_scores.argmax(-1) == pairs).float().mean(),
+    )
+
+
+def train(
+    model: BertForPreTraining, recipe: Recipe, specials: Specials, encoded: list[Any], kinds: list[str]
+) -> dict[str, Any]:
+    """Trains in place; returns the log: one entry every 50 steps."""
+    rng = np.random.default_rng(recipe.seed + 1)
+    held_out = recipe.held_out_texts
+    rows = pack(
+        with_random_seconds(encoded[:held_out], kinds[:held_out], rng), np.arange(held_out), recipe.length, specials
+    )
+    check = batch(rows, recipe.length, specials)
+    check_masked, check_chosen = mask(check, recipe.mask_rates, specials, rng)
+    stream = epochs(encoded[held_out:], kinds[held_out:], recipe.length, recipe.rows, specials, rng)
+
+    def next_losses() -> tuple[torch.Tensor, dict[str, torch.Tensor], int]:
+        packed = next(stream)
+        words, pairs, _, _ = losses(model, packed, *mask(packed, recipe.mask_rates, specials, rng))
+        logged = {"word_loss": words, "next_sentence_loss": pairs}
+        return words + recipe.next_sentence_weight * pairs, logged, int((packed.block > 0).sum())
+
+    def held_out_losses() -> dict[str, float]:
+        values = losses(model, check, check_masked, check_chosen)
+        names = ("word_loss", "next_sentence_loss", "word_accuracy", "next_sentence_accuracy")
+        return {f"held_out_{name}": round(float(value), 4) for name, value in zip(names, values, strict=True)}
+
+    def rate(step: int) -> float:
+        return min((step + 1) / recipe.warmup, max(0.0, (recipe.steps - step) / (recipe.steps - recipe.warmup)))
+
+    return train_network(model, recipe, rate, next_losses, held_out_losses, log_every=50, check_every=250)
+
+
+def pretrain(recipe: Recipe, out: Path) -> None:
+    """Generates the text, trains vocabulary and network, and writes both with `pretraining.json` to `out`."""
+    begin(recipe)
+    began = time.perf_counter()
+    corpus = list(texts(recipe.texts, recipe.seed))
+    kinds = [kind for kind, _ in corpus]
+    sentences = (sentence for _, text in corpus for sentence in text)
+    tokenizer = make_tokenizer(sentences, recipe.vocabulary, recipe.positions)
+    encoded = [tuple(text) for text in encode(tokenizer, corpus)]
+    specials = specials_of(tokenizer)
+    model = new_model(recipe, specials)
+    finish(out, recipe, model, tokenizer, corpus, began, lambda: train(model, recipe, specials, encoded, kinds))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    command("factory.pretrain_bert", __doc__, Recipe, pretrain, ("texts", "steps", "threads", "seed"), arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""Writes the rows of the demo tasks, which ship with the package: `python -m factory.rows`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from factory.tasks import SLUGS, Row, generate
+from isoviz import demo
+
+
+def write(rows: list[Row], path: Path) -> None:
+    """One split as compressed Parquet, in columns like those of the data sets of the Hugging Face hub."""
+    import pyarrow
+    import pyarrow.parquet
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    repeating = ["label", "phenomenon"]  # texts hardly ever repeat
+    table = pyarrow.Table.from_pylist(rows)
+    pyarrow.parquet.write_table(table, path, compression="zstd", compression_level=19, use_dictionary=repeating)
+
+
+def shipped(slug: str) -> dict[str, list[Row]]:
+    """The rows as they lie in the package, by split."""
+    import pyarrow.parquet
+
+    folder = demo.rows_dir(slug)
+    return {
+        split: pyarrow.parquet.read_table(folder / f"{split}.parquet").to_pylist() for split in ("train", "validation")
+    }
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m factory.rows", description=__doc__)
+    parser.add_argument("--tasks", nargs="+", choices=SLUGS, default=list(SLUGS), help="which ones (default: all)")
+    for slug in parser.parse_args(arguments).tasks:
+        for split, rows in generate(slug).items():
+            write(rows, demo.rows_dir(slug) / f"{split}.parquet")
+
+
+if __name__ == "__main__":
+    main()

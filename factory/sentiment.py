@@ -1,0 +1,387 @@
+"""Opinions about works, places, gadgets and people, positive or negative, by phenomenon.
+
+The words alone do not decide: negation turns them round, and in contrast the main clause (or what follows "but")
+counts. Every builder uses adjectives of both polarities for both labels where it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from factory.grammar import NP, Sampler, be
+from factory.lexicon import Noun, article, regular_past
+
+Builder = Callable[[Sampler, bool], list[str]]
+POSITIVE_VERBS = ("love", "adore", "enjoy", "praise", "commend", "recommend", "admire", "endorse", "appreciate", "like")
+NEGATIVE_VERBS = ("hate", "detest", "criticise", "censure", "dread", "despise", "condemn", "dislike", "resent")
+POSITIVE_EFFECTS = (
+    "amuse",
+    "entertain",
+    "please",
+    "delight",
+    "inspire",
+    "fascinate",
+    "captivate",
+    "impress",
+    "intrigue",
+    "comfort",
+    "encourage",
+    "charm",
+    "enchant",
+)
+NEGATIVE_EFFECTS = (
+    "bore",
+    "annoy",
+    "irritate",
+    "disappoint",
+    "offend",
+    "weary",
+    "disgust",
+    "frustrate",
+    "bother",
+    "anger",
+    "confuse",
+)
+ADJECTIVES = {"work": "work", "place": "place", "product": "thing", "person": "person"}
+ASPECTS = {"work": "aspect_work", "place": "aspect_place", "product": "aspect_thing"}
+PLACES = (
+    "restaurant",
+    "bistro",
+    "cafe",
+    "hotel",
+    "inn",
+    "shop",
+    "store",
+    "bakery",
+    "cinema",
+    "theatre",
+    "museum",
+    "gallery",
+    "gym",
+    "market",
+    "bazaar",
+    "pool",
+    "park",
+    "beach",
+    "village",
+    "cottage",
+    "cabin",
+    "supermarket",
+    "library",
+    "hospital",
+    "clinic",
+    "studio",
+    "pharmacy",
+)
+
+
+def past(verb: str) -> str:
+    """All verbs of opinion are regular."""
+    return regular_past(verb, double=False)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What an opinion is about, with its class."""
+
+    kind: str
+    phrase: NP
+
+    @property
+    def words(self) -> list[str]:
+        return self.phrase.words
+
+    def was(self, tense: str = "past") -> str:
+        return be(tense, self.phrase.plural)
+
+
+def target(s: Sampler, kind: str | None = None, det: str | None = None) -> Target:
+    kind = kind or s.choose(("work", "work", "work", "place", "place", "product", "person"))
+    noun = s.noun(kind)
+    while kind == "place" and noun.lemma not in PLACES:
+        noun = s.noun(kind)
+    plural = s.chance(0.12)
+    determiner = det or s.choose(("the", "the", "the", "this", "that", "our", "my"))
+    return Target(
+        kind, NP(noun, plural, {"this": "these", "that": "those"}.get(determiner, determiner) if plural else determiner)
+    )
+
+
+def aspect(s: Sampler, about: Target) -> NP:
+    """A part of what the opinion is about: the plot, the menu, the screen."""
+    noun: Noun = s.noun(ASPECTS[about.kind])
+    return NP(noun, s.chance(0.12), s.choose(("the", "the", "its")))
+
+
+def quality(s: Sampler, kind: str, positive: bool) -> str:
+    """A bare adjective of the polarity that suits the class."""
+    sign = "positive" if positive else "negative"
+    group = s.choose((ADJECTIVES[kind], ADJECTIVES[kind], "general"))
+    return s.word(s.lexicon.polarity[f"{group}_{sign}"]).lemma
+
+
+def strong(s: Sampler, kind: str, positive: bool, rate: float = 0.4) -> list[str]:
+    """The adjective, often intensified: "really dull"."""
+    front = [s.word(s.lexicon.adverbs["intensifier"]).lemma] if s.chance(rate) else []
+    return [*front, quality(s, kind, positive)]
+
+
+def not_quality(s: Sampler, kind: str, positive: bool) -> list[str]:
+    """The same judgement from an adjective of the other polarity, negated."""
+    front = s.choose(
+        (
+            ("not",),
+            ("not",),
+            ("not", "very"),
+            ("not", "at", "all"),
+            ("never",),
+            ("hardly",),
+            ("far", "from"),
+            ("anything", "but"),
+            ("not", "particularly"),
+            ("by", "no", "means"),
+            ("not", "really"),
+        )
+    )
+    return [*front, quality(s, kind, not positive)]
+
+
+def judgement(s: Sampler, kind: str, positive: bool, negated: float = 0.35) -> list[str]:
+    return not_quality(s, kind, positive) if s.chance(negated) else strong(s, kind, positive)
+
+
+def audience(s: Sampler) -> tuple[list[str], bool]:
+    """Who judges, and whether plural."""
+    draw = s.rng.random()
+    if draw < 0.35:
+        return [s.choose(("i", "we", "they"))], True
+    if draw < 0.6:
+        return s.choose(
+            (["the", "critics"], ["most", "people"], ["the", "guests"], ["many", "visitors"], ["the", "reviewers"])
+        ), True
+    phrase = s.np("person", adjective=0.1, det=s.choose(("the", "the", "my", "our", "a")))
+    phrase = replace(phrase, det="the") if phrase.plural and phrase.det == "a" else phrase
+    return phrase.words, phrase.plural
+
+
+def simple(s: Sampler, positive: bool) -> list[str]:
+    about = target(s)
+    draw = s.rng.random()
+    if draw < 0.5:
+        return [*about.words, about.was(s.choose(("past", "present"))), *strong(s, about.kind, positive)]
+    if draw < 0.75:
+        adjective = quality(s, about.kind, positive)
+        noun = about.phrase.noun.lemma
+        intro = s.choose(
+            (
+                ["it", "was"],
+                ["this", "is"],
+                ["what"],
+                ["we", "expected", "and", "got"],
+                ["it", "turned", "out", "to", "be"],
+            )
+        )
+        if intro == ["what"]:
+            return ["what", article(adjective), adjective, noun, "!"]
+        return [*intro, article(adjective), adjective, noun]
+    if about.kind == "person":
+        return [*about.words, "seemed", *strong(s, "person", positive)]
+    part = replace(aspect(s, about), det="the")
+    return [*part.words, "of", *about.words, be("past", part.plural), *strong(s, about.kind, positive)]
+
+
+def opinion_verb(s: Sampler, positive: bool) -> list[str]:
+    about = target(s)
+    who, _ = audience(s)
+    if s.chance(0.5):
+        verb = s.choose(POSITIVE_VERBS if positive else NEGATIVE_VERBS)
+        return [*who, past(verb), *about.words]
+    verb = s.choose(POSITIVE_EFFECTS if positive else NEGATIVE_EFFECTS)
+    objects = {"i": "me", "we": "us", "they": "them"}
+    return [*about.words, past(verb), *([objects[who[0]]] if who[0] in objects else who)]
+
+
+def negation(s: Sampler, positive: bool) -> list[str]:
+    about = target(s)
+    return [*about.words, about.was(s.choose(("past", "present"))), *not_quality(s, about.kind, positive)]
+
+
+def negated_verb(s: Sampler, positive: bool) -> list[str]:
+    about = target(s)
+    who, _ = audience(s)
+    verb = s.choose(NEGATIVE_VERBS if positive else POSITIVE_VERBS)
+    draw = s.rng.random()
+    if draw < 0.4:
+        return [*who, *s.choose(("did not", "could not")).split(), verb, *about.words]
+    if draw < 0.6:
+        return [*s.choose(("nobody", "no one")).split(), past(verb), *about.words]
+    effect = s.choose(NEGATIVE_EFFECTS if positive else POSITIVE_EFFECTS)
+    objects = {"i": "me", "we": "us", "they": "them"}
+    return [*about.words, s.choose(("did", "could")), "not", effect, *([objects[who[0]]] if who[0] in objects else who)]
+
+
+def negation_above(s: Sampler, positive: bool) -> list[str]:
+    """I do not think that the film was dull: the negation stands in the clause above."""
+    about = target(s)
+    above = s.choose(
+        (
+            ["i", "do", "not", "think"],
+            ["nobody", "said"],
+            ["no", "one", "believes"],
+            ["we", "did", "not", "find"],
+            ["it", "is", "not", "true"],
+            ["i", "would", "not", "say"],
+            ["few", "people", "thought"],
+        )
+    )
+    inner = strong(s, about.kind, not positive)
+    if above[-1] == "find":
+        return [*above, *about.words, *inner]
+    return [*above, "that", *about.words, about.was(), *inner]
+
+
+def _sides(s: Sampler, positive: bool, negated: float = 0.3) -> tuple[list[str], list[str]]:
+    """Two clauses about the same thing, of opposite polarity: the concession and the verdict."""
+    about = target(s, s.choose(("work", "work", "place", "product")))
+    part = aspect(s, about)
+    weak = [*part.words, be("past", part.plural), *judgement(s, about.kind, not positive, negated)]
+    verdict = [*about.words, about.was(), *judgement(s, about.kind, positive, negated)]
+    if s.chance(0.3):
+        second = aspect(s, about)
+        who, _ = audience(s)
+        verb = past(s.choose(POSITIVE_VERBS if positive else NEGATIVE_VERBS))
+        verdict = [*who, verb, *about.words]
+        weak = [*second.words, be("past", second.plural), *judgement(s, about.kind, not positive, negated)]
+    return weak, verdict
+
+
+def contrast_but(s: Sampler, positive: bool) -> list[str]:
+    weak, verdict = _sides(s, positive)
+    return [*weak, ",", *s.choose((["but"], ["but"], ["yet"], ["but", "in", "the", "end"], ["but", "still"])), *verdict]
+
+
+def concession(s: Sampler, positive: bool) -> list[str]:
+    """Although ..., ...: the main clause decides, wherever it stands."""
+    weak, verdict = _sides(s, positive)
+    link = s.choose((["although"], ["though"], ["even", "though"], ["while"]))
+    if s.chance(0.5):
+        return [*link, *weak, ",", *verdict]
+    return [*verdict, ",", *link, *weak]
+
+
+def despite(s: Sampler, positive: bool) -> list[str]:
+    about = target(s, s.choose(("work", "work", "place", "product")))
+    part = NP(
+        s.noun(ASPECTS[about.kind]), s.chance(0.15), s.choose(("the", "its")), (quality(s, about.kind, not positive),)
+    )
+    verdict = [*about.words, about.was(), *judgement(s, about.kind, positive)]
+    link = s.choose((["despite"], ["in", "spite", "of"], ["regardless", "of"]))
+    return [*link, *part.words, ",", *verdict] if s.chance(0.5) else [*verdict, *link, *part.words]
+
+
+def verdict_noun(s: Sampler, positive: bool) -> list[str]:
+    """A triumph, a disaster; or not."""
+    about = target(s, s.choose(("work", "place", "product")))
+    negated = s.chance(0.5)
+    sign = "positive" if positive != negated else "negative"
+    noun = s.word(s.lexicon.polarity[f"verdict_{sign}"]).lemma
+    front = (
+        s.choose(
+            (
+                ["not", article(noun)],
+                ["hardly", article(noun)],
+                ["anything", "but", article(noun)],
+                ["by", "no", "means", article(noun)],
+            )
+        )
+        if negated
+        else s.choose(([article(noun)], ["a", "complete"], ["a", "real"]))
+    )
+    return [*about.words, about.was(), *front, noun]
+
+
+def unfulfilled(s: Sampler, positive: bool) -> list[str]:
+    """What was expected, hoped or possible did not come true: the words point the wrong way."""
+    about = target(s, s.choose(("work", "work", "place", "product")))
+    seeming = strong(s, about.kind, not positive, 0.3)
+    draw = s.rng.random()
+    who = s.choose(
+        (
+            ["we"],
+            ["i"],
+            ["the", "critics"],
+            ["everyone"],
+            *([s.np("person", adjective=0).words] if s.chance(0.5) else ()),
+        )
+    )
+    if draw < 0.35:
+        return [
+            *about.words,
+            "could",
+            "have",
+            "been",
+            *seeming,
+            ",",
+            "but",
+            *s.choose(("it was not", "that did not happen", "it never was")).split(),
+        ]
+    if draw < 0.7:
+        return [
+            *who,
+            s.choose(("expected", "imagined", "predicted")),
+            *s.choose((["that"], [])),
+            *about.words,
+            "would",
+            "be",
+            *seeming,
+            ",",
+            "but",
+            *who,
+            "were" if who != ["i"] and who != ["everyone"] else "was",
+            "wrong",
+        ]
+    return [
+        *about.words,
+        s.choose(("looked", "seemed", "sounded")),
+        *seeming,
+        "at",
+        "first",
+        ",",
+        "but",
+        *s.choose((["that", "changed"], ["the", "opposite", "was", "true"], ["it", "was", "not"])),
+    ]
+
+
+def comparison(s: Sampler, positive: bool) -> list[str]:
+    """The first of the two is judged."""
+    kind = s.choose(("work", "place", "product"))
+    first, second = target(s, kind, "this"), target(s, kind, "the")
+    adjective = s.word(s.lexicon.polarity[f"{ADJECTIVES[kind]}_{'positive' if s.chance(0.5) else 'negative'}"])
+    good_word = adjective in s.lexicon.polarity[f"{ADJECTIVES[kind]}_positive"]
+    more = ["more", adjective.lemma] if good_word == positive else ["less", adjective.lemma]
+    return [
+        *first.words,
+        first.was(),
+        s.choose(("far", "much", "even")),
+        *more,
+        "than",
+        "any",
+        "other",
+        second.phrase.noun.lemma,
+    ]
+
+
+PHENOMENA: dict[str, Builder] = {
+    "plain opinion": simple,
+    "opinion verb": opinion_verb,
+    "negation": negation,
+    "negated verb": negated_verb,
+    "negation in the clause above": negation_above,
+    "contrast with but": contrast_but,
+    "concession": concession,
+    "despite": despite,
+    "verdict noun": verdict_noun,
+    "unfulfilled expectation": unfulfilled,
+    "comparison": comparison,
+}

@@ -1,0 +1,230 @@
+"""Short stories with their gist, by phenomenon. The gist has to be worked out: no sentence of the story says it.
+
+A thing passes through several hands (from whom to whom in all?), somebody tries something (with whose help, and did it
+work?), several people give an opinion (did most of them like it?). Voice, pronouns and sentences beside the point come
+between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+from factory import sentiment
+from factory.grammar import NP, Clause, Sampler, be
+from factory.lexicon import Verb
+
+Story = tuple[list[list[str]], list[str]]
+Builder = Callable[[Sampler, int], Story]
+VARIANTS = 4  # how a story may end; the two that only have two ends use the parity
+GIVING = ("give", "hand", "send", "lend", "loan", "sell", "pass", "bring")
+GETTING = ("buy", "purchase", "borrow", "receive")
+SETTINGS = (
+    "it was a cold day", "it was late", "the street was quiet", "it was a strange day", "nobody was surprised",
+    "the village was quiet", "it was dark outside", "the day was long", "people talked about it for days",
+)  # fmt: skip
+
+
+def people(s: Sampler, count: int) -> list[NP]:
+    """Different persons, most of them with "the", some by name."""
+    chosen: list[NP] = []
+    while len(chosen) < count:
+        np = s.np("person", False, 0.15, det="the") if s.chance(0.75) else NP(s.name(), det="")
+        if all(np.noun.group[0] != other.noun.group[0] for other in chosen):
+            chosen.append(np)
+    return chosen
+
+
+def again(np: NP) -> NP:
+    """The same one mentioned again: without the adjective."""
+    return NP(np.noun, np.plural, np.det)
+
+
+def thing(s: Sampler, other: NP | None = None) -> NP:
+    np = s.np(s.choose(("object", "object", "clothing", "text", "vehicle")), False, 0.2, det="the")
+    while other is not None and np.noun.group[0] == other.noun.group[0]:
+        np = s.np(s.choose(("object", "clothing", "text")), False, 0.2, det="the")
+    return np
+
+
+def it(np: NP) -> NP:
+    """The pronoun as a noun phrase."""
+    return NP(np.noun, False, "it")
+
+
+def _transfer(s: Sampler, giver: NP, taker: NP, what: NP) -> list[str]:
+    """The thing goes from giver to taker, told from either side."""
+    pronoun = what.det == "it"
+    draw = s.rng.random()
+    if draw < 0.4:
+        verb = s.choose([v for v in s.lexicon.dative if v.lemma in GIVING and s.allowed(v)])
+        if pronoun:
+            return [*giver.words, verb.past, "it", "to", *taker.words]
+        return Clause(verb, giver, what, taker, tense="past").active(s.choose(("double", "to")))
+    if draw < 0.75:
+        verb = s.choose([get for get, _ in s.lexicon.converse if get.lemma in GETTING and s.allowed(get)])
+        return [*taker.words, verb.past, *(["it"] if pronoun else what.words), "from", *giver.words]
+    verb = s.choose([v for v in s.lexicon.dative if v.lemma in GIVING and s.allowed(v)])
+    subject = ["it"] if pronoun else what.words
+    return [*subject, "was", verb.participle, "to", *taker.words, "by", *giver.words]
+
+
+def _place(s: Sampler) -> tuple[str, ...]:
+    return (s.choose(("in", "near", "outside")), *s.np("place", False, 0.1, det="the").words)
+
+
+def _aside(s: Sampler, cast: list[NP]) -> list[str]:
+    """A sentence beside the point."""
+    draw = s.rng.random()
+    if draw < 0.3:
+        return s.choose(SETTINGS).split()
+    who = again(s.choose(cast))
+    if draw < 0.6:
+        return Clause(s.verb(s.lexicon.intransitive["person"]), who, tense="past", place=_place(s)).active()
+    if draw < 0.8:
+        return [*who.words, "was", s.adjective("person").lemma]
+    return [*_place(s), *who.words, s.verb(s.verbs_for("person", "animal")).past, *s.np("animal").words]
+
+
+def hands(s: Sampler, variant: int) -> Story:
+    """A thing passes through three or four hands; another thing changes hands as well."""
+    cast = people(s, 4)
+    owners = cast[: 3 + variant % 2]
+    what = thing(s)
+    other = thing(s, what)
+    start, plain = owners[0], again(what)
+    indefinite = NP(what.noun, False, "a", what.adjectives)
+    opening = s.choose(
+        (
+            [*start.words, "had", *indefinite.words],
+            [*start.words, "found", *indefinite.words, *_place(s)],
+            [*what.words, "belonged", "to", *start.words],
+        )
+    )
+    sentences, fresh = [opening], True
+    decoy = s.rng.randrange(1, len(owners))
+    for number, (giver, taker) in enumerate(pairwise(owners), start=1):
+        if number == decoy:
+            pair = s.rng.sample(cast, 2)
+            sentences.append(_transfer(s, again(pair[0]), again(pair[1]), NP(other.noun, False, "a", other.adjectives)))
+            fresh = False
+        elif s.chance(0.3):
+            sentences.append(_aside(s, cast))
+            fresh = False
+        link = s.choose(("then", "later", "after that ,", "one day", "", "")).split()
+        sentences.append(
+            [*link, *_transfer(s, again(giver), again(taker), it(what) if fresh and s.chance(0.6) else plain)]
+        )
+        fresh = True
+    if s.chance(0.4):
+        sentences.append(_aside(s, cast))
+    return sentences, [*plain.words, "went", "from", *again(owners[0]).words, "to", *again(owners[-1]).words]
+
+
+def attempt(s: Sampler, variant: int) -> Story:
+    """Somebody wants to do something; what it looked like at first is not how it ended."""
+    success = variant % 2 == 0
+    cast = people(s, 3)
+    hero, helper, third = cast
+    kind = s.choose(("object", "object", "place", "vehicle", "text", "animal"))
+    goal = s.np(kind, False, 0.2, det="the")
+    verb: Verb = s.verb(s.verbs_for("person", kind))
+    while verb.lemma in s.lexicon.stative:  # nobody tries to own or to like something
+        verb = s.verb(s.verbs_for("person", kind))
+    doing = [verb.lemma, *goal.words]
+    briefly = [verb.lemma, *again(goal).words]
+    hope = s.choose(("wanted to", "hoped to", "planned to", "promised to"))
+    sentences = [[*hero.words, *hope.split(), *doing]]
+    doubters = s.choose((["everyone"], ["everybody"], [*again(third).words]))
+    hero2, helper2 = again(hero), again(helper)
+    misleading = [
+        [*doubters, "thought", "that", *hero2.words, "would", "succeed" if not success else "fail"],
+        ["at", "first", *hero2.words, *("failed to" if success else "almost managed to").split(), *briefly],
+        [*doubters, "said", "that", "it", "would", *([] if not success else ["never"]), "work"],
+    ]
+    sentences.append(s.choose(misleading))
+    helped = s.chance(0.5)
+    if helped:
+        sentences.append(
+            s.choose(
+                (
+                    [*helper2.words, "helped", *hero2.words],
+                    [*hero2.words, "was", "helped", "by", *helper2.words],
+                    [*hero2.words, "asked", *helper2.words, "for", "help", ",", "and", *helper2.words, "agreed"],
+                )
+            )
+        )
+    else:
+        sentences.append(
+            s.choose(
+                (
+                    [*helper2.words, "did", "not", "help", *hero2.words],
+                    ["nobody", "helped", *hero2.words],
+                    [*hero2.words, "asked", *helper2.words, "for", "help", ",", "but", *helper2.words, "refused"],
+                )
+            )
+        )
+    if s.chance(0.5):
+        sentences.insert(s.rng.randrange(1, len(sentences) + 1), _aside(s, [third]))
+    if success:
+        ends = (
+            ["in", "the", "end", *hero2.words, "managed", "to", *briefly],
+            ["in", "the", "end", *hero2.words, "did", "not", "fail"],
+            ["finally", "it", "worked"],
+            ["but", *hero2.words, "tried", "again", "and", "succeeded"],
+        )
+        gist = [*hero2.words, verb.past, *again(goal).words]
+    else:
+        ends = (
+            ["in", "the", "end", *hero2.words, "failed", "to", *briefly],
+            ["in", "the", "end", *hero2.words, "did", "not", "succeed"],
+            ["but", "it", "never", "worked"],
+            ["but", *hero2.words, "tried", "again", "and", "failed"],
+        )
+        gist = [*hero2.words, "did", "not", *briefly]
+    sentences.append(s.choose(ends))
+    aid = (["with"] if success else ["in", "spite", "of"]) if helped else []
+    return sentences, [
+        *gist,
+        *([*aid, "the", "help", "of", *helper2.words] if helped else ["without", "help"] if success else []),
+    ]
+
+
+def opinions(s: Sampler, variant: int) -> Story:
+    """Three people judge the same thing; the gist counts them: 3, 2, 1 or 0 liked it."""
+    about = sentiment.target(s, s.choose(("work", "place", "product")), det="the")
+    about = sentiment.Target(about.kind, NP(about.phrase.noun, False, "the"))
+    cast = [again(np) for np in people(s, 3)]
+    first = {"work": "watched", "place": "visited", "product": "tested"}[about.kind]
+    a, b, c = (np.words for np in cast)
+    opening = s.choose(
+        ([*a, ",", *b, "and", *c, first, *about.words], [*about.words, "was", first, "by", *a, ",", *b, "and", *c])
+    )
+    likes = [True] * (3 - variant) + [False] * variant
+    s.rng.shuffle(likes)
+    order = list(zip(cast, likes, strict=True))
+    s.rng.shuffle(order)
+    sentences = [opening, *(_judges(s, about, who, liked) for who, liked in order)]
+    if s.chance(0.4):
+        sentences.insert(s.rng.randrange(1, 5), _aside(s, cast))
+    who = ("all of them liked", "most of them liked", "most of them disliked", "all of them disliked")[variant]
+    return sentences, [*who.split(), *about.words]
+
+
+def _judges(s: Sampler, about: sentiment.Target, who: NP, liked: bool) -> list[str]:
+    draw = s.rng.random()
+    if draw < 0.35:
+        return [
+            *who.words,
+            sentiment.past(s.choose(sentiment.POSITIVE_VERBS if liked else sentiment.NEGATIVE_VERBS)),
+            "it",
+        ]
+    if draw < 0.55:
+        verb = s.choose(sentiment.NEGATIVE_VERBS if liked else sentiment.POSITIVE_VERBS)
+        return [*who.words, "did", "not", verb, "it"]
+    if draw < 0.8:
+        return [*who.words, "said", "that", "it", be("past", False), *sentiment.strong(s, about.kind, liked)]
+    return [*who.words, "thought", "it", "was", *sentiment.not_quality(s, about.kind, liked)]
+
+
+PHENOMENA: dict[str, Builder] = {"a thing changes hands": hands, "an attempt": attempt, "opinions": opinions}

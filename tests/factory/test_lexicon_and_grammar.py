@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from factory.grammar import NP, Clause, Sampler, render
+from factory.lexicon import Noun, Verb, add_s, article, lexicon
+
+
+def verb(lemma: str, past: str, participle: str) -> Verb:
+    return Verb(lemma, (lemma,), past, participle)
+
+
+def test_at_least_two_thousand_word_forms() -> None:
+    forms = lexicon().word_forms()
+    assert len(forms) >= 2000
+    assert all(form.isalpha() and form.islower() for form in forms)
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("box", "boxes"), ("city", "cities"), ("boy", "boys"), ("potato", "potatoes"), ("watch", "watches")],
+)
+def test_plural_and_third_person(word: str, expected: str) -> None:
+    assert add_s(word) == expected
+
+
+@pytest.mark.parametrize(
+    ("lemma", "third", "past", "gerund"),
+    [
+        ("stop", "stops", "stopped", "stopping"),
+        ("carry", "carries", "carried", "carrying"),
+        ("bake", "bakes", "baked", "baking"),
+        ("admit", "admits", "admitted", "admitting"),
+        ("visit", "visits", "visited", "visiting"),
+        ("lie", "lies", "lied", "lying"),
+        ("see", "sees", "saw", "seeing"),
+        ("quarrel", "quarrels", "quarrelled", "quarrelling"),
+    ],
+)
+def test_verb_forms(lemma: str, third: str, past: str, gerund: str) -> None:
+    found = next(v for v in lexicon().all_verbs() if v.lemma == lemma)
+    assert (found.third, found.past, found.gerund) == (third, past, gerund)
+
+
+def test_article() -> None:
+    assert [article(word) for word in ("apple", "car", "honest", "useful", "umbrella", "unfunny")] == [
+        "an",
+        "a",
+        "an",
+        "a",
+        "an",
+        "an",
+    ]
+
+
+def test_no_noun_stands_in_two_classes() -> None:
+    lemmas = [noun.lemma for nouns in lexicon().nouns.values() for noun in nouns]
+    assert len(lemmas) == len(set(lemmas))
+
+
+def test_one_clause_said_in_many_ways() -> None:
+    doctor = NP(Noun("doctor", ("doctor",), "person", "doctors"))
+    apples = NP(Noun("apple", ("apple",), "food", "apples"), plural=True, det="two")
+    clause = Clause(verb("eat", "ate", "eaten"), doctor, apples, tense="present")
+    assert render(clause.active()) == "The doctor eats two apples."
+    assert render(clause.passive()) == "Two apples are eaten by the doctor."
+    assert render(clause.polar()) == "Does the doctor eat two apples?"
+    assert render(clause.ask_object()) == "What does the doctor eat?"
+    assert render(clause.cleft("object")) == "It was two apples that the doctor eats."
+    past = Clause(verb("eat", "ate", "eaten"), doctor, apples, tense="past", negated=True)
+    assert render(past.active()) == "The doctor did not eat two apples."
+    assert render(past.passive()) == "Two apples were not eaten by the doctor."
+    perfect = Clause(verb("eat", "ate", "eaten"), doctor, apples, tense="perfect")
+    assert render(perfect.passive()) == "Two apples have been eaten by the doctor."
+
+
+def test_open_sampler_never_draws_reserved_words() -> None:
+    sampler = Sampler(random.Random("test"), "open")
+    items = lexicon().nouns["person"]
+    drawn = {sampler.word(items).lemma for _ in range(2000)}
+    assert drawn == {noun.lemma for noun in items if not noun.reserved}
+    assert any(noun.reserved for noun in items)

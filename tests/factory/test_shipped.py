@@ -1,0 +1,84 @@
+"""What lies in `isoviz/demo` is what the factory makes: rows, records and cards."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factory import pretrain_bart, pretrain_bert, rows
+from factory.cards import BART, BERT, card
+from factory.record_baselines import RECIPE, SPECIAL, model_for
+from factory.tasks import SLUGS, generate, generator
+from isoviz import tasks
+from isoviz.demo import FOLDER, baselines, bundled_model_dir, bundled_models, rows_dir
+
+FINGERPRINTS = {  # of all rows, as runs have recorded them since the tasks exist
+    "demo/acceptability": "92b5d621c5fb5284",
+    "demo/sentiment": "255a785c52f3bf10",
+    "demo/sentiment5": "9eacd3dde7a1fc81",
+    "demo/paraphrase": "73b855f7296ae9b6",
+    "demo/entailment": "7b46dbaa4fa37387",
+    "demo/similarity": "0d8e872fd0cb8921",
+    "demo/qa": "242e21a22be3b034",
+    "demo/translation": "4931f44093d28b39",
+    "demo/summarization": "71c41c26b1032a9b",
+}
+
+
+def test_every_demo_task_of_the_catalogue_is_made_here() -> None:
+    assert [slug for slug, task in tasks.catalogue().items() if task.generated] == list(SLUGS)
+    assert {path.name for path in (FOLDER / "rows").iterdir()} == {rows_dir(slug).name for slug in SLUGS}
+    assert sum(path.stat().st_size for path in FOLDER.rglob("*.parquet")) < 1_500_000
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_the_factory_makes_the_rows_that_ship(slug: str) -> None:
+    assert json.dumps(generate(slug)) == json.dumps(rows.shipped(slug))  # values, types, columns and their order
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_the_fingerprint_of_old_runs_still_holds(slug: str) -> None:
+    assert tasks.load(tasks.get(slug)).fingerprint == FINGERPRINTS[slug]
+
+
+def test_a_split_is_written_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isoviz.demo.rows_dir", lambda slug: tmp_path / slug)
+    rows.main(["--tasks", "demo/sentiment"])
+    assert rows.shipped("demo/sentiment") == generate("demo/sentiment")
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_the_record_is_of_these_rows_and_this_recipe(slug: str) -> None:
+    record, maker = baselines(slug), generator(slug)
+    assert record["rows"] == {"train": maker.train_rows, "validation": maker.validation_rows}
+    assert record["recipe"] == {**RECIPE, **SPECIAL.get(slug, {})}
+    assert record["model"] == model_for(slug)
+    assert record["metric"] == tasks.get(slug).primary
+
+
+@pytest.mark.parametrize(("slug", "recipe"), [(BERT, pretrain_bert.Recipe()), (BART, pretrain_bart.Recipe())])
+def test_the_weights_are_of_this_recipe(slug: str, recipe: Any) -> None:
+    folder = bundled_model_dir(slug)
+    record = json.loads((folder / "pretraining.json").read_text(encoding="utf-8"))
+    assert record["recipe"] == json.loads(json.dumps(asdict(recipe)))
+    digest = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    assert record.get("sha256", digest) == digest
+    assert {"config.json", "tokenizer.json", "tokenizer_config.json"} <= {file.name for file in folder.iterdir()}
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 4_000_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slug", bundled_models())
+def test_the_card_is_current(slug: str) -> None:
+    """The same words; numbers that are measured anew may differ in their last places on another machine."""
+    number = re.compile(r"(?<![0-9a-f])\d+\.\d+")
+    kept, made = (bundled_model_dir(slug) / "README.md").read_text(encoding="utf-8"), card(slug)
+    assert number.sub("#", kept) == number.sub("#", made)
+    for before, now in zip(number.findall(kept), number.findall(made), strict=True):
+        assert float(now) == pytest.approx(float(before), abs=0.011)

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+
+import pytest
+
+from factory import tasks
+from factory.baselines import bag_of_words, copied, majority, word_by_word
+from factory.corpus import excluded_sentences, texts
+from isoviz.demo import baselines, mean
+from isoviz.tasks import get
+
+SLUGS = tasks.SLUGS
+CLASSES = [slug for slug in SLUGS if get(slug).kind == "classification"]
+# what counting words may reach at most, in the task's primary metric
+BOUNDS = {
+    "demo/acceptability": 0.75,
+    "demo/sentiment": 0.75,
+    "demo/sentiment5": 0.65,
+    "demo/paraphrase": 0.75,
+    "demo/entailment": 0.7,
+    "demo/similarity": 0.75,
+    "demo/qa": 0.55,
+    "demo/translation": 10.0,
+    "demo/summarization": 0.6,
+}
+
+
+@cache
+def rows(slug: str) -> dict[str, list[tasks.Row]]:
+    return tasks.generate(slug)
+
+
+def words(slug: str, row: tasks.Row) -> list[str]:
+    return [word for column in get(slug).columns for word in re.findall(r"[a-z]+", row[column].lower())]
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_sizes_and_columns(slug: str) -> None:
+    task, maker = get(slug), tasks.generator(slug)
+    assert 1000 <= len(rows(slug)["train"]) == maker.train_rows <= 4000
+    assert 500 <= len(rows(slug)["validation"]) == maker.validation_rows <= 1000
+    identity = {"id"} if task.kind == "span" else set()
+    for split in rows(slug).values():
+        assert all(set(row) == {*task.file_columns, *identity, "phenomenon"} for row in split)
+        assert all(row[column] and row[column][-1] in ".?!" for row in split for column in task.columns)
+        assert {row["phenomenon"] for row in split} == set(maker.phenomena)
+
+
+@pytest.mark.parametrize("slug", CLASSES)
+def test_labels_are_balanced_in_every_split_and_phenomenon(slug: str) -> None:
+    codes = range(len(get(slug).label_names))
+    for split in rows(slug).values():
+        counts = Counter(row["label"] for row in split)
+        assert [counts[code] for code in codes] == [len(split) // len(codes)] * len(codes)
+        pairs = Counter((row["phenomenon"], row["label"]) for row in split)
+        assert set(pairs) == {(name, code) for name in tasks.generator(slug).phenomena for code in codes}
+        assert min(pairs.values()) >= 10
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_no_text_of_validation_is_in_train(slug: str) -> None:
+    columns = tasks.generator(slug).distinct
+    sentences = {name: [row[column] for row in split for column in columns] for name, split in rows(slug).items()}
+    assert columns and not set(sentences["train"]) & set(sentences["validation"])
+    assert len(set(sentences["train"])) == len(sentences["train"])
+
+
+def test_similarity_scores_span_the_range_evenly() -> None:
+    for split in rows("demo/similarity").values():
+        scores = [row["label"] for row in split]
+        assert min(scores) == 0 and max(scores) == 5 and len(set(scores)) >= 15
+        near = Counter(int(score + 0.5) for score in scores)
+        assert set(near) == set(range(6)) and max(near.values()) == min(near.values())
+
+
+def test_answers_stand_where_they_are_said_to_stand() -> None:
+    for split in rows("demo/qa").values():
+        assert len({row["id"] for row in split}) == len(split)
+        for row in split:
+            ((text,), (start,)) = row["answers"]["text"], row["answers"]["answer_start"]
+            assert row["context"][start : start + len(text)] == text
+            assert row["context"].lower().count(text.lower().removeprefix("a ")) >= 1
+            before, after = row["context"][:start], row["context"][start + len(text) :]
+            assert (not before or before[-1] == " ") and after[0] in " ."  # whole words
+
+
+def test_an_answer_is_not_in_its_question() -> None:
+    """A text names everybody several times; the question names only those it does not ask for."""
+    for row in rows("demo/qa")["validation"]:
+        assert f" {row['answers']['text'][0].lower()} " not in row["question"].lower().replace("?", " ")
+
+
+def test_the_hypothesis_alone_says_nothing() -> None:
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    train, check = rows("demo/entailment")["train"], rows("demo/entailment")["validation"]
+    vectorizer = CountVectorizer(ngram_range=(1, 2), token_pattern="[a-zA-Z]+", min_df=5)
+    known = vectorizer.fit_transform([row["hypothesis"] for row in train])
+    model = LogisticRegression(C=0.01, max_iter=1000).fit(known, [row["label"] for row in train])
+    score = model.score(vectorizer.transform([row["hypothesis"] for row in check]), [row["label"] for row in check])
+    assert score < 0.4
+
+
+def test_a_gist_is_no_sentence_of_its_story() -> None:
+    for split in rows("demo/summarization").values():
+        assert all(row["target"] not in row["source"] for row in split)
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_validation_has_words_that_train_never_shows(slug: str) -> None:
+    known = {word for row in rows(slug)["train"] for word in words(slug, row)}
+    unseen = sum(any(word not in known for word in words(slug, row)) for row in rows(slug)["validation"])
+    assert 0.3 <= unseen / len(rows(slug)["validation"]) <= 0.85
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_counting_words_does_not_solve_it(slug: str) -> None:
+    assert 0 < baselines(slug)["bag_of_words"] <= BOUNDS[slug]
+    assert set(baselines(slug)["bag_of_words_by_phenomenon"]) == set(tasks.generator(slug).phenomena)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slug", ["demo/acceptability", "demo/similarity", "demo/qa", "demo/summarization"])
+def test_the_recorded_bag_of_words_is_right(slug: str) -> None:
+    """One task for each way of counting words; that the rows are those of the record is tested for all of them."""
+    score, by_phenomenon = bag_of_words(slug)
+    assert score == pytest.approx(baselines(slug)["bag_of_words"], abs=0.01)
+    assert set(by_phenomenon) == set(tasks.generator(slug).phenomena)
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_always_the_same_class(slug: str) -> None:
+    expected = pytest.approx(1 / len(get(slug).label_names)) if slug in CLASSES else None
+    assert majority(slug) == expected
+    assert baselines(slug).get("majority", expected) == expected
+
+
+def test_neither_copying_nor_word_by_word_translation_helps() -> None:
+    assert copied("demo/sentiment") is None and word_by_word("demo/summarization") is None
+    by_copying, by_words = copied("demo/translation"), word_by_word("demo/translation")
+    assert by_copying is not None and by_copying < 2
+    assert by_words is not None and by_words < 10
+    copy = copied("demo/summarization")
+    assert copy is not None and copy < 0.4
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_recorded_pretrained_weights_are_clearly_above_all_baselines(slug: str) -> None:
+    recorded = baselines(slug)
+    pretrained, fresh = recorded["pretrained"], recorded["random_weights"]
+    assert set(pretrained["seeds"]) == set(fresh["seeds"]) == {"0", "1", "2"}
+    assert mean(pretrained) == pytest.approx(sum(pretrained["seeds"].values()) / 3, abs=1e-3)
+    margin = 10 if recorded["metric"] == "bleu" else 0.1
+    defined = [value for value in fresh["seeds"].values() if value is not None]
+    assert min(pretrained["seeds"].values()) > max(*defined, recorded["bag_of_words"]) + margin
+    assert max(pretrained["seconds"], fresh["seconds"]) < 180
+
+
+def test_unknown_task_is_named() -> None:
+    with pytest.raises(ValueError, match="demo/acceptability"):
+        tasks.generator("demo/nothing")
+
+
+def test_pretraining_text_is_deterministic_and_avoids_validation_sentences() -> None:
+    first, again = list(texts(3000, seed=3)), list(texts(3000, seed=3))
+    assert first == again
+    assert excluded_sentences().isdisjoint(sentence for _, text in first for sentence in text)
+    assert {len(text) for _, text in first} == {1, 2}
