@@ -404,9 +404,7 @@ def _spawn(kind: JobKind) -> None:
 
 
 def _enter(process: Process, kind: JobKind, log: Path) -> None:
-    entry = AtWork(
-        process.pid, process.started, kind.name, kind.lane.name, surroundings(), str(log), since=time.time()
-    )
+    entry = AtWork(process.pid, process.started, kind.name, kind.lane.name, surroundings(), str(log), since=time.time())
     entry.file.parent.mkdir(parents=True, exist_ok=True)
     write_json(entry.file, asdict(entry))
 

@@ -6,7 +6,6 @@ import io
 import json
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import downloads
 from dashboard.explore import point_map, points
-from isoviz.exploring import maps, measuring, results, selection
+from isoviz.exploring import maps, measuring, selection
 from isoviz.exploring.maps import MapRequest
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
@@ -208,13 +207,13 @@ def test_one_button_stops_the_umaps_of_all_views_and_what_is_not_wanted_any_more
 ) -> None:
     under_way: dict[str, Any] = {}
 
-    def ask(kind: desk.Kind, question: Any, given: Any = None) -> Reply:
-        id = desk.id_of(question)
-        under_way[id] = question
-        return Reply("running" if len(under_way) == 1 else "waiting", id)
+    def ask(kind: JobKind, request: Any, inputs: Any = None) -> JobState:
+        key = queue.content_key(kind, request)
+        under_way[key] = request
+        return JobState("running" if len(under_way) == 1 else "waiting", key)
 
     monkeypatch.setattr(queue, "ask", ask)
-    monkeypatch.setattr(desk, "forget", lambda kind, id, at=None: under_way.pop(id))
+    monkeypatch.setattr(queue, "let_go", lambda kind, key: under_way.pop(key))
     second = {"explore2_layer": "1", "explore2_rows": str(ROWS)}
     page = open_page("explore", **address(made[0]), explore_views="2", **second, explore_map="UMAP")
     assert errors(page) == [] and sorted(question["layer"] for question in under_way.values()) == [1, 4]

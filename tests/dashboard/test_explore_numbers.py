@@ -13,10 +13,10 @@ import streamlit as st
 from dashboard import downloads, wording
 from dashboard.explore import numbers
 from isoviz.exploring import results
-from isoviz.jobs.progress import write_json
-from isoviz.jobs.results import FACTS
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
+from isoviz.jobs.progress import write_json
+from isoviz.jobs.results import FACTS
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import address, drawn, errors, key_for, texts
 

@@ -15,12 +15,12 @@ from dashboard.explore import analysis, numbers
 from dashboard.job_progress import Waited
 from isoviz.exploring import jobs, measuring, results
 from isoviz.exploring.jobs import VIEW
+from isoviz.exploring.request import ViewRequest
+from isoviz.exploring.results import ViewResult
 from isoviz.jobs import queue
 from isoviz.jobs.processes import is_alive
 from isoviz.jobs.progress import ProgressFile, write_json
 from isoviz.jobs.queue import JobState
-from isoviz.exploring.request import ViewRequest
-from isoviz.exploring.results import ViewResult
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import ROWS, address, drawn, errors, key_for, texts
 from tests.jobs.here import fail_job, write_job

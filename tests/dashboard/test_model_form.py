@@ -19,8 +19,8 @@ from isoviz.models.published import PUBLISHED
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import address, drawn, key_for
-from tests.jobs.here import work_here
 from tests.hub_client import looking_at
+from tests.jobs.here import work_here
 from tests.loopback_hub import LoopbackHub, Repository, serving
 from tests.models import readers
 from tests.tiny import TinyModels

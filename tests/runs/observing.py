@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import psutil
 import pytest
-
 from isoviz.runs.processes import Worker, is_alive
+
 from isoviz.runs.store import RunRow, Store
 
 PATIENCE: Final = 120.0

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+from isoviz.runs.processes import Spare, environment, is_alive
 
 from isoviz.config import RunConfig
-from isoviz.runs.processes import Spare, environment, is_alive
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
 from tests.runs.fake_training import SPEC
