@@ -33,7 +33,7 @@ _EXIT_SECONDS: Final = 5.0  # a worker that told its ending but does not exit st
 _SWEEP_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 1.0
 _SPARE_DELAY_SECONDS: Final = 2.0  # the next spare must not slow the start of a run
-_HOLD_SECONDS: Final = 120.0
+HOLD_SECONDS: Final = 120.0
 """For so long at most a queued run waits for people's jobs to have their turn: a class never stops asking."""
 
 _log = logging.getLogger(__name__)
@@ -126,7 +126,7 @@ class SlotServer:
             self._held_since = None
             return False
         self._held_since = self._held_since or time.monotonic()
-        return time.monotonic() - self._held_since < _HOLD_SECONDS
+        return time.monotonic() - self._held_since < HOLD_SECONDS
 
     def _adopt(self) -> None:
         """Take over what this slot was running when an earlier runner, or we, let go of it."""
