@@ -62,7 +62,7 @@ def second_stage_seconds(encoder: Encoder, encoded: Encoded, collator: Collator)
         fixed_batches(encoded, collator, 2 * BATCH),
         accelerator,
         Processes(accelerator).gather,
-        heads.of(tasks.get(TASK), load_tokenizer(sources.resolve(encoder.model)), RunConfig()),
+        heads.head_for(tasks.get(TASK), load_tokenizer(sources.resolve(encoder.model)), RunConfig()),
         0,
         Stage(0, 0, planned),
         report,

@@ -86,7 +86,7 @@ def main() -> int:
                 path = os.environ.get("ISOVIZ_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
                 browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
                 url = f"{server.url}/explore"
-                tell("From pressing Look, browser", pressed(browser, url, repeats))
+                tell("From pressing Analyse, browser", pressed(browser, url, repeats))
                 tell("A kept view in a new tab, browser", new_tab(browser, server.url, repeats))
                 title = f"A map of {n:,} points, browser (without a GPU: painted)"
                 tell(title, big_map(browser, url, cloud, n, repeats))
@@ -228,12 +228,12 @@ def cloud_steps(request: ViewRequest, repeats: int) -> list[Line]:
 
 
 def pressed(browser: Browser, url: str, repeats: int) -> list[Line]:
-    """From pressing Look, with a spare that the open page had ready, until the first picture and until everything."""
+    """From pressing Analyse, with a spare that the open page had ready, until the first picture and until everything."""
     first, everything = [], []
     for number in range(repeats):
         shutil.rmtree(results.STORE.root / "outputs", ignore_errors=True)
         with opened(browser, address(url, ViewRequest(MODEL, TASK, max_rows=499 - number))) as page:
-            button = page.get_by_role("button", name="Look", exact=True)
+            button = page.get_by_role("button", name="Analyse", exact=True)
             button.wait_for()
             ready()
             page.wait_for_timeout(1000)
@@ -260,7 +260,7 @@ def new_tab(browser: Browser, url: str, repeats: int) -> list[Line]:
     for _ in range(repeats + 1):
         began = time.perf_counter()
         with opened(browser, f"{url}/explore?explore_rows=77") as page:
-            page.get_by_text("Nothing to see yet").wait_for()
+            page.get_by_text("Pick a model and a task, then press Analyse").wait_for()
             empty.append(time.perf_counter() - began)
         began = time.perf_counter()
         with opened(browser, address(f"{url}/explore", request)) as page:

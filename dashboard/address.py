@@ -35,9 +35,9 @@ def heard(prefix: str) -> Iterator[None]:
         st.session_state[_TAKEN] = {name: value for name, value in st.query_params.items() if name in st.session_state}
         left = left_out(asked, st.query_params, st.session_state) | st.session_state.pop(_REFUSED)
         if left:
-            told = ", ".join(f"{name}={_cut(value)}" for name, value in left.items())
+            refused = ", ".join(f"{name}={_cut(value)}" for name, value in left.items())
             st.toast(
-                f"No field can take this part of the address, so it was left out: {wording.plain(told)}",
+                f"Ignored an unknown part of the link: {wording.plain(refused)}",
                 icon=":material/link_off:",
                 duration="infinite",
             )

@@ -56,6 +56,7 @@ def tradeoff(points: pd.DataFrame, metric: str, parameter: str) -> go.Figure:
             customdata=_hover_data(part, metric),
             hovertemplate=_HOVER,
         )
+    _ring_collapsed(figure, points, "isoscore_star", "value")
     for slug, part in points.groupby("method", sort=False):  # a legend that tells the symbols, whatever the colours
         colour = theme.method_colour("baseline") if part["at"].notna().any() else theme.method_colour(str(slug))
         figure.add_scatter(
@@ -125,6 +126,7 @@ def against_parameter(points: pd.DataFrame, column: str, label: str, parameter: 
             customdata=_hover_data(part, label),
             hovertemplate=_HOVER,
         )
+    _ring_collapsed(figure, swept, "at", column)
     for slug, name, place, part in _lines(level):
         mean, _ = mean_sd(part[column])
         if mean is not None:
@@ -187,6 +189,7 @@ def seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]])
             showlegend=False,
             hovertemplate="mean %{x:.3f}<extra></extra>",
         )
+    _ring_collapsed(figure, runs.assign(row=runs["row"].map(escape)), "value", "row")
     for place, (words, value) in enumerate(sorted(levels, key=lambda level: level[1])):
         line = {
             "color": "rgba(127,134,145,0.9)",
@@ -202,11 +205,25 @@ def seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]])
             height=130 + 34 * len(rows),
             xaxis={"title": {"text": escape(metric)}},
             yaxis={"categoryorder": "array", "categoryarray": [escape(text) for text in reversed(rows)]},
-            showlegend=bool(levels),
+            showlegend=bool(levels) or bool(runs["collapsed"].any()),
             margin={"t": 48},
         )
     )
     return figure
+
+
+def _ring_collapsed(figure: go.Figure, points: pd.DataFrame, x: str, y: str) -> None:
+    """A ring around the mark of every run whose predictions are constant, named in the legend."""
+    collapsed = points[points["collapsed"] != ""]
+    if len(collapsed):
+        figure.add_scatter(
+            x=collapsed[x].tolist(),
+            y=collapsed[y].tolist(),
+            mode="markers",
+            name="collapsed",
+            marker={"symbol": "circle-open", "size": 20, "color": MARK_LINE["color"], "line": {"width": 2.5}},
+            hoverinfo="skip",
+        )
 
 
 def _room(values: pd.Series) -> dict[str, Any]:

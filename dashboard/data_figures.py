@@ -28,13 +28,13 @@ def spread(splits: Mapping[str, Histogram], label: str) -> go.Figure:
         label: of the x axis.
     """
     figure = go.Figure()
-    for (name, found), colour in zip(splits.items(), SPLIT_COLOURS, strict=False):
-        edges, counts = np.asarray(found.edges), np.asarray(found.counts)
+    for (name, histogram), colour in zip(splits.items(), SPLIT_COLOURS, strict=False):
+        edges, counts = np.asarray(histogram.edges), np.asarray(histogram.counts)
         figure.add_bar(
             x=((edges[1:] + edges[:-1]) / 2).tolist(),
             y=(counts / counts.sum()).tolist(),
             width=np.diff(edges).tolist(),
-            name=f"{escape(name)}: {found.low:.4g} to {found.high:.4g}, median {found.median:.4g}",
+            name=f"{escape(name)}: {histogram.low:.4g} to {histogram.high:.4g}, median {histogram.median:.4g}",
             marker={"color": colour, "opacity": 0.55, "line": {"width": 0}},
             customdata=[
                 [int(count), f"{a:.4g}", f"{b:.4g}"] for count, a, b in zip(counts, edges, edges[1:], strict=False)
@@ -75,15 +75,15 @@ def _bars(figure: go.Figure, label: str, mode: str) -> go.Figure:
     return figure
 
 
-def confusion(found: Confusion, dark: bool) -> go.Figure:
+def confusion(matrix: Confusion, dark: bool) -> go.Figure:
     """True classes as rows, predicted ones as columns; colour and second line: share of the row.
 
     Args:
         dark: the page's mode, for the words in the cells.
     """
-    counts = found.counts
+    counts = matrix.counts
     shares = row_shares(counts)
-    names = [escape(name) if len(name) <= 24 else escape(name[:23]) + "…" for name in found.names]
+    names = [escape(name) if len(name) <= 24 else escape(name[:23]) + "…" for name in matrix.names]
     places = list(range(len(names)))
     small = len(names) <= MAX_NAMED
     words = [[_cell(int(n), share) for n, share in zip(*row, strict=True)] for row in zip(counts, shares, strict=True)]

@@ -114,7 +114,9 @@ def _upload(task: Task) -> None:
     if problem := st.session_state.get(_problem_key(task.slug)):
         forms.error_beside(problem)
     else:
-        st.caption("When both files are there they are checked and kept beside the runs; their folder appears below.")
+        st.caption(
+            "Once both files are uploaded, they are checked and stored with the runs; their folder appears below."
+        )
 
 
 def endings() -> Sequence[str]:
@@ -149,8 +151,8 @@ def _problem_key(slug: str) -> str:
 def _hub(task: Task, direction: str | None) -> bool:
     name = "/".join(task.hub or ())
     asked = f"hub_asked_{task.slug}"
-    st.caption(wording.plain(f"{name}: from this machine's hub cache if it is there, else it is downloaded."))
-    if st.button("Get and check it", key=f"hub_{task.slug}", icon=":material/cloud_download:"):
+    st.caption(wording.plain(f"{name}: read from this machine's hub cache, or downloaded."))
+    if st.button("Load and check", key=f"hub_{task.slug}", icon=":material/cloud_download:"):
         st.session_state[asked] = True
     return bool(st.session_state.get(asked)) and look(task, None, direction)
 

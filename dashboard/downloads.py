@@ -41,7 +41,7 @@ def csv(frame: pd.DataFrame) -> bytes:
 
 def latex(summary: pd.DataFrame, metric: str, caption: str) -> str:
     """A booktabs table of `tables.summary`: mean ± s of the metric and of each isotropy measure, n seeds."""
-    shown = pd.DataFrame(
+    table = pd.DataFrame(
         {
             "Model": summary["model"],
             "Method": [
@@ -56,7 +56,7 @@ def latex(summary: pd.DataFrame, metric: str, caption: str) -> str:
             "EV1": _spread(summary, "ev1", "ev1_sd"),
         }
     )
-    text: str = shown.to_latex(index=False, escape=True, caption=_escaped(caption), column_format="ll" + "r" * 6)
+    text: str = table.to_latex(index=False, escape=True, caption=_escaped(caption), column_format="ll" + "r" * 6)
     for sign, command in _LATEX.items():
         text = text.replace(sign, command)
     return text

@@ -55,13 +55,13 @@ class _Sender:
                 await self._send_all(self.start)
 
     async def _send_all(self, start: Message) -> None:
-        found = with_script(self.body)
+        html = with_script(self.body)
         headers = MutableHeaders(scope=start)
-        headers["content-length"] = str(len(found))
+        headers["content-length"] = str(len(html))
         for name in ("etag", "last-modified", "accept-ranges"):  # of what Streamlit sent
             del headers[name]
         await self.send(start)
-        await self.send({"type": "http.response.body", "body": found})
+        await self.send({"type": "http.response.body", "body": html})
 
 
 def _is_html(start: Message) -> bool:

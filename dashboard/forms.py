@@ -158,9 +158,9 @@ def param_field(slug: str, name: str) -> Answer:
     field = methods.get(slug).Params.model_fields[name]
     about = extra(field)
     limits = bounds_text(field)
-    told = [field.description, f"{limits.capitalize()}." if limits and not choices_of(field) else None]
-    told.append(f"Source: {about['source']}." if about.get("source") else None)
-    help_text = wording.plain(" ".join(filter(None, told)))
+    parts = [field.description, f"{limits.capitalize()}." if limits and not choices_of(field) else None]
+    parts.append(f"Source: {about['source']}." if about.get("source") else None)
+    help_text = wording.plain(" ".join(filter(None, parts)))
     options: dict[str, Any] = {"key": key(f"{slug}.{name}"), "help": help_text, "bind": "query-params"}
     if choices := choices_of(field):
         chosen = st.pills(

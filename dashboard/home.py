@@ -43,8 +43,8 @@ def what_isotropy_is() -> None:
         for title, points in clouds().items():
             with grid.cell():
                 score, cosine = measured(points)
-                told = f"IsoScore {score}, average cosine {cosine}"
-                st.image(cloud_svg(points), width="stretch", alt=f"{title} cloud: {told}")
+                words = f"IsoScore {score}, average cosine {cosine}"
+                st.image(cloud_svg(points), width="stretch", alt=f"{title} cloud: {words}")
                 st.markdown(
                     f"**{title}**  \nIsoScore **{score}**  \naverage cosine **{cosine}**", text_alignment="center"
                 )
@@ -82,7 +82,7 @@ def runs() -> None:
     """Running, waiting and latest runs; refreshes itself while something runs. Nothing on an empty store."""
     store = resources.store()
     if not store.list(limit=1):
-        st.caption(":material/arrow_upward: No run yet. The 60-second demo is the quickest way to see one.")
+        st.caption(":material/arrow_upward: No run yet. Start with the 60-second demo.")
         return
     st.subheader("Runs", anchor=False)
     counts = store.counts()
@@ -138,13 +138,13 @@ def embedded_model() -> None:
     """Facts of each bundled model, read from its files."""
     for name in demo.bundled_models():
         facts = model_facts(name)
-        with st.expander(f"The model that comes along: {wording.plain(name)}", icon=":material/inventory_2:"):
+        with st.expander(f"Bundled model: {wording.plain(name)}", icon=":material/inventory_2:"):
             st.markdown(
-                f"A small {facts['family']}, really pretrained on text that this project's own grammar generates, so that "
-                f"everything here works without a network: **{facts['parameters'] / 1e6:.1f} million parameters**, "
+                f"A small {facts['family']}, pretrained on text from this project's own grammar, so that everything here works "
+                f"offline: **{facts['parameters'] / 1e6:.1f} million parameters**, "
                 f"{facts['layers']} layers × {facts['width']} dimensions, {facts['vocabulary']:,} word pieces, "
                 f"{facts['bytes'] / 1e6:.1f} MB on disk. "
-                "It is made for the generated demo tasks; for real text take a real encoder, from a directory or the hub."
+                "It is made for the generated demo tasks; for real text, choose an encoder from a directory or the hub."
             )
 
 

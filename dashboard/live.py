@@ -27,27 +27,27 @@ def chosen() -> RunRow | None:
     With `?group=NAME` (a launch just made) its runs come before all others.
     """
     store = resources.store()
-    asked = st.query_params.get("run")
-    if asked is None:
+    run_id = st.query_params.get("run")
+    if run_id is None:
         return _default()
     try:
-        return store.get(asked)
+        return store.get(run_id)
     except StoreError:
-        st.warning(f"There is no run “{wording.plain(asked)}” (any more).", icon=":material/search_off:")
+        st.warning(f"Run “{wording.plain(run_id)}” not found. It may have been deleted.", icon=":material/search_off:")
         return _default()
 
 
 def _default() -> RunRow | None:
     store = resources.store()
-    asked = st.query_params.get("group")
-    for group in (asked, None) if asked else (None,):
-        for found in (
+    group_of_address = st.query_params.get("group")
+    for group in (group_of_address, None) if group_of_address else (None,):
+        for rows in (
             store.list(status="running", group=group, limit=1),
             store.list(status="queued", group=group, order="queue", limit=1),
             store.list(group=group, limit=1),
         ):
-            if found:
-                return found[0]
+            if rows:
+                return rows[0]
     return None
 
 
@@ -121,11 +121,11 @@ def _doing(row: RunRow, progress: dict[str, object]) -> str:
     return f"{words} · {wording.duration(left)} left" if isinstance(left, (int, float)) else words
 
 
-def _queue_tail(shown: int) -> None:
-    more = resources.store().counts()["queued"] - shown
+def _queue_tail(listed: int) -> None:
+    more = resources.store().counts()["queued"] - listed
     if more > 0:
         st.caption(f"and {more} more waiting")
-    if more + shown > 1 and st.button("Stop all waiting runs", type="tertiary", icon=":material/playlist_remove:"):
+    if more + listed > 1 and st.button("Stop all waiting runs", type="tertiary", icon=":material/playlist_remove:"):
         for row in resources.store().list(status="queued"):
             done(resources.store().request_stop, row.id)
         st.rerun()
@@ -174,27 +174,27 @@ def trouble(run: RunRow) -> None:
     error = run.error or {}
     if run.status in ("failed", "diverged", "lost"):
         message = wording.plain(str(error.get("message") or f"the run is {run.status}"))
-        advice = wording.plain(str(error.get("advice") or "The run's log may tell more."))
+        advice = wording.plain(str(error.get("advice") or "Open the run's log for details."))
         st.error(f"**{run.status.capitalize()}:** {message}  \n{advice}", icon=":material/error:")
     elif run.status == "stopped":
         st.info(
-            "Stopped on request. *Resume* goes on from the last checkpoint and gives the uninterrupted run's numbers.",
+            "Stopped on request. *Resume* continues from the last checkpoint and ends with the same numbers as an uninterrupted run.",
             icon=":material/stop_circle:",
         )
 
 
 def charts(run: RunRow) -> None:
     """The curves and the matrix of the chosen run, or its whole group overlaid."""
-    shown = [run]
+    drawn = [run]
     if run.group is not None:
         siblings = resources.store().list(group=run.group, limit=200)
         if len(siblings) > 1 and st.toggle(
             f"Overlay the {len(siblings)} runs launched together", key="overlay", bind="query-params"
         ):
-            shown = [run, *(row for row in siblings if row.id != run.id)][:OVERLAID]
+            drawn = [run, *(row for row in siblings if row.id != run.id)][:OVERLAID]
             if len(siblings) > OVERLAID:
-                st.caption(f"Drawn: the chosen run and the {OVERLAID - 1} newest others of {len(siblings)}.")
-    live_lines(shown, key="live-lines")
+                st.caption(f"Shows the chosen run and the {OVERLAID - 1} newest of the other {len(siblings) - 1}.")
+    live_lines(drawn, key="live-lines")
     matrix(run, key="live-matrix")
 
 

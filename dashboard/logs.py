@@ -26,7 +26,7 @@ def _tail(run_id: str) -> None:
     path = resources.store().folder_of(run_id) / LOG
     text = read_tail(path)
     if text is None:
-        st.caption("Nothing has been written yet.")
+        st.caption("The log is empty.")
         return
     st.code(text, language=None, wrap_lines=True, height=320)
     st.caption(f"The end of {LOG} in the run's folder, {path.stat().st_size:,} bytes in all.")

@@ -24,7 +24,7 @@ def pages() -> list[st.Page]:
             title="Home",
             icon=":material/home:",
             default=True,
-            help="What isotropy is, presets to start from, running and latest runs.",
+            help="What isotropy is, presets to start from, and your latest runs.",
         ),
         st.Page(
             EXPLORE,
@@ -60,7 +60,7 @@ def pages() -> list[st.Page]:
             WHATIF,
             title="What-if",
             icon=":material/tune:",
-            help="A finished run's embeddings under transforms: isotropy and what the head can still read.",
+            help="Transform a finished run's embeddings: see their isotropy and the head's performance change.",
         ),
         st.Page(
             RUN,
@@ -79,4 +79,4 @@ def activity(page: st.Page) -> None:
     counts = resources.store().counts()
     parts = [f"{counts[status]} {status}" for status in ("running", "queued") if counts[status]]
     if parts:
-        st.sidebar.page_link(LIVE, label=" · ".join(parts), icon=":material/play_circle:", help="Watch the runs live.")
+        st.sidebar.page_link(LIVE, label=" · ".join(parts), icon=":material/play_circle:", help="Watch the runs.")

@@ -49,7 +49,7 @@ def tell(name: str, heads: Sequence[HeadKind] = ()) -> ModelSource | None:
         words = {
             "local": f"local directory, {size}",
             "cached": f"in this machine's hub cache, {size}",
-            "hub": f"on the hub, {size} to fetch first",
+            "hub": f"on the hub, {size} to download",
         }[source.kind]
         commit = f", commit {source.revision[:10]}" if source.revision else ""
         st.caption(f":material/check_circle: {wording.plain(f'{name}: {words}{commit}')}")
@@ -112,7 +112,7 @@ def _published(field: str, several: bool) -> None:
     labels = {one.name: one.told for one in PUBLISHED}
     _pick("Models that the papers fine-tune", field, several, labels, f"{len(labels)} models")
     if reason := hub.offline():
-        st.caption(f"Those that are not in this machine's hub cache cannot be fetched now: {wording.plain(reason)}.")
+        st.caption(f"Models outside this machine's hub cache cannot be downloaded now: {wording.plain(reason)}.")
 
 
 def _folder(field: str, several: bool) -> None:
@@ -161,7 +161,7 @@ def _hub(field: str, several: bool) -> None:
         return
     usable = [one for one in matches if one.problem is None]
     if not matches:
-        st.caption(wording.plain(f"The hub has no model whose name holds '{text}'."))
+        st.caption(wording.plain(f"The hub has no model whose name contains '{text}'."))
     if usable:
         _pick(
             "Found",

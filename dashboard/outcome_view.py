@@ -22,7 +22,7 @@ from isoviz.training import predictions
 from isoviz.training.predictions import Predictions
 
 SHOWN = 500
-"""Rows of the table on screen; the file has all."""
+"""Rows of the table on screen; download the file for all."""
 
 
 def draw(run: RunRow, fingerprint: Callable[[], str | None]) -> None:
@@ -31,33 +31,33 @@ def draw(run: RunRow, fingerprint: Callable[[], str | None]) -> None:
     Args:
         fingerprint: of the rows that the run read; asked for only where its rows are read again.
     """
-    found, problem = _kept(str(resources.store().folder_of(run.id)), _stamp_of(run))
-    if found is None and problem is None:
+    predicted, problem = _kept(str(resources.store().folder_of(run.id)), _stamp_of(run))
+    if predicted is None and problem is None:
         return
     st.subheader("Predictions", anchor=False)
     forms.error_beside(problem)
-    if found is None:
+    if predicted is None:
         return
     try:
         task = tasks.get(run.config.task, run.config.own)
     except InputError as error:  # a task that this version does not know
         forms.error_beside(forms.sentence(error))
         return
-    count = len(found.table)
-    cut = f", the first of {wording.number(found.rows)}" if count < found.rows else ""
-    when = "before training" if found.epoch == 0 else f"after epoch {found.epoch}"
+    count = len(predicted.table)
+    cut = f", the first of {wording.number(predicted.rows)}" if count < predicted.rows else ""
+    when = "before training" if predicted.epoch == 0 else f"after epoch {predicted.epoch}"
     st.caption(f"Of the validation rows {when}: n = {wording.number(count)}{cut}.")
     if task.kind == "classification":
-        _confusion(run, task, found)
+        _confusion(run, task, predicted)
     elif task.kind == "regression":
-        _numbers(run, found)
+        _numbers(run, predicted)
     else:
-        _texts(task, found)
+        _texts(task, predicted)
     with st.expander(
-        "Row by row, the worst first", icon=":material/table_rows:", key="run_rows", on_change="rerun"
+        "Row by row, worst first", icon=":material/table_rows:", key="run_rows", on_change="rerun"
     ) as rows:
         if rows.open:
-            _rows(run, task, found, fingerprint())
+            _rows(run, task, predicted, fingerprint())
 
 
 def _stamp_of(run: RunRow) -> Stamp:
@@ -76,11 +76,11 @@ def _kept(folder: str, files: Stamp) -> tuple[Predictions | None, str | None]:
 # ---------------------------------------------------------------------------------------------------- figures per kind
 
 
-def _confusion(run: RunRow, task: Task, found: Predictions) -> None:
+def _confusion(run: RunRow, task: Task, predicted: Predictions) -> None:
     from dashboard import data_figures
     from dashboard.components import figure
 
-    matrix = outcomes.confusion(task, found.table["label"].to_numpy(), found.table["prediction"].to_numpy())
+    matrix = outcomes.confusion(task, predicted.table["label"].to_numpy(), predicted.table["prediction"].to_numpy())
     shares = data_figures.row_shares(matrix.counts)
     # wide cells are hard to compare
     with st.container(width=170 + 130 * len(matrix.names) if len(matrix.names) <= 6 else "stretch"):
@@ -95,9 +95,11 @@ def _confusion(run: RunRow, task: Task, found: Predictions) -> None:
         table = pd.DataFrame(matrix.counts, columns=[f"predicted {name}" for name in matrix.names])
         table.insert(0, "true", matrix.names)
         table["rows"] = matrix.counts.sum(axis=1)
-        table["found"] = [None if np.isnan(share) else float(share) for share in np.diag(shares)]
+        table["recall"] = [None if np.isnan(share) else float(share) for share in np.diag(shares)]
         config = {
-            "found": st.column_config.NumberColumn(format="percent", help="Share of the class's rows predicted as it.")
+            "recall": st.column_config.NumberColumn(
+                format="percent", help="Share of the rows of this class that were predicted correctly."
+            )
         }
         st.dataframe(
             table, hide_index=True, column_config=config, alt="Confusion matrix: counts per true and predicted class"
@@ -105,26 +107,26 @@ def _confusion(run: RunRow, task: Task, found: Predictions) -> None:
         downloads.buttons(f"isoviz-{run.id}-confusion", table, parquet_too=True)
 
 
-def _in_words(found: outcomes.Confusion, shares: np.ndarray) -> str:
+def _in_words(matrix: outcomes.Confusion, shares: np.ndarray) -> str:
     """Each class with how often it is found and what it is taken for most, for those who cannot see the figure."""
-    told = []
-    for place, name in enumerate(found.names):
-        row = found.counts[place]
+    parts = []
+    for place, name in enumerate(matrix.names):
+        row = matrix.counts[place]
         if not row.sum():
-            told.append(f"{name}: no rows")
+            parts.append(f"{name}: no rows")
             continue
         others = np.where(np.arange(len(row)) == place, -1, row)
         wrong = int(others.argmax())
-        rest = f", {int(row[wrong])} taken for {found.names[wrong]}" if others[wrong] > 0 else ""
-        told.append(f"{name}: {int(row[place])} of {int(row.sum())} found ({shares[place, place]:.0%}){rest}")
-    return "; ".join(told)
+        rest = f", {int(row[wrong])} predicted as {matrix.names[wrong]}" if others[wrong] > 0 else ""
+        parts.append(f"{name}: {int(row[place])} of {int(row.sum())} correct ({shares[place, place]:.0%}){rest}")
+    return "; ".join(parts)
 
 
-def _numbers(run: RunRow, found: Predictions) -> None:
+def _numbers(run: RunRow, predicted: Predictions) -> None:
     from dashboard import data_figures
     from dashboard.components import figure
 
-    true, said = (found.table[name].to_numpy(dtype=np.float64) for name in ("label", "prediction"))
+    true, said = (predicted.table[name].to_numpy(dtype=np.float64) for name in ("label", "prediction"))
     undefined = int((~np.isfinite(said)).sum())
     figure.draw(
         data_figures.predicted(true, said),
@@ -134,9 +136,11 @@ def _numbers(run: RunRow, found: Predictions) -> None:
     )
     explanations.show("predicted")
     if undefined:
-        st.caption(f"{undefined} predictions are no finite numbers and are left out.")
+        st.caption(f"{undefined} predictions are not finite numbers and are left out.")
     downloads.points(
-        f"isoviz-{run.id}-predicted", lambda: found.table[["row", "label", "prediction"]], key="run_predicted_points"
+        f"isoviz-{run.id}-predicted",
+        lambda: predicted.table[["row", "label", "prediction"]],
+        key="run_predicted_points",
     )
 
 
@@ -145,19 +149,19 @@ def _range(values: np.ndarray) -> str:
     return f"{known.min():.4g} to {known.max():.4g}" if len(known) else "undefined"
 
 
-def _texts(task: Task, found: Predictions) -> None:
+def _texts(task: Task, predicted: Predictions) -> None:
     """The first predictions beside what they should be; both are in the file, so no data are read for it."""
-    table = found.table.head(8)
+    table = predicted.table.head(8)
     right = "reference" if task.kind == "seq2seq" else "right answers"
-    shown = pd.DataFrame(
+    texts = pd.DataFrame(
         {"row": table["row"], "prediction": table["prediction"], right: [_joined(value) for value in table["label"]]}
     )
     st.caption("The first rows")
     st.dataframe(
-        shown,
+        texts,
         hide_index=True,
         row_height=70,
-        column_config=_columns(shown),
+        column_config=_columns(texts),
         alt="Predicted texts beside the right ones",
     )
 
@@ -179,19 +183,19 @@ def _columns(table: pd.DataFrame) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------------------------- row by row
 
 
-def _rows(run: RunRow, task: Task, found: Predictions, fingerprint: str | None) -> None:
+def _rows(run: RunRow, task: Task, predicted: Predictions, fingerprint: str | None) -> None:
     with st.spinner("Reading the rows again …", show_time=True):
         frame, problem = _texts_again(run.config, fingerprint)
-    if frame is not None and len(frame) < len(found.table):
-        frame, problem = None, "There are fewer rows than this run predicted."
+    if frame is not None and len(frame) < len(predicted.table):
+        frame, problem = None, "The data now has fewer rows than this run predicted."
     if problem:
-        st.warning(wording.plain(f"The texts cannot be shown: {problem}"), icon=":material/database_off:")
-    table = _worst_first(task, found, frame)
+        st.warning(wording.plain(f"Texts unavailable: {problem}"), icon=":material/database_off:")
+    table = _worst_first(task, predicted, frame)
     if task.kind == "classification" and st.toggle("Wrong ones only", value=True, key="run_wrong_only"):
         table = table[~table["correct"]].drop(columns="correct")
     total = len(table)
     if not total:
-        st.caption("No row is wrong.")
+        st.caption("Every prediction is correct.")
         return
     st.dataframe(
         table.head(SHOWN),
@@ -203,14 +207,14 @@ def _rows(run: RunRow, task: Task, found: Predictions, fingerprint: str | None) 
     st.caption(
         f"{wording.number(total)} rows."
         if total <= SHOWN
-        else f"The first {SHOWN} of {wording.number(total)}; the file has all."
+        else f"The first {SHOWN} of {wording.number(total)}; download the file for all."
     )
     downloads.buttons(f"isoviz-{run.id}-predictions", table)
 
 
-def _worst_first(task: Task, found: Predictions, frame: pd.DataFrame | None) -> pd.DataFrame:
+def _worst_first(task: Task, predicted: Predictions, frame: pd.DataFrame | None) -> pd.DataFrame:
     """`outcomes.errors` of what was kept; without the rows it has no text columns, but for a reference."""
-    kept = found.table
+    kept = predicted.table
     right = "answer_texts" if task.kind == "span" else task.columns[-1] if task.kind == "seq2seq" else "label"
     if frame is None:
         rows = pd.DataFrame(dict.fromkeys(task.columns, ""), index=kept.index)
@@ -231,7 +235,7 @@ def _texts_again(config: RunConfig, fingerprint: str | None) -> tuple[pd.DataFra
     columns = config.own.model_dump_json() if config.own is not None else None
     frame, now, problem = _loaded(columns=columns, files=stamp(config.data) if config.data else (), **read)
     if frame is not None and fingerprint is not None and now != fingerprint:
-        return None, f"the data have changed since this run (fingerprint {now}, the run's was {fingerprint})."
+        return None, f"the data has changed since this run (fingerprint {now}, the run's was {fingerprint})."
     return frame, problem
 
 
@@ -249,7 +253,7 @@ def _loaded(
     del files
     try:
         known = tasks.get(task, OwnTask.model_validate_json(columns) if columns else None)
-        found = tasks.load(known, data, direction, max_train, max_eval)
+        rows = tasks.load(known, data, direction, max_train, max_eval)
     except InputError as error:
         return None, "", forms.sentence(error)
-    return found.validation, found.fingerprint, None
+    return rows.validation, rows.fingerprint, None

@@ -62,8 +62,8 @@ def all_runs() -> pd.DataFrame:
 def nothing_yet() -> None:
     """The page of an empty store."""
     choosing.nothing_yet(
-        "Finished runs become a table here: model × task × method, the mean with every seed beside it, and what failed or "
-        "collapsed named as such. *IsoBN against none* asks whether a difference is larger than the spread between seeds.",
+        "Finished runs become a table here: model × task × method, with the mean, every seed, and which runs failed or "
+        "collapsed. *IsoBN against none* asks whether a difference is larger than the spread between seeds.",
         "isobn",
         "IsoBN against none, 5 seeds",
     )
@@ -90,7 +90,7 @@ def filters(runs: pd.DataFrame) -> pd.DataFrame:
 def by_task(runs: pd.DataFrame) -> None:
     """Per task: its metric, the table, every seed."""
     if runs.empty:
-        st.info("No run passes these filters.", icon=":material/filter_alt_off:")
+        st.info("No run matches these filters. Clear one of them.", icon=":material/filter_alt_off:")
     for task, part in runs.groupby("task", sort=True):
         _task(str(task), part)
 
@@ -122,9 +122,9 @@ def _task(task: str, runs: pd.DataFrame) -> None:
 
 
 def _metric(task: str, runs: pd.DataFrame) -> str:
-    found = list(dict.fromkeys(name for metrics in runs["metrics"] for name in metrics))
-    primary = tables.primary_metric(task, dict.fromkeys(found))
-    names = [primary, *(name for name in found if name != primary)]
+    reported = list(dict.fromkeys(name for metrics in runs["metrics"] for name in metrics))
+    primary = tables.primary_metric(task, dict.fromkeys(reported))
+    names = [primary, *(name for name in reported if name != primary)]
     if len(names) == 1:
         return primary
     chosen = st.segmented_control("Metric", names, default=primary, required=True, key=f"metric_{task}")
@@ -153,7 +153,7 @@ def _column_config(metric: str) -> dict[str, Any]:
     config["n"] = number("n", format="%d", help="Seeds that finished.")
     config["Each seed"] = st.column_config.TextColumn("Each seed", help="seed: value")
     config["IsoScore*"] = number("IsoScore*", help="All layers' tokens, ζ = 0.2: compares methods.", **_NUMBER)
-    config["IsoScore"] = number("IsoScore", help="What the classifier reads, after the method.", **_NUMBER)
+    config["IsoScore"] = number("IsoScore", help="Of the vectors the classifier reads, after the method.", **_NUMBER)
     config["unbiased"] = number("unbiased", help="The same, corrected for few points.", **_NUMBER)
     config["EV₁"] = number("EV₁", help="Share of the variance in the strongest direction.", **_NUMBER)
     config["Seconds"] = number("Seconds", format="%.1f", help="Mean training time of a run.")
@@ -219,6 +219,6 @@ def every_run(runs: pd.DataFrame) -> None:
         hide_index=True,
         column_config={_RUN_WORDS.get(name, name): setting for name, setting in config.items()},
         placeholder="",
-        alt="Every run that passes the filters",
+        alt="Every run that matches the filters",
     )
     downloads.buttons("runs", listed, parquet_too=True)

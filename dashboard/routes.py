@@ -62,7 +62,7 @@ def events(request: Request) -> Response:
     """`{status, ..., rows: [[seq, event], ...], more}` for the events of a run after `?after=SEQ`."""
     row = _allowed_run(request)
     after = _cursor(request)
-    found = resources.store().events(row.id, after=after, limit=BATCH)
+    rows = resources.store().events(row.id, after=after, limit=BATCH)
     return JSONResponse(
         {
             "run": row.id,
@@ -72,8 +72,8 @@ def events(request: Request) -> Response:
             "started": row.started,
             "ended": row.ended,
             "now": time.time(),
-            "rows": [[seq, slim(event)] for seq, event in found],
-            "more": len(found) == BATCH,
+            "rows": [[seq, slim(event)] for seq, event in rows],
+            "more": len(rows) == BATCH,
         },
         headers={"Cache-Control": "no-store"},
     )
@@ -174,7 +174,7 @@ def _allowed_run(request: Request) -> RunRow:
     store = resources.store()
     token = request.headers.get(TOKEN_HEADER, "")
     if not _RUN_ID.fullmatch(run) or not tokens.allows(store.folder, token, run):
-        raise HTTPException(403, "this page's permission to read the run has expired or never was: reload the page")
+        raise HTTPException(403, "this page may no longer read the run: reload the page")
     return store.get(run)
 
 
@@ -186,7 +186,7 @@ def _guarded(endpoint: Callable[[Request], Response]) -> Callable[[Request], Res
         try:
             return endpoint(request)
         except StoreUnavailableError:
-            raise HTTPException(503, "the store does not answer now") from None
+            raise HTTPException(503, "the store does not answer: try again") from None
         except StoreError:
             raise HTTPException(404, "no such run: it may have been deleted") from None
 

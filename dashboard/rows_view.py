@@ -19,9 +19,7 @@ def counts(report: DataReport) -> None:
         told = f"{sample}: {wording.plain(labels)}" if labels else ""
         st.markdown(f":material/check_circle: **{wording.plain(split)}** {count:,} rows{told}")
     if told := sampled(report):
-        st.caption(
-            f":material/info: Looked at here: {told}. The rows that runs will read are all checked before they start."
-        )
+        st.caption(f":material/info: Checked here: {told}. Every row is checked before a run starts.")
     for note in report.notes:
         st.caption(f":material/info: {wording.plain(note)}")
 
@@ -46,8 +44,8 @@ def draw(task: Task, report: DataReport) -> None:
         st.dataframe(_named(task, rows), hide_index=True, alt=f"First rows of the {split} split")
     figures: dict[str, Any] = {}
     for column in task.columns:
-        found = {split: lengths[column] for split, lengths in report.lengths.items()}
-        figures[f"{column}: words per row"] = data_figures.spread(found, "words")
+        histograms = {split: lengths[column] for split, lengths in report.lengths.items()}
+        figures[f"{column}: words per row"] = data_figures.spread(histograms, "words")
     if task.label_names:
         figures["Classes"] = data_figures.classes(report.labels, "class")
     elif report.values:
@@ -79,8 +77,8 @@ def bars(task: Task, report: DataReport) -> pd.DataFrame:
     lines: list[dict[str, object]] = [
         {"histogram": title, "split": split, "from": low, "to": high, "rows": int(count)}
         for title, splits in spreads
-        for split, found in splits.items()
-        for low, high, count in zip(found.edges, found.edges[1:], found.counts, strict=False)
+        for split, histogram in splits.items()
+        for low, high, count in zip(histogram.edges, histogram.edges[1:], histogram.counts, strict=False)
     ]
     if task.label_names:
         lines += [
@@ -102,29 +100,32 @@ def _named(task: Task, rows: list[dict[str, object]]) -> pd.DataFrame:
 def _in_words(task: Task, report: DataReport, title: str) -> str:
     if title == "Classes":
         parts = [
-            f"{split} " + ", ".join(f"{k} {v}" for k, v in found.items()) for split, found in report.labels.items()
+            f"{split} " + ", ".join(f"{k} {v}" for k, v in histograms.items())
+            for split, histograms in report.labels.items()
         ]
         return "; ".join(parts)
     column = title.partition(":")[0]
-    found = report.values if title == "Labels" else {split: all_of[column] for split, all_of in report.lengths.items()}
-    return "; ".join(f"{split} {h.low:.4g} to {h.high:.4g}, median {h.median:.4g}" for split, h in found.items())
+    histograms = (
+        report.values if title == "Labels" else {split: all_of[column] for split, all_of in report.lengths.items()}
+    )
+    return "; ".join(f"{split} {h.low:.4g} to {h.high:.4g}, median {h.median:.4g}" for split, h in histograms.items())
 
 
-def problems(found: Problems) -> None:
+def problems(faults: Problems) -> None:
     """The first rows at fault, each with its place."""
-    shown = len(found.shown)
-    one = found.count == 1
-    cut = f" The first {shown} are listed." if shown < found.count else ""
+    listed = len(faults.shown)
+    one = faults.count == 1
+    cut = f" Showing the first {listed}." if listed < faults.count else ""
     forms.error_beside(
-        f"{found.count:,} row{' is' if one else 's are'} at fault: mend or remove {'it' if one else 'them'}.{cut}"
+        f"{faults.count:,} row{' is' if one else 's are'} invalid: correct or remove {'it' if one else 'them'}.{cut}"
     )
     st.dataframe(
         pd.DataFrame(
-            [(one.split, one.row, one.column, one.what, one.value) for one in found.shown],
+            [(one.split, one.row, one.column, one.what, one.value) for one in faults.shown],
             columns=["split", "row", "column", "what is wrong", "value"],
         ),
         hide_index=True,
         height="auto",
-        alt="Rows that cannot be used, with the column and what is wrong",
+        alt="Invalid rows, with the column and the reason",
     )
-    st.caption("Rows are counted from 1, without the line of column names.")
+    st.caption("Rows are counted from 1, not counting the header.")

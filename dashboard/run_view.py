@@ -38,7 +38,7 @@ _TIMING_NAMES = {
     "seconds_per_epoch": ("time per epoch", "s"),
     "samples_per_second": ("samples per second", ""),
     "startup_seconds": ("time to start", "s"),
-    "total_seconds": ("time in all, with measuring", "s"),
+    "total_seconds": ("total time, with measuring", "s"),
 }
 
 
@@ -50,12 +50,12 @@ def chosen() -> RunRow | None:
             return resources.store().get(asked)
         except StoreError:
             st.warning(
-                f"There is no run “{wording.plain(asked)}” in this store. "
-                "It may have been deleted, or the address is incomplete.",
+                f"Run “{wording.plain(asked)}” not found in this store. "
+                "It may have been deleted, or the link is incomplete.",
                 icon=":material/search_off:",
             )
     else:
-        st.info("This page shows one run; its address ends in `?id=` and the run's id.", icon=":material/info:")
+        st.info("This page shows one run: add `?id=` and the run's id to the address.", icon=":material/info:")
     st.page_link(menu.RESULTS, label="Choose a run in Results", icon=":material/table_chart:")
     return None
 
@@ -77,14 +77,14 @@ def _heading(run_id: str, status: str) -> None:
         st.title(wording.plain(wording.run_title(run)), width="content", anchor=False)
         st.markdown(theme.status_badge(run.status), width="content")
     config = run.config
-    told = [
+    parts = [
         config.model,
         config.task,
         method_title(config.method),
         variant(config.method, config.params),
         f"seed {config.seed}",
     ]
-    st.caption(wording.plain(" · ".join(part for part in told if part)))
+    st.caption(wording.plain(" · ".join(part for part in parts if part)))
     if run.tags:
         st.markdown(" ".join(f":gray-badge[{wording.plain(tag)}]" for tag in run.tags))
     if run.note:
@@ -92,15 +92,13 @@ def _heading(run_id: str, status: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         live.buttons(run, "id")
         if run.status in ("queued", "running"):
-            st.page_link(
-                menu.LIVE, label="Watch among the others", icon=":material/monitoring:", query_params={"run": run.id}
-            )
+            st.page_link(menu.LIVE, label="Watch live", icon=":material/monitoring:", query_params={"run": run.id})
     live.trouble(run)
 
 
 def edit(run: RunRow) -> None:
     """Rename, tag, note, delete."""
-    st.subheader("Keep or remove", anchor=False)
+    st.subheader("Edit or delete", anchor=False)
     store = resources.store()
     with st.container(horizontal=True, gap="small"):
         with st.popover("Name, tags, note", icon=":material/edit:"), st.form("edit-run", border=False):
@@ -119,7 +117,7 @@ def edit(run: RunRow) -> None:
             st.markdown(
                 f"Delete this run with its curves, arrays and checkpoints ({wording.size(store.disk_use(run.id))})?"
             )
-            if st.button("Delete for good", type="primary", key="delete-run") and done(store.delete, run.id):
+            if st.button("Delete permanently", type="primary", key="delete-run") and done(store.delete, run.id):
                 st.switch_page(menu.RESULTS)
 
 
@@ -145,9 +143,9 @@ def numbers(run: RunRow) -> None:
     if run.result is None:
         waiting = run.status in ("queued", "running")
         st.caption(
-            "Come when the run finishes."
+            "Available when the run finishes."
             if waiting
-            else "None: the run did not finish. What was measured before is in the curves."
+            else "The run did not finish. The curves show what it measured before it ended."
         )
         return
     st.caption(f"On the validation split{epochs_told(run)}")
@@ -175,11 +173,11 @@ def epochs_told(run: RunRow) -> str:
 
 def _kept_epoch(run: RunRow) -> int | None:
     """After which epoch the weights of a finished run are; None if neither the run nor its folder tells."""
-    told = (run.result or {}).get("weights")
-    if told:
-        return int(told["epoch"])
-    found = weights.kept(resources.store().folder_of(run.id)) if run.status == "finished" else None
-    return None if found is None else found.epoch
+    reported = (run.result or {}).get("weights")
+    if reported:
+        return int(reported["epoch"])
+    kept = weights.kept(resources.store().folder_of(run.id)) if run.status == "finished" else None
+    return None if kept is None else kept.epoch
 
 
 def _table(lines: Sequence[tuple[str, ...]], **widths: int) -> None:

@@ -38,7 +38,7 @@ RUN_COLUMNS = (
         "setup",
         "seed",
     ),
-    *("metric", "value", "metrics", *ISOTROPY, "n", "d", "seconds", "problem"),
+    *("metric", "value", "metrics", *ISOTROPY, "n", "d", "seconds", "problem", "collapsed"),
 )
 
 
@@ -46,7 +46,8 @@ def runs_frame(rows: Iterable[RunRow]) -> pd.DataFrame:
     """One line per run, `RUN_COLUMNS`. Values are those of finished runs: what others last reported is no result.
 
     `params` is the parameter dictionary, `variant` its short text, `setup` identifies everything but seed and thread
-    count: runs with the same `setup` may be averaged. `problem` is empty for a finished run that nothing speaks against.
+    count: runs with the same `setup` may be averaged. `problem` is empty for a finished run that nothing speaks against;
+    `collapsed` says why its predictions count as constant.
     """
     return pd.DataFrame([_run(row) for row in rows], columns=list(RUN_COLUMNS))
 
@@ -80,23 +81,22 @@ def _run(row: RunRow) -> dict[str, Any]:
         "n": _number(isotropy.get("n")),
         "d": _number(isotropy.get("d")),
         "seconds": _number(result.get("timing", {}).get("train_seconds")),
-        "problem": problem(row, metrics),
+        "problem": problem(row),
+        "collapsed": row.collapsed or "",
     }
 
 
-def problem(row: RunRow, metrics: Mapping[str, Any]) -> str:
+def problem(row: RunRow) -> str:
     """What a reader must know before trusting the run, in words; empty if nothing."""
     if row.status in ("queued", "running"):
         return row.status
     if row.status != "finished":
         message = (row.error or {}).get("message")
         return f"{row.status}: {message}" if message else row.status
-    found = []
-    if metrics.get("matthews") == 0:  # the Matthews correlation of a constant prediction, and of little else
-        found.append("collapsed: predicts one class")
+    reasons = [f"collapsed: {row.collapsed}"] if row.collapsed else []
     if (row.result or {}).get("isotropy", {}).get("isoscore") is None:
-        found.append("IsoScore undefined: the cloud has no spread")
-    return "; ".join(found)
+        reasons.append("IsoScore undefined: the cloud has no spread")
+    return "; ".join(reasons)
 
 
 def primary_metric(task: str, metrics: Mapping[str, Any]) -> str:
@@ -145,8 +145,8 @@ def _lowered(title: str) -> str:
 
 
 def setup_key(config: RunConfig) -> str:
-    """Equal for runs that differ in nothing but seed and thread count."""
-    return json.dumps(config.model_dump(mode="json", exclude={"seed", "threads"}), sort_keys=True)
+    """Equal for runs that differ in nothing but seed, thread count and the minutes between checkpoints."""
+    return json.dumps(config.model_dump(mode="json", exclude={"seed", "threads", "checkpoint_minutes"}), sort_keys=True)
 
 
 def settings_text(frame: pd.DataFrame) -> dict[str, str]:
@@ -173,7 +173,7 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
 
 def with_metric(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
     """The same runs with `value` of another of their metrics."""
-    values = pd.Series([_number(found.get(metric)) for found in frame["metrics"]], index=frame.index, dtype=float)
+    values = pd.Series([_number(metrics.get(metric)) for metrics in frame["metrics"]], index=frame.index, dtype=float)
     return frame.assign(metric=metric, value=values)
 
 
@@ -284,7 +284,7 @@ def points(frame: pd.DataFrame, metric: str, parameter: str | None) -> pd.DataFr
     }
     finished["settings"] = finished["line"].map(names).astype(object)
     kept = ["run", "group", "model", "task", "method", "title", "variant", "settings", "seed", "value"]
-    kept += ["isoscore_star", "isoscore", "at", "problem", "line"]
+    kept += ["isoscore_star", "isoscore", "at", "problem", "collapsed", "line"]
     return finished[kept].reset_index(drop=True)
 
 

@@ -34,8 +34,8 @@ class Choice:
 def nothing_yet() -> None:
     """The page of an empty store."""
     choosing.nothing_yet(
-        "Each finished run becomes a point: how isotropic its embeddings ended against how well it did its task. The *λ sweep* "
-        "steers isotropy from less to more in 21 runs, and the figures fill in while it runs.",
+        "Each finished run becomes a point: the isotropy of its embeddings against its task performance. The *λ sweep* "
+        "varies isotropy over 21 runs, and the figures fill in as they finish.",
         "lambda-sweep",
         "Start with the λ sweep",
     )
@@ -63,7 +63,7 @@ def choose(runs: pd.DataFrame) -> Choice:
             format_func=lambda name: labels.get(name, "no parameter"),
             key="tradeoffs_parameter",
             bind="query-params",
-            help="A numeric parameter of the methods.",
+            help="A numeric parameter of the methods: colours the points, and is the x axis of the figures below.",
         )
     return Choice(group, model, task, metric, parameter, labels.get(parameter, ""))
 
@@ -160,7 +160,10 @@ def _counts(runs: pd.DataFrame, points: pd.DataFrame, waiting: int) -> str:
     repeated = int((runs["status"] == "finished").sum()) - len(tables.newest_per_seed(runs))
     if repeated:
         parts.append(f"{repeated} older run{'s' if repeated > 1 else ''} of the same setup and seed left out")
-    collapsed = int((points["problem"] != "").sum())
+    undefined = len(tables.newest_per_seed(runs)) - len(points)
+    if undefined:
+        parts.append(f"{undefined} not drawn: the score or IsoScore* is undefined (see Results)")
+    collapsed = int((points["collapsed"] != "").sum())
     if collapsed:
-        parts.append(f"{collapsed} collapsed, still drawn")
+        parts.append(f"{collapsed} collapsed (constant predictions), ringed")
     return " · ".join(parts)

@@ -34,14 +34,14 @@ def arrays(request: Request) -> Response:
     """
     key, token = request.path_params["key"], request.headers.get("x-isoviz-token", "")
     if not _KEY.fullmatch(key) or not tokens.allows(resources.store().folder, token, subject(key)):
-        raise HTTPException(403, "this page's permission to read the view has expired or never was: reload the page")
+        raise HTTPException(403, "this page may no longer read the view: reload the page")
     convert = _ARRAYS.get(request.path_params["name"])
     if convert is None:
         raise HTTPException(404, f"no such array (allowed: {', '.join(_ARRAYS)})")
     try:
         content = convert(key, request.path_params["layer"], request.path_params["pooling"])
     except KeyError:
-        raise HTTPException(404, "this cloud is not kept any more: look again") from None
+        raise HTTPException(404, "this cloud is no longer cached: press Analyse again") from None
     # The key is of the content, so an answer never goes stale.
     return Response(content, media_type="application/octet-stream", headers={"Cache-Control": _FOREVER})
 

@@ -19,8 +19,8 @@ def plain(text: str) -> str:
 
 def run_title(row: RunRow) -> str:
     """A run's name, with the method's parameters in its own symbols."""
-    told = variant(row.config.method, row.config.params)
-    return f"{row.name} ({told})" if told else row.name
+    parameters = variant(row.config.method, row.config.params)
+    return f"{row.name} ({parameters})" if parameters else row.name
 
 
 def number(value: object, digits: int = 4) -> str:
@@ -68,5 +68,5 @@ def size(count: int) -> str:
 def place(row: RunRow) -> str:
     """Where a waiting run stands, said plainly."""
     if row.position is None:
-        return "reserved for the command line that created it" if row.owner else "waiting"
+        return "reserved by the command line that created it" if row.owner else "waiting"
     return "next in the queue" if row.position == 1 else f"number {row.position} in the queue"

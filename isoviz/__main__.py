@@ -34,6 +34,7 @@ _TYPES = {
     "num_beams": int,
     "doc_stride": int,
     "probe_size": int,
+    "checkpoint_minutes": float,
     "threads": int,
 }
 
@@ -82,6 +83,9 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         "--recipe", metavar="NAME", help=f"a paper's settings for what is not given here: {', '.join(RECIPES)}"
     )
     for name, option in OPTIONS.items():
+        if fields[name].annotation is bool:
+            parser.add_argument(option, dest=name, action="store_true", default=None, help=fields[name].description)
+            continue
         kind = _TYPES.get(name, str)
         default = "by model" if name == "learning_rate" else fields[name].default
         parser.add_argument(
@@ -128,6 +132,7 @@ def _add_measure(parser: argparse.ArgumentParser) -> None:
         "--as-weights", action="store_true", help="also I1 and I2, the file's rows read as output vectors"
     )
     parser.add_argument("--max-eval", type=int, metavar="N", help="use the first N rows")
+    parser.add_argument("--allow-random", action="store_true", help=RunConfig.model_fields["allow_random"].description)
     parser.add_argument("--max-length", type=int, default=128, metavar="N", help="tokens read of a row (default: 128)")
     parser.add_argument("--batch-size", type=int, default=64, metavar="N", help="rows per step (default: 64)")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")

@@ -134,6 +134,18 @@ class RunConfig(BaseModel):
     probe_size: int = Field(
         2000, ge=4, le=50_000, title="Probe rows", description="Validation rows on which isotropy is measured."
     )
+    allow_random: bool = Field(
+        False,
+        title="Allow random weights",
+        description="Go on if the checkpoint does not fit the model: missing encoder weights are drawn at random.",
+    )
+    checkpoint_minutes: float = Field(
+        10.0,
+        ge=0,
+        le=1440,
+        title="Checkpoint every",
+        description="Minutes between checkpoints inside an epoch. 0: only after each epoch. It changes no number.",
+    )
     threads: int = Field(
         0, ge=0, le=1024, title="CPU threads", description="0: all cores of the slot, resolved at creation."
     )

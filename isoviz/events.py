@@ -33,7 +33,7 @@ class Started(_Event):
     """Everything is loaded; training begins (or goes on) now.
 
     The revisions are commits on the hub, of what came from there. `signatures` says of each metric that depends on settings
-    (BLEU, chrF, ROUGE) what exactly is computed.
+    (BLEU, chrF, ROUGE) what exactly is computed. `notes` are sentences on the rows that a reader of the scores should know.
     """
 
     kind: Literal["started"] = "started"
@@ -53,6 +53,7 @@ class Started(_Event):
     data_revision: str | None = None
     versions: dict[str, str]
     signatures: dict[str, str] = Field(default_factory=dict)
+    notes: list[str] = Field(default_factory=list)
     baselines: dict[str, float | None] = Field(default_factory=dict)
 
 
@@ -65,7 +66,10 @@ class Resumed(_Event):
 
 
 class Stepped(_Event):
-    """One optimiser step (not every step is reported). `losses` holds `total`, `task` and each penalty's unweighted value."""
+    """One optimiser step (not every step is reported). `losses` holds `total`, `task` and each penalty's unweighted value.
+
+    `step_seconds` is the mean over the steps of this attempt; None in a second stage, and in runs of before it was kept.
+    """
 
     kind: Literal["stepped"] = "stepped"
     step: int
@@ -74,10 +78,14 @@ class Stepped(_Event):
     learning_rate: float
     samples_per_second: float
     eta_seconds: float
+    step_seconds: float | None = None
 
 
 class Evaluated(_Event):
-    """The task's own metrics on the validation split. An undefined metric is None."""
+    """The task's own metrics on the validation split. An undefined metric is None.
+
+    `collapsed` says in words why the predictions count as constant (`isoviz.tasks.outcomes.collapse`); None where they do not.
+    """
 
     kind: Literal["evaluated"] = "evaluated"
     step: int
@@ -85,6 +93,7 @@ class Evaluated(_Event):
     loss: float
     metrics: dict[str, float | None]
     primary: str
+    collapsed: str | None = None
 
 
 class Cloud(_Event):
@@ -149,7 +158,8 @@ class Weights(_Event):
 class Finished(_Event):
     """The run ended as planned. The three parts are those of `train --json`.
 
-    `weights` is None where it was not told: runs of before it was kept their last epoch's.
+    `weights` is None where it was not told: runs of before it was kept their last epoch's. `collapsed` is that of the reported
+    epoch (`Evaluated`).
     """
 
     kind: Literal["finished"] = "finished"
@@ -157,6 +167,7 @@ class Finished(_Event):
     isotropy: dict[str, object]
     timing: dict[str, float | None]
     weights: Weights | None = None
+    collapsed: str | None = None
 
 
 class Stopped(_Event):

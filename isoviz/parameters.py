@@ -30,6 +30,9 @@ def parameter(
     gt: float | None = None,
     le: float | None = None,
     lt: float | None = None,
+    slider: tuple[float, float, float] | None = None,
+    stops: tuple[float, ...] = (),
+    start: Any = None,
 ) -> Any:
     """Declare one parameter, once: form, command line, validation, docs and sweeps read it from here.
 
@@ -41,9 +44,20 @@ def parameter(
         source: paper, section or equation it comes from.
         sweep: the paper's own search range, offered as a preset.
         ge, gt, le, lt: bounds.
+        slider: lowest, highest and step of its slider in What-if, where that is not the whole of what is allowed.
+        stops: the values that its slider offers instead.
+        start: the value of a step that is added in What-if, where the default would do too much at once.
     """
     extra: dict[str, Any] = {"symbol": symbol, "source": source, "sweep": list(sweep)}
+    hints = {"slider": slider, "stops": stops, "start": start}
+    extra |= {name: value for name, value in hints.items() if value}
     return Field(default, title=label, description=help, ge=ge, gt=gt, le=le, lt=lt, json_schema_extra=extra)
+
+
+def start_values(params: type[BaseModel]) -> dict[str, Any]:
+    """The parameters that start elsewhere than at their default when a step is added in What-if."""
+    extras = {name: field.json_schema_extra for name, field in params.model_fields.items()}
+    return {name: extra["start"] for name, extra in extras.items() if isinstance(extra, dict) and "start" in extra}
 
 
 class Params(BaseModel):

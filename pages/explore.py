@@ -8,9 +8,7 @@ from dashboard import address
 from dashboard.explore import analysis, form, numbers, point_map, sections
 
 st.title("Explore", anchor=False)
-st.caption(
-    "Look into an encoder as it is: how evenly each layer spreads its embeddings, and which dimensions stand out."
-)
+st.caption("See how evenly each layer of an encoder spreads its embeddings, and which dimensions stand out.")
 
 with address.heard("explore"):
     filled = form.draw_all()

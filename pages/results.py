@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard import results
 
 st.title("Results", anchor=False)
-st.caption("What the runs add up to: means with every seed beside them, and what failed or collapsed named as such.")
+st.caption("Compare runs: means with every seed beside them, and which runs failed or collapsed.")
 
 runs = results.all_runs()
 if runs.empty:

@@ -8,7 +8,7 @@ from dashboard.train import form, launch_panel, presets
 
 st.title("Train", anchor=False)
 st.caption(
-    "Fine-tune models with isotropy methods: pick what to compare, see what it takes, launch. Every combination is one run."
+    "Fine-tune models with isotropy methods: choose what to compare, see how long it takes, launch. Each combination is one run."
 )
 
 presets.fill_from_address()

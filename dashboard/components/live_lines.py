@@ -32,7 +32,7 @@ def live_lines(runs: Sequence[RunRow], *, key: str) -> None:
         key: identity of the mounted element; the same key keeps it in place while other runs are chosen.
     """
     seeds = {row.config.seed for row in runs}
-    shown = [
+    described = [
         {
             "id": row.id,
             "label": run_title(row),
@@ -54,7 +54,7 @@ def live_lines(runs: Sequence[RunRow], *, key: str) -> None:
     _mount(
         key=key,
         data={
-            "runs": shown,
+            "runs": described,
             "events": f"{routes.PREFIX}/events",
             "token": tokens.issue(resources.store().folder, [row.id for row in runs]),
             "plotly": routes.plotly_path(),

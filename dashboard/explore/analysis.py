@@ -37,7 +37,7 @@ def ask(all_filled: list[Filled]) -> list[ViewResult]:
     statuses = {state.status for state in states}
     settled = {"waiting", "running", "done"}
     if st.button(
-        "Retry" if statuses & {"failed", "lost"} else "Look",
+        "Retry" if statuses & {"failed", "lost"} else "Analyse",
         key=PREFIX + "look",
         type="primary",
         icon=":material/visibility:",
@@ -47,7 +47,7 @@ def ask(all_filled: list[Filled]) -> list[ViewResult]:
             state if state.status in settled else _started(filled)
             for filled, state in zip(all_filled, states, strict=True)
         ]
-    found: list[ViewResult] = []
+    views: list[ViewResult] = []
     quiet = True
     running: dict[str, list[int]] = {}
     progress = st.container()
@@ -59,15 +59,15 @@ def ask(all_filled: list[Filled]) -> list[ViewResult]:
         elif state.in_trouble:
             job_progress.trouble(state, place=filled.place_of(state.field))
         if view is not None:
-            found.append(view)
+            views.append(view)
     if running:
         with progress:
             # nothing else is on the page yet: its first pictures are looked for closely
-            patience = 0.0 if found else job_progress.TICK - 0.1
+            patience = 0.0 if views else job_progress.TICK - 0.1
             watched = _waited(running, len(all_filled))
             job_progress.watch(watched, key=PREFIX + "stop", patience=patience, before=forget_hub_models)
-    if len(found) == len(all_filled):
-        return found
+    if len(views) == len(all_filled):
+        return views
     if quiet:
         _nothing_yet(all_filled)
     if statuses <= {"none", *settled}:
@@ -83,15 +83,15 @@ def _started(filled: Filled) -> JobState:
         return JobState("failed", message=str(error), field=error.field, advice=error.advice or "")
 
 
-def _waited(running: dict[str, list[int]], of: int) -> list[Waited]:
+def _waited(running: dict[str, list[int]], view_count: int) -> list[Waited]:
     """The jobs that run, each once, by the numbers of the views that wait for it."""
-    found = []
+    jobs_waited_for = []
     for key, numbers in running.items():
         view = results.find(key)
         news = functools.partial(_news, key, None if view is None else view.pending)
         look, stop = functools.partial(queue.look, VIEW, key), functools.partial(queue.stop, VIEW, key)
-        found.append(Waited(view_names(numbers) if of > 1 else "", look, stop, news))
-    return found
+        jobs_waited_for.append(Waited(view_names(numbers) if view_count > 1 else "", look, stop, news))
+    return jobs_waited_for
 
 
 def _news(key: str, pending: tuple[str, ...] | None) -> bool:
@@ -111,16 +111,16 @@ def _soon() -> None:
 def _nothing_yet(all_filled: list[Filled]) -> None:
     """The page before the first look."""
     with st.container(border=True):
-        st.markdown("#### Nothing to see yet")
+        st.markdown("#### Pick a model and a task, then press Analyse")
         st.markdown(
             "Each row of the task goes through the encoder once. Every layer then becomes a cloud of points: how evenly it "
-            "spreads, which dimensions stand out, how the layers differ. Press *Look*; the bundled model takes well under a minute."
+            "spreads, which dimensions stand out, how the layers differ. The bundled model takes well under a minute."
         )
         for filled in all_filled:
             if filled.request is None:
                 continue
             rows = min(filled.request.max_rows, filled.rows_in_split)
-            st.caption(f"To be read: the first {rows:,} of {filled.rows_in_split:,} rows of {filled.request.split}.")
+            st.caption(f"Reads the first {rows:,} of {filled.rows_in_split:,} rows of {filled.request.split}.")
 
 
 # --------------------------------------------------------------------------------------------------- what was read
@@ -133,7 +133,7 @@ def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
         facts = view.facts
         seconds = facts["reading_seconds"] + facts["measuring_seconds"]
         model = filled.request.model if filled.request else facts["request"]["model"]
-        told = [
+        parts = [
             *([f"{named}: {model} on {facts['request']['task']}"] if len(views) > 1 else []),
             f"The first {facts['rows']:,} of {facts['rows_in_split']:,} rows of {facts['request']['split']}",
             *([f"read as {facts['request']['direction']}"] if facts["request"].get("direction") else []),
@@ -143,9 +143,9 @@ def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
         ]
         if len(views) == 1:
             kept, limit = wording.size(results.STORE.size()), wording.size(results.STORE.limit())
-            told.append(f"all kept views take {kept}; above {limit} those unseen for longest are removed")
-        st.caption(wording.plain(" · ".join(told)))
-        notes = [f"Not all numbers are there yet: {_titles(view.pending)}."] if view.pending else []
+            parts.append(f"cached views use {kept} of {limit}; the ones unused for longest are removed first")
+        st.caption(wording.plain(" · ".join(parts)))
+        notes = [f"Still being computed: {_titles(view.pending)}."] if view.pending else []
         for note in [*notes, *facts["warnings"]]:
             st.caption(f":material/info: {wording.plain(note)}")
 

@@ -75,7 +75,7 @@ def layer_profile(
             hovertemplate="layer %{x}: %{y:.4g}<br>n = %{customdata[0]}, d = %{customdata[1]}",
         )
     # no legend for what has no value, where another line has one
-    known = [any(found is not None for found in line.y) for line in figure.data]
+    known = [any(number is not None for number in line.y) for line in figure.data]
     for line, some in zip(figure.data, known, strict=True):
         line.showlegend = some or not any(known)
     figure.update_layout(
@@ -171,8 +171,8 @@ def sigma_histogram(sigma: NDArray[Any], pooling: str, beside: Sequence[NDArray[
     lowest = 10.0 ** math.floor(math.log10(positive.min()) + 1e-6) if len(positive) else 0.1
     floor = min(0.1, max(_LOWEST, lowest))
     # Two points at ±σ have the population standard deviation σ in each dimension, exactly.
-    found = metrics.std_histogram(np.stack([every, -every]), bins=_BINS, floor=floor)
-    edges = np.asarray(found.edges, dtype=np.float64)
+    histogram = metrics.std_histogram(np.stack([every, -every]), bins=_BINS, floor=floor)
+    edges = np.asarray(histogram.edges, dtype=np.float64)
     counts, _ = np.histogram(np.clip(spread[spread > 0], edges[0], edges[-1]), bins=edges)
     percent = 100 * np.array([(spread == 0).sum(), *counts]) / len(spread)
     places = np.log10(edges)
@@ -208,8 +208,8 @@ def sigma_histogram(sigma: NDArray[Any], pooling: str, beside: Sequence[NDArray[
 def _log_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
     """Powers of ten between two logarithms, with 2 and 5 times each where they are few; and how they are written."""
     steps = (1, 2, 5) if high - low < 3 else (1,)
-    found = [(step, power) for power in range(math.floor(low), math.ceil(high) + 1) for step in steps]
-    places = {math.log10(step) + power: f"{step * 10.0**power:g}" for step, power in found}
+    factors = [(step, power) for power in range(math.floor(low), math.ceil(high) + 1) for step in steps]
+    places = {math.log10(step) + power: f"{step * 10.0**power:g}" for step, power in factors}
     inside = {place: word for place, word in places.items() if low - 1e-6 <= place <= high + 1e-6}
     return list(inside), list(inside.values())
 
@@ -250,27 +250,29 @@ def cosine_histogram(counts: NDArray[Any], average: float | None, pooling: str) 
     return figure
 
 
-def row_lengths(found: Mapping[str, Any], names: Sequence[str]) -> go.Figure:
+def row_lengths(output: Mapping[str, Any], names: Sequence[str]) -> go.Figure:
     """‖w‖ of the rows of an output matrix: a bar per row where they are few, else how many have which length.
 
     Args:
-        found: of `isoviz.exploring.outputs.measure`.
+        output: of `isoviz.exploring.outputs.measure`.
         names: of the rows, where they are few.
     """
     figure = go.Figure()
     line = {"color": MARK, "dash": "dash", "width": 2}
-    mean = found["norms"]["mean"]
+    mean = output["norms"]["mean"]
     marker = {"color": theme.PALETTE[-1], "line": {"width": 0}}
-    if found["each"] is not None:
+    if output["each"] is not None:
         hover = "%{x}: ‖w‖ = %{y:.4g}<extra></extra>"
-        figure.add_bar(x=[escape(name) for name in names], y=found["each"], marker=marker, name="", hovertemplate=hover)
+        figure.add_bar(
+            x=[escape(name) for name in names], y=output["each"], marker=marker, name="", hovertemplate=hover
+        )
         figure.add_hline(y=mean, line=line)
         axes = {"xaxis": {"title": {"text": "row (output)"}, "type": "category"}, "yaxis": {"title": {"text": "‖w‖"}}}
     else:
-        edges = np.asarray(found["edges"])
+        edges = np.asarray(output["edges"])
         figure.add_bar(
             x=((edges[1:] + edges[:-1]) / 2).tolist(),
-            y=found["counts"],
+            y=output["counts"],
             width=float(edges[1] - edges[0]),
             marker=marker,
             name="",
@@ -324,7 +326,7 @@ def compact(figure: go.Figure) -> None:
 
 def _drawn(figure: go.Figure, letter: str) -> NDArray[np.float64]:
     """All finite numbers along an axis, with the ends of bars' widths and of error bars."""
-    found = []
+    parts = []
     for trace in figure.data:
         given = getattr(trace, letter, None)
         if given is None:
@@ -333,10 +335,10 @@ def _drawn(figure: go.Figure, letter: str) -> NDArray[np.float64]:
         reach = np.zeros_like(values)
         if letter == "x" and trace.type == "bar":
             reach += (trace.width or 1.0) / 2
-        found += [values - reach, values + reach]
+        parts += [values - reach, values + reach]
         if letter == "y" and trace.type == "scatter" and trace.error_y.array is not None:
-            found += [values + np.asarray(trace.error_y.array), values - np.asarray(trace.error_y.arrayminus)]
-    every = np.concatenate(found) if found else np.zeros(0)
+            parts += [values + np.asarray(trace.error_y.array), values - np.asarray(trace.error_y.arrayminus)]
+    every = np.concatenate(parts) if parts else np.zeros(0)
     return every[np.isfinite(every)]
 
 
@@ -372,8 +374,8 @@ def beyond_axis(clouds: Sequence[Means]) -> tuple[tuple[float, float] | None, li
     span = (float(low - room), float(high + room))
     # another cloud may need an axis that has room for this one's outliers
     outside = [
-        [number for number in found if not span[0] <= mean[number] <= span[1]]
-        for (mean, _), found in zip(clouds, beyond, strict=True)
+        [number for number in numbers if not span[0] <= mean[number] <= span[1]]
+        for (mean, _), numbers in zip(clouds, beyond, strict=True)
     ]
     return (span, outside) if any(outside) else (None, outside)
 
@@ -498,7 +500,7 @@ def cloud_map(
         compact: for several maps side by side.
         marked: (n,) points that stand out, the others being faint.
     """
-    found = go.Figure()
+    figure = go.Figure()
     solid = coordinates.shape[1] == 3
     size = _marker_size(len(coordinates), solid) * (0.7 if compact else 1)
     full = _SOLID if solid else _STRONG if len(coordinates) <= _FEW else _DENSE
@@ -512,7 +514,7 @@ def cloud_map(
                 continue
             colour = marker["color"]
             _add_points(
-                found,
+                figure,
                 coordinates[part],
                 name=title,
                 mode="markers",
@@ -535,7 +537,7 @@ def cloud_map(
         # Names beside a few marks; beside many they would cover each other and the map.
         named = len(own) <= 12 and not compact
         _add_points(
-            found,
+            figure,
             own,
             name="own sentences",
             mode="markers+text" if named else "markers",
@@ -553,9 +555,9 @@ def cloud_map(
             showlegend=True,
             few=True,
         )
-    _lay_out(found, axes, solid, _limits(coordinates if range_of is None else range_of, own), equal, compact)
+    _lay_out(figure, axes, solid, _limits(coordinates if range_of is None else range_of, own), equal, compact)
     if colours is not None and is_scale(colours):
-        found.update_layout(
+        figure.update_layout(
             coloraxis={
                 "colorscale": theme.POINT_SCALES["light"],  # the browser takes the dark page's there
                 "cmin": float(colours.min()),
@@ -568,7 +570,7 @@ def cloud_map(
                 },
             }
         )
-    return found
+    return figure
 
 
 def is_scale(colours: pd.Series) -> bool:
@@ -587,24 +589,24 @@ def _groups(colours: pd.Series | None, count: int) -> list[tuple[str, NDArray[np
     values = colours.astype(object).where(colours.notna(), "missing").map(str)
     order = list(values.value_counts().index)
     named = sorted(order if len(order) <= MOST_GROUPS else order[: MOST_GROUPS - 1])
-    found = []
+    groups = []
     for place, name in enumerate(named):
-        found.append((name, (values == name).to_numpy(), {"color": _POINT_COLOURS[place]}))
+        groups.append((name, (values == name).to_numpy(), {"color": _POINT_COLOURS[place]}))
     if len(named) < len(order):
         rest = (~values.isin(named)).to_numpy()
-        found.insert(0, (f"{REST} ({len(order) - len(named)})", rest, {"color": _OTHER_COLOUR}))
-    return found
+        groups.insert(0, (f"{REST} ({len(order) - len(named)})", rest, {"color": _OTHER_COLOUR}))
+    return groups
 
 
-def _add_points(found: go.Figure, points: NDArray[Any], *, few: bool = False, **more: Any) -> None:
+def _add_points(figure: go.Figure, points: NDArray[Any], *, few: bool = False, **more: Any) -> None:
     """`few` points of a plane are left to plotly; many (scattergl) are drawn by the map itself, see scatter_map.js."""
     x, y = points[:, 0].astype(np.float32), points[:, 1].astype(np.float32)
     if points.shape[1] == 3:
-        found.add_scatter3d(x=x, y=y, z=points[:, 2].astype(np.float32), **more)
+        figure.add_scatter3d(x=x, y=y, z=points[:, 2].astype(np.float32), **more)
     elif few:
-        found.add_scatter(x=x, y=y, **more)
+        figure.add_scatter(x=x, y=y, **more)
     else:
-        found.add_scattergl(x=x, y=y, **more)
+        figure.add_scattergl(x=x, y=y, **more)
 
 
 def _limits(points: NDArray[Any], own: NDArray[Any] | None) -> list[list[float]]:
@@ -615,13 +617,13 @@ def _limits(points: NDArray[Any], own: NDArray[Any] | None) -> list[list[float]]
 
 
 def _lay_out(
-    found: go.Figure, axes: Sequence[str], solid: bool, limits: list[list[float]], equal: bool, compact: bool
+    figure: go.Figure, axes: Sequence[str], solid: bool, limits: list[list[float]], equal: bool, compact: bool
 ) -> None:
     # in the depth there is no room for words
-    told = [axis.replace(" of the variance", "") for axis in axes] if solid else axes
+    titles = [axis.replace(" of the variance", "") for axis in axes] if solid else axes
     named = [
         {"title": {"text": escape(axis), "font": {"size": 11 if compact else 13}}, "range": span}
-        for axis, span in zip(told, limits, strict=True)
+        for axis, span in zip(titles, limits, strict=True)
     ]
     if not solid and equal:
         named[1] |= {"scaleanchor": "x"}
@@ -638,7 +640,7 @@ def _lay_out(
         plain = {"backgroundcolor": "rgba(0,0,0,0)", **lines, "tickfont": {"size": 10 if compact else 12}, "nticks": 5}
         eye = 1.6 if compact else 1.4
         names = ("xaxis", "yaxis", "zaxis")
-        found.update_layout(
+        figure.update_layout(
             theme.figure_layout(
                 scene={name: {**plain, **axis} for name, axis in zip(names, named, strict=True)}
                 | {
@@ -650,7 +652,7 @@ def _lay_out(
             )
         )
         return
-    found.update_layout(
+    figure.update_layout(
         theme.figure_layout(
             xaxis={**named[0], "zeroline": False},
             yaxis={**named[1], "zeroline": False},

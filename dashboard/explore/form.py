@@ -68,7 +68,7 @@ def draw_all() -> list[Filled]:
             key=PREFIX + "views",
             bind="query-params",
             on_change=_copy_first,
-            help="More views of other models, tasks, splits, layers or poolings beside this one, on the same axes.",
+            help="Compare up to four models, tasks, splits, layers or poolings on the same axes.",
         )
     )
     if count > 1:
@@ -119,7 +119,7 @@ def draw(prefix: str = PREFIX) -> Filled:
             step=100,
             key=prefix + "rows",
             bind="query-params",
-            help="The first rows of the split. More rows take longer and tell more: IsoScore wants five points per dimension.",
+            help="Reads the first rows of the split. IsoScore needs about five points per dimension; more rows take longer.",
         )
         filled.places["rows"] = st.container()
     with filled.places["model"]:
@@ -130,8 +130,8 @@ def draw(prefix: str = PREFIX) -> Filled:
     direction = _direction_field(tasks.get(slug), prefix)
     if source is None or not ready:
         return filled
-    found, problem = _rows(slug, folder, stamp(folder) if folder else ())
-    if found is None:
+    rows_read, problem = _rows(slug, folder, stamp(folder) if folder else ())
+    if rows_read is None:
         with filled.place_of("data") or st.container():
             forms.error_beside(problem)
         return filled
@@ -143,8 +143,8 @@ def draw(prefix: str = PREFIX) -> Filled:
             forms.error_beside(forms.sentence(error))
         return filled
     filled.request = request
-    filled.key = key_of(request, source, found)
-    filled.rows_in_split = found.counts[split]
+    filled.key = key_of(request, source, rows_read)
+    filled.rows_in_split = rows_read.counts[split]
     return filled
 
 
@@ -184,8 +184,8 @@ def _of_run(name: str) -> ModelSource | None:
         forms.error_beside(forms.sentence(error))
         return None
     row = store.get(name.removeprefix(encoders.RUN))
-    told = f"{wording.run_title(row)}: {row.config.model} after {row.config.task}"
-    st.caption(f":material/check_circle: {wording.plain(told)}")
+    words = f"{wording.run_title(row)}: {row.config.model} after {row.config.task}"
+    st.caption(f":material/check_circle: {wording.plain(words)}")
     return source
 
 
@@ -241,8 +241,8 @@ def _direction_field(task: Task, prefix: str) -> str | None:
 def _asked_hub(task: Task, prefix: str) -> bool:
     name = "/".join(task.hub or ())
     asked = f"{prefix}hub_asked_{task.slug}"
-    st.caption(wording.plain(f"{name}: from this machine's hub cache if it is there, else it is downloaded."))
-    if st.button("Get and check it", key=f"{prefix}hub_{task.slug}", icon=":material/cloud_download:"):
+    st.caption(wording.plain(f"{name}: read from this machine's hub cache, or downloaded."))
+    if st.button("Load and check", key=f"{prefix}hub_{task.slug}", icon=":material/cloud_download:"):
         st.session_state[asked] = True
     return bool(st.session_state.get(asked))
 

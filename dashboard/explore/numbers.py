@@ -91,14 +91,14 @@ def frame(entries: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame([_line(entry) for entry in entries], columns=list(COLUMNS)).astype({"layer": "Int64"})
 
 
-def of_shrinkage(found: Mapping[str, Any]) -> str:
+def of_shrinkage(shrinkage: Mapping[str, Any]) -> str:
     """ζ and Σ_S of a view's IsoScore*, or why there is none, as a sentence.
 
     Args:
-        found: `shrinkage` of the view's facts.
+        shrinkage: `shrinkage` of the view's facts.
     """
-    told = found.get("words")
-    return f"IsoScore*: {told}." if told else f"There is no IsoScore*: {found['reason']}."
+    words = shrinkage.get("words")
+    return f"IsoScore*: {words}." if words else f"There is no IsoScore*: {shrinkage['reason']}."
 
 
 def of_layers(together: Mapping[str, Any]) -> str:
@@ -112,8 +112,8 @@ def value(entry: Mapping[str, Any], measure: str) -> float | None:
     """A measure of an entry by its column, None where undefined."""
     if measure == "ev_1":
         return entry["ev"][0] if entry["ev"] else None
-    found: float | None = entry[measure]
-    return found
+    number: float | None = entry[measure]
+    return number
 
 
 def points_of(entry: Mapping[str, Any], measure: str) -> str:
@@ -127,10 +127,10 @@ def notes_on(entry: Mapping[str, Any], measure: str) -> list[str]:
     """What the notes of an entry say of one measure, in plain words; all of them where it is undefined and none names it."""
     name = {"ev_1": "ev"}.get(measure, measure)
     notes: list[str] = entry["warnings"]
-    found = [note for note in notes if re.search(rf"\b{name}\b", note.partition("; only ")[0])]
-    if value(entry, measure) is None and not found:
-        found = notes
-    return [re.sub(r"\b[a-z_]+\b", lambda word: _WORDS.get(word[0], word[0]), note) for note in found]
+    about = [note for note in notes if re.search(rf"\b{name}\b", note.partition("; only ")[0])]
+    if value(entry, measure) is None and not about:
+        about = notes
+    return [re.sub(r"\b[a-z_]+\b", lambda word: _WORDS.get(word[0], word[0]), note) for note in about]
 
 
 def behind(view: ViewResult, layer: int, pooling: str) -> pd.DataFrame:
@@ -139,7 +139,7 @@ def behind(view: ViewResult, layer: int, pooling: str) -> pd.DataFrame:
     `ev`: the share of the variance in the first `at` directions, of every layer. `sigma` and `mean`: of dimension `at`.
     `cosine`: how many of the pairs that were counted lie in the bin whose lower edge is `at`.
     """
-    found = []
+    parts = []
     for name in ("ev", "sigma", "mean", "cosine"):
         for number in range(view.depth + 1) if name == "ev" else (layer,):
             values = view.array(number, pooling, name)
@@ -147,12 +147,12 @@ def behind(view: ViewResult, layer: int, pooling: str) -> pd.DataFrame:
                 continue
             count = len(values)
             at = np.arange(count) + (name == "ev") if name != "cosine" else np.linspace(-1, 1, count + 1)[:-1].round(6)
-            found.append(
+            parts.append(
                 pd.DataFrame({"figure": name, "layer": number, "pooling": pooling, "at": at, "value": values}).astype(
                     {"at": float, "value": float}
                 )
             )
-    return pd.concat(found, ignore_index=True)
+    return pd.concat(parts, ignore_index=True)
 
 
 def latex(table: pd.DataFrame, caption: str) -> str:

@@ -71,8 +71,8 @@ def _section(chosen: list[ChosenCloud]) -> None:
             points.progress_of(one, SENTENCES, reply)
             if isinstance(placed, JobState):
                 points.progress_of(one, MAP, placed)
-    umaps = [found for found in layouts if isinstance(found, JobState)]
-    let_go([*umaps, *(found for found in own if isinstance(found, JobState))])
+    umaps = [item for item in layouts if isinstance(item, JobState)]
+    let_go([*umaps, *(item for item in own if isinstance(item, JobState))])
     if pending_umaps := [reply for reply in umaps if reply.under_way]:
         stop(pending_umaps)
     explanations.show(request.kind)
@@ -80,11 +80,11 @@ def _section(chosen: list[ChosenCloud]) -> None:
         if isinstance(layout, Layout):
             points.selected(one, cloud, layout)
     points.neighbours_of(chosen, clouds, lines, replies)
-    pending = [found for found in (*layouts, *replies, *own) if isinstance(found, JobState)]
+    pending = [item for item in (*layouts, *replies, *own) if isinstance(item, JobState)]
     waiting = any(reply.under_way for reply in pending)
-    told = bool(st.session_state.get(_WAITING)), st.session_state.get(_REQUEST, request)
+    before = bool(st.session_state.get(_WAITING)), st.session_state.get(_REQUEST, request)
     st.session_state[_WAITING], st.session_state[_REQUEST] = waiting, request
-    if told != (waiting, request):  # the rest of the page must know
+    if before != (waiting, request):  # the rest of the page must know
         st.rerun()
 
 
@@ -107,12 +107,12 @@ def _settings(chosen: list[ChosenCloud], clouds: list[Cloud]) -> tuple[MapReques
         )
     with points_column:
         most = st.selectbox(
-            "Points at most",
+            "Points drawn",
             POINTS,
             index=2,
             key=PREFIX + "points",
             bind="query-params",
-            help="Of a larger cloud so many are drawn at random, with seed 0. Neighbours are looked for among all.",
+            help="Larger sets are sampled (seed 0). Neighbours are searched in the full set.",
         )
     with colour_column:
         colour = _colour_field(clouds)
@@ -120,13 +120,11 @@ def _settings(chosen: list[ChosenCloud], clouds: list[Cloud]) -> tuple[MapReques
     with more_column, st.popover("UMAP settings", icon=":material/tune:", disabled=not umap):
         near = st.number_input("Neighbours", 2, 200, 15, key=PREFIX + "neighbours", bind="query-params")
         dist = st.number_input(
-            "Least distance", 0.0, 1.0, 0.1, 0.05, key=PREFIX + "min_dist", bind="query-params", format="%.2f"
+            "Minimum distance", 0.0, 1.0, 0.1, 0.05, key=PREFIX + "min_dist", bind="query-params", format="%.2f"
         )
-        metric = st.selectbox("Near means", neighbours.METRICS, key=PREFIX + "umap_metric", bind="query-params")
+        metric = st.selectbox("Distance", neighbours.METRICS, key=PREFIX + "umap_metric", bind="query-params")
     if not all("prediction" in cloud.table for cloud in clouds):
-        st.caption(
-            "Predictions and errors are there for the encoder of a finished run on its own task: choose run:… as the model."
-        )
+        st.caption("To colour by predictions and errors, choose a finished run (run:…) as the model, on its own task.")
     laid = _KIND_NAMES[str(kind)]
     request = MapRequest(laid, 3 if size == "3-D" else 2, int(most), int(near), float(dist), metric)
     return request, colour
@@ -171,14 +169,14 @@ def layout_of(one: ChosenCloud, cloud: Cloud, request: MapRequest) -> Layout | J
     places = maps.drawn(len(cloud.points), request)
     try:
         if request.kind == "pca":
-            found = _pca(one.view.folder.name, one.layer, one.pooling, json.dumps(request.as_json()))
-            named = [
+            pca = _pca(one.view.folder.name, one.layer, one.pooling, json.dumps(request.as_json()))
+            axes = [
                 f"PC {number} ({100 * share:.1f} % of the variance)"
                 if np.isfinite(share)
                 else f"PC {number} (no variance)"
-                for number, share in enumerate(found.shares, start=1)
+                for number, share in enumerate(pca.shares, start=1)
             ]
-            return Layout(found.coordinates, places, named, found, key)
+            return Layout(pca.coordinates, places, axes, pca, key)
     except InputError as error:
         return error
     state = queue.ask(MAP, _map_request(one, request))
@@ -232,7 +230,7 @@ def stop(pending: Sequence[JobState]) -> None:
         key=PREFIX + "map_stop",
         icon=":material/stop_circle:",
         on_click=_without_umap,
-        help=f"And show the PCA map{'s' if several else ''}.",
+        help=f"Stop UMAP and show the PCA map{'s' if several else ''}.",
     )
 
 
@@ -302,31 +300,31 @@ def picture(
     if count < one.entry["n"]:
         kept_of = "" if count == kept or kept == one.entry["n"] else f"{kept:,} kept of "
         many += f" drawn at random with seed {request.seed} from {kept_of}{one.entry['n']:,}"
-    told = f"View {one.number}: layer" if one.views > 1 else "Layer"
-    told += f" {one.layer}, {one.pooling}; {many}, d = {one.entry['d']}"
+    words = f"View {one.number}: layer" if one.views > 1 else "Layer"
+    words += f" {one.layer}, {one.pooling}; {many}, d = {one.entry['d']}"
     if colour != UNCOLOURED and column is None:
-        told += f"; there is no {colour} here"
+        words += f"; this view has no {colour}"
     elif column is not None:
-        told += meaning(colour, cloud.table)
+        words += meaning(colour, cloud.table)
     if marks is not None:
-        told += f"; {int(marks.points.sum()):,} of them selected in {marks.where}"
+        words += f"; {int(marks.points.sum()):,} of them selected in {marks.where}"
     scatter_map(
         figure,
         key=points.component(one),
         name=cloud_file(one, request.kind),
         about=f"{one.source} · layer {one.layer} · {one.pooling} · {many}, d = {one.entry['d']}",
-        words=f"{request.kind.upper()} map of {told}, coloured by {colour}",
+        words=f"{request.kind.upper()} map of {words}, coloured by {colour}",
         revision=layout.key,
         height=380 if one.views > 1 else 560,
         solid=request.dimensions == 3,
         selection=line,
         on_drawn=points.remember(one, layout.key),
     )
-    others = ", and their rows stand out in the other views" if one.views > 1 and one.number == 1 else ""
+    others = ", and to highlight their rows in the other views" if one.views > 1 and one.number == 1 else ""
     hint = (
-        "" if request.dimensions == 3 else f" Draw around points to list them{others}; double-click to see all again."
+        "" if request.dimensions == 3 else f" Draw around points to list them{others}; double-click to reset the zoom."
     )
-    st.caption(wording.plain(told + "." + hint))
+    st.caption(wording.plain(words + "." + hint))
     _files(one, cloud, layout, request)
 
 
@@ -337,8 +335,8 @@ def meaning(column: str, table: pd.DataFrame) -> str:
     if column != "error":
         return ""
     if pd.api.types.is_numeric_dtype(table["prediction"]):
-        return "; error: how far the run's prediction lies off"
-    return "; error: 1 less the probability that the run's head gives the true label"
+        return "; error: distance between the run's prediction and the label"
+    return "; error: 1 − the probability that the run's head gives the true label"
 
 
 def _files(one: ChosenCloud, cloud: Cloud, layout: Layout, request: MapRequest) -> None:
@@ -347,11 +345,11 @@ def _files(one: ChosenCloud, cloud: Cloud, layout: Layout, request: MapRequest) 
     line = points.corners(one, layout)  # now: when the file is made, there is no page whose address could be read
 
     def table() -> pd.DataFrame:
-        found = cloud.table.iloc[layout.places].reset_index(drop=True)
+        frame = cloud.table.iloc[layout.places].reset_index(drop=True)
         for number in range(layout.coordinates.shape[1]):
-            found[f"{request.kind}_{number + 1}"] = layout.coordinates[:, number]
+            frame[f"{request.kind}_{number + 1}"] = layout.coordinates[:, number]
         if line:
-            found["selected"] = selection.inside(layout.coordinates, line)
-        return found
+            frame["selected"] = selection.inside(layout.coordinates, line)
+        return frame
 
     downloads.points(cloud_file(one, request.kind), table, key=one.prefix + "map_points")

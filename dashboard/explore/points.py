@@ -155,7 +155,7 @@ def marked(chosen: Sequence[ChosenCloud], clouds: Sequence[Cloud], layouts: Sequ
             rows.append(cloud.table["row"].to_numpy()[inside])
         else:
             rows.append(None)
-    found: list[Marks | None] = []
+    marks: list[Marks | None] = []
     for one, cloud, layout in zip(chosen, clouds, layouts, strict=True):
         others = [
             (other.number, selected)
@@ -163,12 +163,12 @@ def marked(chosen: Sequence[ChosenCloud], clouds: Sequence[Cloud], layouts: Sequ
             if other is not one and selected is not None and _same_rows(one, other)
         ]
         if not others or not isinstance(layout, Layout):
-            found.append(None)
+            marks.append(None)
             continue
         every = np.concatenate([selected for _, selected in others])
         points = np.isin(cloud.table["row"].to_numpy()[layout.places], every)
-        found.append(Marks(points, tuple(number for number, _ in others)))
-    return found
+        marks.append(Marks(points, tuple(number for number, _ in others)))
+    return marks
 
 
 def _same_rows(one: ChosenCloud, other: ChosenCloud) -> bool:
@@ -200,7 +200,7 @@ def selected(one: ChosenCloud, cloud: Cloud, layout: Layout) -> None:
             return
         listed = inside[:_MOST_ROWS]
         if len(listed) < len(inside):
-            st.caption(f"The first {len(listed):,} are listed; the files below the map hold all.")
+            st.caption(f"Only the first {len(listed):,} are listed; the files below the map have all.")
         table = cloud.table.iloc[listed]
         digest = hashlib.sha256(inside.tobytes()).hexdigest()[:8]
         event = st.dataframe(
@@ -230,12 +230,12 @@ def _neighbours(one: ChosenCloud, cloud: Cloud) -> None:
         address.refuse(one.prefix + "point")
         place = None
     if place is None:
-        st.caption("Pick a line of the table to see its nearest neighbours.")
+        st.caption("Select a row of the table to see its nearest neighbours.")
         return
     metric = metric_field(one.prefix)
     st.markdown(f"Nearest to **{wording.plain(cloud.texts[place])}**")
-    found = neighbours.nearest(cloud.points, cloud.points[place], metric=metric, leave_out=place)
-    neighbour_table(one, cloud.table, found, metric)
+    nearest = neighbours.nearest(cloud.points, cloud.points[place], metric=metric, leave_out=place)
+    neighbour_table(one, cloud.table, nearest, metric)
 
 
 # ---------------------------------------------------------------------------------------------------- own sentences
@@ -258,16 +258,16 @@ def sentence_field(chosen: list[ChosenCloud]) -> list[str]:
         bind="query-params",
         height=96,
         placeholder="The cat sat on the mat." + (f" {APART} A cat was sitting." if pairs else ""),
-        help="Read by the same model, layer and pooling, and placed in the map. Press Ctrl+Enter (or click elsewhere)."
-        + (f" The two texts of a pair stand on one line with {APART} between them." if pairs else ""),
+        help="Embedded by the same model, layer and pooling, and placed in the map. Press Ctrl+Enter, or click elsewhere."
+        + (f" Write both texts of a pair on one line, separated by {APART}." if pairs else ""),
     )
     # no limit of the field's own: it would drop without a word what somebody pastes that is longer
     if text and len(text) > MOST_LETTERS:
-        st.caption(f":material/info: The first {MOST_LETTERS:,} of {len(text):,} letters are read.")
+        st.caption(f":material/info: Only the first {MOST_LETTERS:,} of {len(text):,} characters are used.")
         text = text[:MOST_LETTERS]
     lines = [line.strip() for line in (text or "").splitlines() if line.strip()]
     if len(lines) > MOST_LINES:
-        st.caption(f":material/info: The first {MOST_LINES} of {len(lines)} lines are read.")
+        st.caption(f":material/info: Only the first {MOST_LINES} of {len(lines)} lines are used.")
     return lines[:MOST_LINES]
 
 
@@ -328,9 +328,9 @@ def neighbours_of(
             for line, label, point in zip(
                 sentences.arrays["texts"], labels(sentences), sentences.arrays["points"], strict=True
             ):
-                found = neighbours.nearest(cloud.points, point, metric=metric, k=_NEAREST)
-                part = cloud.table.iloc[found.places].copy()
-                part.insert(0, metric, found.values)
+                nearest = neighbours.nearest(cloud.points, point, metric=metric, k=_NEAREST)
+                part = cloud.table.iloc[nearest.places].copy()
+                part.insert(0, metric, nearest.values)
                 token = f"{label} · " if sentences.facts["tokens"] else ""
                 part.insert(0, "yours", f"{int(line) + 1}. {token}{lines[int(line)]}")
                 parts.append(part)
@@ -349,25 +349,25 @@ def neighbours_of(
 def metric_field(prefix: str) -> Metric:
     """Cosine or distance."""
     chosen = st.segmented_control(
-        "Near means",
+        "Distance",
         neighbours.METRICS,
         default="cosine",
         required=True,
         key=prefix + "near",
         bind="query-params",
-        help="cosine: the direction alone, 1 is the same. euclidean: the distance, 0 is the same. Both in all dimensions, not "
-        "in the map.",
+        help="cosine compares directions (1 = the same); euclidean measures distance (0 = the same). Both use all dimensions, not "
+        "the map.",
     )
     return "euclidean" if chosen == "euclidean" else "cosine"
 
 
-def neighbour_table(one: ChosenCloud, table: pd.DataFrame, found: Neighbours, metric: Metric) -> None:
+def neighbour_table(one: ChosenCloud, table: pd.DataFrame, nearest: Neighbours, metric: Metric) -> None:
     """Neighbours as a table."""
-    if not len(found.places):
-        st.caption("It has no direction (all zeros), so no cosine with any other.")
+    if not len(nearest.places):
+        st.caption("This vector is all zeros: it has no direction, so no cosine. Choose euclidean.")
         return
-    rows = table.iloc[found.places].copy()
-    rows.insert(0, metric, found.values)
+    rows = table.iloc[nearest.places].copy()
+    rows.insert(0, metric, nearest.values)
     st.dataframe(
         rows,
         key=one.prefix + "neighbours_table",
@@ -381,15 +381,15 @@ def neighbour_table(one: ChosenCloud, table: pd.DataFrame, found: Neighbours, me
 def columns(table: pd.DataFrame) -> dict[str, Any]:
     """How the columns of a table of points look: texts wide, numbers short."""
     number, words = st.column_config.NumberColumn, st.column_config.TextColumn
-    found: dict[str, Any] = {
+    settings: dict[str, Any] = {
         name: number(format="%.4f", width="small") for name in ("cosine", "euclidean", "error") if name in table
     }
-    found |= {name: number(width="small") for name in ("row", "length") if name in table}
+    settings |= {name: number(width="small") for name in ("row", "length") if name in table}
     for name in table.columns:
-        if name not in found and not pd.api.types.is_numeric_dtype(table[name]):
+        if name not in settings and not pd.api.types.is_numeric_dtype(table[name]):
             long = table[name].astype(str).str.len().max() > 24
-            found[name] = words(width="large" if long else "small")
-    return found
+            settings[name] = words(width="large" if long else "small")
+    return settings
 
 
 def _among(one: ChosenCloud, kept: int) -> str:

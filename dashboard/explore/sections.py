@@ -101,14 +101,12 @@ def _all_clouds(one: ChosenCloud, measure: str) -> str:
 def _all_layers(one: ChosenCloud) -> None:
     """IsoScore* of all layers together, and what its Σ_S and that of each layer are from."""
     together = one.view.together
-    told = numbers.of_shrinkage(one.view.facts["shrinkage"])
+    words = numbers.of_shrinkage(one.view.facts["shrinkage"])
     if together is not None:
         value = wording.number(together[shrinkage.MEASURE])
         which = numbers.of_layers(together)
-        told = (
-            f"{which[0].upper()}{which[1:]}: {value} (n = {wording.number(together['n'])}, d = {together['d']}). {told}"
-        )
-    st.caption(wording.plain(told))
+        words = f"{which[0].upper()}{which[1:]}: {value} (n = {wording.number(together['n'])}, d = {together['d']}). {words}"
+    st.caption(wording.plain(words))
 
 
 def _titles() -> dict[str, str]:
@@ -134,8 +132,8 @@ def _pooling_field(view: ViewResult, prefix: str) -> str:
             required=True,
             key=prefix + "pooling",
             bind="query-params",
-            help="cls: the first token of each row; last: its last one, for models that read forwards. "
-            "mean: the mean of its tokens. tokens: every token by itself.",
+            help="cls: the first token of each row. last: its last token (decoder models). mean: the mean of its tokens. "
+            "tokens: every token as a point.",
         )
     )
 
@@ -145,7 +143,15 @@ def _layer_field(view: ViewResult, prefix: str) -> int:
     if st.session_state.get(key, 0) > view.depth:  # of a deeper model
         del st.session_state[key]
     return int(
-        st.slider("Layer", 0, view.depth, view.depth, key=key, bind="query-params", help="0 is the embedding output.")
+        st.slider(
+            "Layer",
+            0,
+            view.depth,
+            view.depth,
+            key=key,
+            bind="query-params",
+            help="Layer 0 is the output of the embeddings.",
+        )
     )
 
 
@@ -201,7 +207,7 @@ def _numbers_behind(chosen: list[ChosenCloud]) -> None:
     """The four figures above as files."""
     for one, column in zip(chosen, st.columns(len(chosen), gap="medium"), strict=True):
         with column:
-            st.caption("The numbers behind these four figures:")
+            st.caption("Data of these four figures:")
             made = functools.partial(numbers.behind, one.view, one.layer, one.pooling)
             downloads.points(cloud_file(one, "figures"), made, key=one.prefix + "figures")
 
@@ -218,7 +224,7 @@ def _row(chosen: list[ChosenCloud], name: str) -> None:
     for one, column, (figure, words, note) in zip(chosen, st.columns(len(chosen), gap="medium"), parts, strict=True):
         with column:
             if figure is None:
-                st.caption("Not kept for this cloud.")
+                st.caption("Not available for this cloud.")
                 continue
             plot(one, name, figure, words)
             if len(chosen) > 1:
@@ -236,7 +242,7 @@ def _axis_field() -> None:
         required=True,
         key=_AXIS,
         bind="query-params",
-        help="Of k. On a logarithmic one the first few directions take as much room as the many after them.",
+        help="A log axis gives the first few directions as much room as the many after them.",
     )
 
 
@@ -251,11 +257,11 @@ def _spectrum(one: ChosenCloud, _: list[ChosenCloud]) -> Drawn:
         if curve is not None:
             curves[number] = curve
     d = one.entry["d"]
-    told = f"first {len(curves[one.layer])} of {d} components, layer {one.layer} over the others"
+    which = f"first {len(curves[one.layer])} of {d} components, layer {one.layer} over the others"
     figure = figures.spectrum(curves, one.layer, one.pooling, d, log=st.session_state.get(_AXIS) == "log axis")
     few = any("EV high" in note for note in numbers.notes_on(one.entry, "ev_1"))
-    note = f"Reads high for so few points: n/d = {one.entry['n'] / d:.2g}." if few else ""
-    return figure, f"Explained variance of the {told}", note
+    note = f"Reads high with so few points: n/d = {one.entry['n'] / d:.2g}." if few else ""
+    return figure, f"Explained variance of the {which}", note
 
 
 def _sigma(one: ChosenCloud, chosen: list[ChosenCloud]) -> Drawn:
@@ -263,10 +269,10 @@ def _sigma(one: ChosenCloud, chosen: list[ChosenCloud]) -> Drawn:
     if sigma is None:
         return None, "", ""
     spread = f"{sigma.min():.3g} to {sigma.max():.3g}"
-    told = f"Histogram of the standard deviations of {len(sigma)} dimensions, {spread}"
+    words = f"Histogram of the standard deviations of {len(sigma)} dimensions, {spread}"
     others = [other.view.array(other.layer, other.pooling, "sigma") for other in chosen if other is not one]
-    beside = [found for found in others if found is not None]
-    return figures.sigma_histogram(sigma, one.pooling, beside), told, ""
+    beside = [values for values in others if values is not None]
+    return figures.sigma_histogram(sigma, one.pooling, beside), words, ""
 
 
 def _mean(one: ChosenCloud, chosen: list[ChosenCloud]) -> Drawn:
@@ -276,15 +282,15 @@ def _mean(one: ChosenCloud, chosen: list[ChosenCloud]) -> Drawn:
     outliers = one.entry["outlier_dimensions"]
     named = f"outlier dimensions: {', '.join(map(str, outliers))}" if outliers else "no outlier dimension"
     beside = [
-        (found, other.entry["outlier_dimensions"])
+        (means, other.entry["outlier_dimensions"])
         for other in chosen
-        if other is not one and (found := other.view.array(other.layer, other.pooling, "mean")) is not None
+        if other is not one and (means := other.view.array(other.layer, other.pooling, "mean")) is not None
     ]
     figure = figures.mean_activation(mean, outliers, one.pooling, beside)
     span, (beyond, *_) = figures.beyond_axis([(mean, outliers), *beside])
     if span is not None:
         ends = f"{wording.number(span[0], 3)} to {wording.number(span[1], 3)}"
-        why = "so that the rest is seen" if beyond else "for the outliers of another view"
+        why = "to keep the rest readable" if beyond else "to fit the outliers of another view"
         listed = [f"dimension {figures.dimension_words(mean, number, ' at ')}" for number in beyond]
         named += f"; the axis is cut to {ends}, {why}" + (f"; beyond it: {', '.join(listed)}" if beyond else "")
     return figure, f"Mean activation of {len(mean)} dimensions; {named}", named[0].upper() + named[1:] + "."
@@ -325,7 +331,7 @@ def _correlations(chosen: list[ChosenCloud]) -> None:
             required=True,
             key=PREFIX + "order",
             bind="query-params",
-            help="Own: like dimensions of each view side by side. As in view 1: the same dimension at the same place.",
+            help="own: clusters the dimensions of each view. as in view 1: each dimension stands where it does in view 1.",
         )
         own = choice == "own"
     first = chosen[0]
@@ -334,28 +340,28 @@ def _correlations(chosen: list[ChosenCloud]) -> None:
             same = one.entry["d"] == first.entry["d"]
             average = wording.number(one.entry["abs_correlation"], 3)
             counted, total = clustering.points_in(one.view, one.layer, one.pooling), one.entry["n"]
-            sample = "" if counted == total else f"the picture is of {counted:,} of these points, drawn at random"
+            sample = "" if counted == total else f"the matrix uses a random sample of {counted:,} of these points"
             cloud = f"{one.cloud_words} ({sample})" if sample else one.cloud_words
-            told = f"Absolute correlation of {one.entry['d']} dimensions, {cloud}, mean {average} off the diagonal"
+            words = f"Absolute correlation of {one.entry['d']} dimensions, {cloud}, mean {average} off the diagonal"
             cloud_matrix(
                 one.place,
                 order=None if own or one is first or not same else first.place,
                 key=one.prefix + "correlation",
                 name=cloud_file(one, "correlation"),
                 about=f"{one.about}{f' ({sample})' if sample else ''}",
-                words=told if one.views == 1 else f"View {one.number}: {told}",
+                words=words if one.views == 1 else f"View {one.number}: {words}",
                 mean=average,
             )
             name = f"View {one.number}: {one.cloud_words}" if one.views > 1 else one.cloud_words.capitalize()
             note = (
                 f". Mean |ρ| off the diagonal: {average}."
                 if one.views > 1
-                else ". Rows and columns: dimensions, like ones side by side."
+                else ". Rows and columns are dimensions, clustered by correlation."
             )
             if not own and not same:
-                note += f" In its own order: it has {one.entry['d']} dimensions, view 1 has {first.entry['d']}."
+                note += f" Shown in its own order: it has {one.entry['d']} dimensions, view 1 has {first.entry['d']}."
             if sample:
-                note += f" {sample[0].upper()}{sample[1:]}; the mean is of all."
+                note += f" {sample[0].upper()}{sample[1:]}; the mean uses all."
             st.caption(wording.plain(name + note))
 
 
@@ -394,15 +400,15 @@ def _block(one: ChosenCloud, view_numbers: list[int], *, alone: bool) -> None:
         lines = output_table(output)
         st.markdown(_as_markdown(lines))
         norms = output["norms"]
-        told = (
+        lengths = (
             f"Row length ‖w‖: mean {wording.number(norms['mean'])}, from {wording.number(norms['min'])} "
-            f"to {wording.number(norms['max'])}. Unit scale: all rows divided by their root mean square length."
+            f"to {wording.number(norms['max'])}. Unit scale: every row divided by their root mean square length."
         )
         if output["rows"] < output["d"]:
-            told += (
-                " With fewer rows than dimensions, the published reading also depends on the solver of eigenvectors."
+            lengths += (
+                " With fewer rows than dimensions, the published convention also depends on the eigenvalue solver."
             )
-        st.caption(wording.plain(told))
+        st.caption(wording.plain(lengths))
         name = f"{file_name(one)}-output-matrix" + (f"-view{one.number}" if one.number > 1 else "")
         downloads.buttons(name, lines, parquet_too=True)
     with right:
@@ -448,10 +454,8 @@ def _names(one: ChosenCloud, output: dict[str, Any]) -> list[str]:
 
 def take_along(chosen: list[ChosenCloud], request: MapRequest) -> None:
     """The link, and a few lines for a notebook."""
-    st.subheader("Take it along", anchor=False)
-    st.caption(
-        "The address of this page holds everything: all views, layer, map, colour, what is drawn around points, and your sentences."
-    )
+    st.subheader("Share and reproduce", anchor=False)
+    st.caption("The link restores this page: all views, layer, map, colours, selected points and your sentences.")
     copy_link(key=PREFIX + "link")
     python_part = st.expander("The same in Python", icon=":material/code:", key=PREFIX + "python", on_change="rerun")
     if not python_part.open:  # what colours code is large, and would be loaded before the first picture

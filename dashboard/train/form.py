@@ -97,7 +97,7 @@ def _tasks(mend: list[str]) -> list[str]:
         format_func=lambda slug: OWN_TITLE if slug == tasks.OWN else slug,
         key=forms.key("tasks"),
         bind="query-params",
-        help="Demo tasks generate their own rows. The others need their data: a folder, an upload, or the hub. "
+        help="Demo tasks generate their own rows. Other tasks need data: a folder, an upload, or the hub. "
         f"“{OWN_TITLE}” takes any table with texts and labels.",
     )
     if not chosen:
@@ -109,12 +109,12 @@ def _tasks(mend: list[str]) -> list[str]:
 @steady
 def _rows(chosen: list[str]) -> dict[str, Source]:
     """The data section of each chosen task, at a place of its own whichever others are chosen."""
-    found = {}
+    fields = {}
     for slug in [*tasks.catalogue(), tasks.OWN]:
         with st.container():
             if slug in chosen:
-                found[slug] = own_field() if slug == tasks.OWN else data_field(slug)
-    return {slug: found[slug] for slug in chosen}
+                fields[slug] = own_field() if slug == tasks.OWN else data_field(slug)
+    return {slug: fields[slug] for slug in chosen}
 
 
 @steady
@@ -129,7 +129,7 @@ def _methods(mend: list[str]) -> list[tuple[str, dict[str, tuple[Any, ...]]]]:
         key=forms.key("methods"),
         bind="query-params",
         wrap=True,  # one row would hide the last methods
-        help="Keep the baseline in: without it nobody can say what a method changed.",
+        help="Keep the baseline: without it, you cannot tell what a method changed.",
     )
     pairs = methods.combinations()
     combined = st.multiselect(
@@ -139,7 +139,7 @@ def _methods(mend: list[str]) -> list[tuple[str, dict[str, tuple[Any, ...]]]]:
         key=forms.key("combinations"),
         bind="query-params",
         placeholder="Two methods in one run, for example IsoBN + I-STAR",
-        help="Pairs that go together: at most one of them changes what the classifier reads, and no two pull the same "
+        help="Pairs that combine: at most one of them changes what the classifier reads, and no two pull the same "
         "quantity to different targets.",
     )
     chosen = [*chosen, *combined]
@@ -208,7 +208,7 @@ def _seeds(mend: list[str]) -> list[int]:
         key=forms.key("seeds"),
         bind="query-params",
         placeholder="0 1 2, or 0-4",
-        help="One run per seed. A seed fixes data order, new weights and dropout, the same for every method.",
+        help="One run per seed. A seed fixes the data order, new weights and dropout, equally for every method.",
     )
     try:
         seeds = forms.parse_seeds(text)
@@ -217,7 +217,7 @@ def _seeds(mend: list[str]) -> list[int]:
         mend.append("seeds")
         return []
     if len(seeds) < 3:
-        st.caption("Differences between methods are often smaller than between seeds: take three or more to compare.")
+        st.caption("Seeds often differ more than methods do: use three or more seeds to compare methods.")
     return seeds
 
 

@@ -29,16 +29,16 @@ HISTORY = 500
 def panel(filled: Filled) -> None:
     """Say what would start; start it when asked."""
     with st.container(border=True):
-        st.markdown("#### Before you press")
+        st.markdown("#### Summary")
         configs = _ready(filled)
         _numbers(filled.plan, configs)
         name = st.text_input(
-            "Name of this launch",
+            "Launch name",
             key=forms.key("group"),
             persist_state="session",
             max_chars=80,
-            placeholder="made up from the time",
-            help="Runs launched together carry it; Results and Trade-offs can show them alone. An old name adds to its runs.",
+            placeholder="named by date and time",
+            help="Filters Results and Trade-offs to the runs of this launch. Use an existing name to add to its runs.",
         )
         label = f"Launch {len(configs)} run{'s' if len(configs) != 1 else ''}" if configs else "Launch"
         pressed = st.button(
@@ -58,7 +58,7 @@ def _ready(filled: Filled) -> list[RunConfig]:
         forms.error_beside(problem)
     elif filled.mend:
         fields = ", ".join(dict.fromkeys(filled.mend))
-        st.markdown(f":material/edit: Mend first, above: {wording.plain(fields)}.")
+        st.markdown(f":material/edit: Fix these fields first: {wording.plain(fields)}.")
     return configs
 
 
@@ -92,7 +92,7 @@ def _numbers(plan: Plan, configs: Sequence[RunConfig]) -> None:
     runs.metric(
         "Runs",
         len(configs) if configs else plan.runs,
-        help="A method counts once per combination of its parameters' values.",
+        help="Each method counts once per combination of parameter values.",
     )
     runs.caption(product)
     if not configs:
@@ -101,31 +101,31 @@ def _numbers(plan: Plan, configs: Sequence[RunConfig]) -> None:
         return
     slots = devices.describe().slots
     history = resources.store().list(status="finished", limit=HISTORY)
-    found = launching.estimate(configs, history)
-    time_needed.metric("Time", launching.duration_words(found, len(slots), wording.duration))
-    time_needed.caption(_time_note(found, len(configs)))
+    estimated = launching.estimate(configs, history)
+    time_needed.metric("Time", launching.duration_words(estimated, len(slots), wording.duration))
+    time_needed.caption(_time_note(estimated, len(configs)))
     device.metric("Device", slots[0].label if len(slots) == 1 else f"{len(slots)} × {slots[0].label}")
     config = configs[0]
     precision = {"no": "float32"}.get(config.precision, config.precision)
     device.caption(f"{precision}, {config.threads} threads, {len(slots)} run{'s' if len(slots) > 1 else ''} at a time")
 
 
-def _time_note(found: launching.Estimate, count: int) -> str:
+def _time_note(estimated: launching.Estimate, count: int) -> str:
     counts = resources.store().counts()
     waiting = counts["running"] + counts["queued"]
-    ahead = f", after {waiting} that run or wait already" if waiting else ""
-    if found.unknown == count:
-        return f"no run of this kind has finished on this machine{ahead}"
-    if found.recorded:
-        return f"from a recording on another machine, until runs of this kind have finished here{ahead}"
-    if found.unknown:
-        return f"{found.unknown} of {count} are of a kind that has not finished here{ahead}"
-    return f"from earlier runs of this kind{ahead}"
+    ahead = f", after {waiting} running or waiting" if waiting else ""
+    if estimated.unknown == count:
+        return f"no timing on this machine yet{ahead}"
+    if estimated.recorded:
+        return f"estimated from another machine; improves after your first run{ahead}"
+    if estimated.unknown:
+        return f"no timing on this machine yet for {estimated.unknown} of {count} runs{ahead}"
+    return f"estimated from earlier runs on this machine{ahead}"
 
 
 def _details(configs: Sequence[RunConfig]) -> None:
     with st.expander(f"The {len(configs)} runs", icon=":material/list:"):
-        shown = pd.DataFrame(
+        table = pd.DataFrame(
             [
                 {
                     "model": config.model,
@@ -137,7 +137,7 @@ def _details(configs: Sequence[RunConfig]) -> None:
                 for config in configs
             ]
         )
-        st.dataframe(shown, hide_index=True, height="auto", alt="Every run that would be started")
+        st.dataframe(table, hide_index=True, height="auto", alt="Every run to be launched")
     with st.expander("As a command", icon=":material/terminal:"):
         st.code(planning.command(configs), language="bash", wrap_lines=True)
 

@@ -56,7 +56,7 @@ def configs(plan: Plan) -> list[RunConfig]:
     """
     if plan.runs > planning.MAX_RUNS:
         raise InputError(
-            f"method: this would start {plan.runs} runs (at most {planning.MAX_RUNS} at once)", field="method"
+            f"method: this would launch {plan.runs} runs (at most {planning.MAX_RUNS} at once)", field="method"
         )
     if not plan.tasks:
         raise InputError("task: choose at least one", field="task")
@@ -64,14 +64,14 @@ def configs(plan: Plan) -> list[RunConfig]:
     settings = dict(plan.settings)
     if settings.get("doc_stride") == RunConfig.model_fields["doc_stride"].default:
         del settings["doc_stride"]  # left alone in the form: short inputs get a shorter one
-    found: list[RunConfig] = []
+    configs: list[RunConfig] = []
     for task, data in plan.tasks:
         own = plan.own if task == tasks.OWN else None
         direction = plan.directions.get(task)
-        found += planning.expand(
+        configs += planning.expand(
             plan.models, [task], choices, plan.seeds, data=data, own=own, direction=direction, **settings
         )
-    return found
+    return configs
 
 
 @dataclass(frozen=True)
@@ -128,12 +128,12 @@ def _similar(config: RunConfig) -> tuple[Any, ...] | None:
     return (config.model, config.precision, config.max_train, config.max_eval, config.max_length)
 
 
-def duration_words(found: Estimate, slots: int, words: Callable[[float], str]) -> str:
+def duration_words(estimated: Estimate, slots: int, words: Callable[[float], str]) -> str:
     """`about 45 s`, `45 s or more`, or that nothing is known yet. Slots work side by side."""
-    if not found.seconds:
+    if not estimated.seconds:
         return "unknown"
-    text = words(found.seconds / max(1, slots))
-    return f"more than {text}" if found.unknown else f"about {text}"
+    text = words(estimated.seconds / max(1, slots))
+    return f"more than {text}" if estimated.unknown else f"about {text}"
 
 
 # ------------------------------------------------------------------------------------------------- presets and the form

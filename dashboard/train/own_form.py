@@ -41,7 +41,7 @@ def own_field() -> Source:
     with st.container(border=True):
         st.markdown("**Own data**")
         st.caption(
-            "Any table with a column of texts and one of labels. Choose the columns below; nothing is changed in it."
+            "Any table with a text column and a label column. Choose the columns below; the file itself is not changed."
         )
         source = st.segmented_control(
             "Rows come from",
@@ -57,12 +57,12 @@ def own_field() -> Source:
         path = _path()
         if path is None:
             return Source(ready=False)
-        shown, problem = _preview(path, stamp(path))
-        if shown is None:
+        preview, problem = _preview(path, stamp(path))
+        if preview is None:
             forms.error_beside(problem)
             return Source(path, ready=False)
-        _first_rows(shown)
-        columns, places = _mapping(shown)
+        _first_rows(preview)
+        columns, places = _mapping(preview)
         return _told(path, columns, places)
 
 
@@ -76,7 +76,7 @@ def _upload() -> None:
     if problem := st.session_state.get(_PROBLEM):
         forms.error_beside(problem)
     else:
-        st.caption("Kept beside the runs, so that a run can be repeated; its folder appears below.")
+        st.caption("Stored with the runs so that they can be repeated; its folder appears below.")
 
 
 def _take_upload() -> None:
@@ -111,11 +111,11 @@ def _path() -> str | None:
 def _guess_again() -> None:
     """Other files, other columns: what was chosen for the former ones is replaced by what fits these."""
     path = str(st.session_state.get(PATH) or "").strip()
-    shown, _ = _preview(path, stamp(path)) if path else (None, None)
-    if shown is None:
+    preview, _ = _preview(path, stamp(path)) if path else (None, None)
+    if preview is None:
         return
-    for name, column in own.guess_columns(shown).items():
-        st.session_state[_key(name)] = _none(shown) if name == "second" and column is None else column
+    for name, column in own.guess_columns(preview).items():
+        st.session_state[_key(name)] = _none(preview) if name == "second" and column is None else column
     st.session_state[_key("kind")] = INFERRED
     st.session_state[_key("label_names")] = ""
 
@@ -130,10 +130,10 @@ def _preview(path: str, files: Stamp) -> tuple[Preview | None, str | None]:
         return None, forms.sentence(error)
 
 
-def _first_rows(shown: Preview) -> None:
-    told = [f"{split}: {', '.join(names)}" for split, names in shown.files.items()]
-    st.caption(wording.plain(f"First rows as they stand in the file. {'; '.join(told)}."))
-    frame = pd.DataFrame(list(shown.rows[:6]), columns=list(shown.columns))
+def _first_rows(preview: Preview) -> None:
+    files = [f"{split}: {', '.join(names)}" for split, names in preview.files.items()]
+    st.caption(wording.plain(f"First rows, unchanged. {'; '.join(files)}."))
+    frame = pd.DataFrame(list(preview.rows[:6]), columns=list(preview.columns))
     st.dataframe(frame.map(_cell), hide_index=True, alt="First rows of the file")
 
 
@@ -149,22 +149,22 @@ def _key(name: str) -> str:
     return forms.key(f"own.{name}")
 
 
-def _none(shown: Preview) -> str:
+def _none(preview: Preview) -> str:
     """The choice of no second text; no column is called that."""
     name = NO_SECOND
-    while name in shown.columns:
+    while name in preview.columns:
         name = f"({name})"
     return name
 
 
-def _mapping(shown: Preview) -> tuple[dict[str, Any], dict[str, DeltaGenerator]]:
+def _mapping(preview: Preview) -> tuple[dict[str, Any], dict[str, DeltaGenerator]]:
     """Draw the fields of `OwnTask`: their values, and per field the place below it where its error goes."""
-    guessed = own.guess_columns(shown)
+    guessed = own.guess_columns(preview)
     values: dict[str, Any] = {}
     places: dict[str, DeltaGenerator] = {}
     for cell, name in zip(st.columns(3), _COLUMNS, strict=True):
         with cell:
-            values[name] = _column(name, shown, guessed[name])
+            values[name] = _column(name, preview, guessed[name])
             places[name] = st.container()
     kind, split = st.columns([1, 2])
     with kind:
@@ -179,18 +179,18 @@ def _mapping(shown: Preview) -> tuple[dict[str, Any], dict[str, DeltaGenerator]]
         values["kind"] = None if chosen == INFERRED else chosen
         places["kind"] = st.container()
     with split:
-        if shown.split:
+        if preview.split:
             values |= _split(places)
         else:
-            st.caption("The validation file is used as it is; nothing is held out of the training rows.")
+            st.caption("The validation file is used as it is; no training rows are held out.")
     places["label_names"] = st.container()
     places[""] = st.container()
     return values, places
 
 
-def _column(name: str, shown: Preview, guessed: str | None) -> str | None:
+def _column(name: str, preview: Preview, guessed: str | None) -> str | None:
     field = OwnTask.model_fields[name]
-    options = [*([_none(shown)] if name == "second" else []), *shown.columns]
+    options = [*([_none(preview)] if name == "second" else []), *preview.columns]
     chosen = st.selectbox(
         f"{field.title} column",
         options,
@@ -215,7 +215,7 @@ def _split(places: dict[str, DeltaGenerator]) -> dict[str, Any]:
             step=0.05,
             key=_key("share"),
             bind="query-params",
-            help="There is no validation file: so much of the rows is kept for it, rows with the same texts together.",
+            help="There is no validation file, so this share of the rows is held out. Rows with the same texts stay together.",
         )
         places["share"] = st.container()
     with seed:
@@ -249,7 +249,7 @@ def _told(path: str, values: Mapping[str, Any], places: Mapping[str, DeltaGenera
     except InputError as error:
         _beside(places, error.field, forms.sentence(error))
         return Source(path, ready=False)
-    with st.spinner("Looking at the labels …", show_time=True):
+    with st.spinner("Reading the labels …", show_time=True):
         found, problem, field = _guessed(path, stamp(path), columns.model_dump_json())
     if found is None:
         _beside(places, field, problem)
@@ -296,9 +296,9 @@ def _classes(found: Guess | None) -> None:
         with table:
             st.caption("Classes in the order of their codes")
             rows = {"code": range(len(found.label_names)), "class": found.label_names, "rows": found.counts}
-            shown = pd.DataFrame(rows)
+            classes = pd.DataFrame(rows)
             st.dataframe(
-                shown, hide_index=True, height="auto", alt="Classes with their codes and how many rows each has"
+                classes, hide_index=True, height="auto", alt="Classes with their codes and how many rows each has"
             )
     with order:
         _class_field(found.label_names if found else ())
@@ -306,11 +306,11 @@ def _classes(found: Guess | None) -> None:
 
 def _class_field(names: tuple[str, ...]) -> None:
     st.text_area(
-        "Other order, one class per line",
+        "Class order, one class per line",
         key=_key("label_names"),
         bind="query-params",
         height=120,
-        placeholder="empty: numbers by value, words by alphabet",
+        placeholder="leave empty for numbers by value, words alphabetically",
         help="The codes of the classes, from 0, and so the order in tables and figures. All classes of the file must be there.",
     )
     if names and not st.session_state.get(_key("label_names")):

@@ -58,7 +58,7 @@ def fill_from_address() -> None:
     preset = next((preset for preset in PRESETS if preset.slug == asked), None)
     if preset is None:
         st.warning(
-            f"There is no such preset (there are: {', '.join(preset.slug for preset in PRESETS)}).",
+            f"No such preset (available: {', '.join(preset.slug for preset in PRESETS)}).",
             icon=":material/search_off:",
         )
         return
@@ -87,7 +87,7 @@ def recipe_buttons() -> None:
                 key=f"recipe_{recipe.slug}",
                 on_click=_fill_recipe,
                 args=(recipe,),
-                help=" ".join((*recipe.notes, f"The paper takes {recipe.seeds} seeds.")),
+                help=" ".join((*recipe.notes, f"The paper uses {recipe.seeds} seeds.")),
             )
 
 

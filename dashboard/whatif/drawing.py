@@ -104,10 +104,10 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
                 )
                 + " · more isotropic is not better by itself"
             )
-            if answer.hollow:
+            if answer.only_rounding:
                 st.caption(
-                    ":material/warning: All-but-the-top took every direction in which the training rows vary. What is left of the "
-                    "validation rows is rounding, or lies outside those directions: these numbers say nothing about the run."
+                    ":material/warning: No direction is left in which the training rows vary. What remains of the validation rows "
+                    "is rounding, or lies outside those directions: these numbers say nothing about the run."
                 )
 
 
@@ -171,14 +171,14 @@ def _why(answer: Answer | Full | None, name: str) -> str:
 
 def lead(start: Answer, answer: Answer, steps: tuple[Step, ...]) -> str:
     """What can be said of a chain at once."""
-    if answer.hollow:
+    if answer.only_rounding:
         return "No direction in which the training rows vary is left: nothing is said here of isotropy, or of what a head can read."
     return f"**{words.isotropy(start, answer)}**" if steps else "No transform: move something in the steps."
 
 
 def reading(view: View, start: Answer, answer: Answer, full: Full, steps: tuple[Step, ...]) -> None:
     """What the chain did, in words and with intervals."""
-    heads = words.heads(answer, full) if steps and not answer.hollow else ""
+    heads = words.heads(answer, full) if steps and not answer.only_rounding else ""
     view.said.markdown(f"{lead(start, answer, steps)} {heads}")
     with view.detail.container():
         _heads_caption(view.found, full)

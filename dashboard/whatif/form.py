@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 
 from dashboard import address, forms, resources, wording
 from isoviz.errors import InputError, StoreError
+from isoviz.parameters import start_values
 from isoviz.runs.rows import RunRow
 from isoviz.whatif import chains
 from isoviz.whatif.chains import MOST_STEPS, Step
@@ -28,35 +29,11 @@ FIRST = "zca:strength=0.5"
 
 RUNS_OFFERED = 200
 
+SLOWER = "This step moves every point, so its numbers take seconds instead of milliseconds. They are computed in the background."
+
 _STEPS, _WRITTEN, _PROBLEM = PREFIX + "steps", PREFIX + "written", PREFIX + "problem"
 _RUN_TAKEN = PREFIX + "run_taken"
 _NEW_IDS = itertools.count()
-
-_SLIDERS: Mapping[tuple[str, str], tuple[float, float, float]] = {
-    ("zca", "strength"): (0.0, 1.0, 0.05),
-    ("pca_whitening", "strength"): (0.0, 1.0, 0.05),
-    ("isobn", "beta"): (0.0, 4.0, 0.05),
-    ("shift", "by"): (-10.0, 10.0, 0.25),
-    (chains.LAYER, "alpha"): (0.0, 1.0, 0.05),
-}
-"""Lowest, highest, step of the parameters that are slid, in whole or in part of what is allowed."""
-
-_COUNTS: Mapping[tuple[str, str], int] = {
-    ("all_but_the_top", "remove"): 40,
-    ("cluster_based", "n_clusters"): 50,
-    ("cluster_based", "remove"): 40,
-}
-"""Highest of the counts that are slid."""
-
-_FACTORS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-_GENTLE: Mapping[str, dict[str, Any]] = {
-    "zca": {"strength": 0.5},
-    "pca_whitening": {"strength": 0.5},
-    "all_but_the_top": {"remove": 1},
-    "cluster_based": {"n_clusters": 5, "remove": 2},
-}
-"""Where a step starts that is added on the page, if not at the transform's own defaults."""
-
 
 # ------------------------------------------------------------------------------------------------------- the run
 
@@ -174,10 +151,11 @@ def editor(d: int) -> tuple[Step, ...] | None:
     for place, entry in enumerate(held):
         with st.container(border=True):
             _heading(entry, place, len(held))
-            values = {name: _parameter(entry, name, d) for name in _first_names(entry["slug"])}
-            if rest := [name for name in chains.parameters(entry["slug"]) if name not in values]:
+            fields = chains.catalogue()[entry["slug"]].Params.model_fields
+            values = {name: _parameter(entry, name, fields[name], d) for name in _first_names(fields)}
+            if rest := [name for name in fields if name not in values]:
                 with st.expander("More", key=f"{PREFIX}{entry['id']}_more"):
-                    values |= {name: _parameter(entry, name, d) for name in rest}
+                    values |= {name: _parameter(entry, name, fields[name], d) for name in rest}
             try:
                 step = chains.step(entry["slug"], **values)
             except InputError as error:
@@ -199,16 +177,20 @@ def editor(d: int) -> tuple[Step, ...] | None:
 
 
 def _heading(entry: dict[str, Any], place: int, count: int) -> None:
-    title, about = chains.title(entry["slug"]), chains.about(entry["slug"])
+    about = chains.catalogue()[entry["slug"]]
+    title = _title(entry)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         st.markdown(f"**{place + 1}. {title}**", width="content")
         st.space("stretch")
         with st.popover("", icon=":material/help:", type="tertiary", help=f"About {title}"):
             st.markdown(wording.plain(about.summary))
             st.latex(about.equation)
-            st.caption(wording.plain(f"{about.paper.title} ({about.paper.short})"))
+            for name, paper in {"": about.paper, **about.variants}.items():
+                st.caption(wording.plain(f"{name}{': ' if name else ''}{paper.title} ({paper.short})"))
             for trap in about.traps:
                 st.caption(f":material/warning: {wording.plain(trap)}")
+        if about.coordinates is None:
+            st.badge("slower", icon=":material/hourglass_top:", color="gray", help=SLOWER)
         for icon, label, change, off in (
             ("arrow_upward", "earlier", _earlier, place == 0),
             ("arrow_downward", "later", _later, place == count - 1),
@@ -226,15 +208,24 @@ def _heading(entry: dict[str, Any], place: int, count: int) -> None:
             )
 
 
-def _first_names(slug: str) -> list[str]:
-    """The parameters that are always in sight; the others are below "More"."""
-    names = chains.parameters(slug)
-    return [name for name in names if (slug, name) in _SLIDERS or (slug, name) in _COUNTS] or names[:1]
+def _title(entry: dict[str, Any]) -> str:
+    """A step's name with the values that its widgets have now."""
+    fields = chains.catalogue()[entry["slug"]].Params.model_fields
+    state = {name: st.session_state.get(f"{PREFIX}{entry['id']}_{name}", entry["values"].get(name)) for name in fields}
+    try:
+        return chains.step(entry["slug"], **state).title
+    except InputError:
+        return chains.catalogue()[entry["slug"]].title
 
 
-def _parameter(entry: dict[str, Any], name: str, d: int) -> Any:
+def _first_names(fields: Mapping[str, FieldInfo]) -> list[str]:
+    """The parameters that are always visible; the others are below "More"."""
+    sliding = [name for name, field in fields.items() if forms.extra(field).keys() & {"slider", "stops"}]
+    return sliding or list(fields)[:1]
+
+
+def _parameter(entry: dict[str, Any], name: str, field: FieldInfo, d: int) -> Any:
     """One widget; what it allows is checked again by the transform."""
-    slug, field = entry["slug"], chains.params_of(entry["slug"]).model_fields[name]
     held = entry["values"].get(name, field.default)
     label = forms.param_label(name, field)
     limits = forms.bounds_text(field)
@@ -242,16 +233,20 @@ def _parameter(entry: dict[str, Any], name: str, d: int) -> Any:
     source = forms.extra(field).get("source")
     help_text = wording.plain(" ".join(filter(None, [*told, f"Source: {source}." if source else None])))
     options: dict[str, Any] = {"key": f"{PREFIX}{entry['id']}_{name}", "help": help_text}
-    if (slug, name) in _SLIDERS:
-        low, high, step = _SLIDERS[slug, name]
-        return st.slider(label, min(low, held), max(high, held), float(held), step, **options)
-    if (slug, name) in _COUNTS:
-        count = max(1, round(d / 100)) if held is None else int(held)
-        lowest = int(forms.bounds(field)["ge"])
-        return st.slider(label, lowest, max(count, min(_COUNTS[slug, name], d), lowest + 1), count, 1, **options)
-    if (slug, name) == ("scale", "factor"):
-        return st.select_slider(label, sorted({*_FACTORS, float(held)}), float(held), **options)
-    return _other(field, label, held, options)
+    slider, stops = forms.extra(field).get("slider"), forms.extra(field).get("stops")
+    if stops:
+        return st.select_slider(label, sorted({*map(float, stops), float(held)}), float(held), **options)
+    if not slider:
+        return _other(field, label, held, options)
+    low, high, step = slider
+    if not _is_whole(field):
+        return st.slider(label, min(float(low), held), max(float(high), held), float(held), step, **options)
+    count = max(1, round(d / 100)) if held is None else int(held)  # empty: what a share of the dimensions comes to
+    return st.slider(label, low, max(count, min(high, d), low + 1), count, step, **options)
+
+
+def _is_whole(field: FieldInfo) -> bool:
+    return field.annotation in (int, int | None)
 
 
 def _other(field: FieldInfo, label: str, held: Any, options: dict[str, Any]) -> Any:
@@ -260,9 +255,8 @@ def _other(field: FieldInfo, label: str, held: Any, options: dict[str, Any]) -> 
         return st.toggle(label, bool(held), **options)
     if choices:
         return st.segmented_control(label, choices, default=held, required=True, **options)
-    whole = field.annotation in (int, int | None)
     limits = forms.bounds(field)
-    if whole:
+    if _is_whole(field):
         low, high = (int(limits[name]) if name in limits else None for name in ("ge", "le"))
         return st.number_input(
             label, low, high, None if held is None else int(held), step=1, placeholder="not set", **options
@@ -285,9 +279,9 @@ def _adder(held: list[dict[str, Any]]) -> None:
         return
     st.selectbox(
         "Add a transform",
-        chains.slugs(),
+        list(chains.catalogue()),
         index=None,
-        format_func=chains.title,
+        format_func=lambda slug: chains.catalogue()[slug].title,
         key=PREFIX + "add",
         placeholder="Add a transform",
         label_visibility="collapsed",
@@ -298,7 +292,8 @@ def _adder(held: list[dict[str, Any]]) -> None:
 def _add() -> None:
     slug = st.session_state.get(PREFIX + "add")
     if slug is not None:
-        st.session_state[_STEPS].append(_entry(chains.step(slug, **_GENTLE.get(slug, {}))))
+        starts = start_values(chains.catalogue()[slug].Params)
+        st.session_state[_STEPS].append(_entry(chains.step(slug, **starts)))
         st.session_state[PREFIX + "add"] = None
 
 
@@ -321,8 +316,7 @@ def _hold(steps: tuple[Step, ...]) -> None:
 
 def _entry(step: Step) -> dict[str, Any]:
     """A step as the editor holds it; the id tells its widgets from those of a step that was here before."""
-    kept = {name: value for name, value in step.params.model_dump().items() if name in chains.parameters(step.slug)}
-    return {"id": next(_NEW_IDS), "slug": step.slug, "values": kept}
+    return {"id": next(_NEW_IDS), "slug": step.slug, "values": step.params.model_dump()}
 
 
 def _write(steps: tuple[Step, ...]) -> None:

@@ -131,7 +131,7 @@ def _layers(engine: WhatIf, steps: tuple[Step, ...], view: View, until: float) -
     place: DeltaGenerator | None = None
     while True:
         try:
-            engine.frame(steps, build=False)
+            engine.image(steps, build=False)
             return True
         except NotReadyError as waiting:
             request = waiting.request

@@ -13,9 +13,9 @@ from dashboard.train.own_form import INFERRED, KINDS, NO_SECOND
 from dashboard.whatif.form import PREFIX
 from isoviz import methods, tasks
 from isoviz.config import OwnTask, RunConfig
+from isoviz.posthoc.protocol import InTraining
 from isoviz.runs.rows import RunRow
-from isoviz.whatif.chains import Step, parameters
-from isoviz.whatif.fine_tunes import WITHOUT, FineTune, of_chain
+from isoviz.whatif.chains import Step
 
 SETTINGS = tuple(name for name in forms.SETTINGS if name not in ("precision", "threads"))
 """Of the run, that the new one takes over. Precision and threads were resolved for the machine that trained it."""
@@ -27,34 +27,35 @@ def make_it_a_run(run: RunRow, steps: tuple[Step, ...]) -> None:
     if not steps:
         st.caption("Add a transform: where a training method does the same, it can be fine-tuned from here.")
         return
-    found, without = of_chain(steps)
-    if found:
+    pairs = [(step, step.in_training) for step in steps]
+    tunes = [(step, answer) for step, answer in pairs if isinstance(answer, InTraining)]
+    without = {step.title: answer for step, answer in pairs if isinstance(answer, str)}
+    if tunes:
         st.markdown(
             "A transform after the fact leaves the encoder as it is. In training the encoder adapts, so only a fine-tune can say "
             "whether the method helps. Each button fills the Train page with the method beside the baseline, on the same model, "
             "task and settings."
         )
-    for number, tune in enumerate(found):
+    for number, (step, tune) in enumerate(tunes):
         method = methods.get(tune.method)
-        shown = list(tune.step.changed) or parameters(tune.step.slug)[:1]
         fields = method.Params.model_fields
-        told = ", ".join(
+        names = list(step.changed) or list(type(step.params).model_fields)[:1]
+        changes = ", ".join(
             f"{forms.extra(fields[name]).get('symbol') or name} = {forms.number_text(tune.params[name])}"
-            for name in shown
+            for name in names
             if name in tune.params
         )
-        label = f"Fine-tune with {method.title}" + (f" ({told})" if told else "")
+        label = f"Fine-tune with {method.title}" + (f" ({changes})" if changes else "")
         if st.button(label, key=f"{PREFIX}train_{number}", icon=":material/model_training:", help=tune.note):
             st.switch_page(menu.TRAIN, query_params=form_address(run.config, tune))
-    if len(found) > 1 or (found and without):
-        st.caption("A button trains the method of one step; the other steps of the chain stay behind.")
+    if len(tunes) > 1 or (tunes and without):
+        st.caption("A button trains the method of one step, without the other steps of the chain.")
     if without:
         st.caption("No training method corresponds to:")
-        reasons = {step.title: WITHOUT[step.slug] for step in without}
-        st.caption("\n".join(f"- {title}: {wording.plain(why)}." for title, why in reasons.items()))
+        st.caption("\n".join(f"- {title}: {wording.plain(reason)}." for title, reason in without.items()))
 
 
-def form_address(config: RunConfig, tune: FineTune) -> dict[str, Any]:
+def form_address(config: RunConfig, tune: InTraining) -> dict[str, Any]:
     """Query parameters that fill the Train page: the baseline and the method, as the run was trained."""
     known = methods.catalogue()
     values: dict[str, Any] = {

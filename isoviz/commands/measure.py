@@ -111,6 +111,7 @@ def _measure_model(options: argparse.Namespace) -> int:
             poolings="all" if whole else (pooling,),
             layers="all" if whole else "last" if options.layer is None else [options.layer],
             max_length=options.max_length,
+            allow_random=options.allow_random,
             batch_size=options.batch_size,
             direction=direction,
             progress=progress,

@@ -38,6 +38,7 @@ class IsoLayerParams(Params):
         sweep=(0.25, 0.5, 0.75),
         ge=0,
         le=1,
+        slider=(0, 1, 0.05),
     )
     isotropy: Literal["batch", "full"] = parameter(
         "batch",

@@ -15,6 +15,7 @@ from isoviz.methods.protocol import Method, Representations
 from isoviz.metrics.processes import own_share
 from isoviz.models import wiring
 from isoviz.models.families import HeadKind, families_of
+from isoviz.models.loading import first_line, load_pretrained
 from isoviz.models.sources import ModelSource
 
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ def load_tokenizer(source: ModelSource, direction: str | None = None) -> PreTrai
         tokenizer = AutoTokenizer.from_pretrained(source.location)
     except (OSError, ValueError) as error:
         raise ModelError(
-            f"model: the tokenizer of '{source.name}' cannot be loaded: {_first_line(error)}", field="model"
+            f"model: the tokenizer of '{source.name}' cannot be loaded: {first_line(error)}", field="model"
         ) from error
     codes = getattr(tokenizer, "lang_code_to_id", None)
     if direction and codes:
@@ -236,7 +237,9 @@ def load_tokenizer(source: ModelSource, direction: str | None = None) -> PreTrai
     return tokenizer
 
 
-def load_network(source: ModelSource, num_labels: int, seed: int, kind: HeadKind = "classification") -> PreTrainedModel:
+def load_network(
+    source: ModelSource, num_labels: int, seed: int, kind: HeadKind = "classification", *, allow_random: bool = False
+) -> PreTrainedModel:
     """The network with a head of that kind, in float32.
 
     New weights (the head's, a missing pooler's) are drawn from a generator of their own, seeded by `seed`, so that they are
@@ -245,9 +248,10 @@ def load_network(source: ModelSource, num_labels: int, seed: int, kind: HeadKind
 
     Args:
         num_labels: outputs of a classification head; the other kinds know theirs.
+        allow_random: accept a checkpoint that lacks encoder weights; they are drawn at random.
 
     Raises:
-        ModelError: the family has no such head, or the files cannot be loaded.
+        ModelError: the family has no such head, the files cannot be loaded, or the weights do not fit the network.
     """
     import transformers
 
@@ -259,14 +263,8 @@ def load_network(source: ModelSource, num_labels: int, seed: int, kind: HeadKind
     options = needed.get(kind, {})
     classes = {"span": transformers.AutoModelForQuestionAnswering, "seq2seq": transformers.AutoModelForSeq2SeqLM}
     _check_family(source, kind)
-    try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            network: PreTrainedModel = classes.get(
-                kind, transformers.AutoModelForSequenceClassification
-            ).from_pretrained(source.location, dtype=torch.float32, trust_remote_code=False, **options)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise ModelError(f"model: '{source.name}' cannot be loaded: {_first_line(error)}", field="model") from error
+    auto_class = classes.get(kind, transformers.AutoModelForSequenceClassification)
+    network, _ = load_pretrained(auto_class, source, seed=seed, allow_random=allow_random, **options)
     if kind == "seq2seq":
         habits = network.generation_config
         kept = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id", "bad_words_ids")
@@ -282,15 +280,10 @@ def _check_family(source: ModelSource, kind: HeadKind) -> None:
     try:
         family = AutoConfig.from_pretrained(source.location, trust_remote_code=False).model_type
     except (OSError, ValueError) as error:
-        raise ModelError(f"model: '{source.name}' cannot be loaded: {_first_line(error)}", field="model") from error
+        raise ModelError(f"model: '{source.name}' cannot be loaded: {first_line(error)}", field="model") from error
     if family not in families_of(kind):
         allowed = ", ".join(sorted(families_of(kind)))
         raise ModelError(
             f"model: '{source.name}' is of the family '{family}', which has no {kind} head (supported: {allowed})",
             field="model",
         )
-
-
-def _first_line(error: Exception) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__

@@ -18,13 +18,12 @@ from isoviz.models import architectures, folders
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.models.architectures import Architecture
 from isoviz.models.checkpoint import untrained_pooling
+from isoviz.models.loading import Mismatch, first_line, load_pretrained
 from isoviz.models.sources import ModelSource
 from isoviz.models.views import Pooling, poolings_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
-
-_POOLERS = ("pooler", "pooling")
 
 
 @dataclass
@@ -77,16 +76,19 @@ class Encoder:
         return states, None
 
 
-def load(source: ModelSource, *, head: bool = False, direction: str | None = None) -> Encoder:
+def load(
+    source: ModelSource, *, head: bool = False, direction: str | None = None, allow_random: bool = False
+) -> Encoder:
     """Load a model for reading, in float32.
 
     Args:
         source: on this machine (see `sources.fetch`).
         head: with what lies between the last layer and a classifier, which costs a family that the adapter knows.
         direction: "en-ro" where the texts are to be translated, for tokenizers that mark their language.
+        allow_random: accept a checkpoint that lacks encoder weights; they are drawn at random, and `notes` says so.
 
     Raises:
-        ModelError: it cannot be loaded.
+        ModelError: it cannot be loaded, or its weights do not fit its configuration.
     """
     config = folders.config_of(Path(source.location)) or {}
     kind = architectures.architecture(config)
@@ -94,20 +96,20 @@ def load(source: ModelSource, *, head: bool = False, direction: str | None = Non
         tokenizer = load_tokenizer(source, direction)
     except ImportError as error:  # a tokenizer of the slow kind wants a package of its own
         raise ModelError(
-            f"model: the tokenizer of '{source.name}' cannot be loaded: {_words(error)}", field="model"
+            f"model: the tokenizer of '{source.name}' cannot be loaded: {first_line(error)}", field="model"
         ) from error
     notes: list[str] = []
     module: nn.Module
     network_config: Any
     if head:
-        model = HeadedModel(load_network(source, num_labels=2, seed=0), Baseline(Params()))
+        model = HeadedModel(load_network(source, num_labels=2, seed=0, allow_random=allow_random), Baseline(Params()))
         module, network_config, head_width = model, model.network.config, model.head_width
         notes += filter(None, [untrained_pooling(source)])
     else:
-        module, network_config, lacking = _bare(source, kind)
+        module, network_config, mismatch = _bare(source, kind, allow_random)
         head_width = 0
-        if lacking:
-            notes.append(f"{lacking} weights of this model are not in its checkpoint and were drawn at random")
+        if mismatch:
+            notes.append(f"random weights: {mismatch}")
         if kind == "encoder-decoder":
             notes.append("of this encoder-decoder the encoder is read; its decoder takes no part")
     width, depth = (getattr(network_config, name, None) for name in ("hidden_size", "num_hidden_layers"))
@@ -129,24 +131,13 @@ def load(source: ModelSource, *, head: bool = False, direction: str | None = Non
     )
 
 
-def _bare(source: ModelSource, kind: Architecture) -> tuple[nn.Module, Any, int]:
-    """The part that reads, its configuration, and how many of its weights the checkpoint lacks (poolers do not count)."""
+def _bare(source: ModelSource, kind: Architecture, allow_random: bool) -> tuple[nn.Module, Any, Mismatch]:
+    """The part that reads, its configuration, and the weights on which it differs from the checkpoint."""
     from transformers import AutoModel
 
-    try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            network, told = AutoModel.from_pretrained(
-                source.location, dtype=torch.float32, trust_remote_code=False, output_loading_info=True
-            )
-    except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
-        raise ModelError(f"model: '{source.name}' cannot be loaded: {_words(error)}", field="model") from error
-    module = network.get_encoder() if kind == "encoder-decoder" else network
-    own = next(name for name, part in network.named_modules() if part is module)
-    lacking = [
-        name for name in told["missing_keys"] if name.startswith(own) and not any(word in name for word in _POOLERS)
-    ]
-    return module, network.config, len(lacking)
+    whole = kind != "encoder-decoder"
+    network, mismatch = load_pretrained(AutoModel, source, allow_random=allow_random, part="" if whole else "encoder")
+    return network if whole else network.get_encoder(), network.config, mismatch
 
 
 def _with_head(model: HeadedModel, batch: dict[str, Tensor]) -> tuple[Sequence[Tensor], Tensor]:
@@ -164,8 +155,3 @@ def _positions(config: Any) -> dict[str, Any]:
     """What the configuration says once the family's defaults are filled in."""
     count = getattr(config, "max_position_embeddings", None)
     return {"max_position_embeddings": count, "model_type": config.model_type} if isinstance(count, int) else {}
-
-
-def _words(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__

@@ -39,6 +39,7 @@ def layer_views(
     max_tokens_per_layer: int | None = 5_000,
     seed: int = 0,
     direction: str | None = None,
+    allow_random: bool = False,
     progress: Progress | None = None,
 ) -> Views:
     """Every layer's clouds from one pass: each row goes through the encoder once, whatever is asked for.
@@ -58,6 +59,7 @@ def layer_views(
         max_tokens_per_layer: sample kept of the tokens; None keeps all.
         seed: of the token samples.
         direction: "en-ro" where the texts are to be translated, for tokenizers that mark their language.
+        allow_random: read a model whose checkpoint lacks encoder weights; `warnings` says so.
         progress: told after each step.
 
     Raises:
@@ -77,7 +79,7 @@ def layer_views(
     if isinstance(poolings, str):
         poolings = [name for name in offered if poolings == "all" or name != "head"]
     _check_poolings(poolings, offered, f" of '{source.name}'")
-    model = encoder.load(source, head="head" in poolings, direction=direction)
+    model = encoder.load(source, head="head" in poolings, direction=direction, allow_random=allow_random)
     tokenizer = model.tokenizer
     numbers = _checked_layers(source, layers, model.num_layers)
     if set(poolings) == {"head"} and model.num_layers not in numbers:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isoviz.errors import InputError
 from isoviz.metrics.moments import centre
 from isoviz.posthoc.directions import principal_axes
-from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
 
 BIBTEX = """\
 @inproceedings{rajaee2021cluster,
@@ -35,6 +35,8 @@ class ClusterBasedParams(Params):
         help="How many clusters k-means looks for.",
         source="Rajaee & Pilehvar 2021, the authors' notebook for BERT",
         ge=1,
+        slider=(1, 50, 1),
+        start=5,
     )
     remove: int = parameter(
         12,
@@ -43,6 +45,8 @@ class ClusterBasedParams(Params):
         help="How many of the most varying directions to remove from each cluster.",
         source="Rajaee & Pilehvar 2021, the authors' notebook for BERT",
         ge=0,
+        slider=(0, 40, 1),
+        start=2,
     )
     seed: int = parameter(
         0,
@@ -82,7 +86,12 @@ class ClusterBased(CataloguedTransform):
     traps = (
         "A cluster with no more than D + 1 points becomes zero altogether; read `flattened`.",
         "Cluster means are not added back: where clusters are the classes, the transform removes what tells them apart.",
-        "The map jumps at the border of two clusters, and it depends on the seed of k-means.",
+        "The map jumps at the border of two clusters and is not affine; it depends on the seed of k-means.",
+    )
+    effects = Effects(
+        isoscore="usually up: the spread between clusters is gone",
+        ev="usually down",
+        mean_cosine="centred in each cluster",
     )
     ARRAYS = {"origin": "d", "centroids": "cd", "means": "cd", "directions": "cdr"}
     COUNTS = ("flattened", "clusters")
@@ -130,6 +139,10 @@ class ClusterBased(CataloguedTransform):
     def flattened(self) -> int:
         """How many clusters have no more directions than are removed, so that all their points became zero."""
         return self.learnt.counts["flattened"]
+
+    @classmethod
+    def in_training(cls, params: Any) -> str:
+        return "its clusters are found in a finished cloud, and would have to be found anew at every step"
 
     def affine(self) -> None:
         """None once fitted: the map is affine within each cluster only."""

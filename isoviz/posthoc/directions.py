@@ -53,13 +53,31 @@ def principal_axes(x: NDArray[np.float64], eps: float, full: bool = False) -> Ax
     if n >= d or full:
         variances, directions = np.linalg.eigh(centred.T @ centred / (n - 1))
         variances, directions = variances[::-1], directions[:, ::-1]
-        variances = np.where(variances > d * np.finfo(np.float64).eps * variances[0], variances, 0.0)
-        std = unit * np.sqrt(variances)
+        std = unit * std_above_rounding(variances, d, mean / unit, eps)
     else:
         _, lengths, rows = np.linalg.svd(centred, full_matrices=False)  # O(n²d), and no d × d matrix
         directions = rows.T
         lengths = np.where(lengths > d * np.finfo(np.float64).eps * lengths[0], lengths, 0.0)
         std = unit * lengths / np.sqrt(n - 1)
-    std = np.where(std > eps * np.abs(mean).max(), std, 0.0)
+        std = np.where(std > eps * np.abs(mean).max(), std, 0.0)
+    return Axes(mean, std, directions * peak_signs(directions))
+
+
+def std_above_rounding(
+    variances: NDArray[np.float64], d: int, mean: NDArray[np.float64], eps: float
+) -> NDArray[np.float64]:
+    """(r,) roots of a covariance's eigenvalues; 0 for those that only the rounding of products or of coordinates explains.
+
+    Args:
+        variances: (r,) eigenvalues of a d × d covariance.
+        mean, eps: (d,) and the `cloud.resolution` of the coordinates.
+    """
+    floor = d * np.finfo(np.float64).eps * variances.max(initial=0.0)
+    std = np.sqrt(np.where(variances > floor, variances, 0.0))
+    return np.where(std > eps * np.abs(mean).max(), std, 0.0)
+
+
+def peak_signs(directions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(r,): −1 for each column of (d, r) whose largest entry is negative, else 1."""
     peaks = directions[np.abs(directions).argmax(axis=0), np.arange(directions.shape[1])]
-    return Axes(mean, std, directions * np.where(peaks < 0, -1.0, 1.0))
+    return np.where(peaks < 0, -1.0, 1.0)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from isoviz.methods.isobn import IsoBN, isobn_scale
 from isoviz.metrics.moments import centre
 from isoviz.posthoc.affine_map import Affine
-from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
+from isoviz.posthoc.factored import FactoredCloud
+from isoviz.posthoc.protocol import CataloguedTransform, Effects, InTraining, Learnt, Paper, Params, parameter
 
 DEFAULT_EPS = {"paper": 0.1, "code": 1e-3}
 
@@ -27,6 +28,7 @@ class IsoBNTransformParams(Params):
         sweep=(0.25, 0.5, 1.0),
         ge=0,
         le=4,
+        slider=(0, 4, 0.05),
     )
     eps: float | None = parameter(
         None,
@@ -44,6 +46,11 @@ class IsoBNTransformParams(Params):
         help="paper: γ sums ρ². code: γ averages ρ², and ε stands under the root of equation 7 too.",
         source="methods.md §4: where the paper and the authors' code differ",
     )
+
+    @property
+    def floor(self) -> float:
+        """ε: as given, or that of the form."""
+        return DEFAULT_EPS[self.form] if self.eps is None else self.eps
 
 
 class IsoBNTransform(CataloguedTransform):
@@ -66,17 +73,37 @@ class IsoBNTransform(CataloguedTransform):
         "The same ε means different things in the two forms: with d dimensions, ε of the code is d·ε of the paper, but for a common "
         "factor: with ε under its root, the code keeps a little less than the total variance.",
     )
+    effects = Effects(
+        isoscore="usually up",
+        ev='usually down; total variance unchanged with `form="paper"`',
+        mean_cosine="**not centred**",
+    )
     ARRAYS = {"scale": "d"}
+    coordinates = "own"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         centred, _ = centre(x)
         covariance = centred.T @ centred / len(x)
+        return Learnt({"scale": self._factors(covariance)})
+
+    def _factors(self, covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+        """θ̄ (d,) from Σ (d, d), divisor n."""
         std = np.sqrt(covariance.diagonal())
-        floor = DEFAULT_EPS[self.params.form] if self.params.eps is None else self.params.eps
-        return Learnt({"scale": isobn_scale(covariance, std, self.params.beta, floor, self.params.form)})
+        scale: NDArray[np.float64] = isobn_scale(covariance, std, self.params.beta, self.params.floor, self.params.form)
+        return scale
 
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         return x * learnt["scale"]
+
+    def act(self, cloud: FactoredCloud) -> FactoredCloud:
+        n = cloud.base.n_train
+        factors = self._factors(cloud.train_covariance * ((n - 1) / n))
+        return cloud.scaled(factors, mean=cloud.mean * factors)
+
+    @classmethod
+    def in_training(cls, params: Any) -> InTraining:
+        note = "In training the statistics move with the encoder, and the encoder adapts to the scaling."
+        return InTraining("isobn", {"beta": params.beta, "eps": params.floor, "form": params.form}, note)
 
     def affine(self) -> Affine:
         scale = self.learnt.arrays["scale"]

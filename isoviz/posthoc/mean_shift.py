@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from isoviz.metrics.dimensions import dimension_std
 from isoviz.posthoc.affine_map import Affine
+from isoviz.posthoc.factored import FactoredCloud
 from isoviz.posthoc.isoscore_paper import ISOSCORE_PAPER
-from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Params, parameter
 
 
 class ShiftParams(Params):
@@ -24,6 +25,7 @@ class ShiftParams(Params):
         source="Rudman et al. 2022, section 3 (a score of isotropy should not see the mean)",
         ge=-100,
         le=100,
+        slider=(-10, 10, 0.25),
     )
 
 
@@ -40,7 +42,13 @@ class Shift(CataloguedTransform):
     traps = (
         "Only what is measured from the origin changes: cosines and a trained classifier see it, IsoScore does not.",
     )
+    effects = Effects(
+        isoscore="unchanged",
+        ev="unchanged",
+        mean_cosine="tends to 1 as |t| grows; **not centred**",
+    )
     ARRAYS = {"offset": "d"}
+    coordinates = "any"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         std = np.asarray(dimension_std(x))
@@ -48,6 +56,13 @@ class Shift(CataloguedTransform):
 
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         return x + learnt["offset"]
+
+    def act(self, cloud: FactoredCloud) -> FactoredCloud:
+        return cloud.shifted(self.params.by * cloud.spread)
+
+    @classmethod
+    def in_training(cls, params: Any) -> str:
+        return "a head in training takes a shift into its bias, so nothing would change"
 
     def affine(self) -> Affine:
         offset = self.learnt.arrays["offset"]

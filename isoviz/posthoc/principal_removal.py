@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 from isoviz.errors import InputError
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.directions import principal_axes
-from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
+from isoviz.posthoc.factored import FactoredCloud
+from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
 
 BIBTEX = """\
 @inproceedings{mu2018allbutthetop,
@@ -32,6 +34,8 @@ class AllButTheTopParams(Params):
         help="How many of the most varying directions to remove. Empty: a hundredth of the dimensions, at least 1.",
         source="Mu & Viswanath 2018, algorithm 1 (D about d/100)",
         ge=0,
+        slider=(0, 40, 1),
+        start=1,
     )
     literal: bool = parameter(
         False,
@@ -65,17 +69,26 @@ class AllButTheTop(CataloguedTransform):
         "Where the D-th and the next direction vary equally, which one goes is arbitrary.",
         "The literal form leaves a constant vector in every point; cosines see it, IsoScore does not.",
     )
+    effects = Effects(
+        isoscore="up if few directions dominate, **down** on an isotropic cloud (d − D of d directions are left)",
+        ev="starts at λ_{D+1}/Σ_{j>D}λ_j",
+        mean_cosine="centred; `literal` leaves a constant vector",
+    )
     ARRAYS = {"mean": "d", "directions": "dr"}
     COUNTS = ("removed",)
+    coordinates = "principal"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
-        d = x.shape[1]
+        axes = principal_axes(x, eps)
+        directions = axes.leading(self._count(x.shape[1]))
+        return Learnt({"mean": axes.mean, "directions": directions}, {"removed": directions.shape[1]})
+
+    def _count(self, d: int) -> int:
+        """D in d dimensions."""
         count = max(1, round(d / 100)) if self.params.remove is None else self.params.remove
         if count > d:
             raise InputError(f"remove must be at most {d}, the dimensions of the points, got {count}")
-        axes = principal_axes(x, eps)
-        directions = axes.leading(count)
-        return Learnt({"mean": axes.mean, "directions": directions}, {"removed": directions.shape[1]})
+        return count
 
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         directions = learnt["directions"]
@@ -83,10 +96,26 @@ class AllButTheTop(CataloguedTransform):
         source = x if self.params.literal else centred
         return centred - (source @ directions) @ directions.T
 
+    def act(self, cloud: FactoredCloud) -> FactoredCloud:
+        std, count = cloud.principal_std, self._count(cloud.width)
+        rank = int(np.count_nonzero(std))
+        removed = np.argsort(-std, kind="stable")[: min(count, rank)]
+        factors = np.ones(len(std))
+        factors[removed] = 0.0
+        mean = np.zeros(cloud.width)
+        if self.params.literal:
+            directions = cloud.directions[:, removed]
+            mean = -(cloud.mean @ directions) @ directions.T
+        return replace(cloud.scaled(factors, mean=mean), only_rounding=cloud.only_rounding or count >= rank)
+
     @property
     def removed(self) -> int:
         """How many directions are removed: D, or the rank of the fit set if that is smaller."""
         return self.learnt.counts["removed"]
+
+    @classmethod
+    def in_training(cls, params: Any) -> str:
+        return "it removes directions of a finished cloud; an encoder in training would bring them back in others"
 
     def affine(self) -> Affine:
         mean, directions = self.learnt.arrays["mean"], self.learnt.arrays["directions"]

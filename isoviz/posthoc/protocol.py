@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from isoviz.config import input_error
+from isoviz.config import ParamValue, input_error
 from isoviz.errors import InputError, unknown_name
 from isoviz.metrics.cloud import float64_matrix, is_tensor, resolution
 from isoviz.parameters import Paper, Params, parameter
@@ -23,8 +23,19 @@ from isoviz.posthoc.affine_map import Affine
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Array, Points
+    from isoviz.posthoc.factored import FactoredCloud, Kind
 
-__all__ = ["CataloguedTransform", "Learnt", "Paper", "Params", "State", "Transform", "parameter"]
+__all__ = [
+    "CataloguedTransform",
+    "Effects",
+    "InTraining",
+    "Learnt",
+    "Paper",
+    "Params",
+    "State",
+    "Transform",
+    "parameter",
+]
 
 LARGEST = 1e100
 """Entries beyond this are refused: their squares and fourth powers would leave float64."""
@@ -52,6 +63,30 @@ class Learnt:
 
     arrays: dict[str, NDArray[np.float64]]
     counts: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class InTraining:
+    """The training method that does what a transform does.
+
+    Attributes:
+        method: its slug.
+        params: those that the transform decides.
+        note: what is not the same.
+    """
+
+    method: str
+    params: Mapping[str, ParamValue]
+    note: str
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What a transform does to the isotropy of its fit set, in a few words or a formula each."""
+
+    isoscore: str = "not stated"
+    ev: str = "not stated"
+    mean_cosine: str = "not stated"
 
 
 class Transform:
@@ -129,8 +164,13 @@ class CataloguedTransform(Transform):
         slug: its name in `isoviz.posthoc`.
         title, summary, equation, paper, traps: as of a method.
         Params: its parameters.
+        variants: papers of what other parameters make of it, by the name that it has there.
+        effects: what it does to isotropy.
         ARRAYS: the arrays it learns, with a letter for each axis; "d" is the width of the fit set.
         COUNTS: the names of its counts.
+        coordinates: if it can act on a `FactoredCloud`, the coordinates that `act` needs: "any", "own" or "principal".
+            Otherwise None: What-if moves every point and marks the step as slower.
+        needs_labels: whether it is fitted on more than points, and therefore not from here.
     """
 
     title: ClassVar[str]
@@ -139,8 +179,12 @@ class CataloguedTransform(Transform):
     paper: ClassVar[Paper]
     Params: ClassVar[type[Params]] = Params
     traps: ClassVar[tuple[str, ...]] = ()
+    variants: ClassVar[Mapping[str, Paper]] = {}
+    effects: ClassVar[Effects] = Effects()
     ARRAYS: ClassVar[Mapping[str, str]]
     COUNTS: ClassVar[tuple[str, ...]] = ()
+    coordinates: ClassVar[Kind | None] = None
+    needs_labels: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -169,6 +213,28 @@ class CataloguedTransform(Transform):
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         """Hook: the image of x, with `learnt.arrays` of the same kind (numpy or torch, same device) as x."""
         raise NotImplementedError
+
+    def act(self, cloud: FactoredCloud) -> FactoredCloud:
+        """Hook: the image of a cloud in `coordinates`, as if fitted on its training split; nothing is learnt or kept.
+
+        Raises:
+            InputError: as `fit`, for parameters that this cloud cannot meet.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def name(cls, params: Any) -> str:
+        """Hook: its name on screen with these `Params`."""
+        return cls.title
+
+    @classmethod
+    def in_training(cls, params: Any) -> InTraining | str:
+        """Hook: the training method that does the same as these `Params`, or in words why none does."""
+        return "none of them does the same"
+
+    def image_width(self, d: int) -> int:
+        """Hook: the dimensions of the image of d dimensions; `InputError` as `fit`."""
+        return d
 
     @property
     def learnt(self) -> Learnt:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.posthoc.affine_map import Affine
-from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
+from isoviz.posthoc.factored import FactoredCloud
+from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
 
 BIBTEX = """\
 @article{mezzadri2007generate,
@@ -60,13 +61,26 @@ class Rotation(CataloguedTransform):
         "A classifier trained on the old coordinates cannot read the new ones; one trained anew loses nothing.",
         "Spread and correlation of single dimensions change, so a diagonal transform does something else after it.",
     )
+    effects = Effects(
+        isoscore="unchanged",
+        ev="unchanged",
+        mean_cosine="unchanged",
+    )
     ARRAYS = {"matrix": "dd"}
+    coordinates = "any"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         return Learnt({"matrix": rotation_matrix(x.shape[1], self.params.seed).copy()})
 
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         return x @ learnt["matrix"]
+
+    def act(self, cloud: FactoredCloud) -> FactoredCloud:
+        return cloud.rotated(rotation_matrix(cloud.width, self.params.seed))
+
+    @classmethod
+    def in_training(cls, params: Any) -> str:
+        return "a head in training turns with the cloud, so nothing would change"
 
     def affine(self) -> Affine:
         matrix = self.learnt.arrays["matrix"]

@@ -11,7 +11,8 @@ from isoviz.metrics.dimensions import dimension_std
 from isoviz.metrics.moments import centre
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.directions import SMALLEST
-from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, Params, parameter
+from isoviz.posthoc.factored import FactoredCloud
+from isoviz.posthoc.protocol import CataloguedTransform, Effects, InTraining, Learnt, Paper, Params, parameter
 
 BIBTEX = """\
 @inproceedings{ioffe2015batch,
@@ -60,26 +61,44 @@ class BatchNorm(CataloguedTransform):
         "Correlations stay as they are, so correlated dimensions still share one dominant direction.",
         "Dimensions that hardly vary hold rounding noise; it is enlarged up to 1/√ε (316) times. Read `tiny_dimensions`.",
     )
+    effects = Effects(
+        isoscore="that of the correlation matrix: up or down",
+        ev="that of the correlation matrix",
+        mean_cosine="centred",
+    )
     ARRAYS = {"mean": "d", "scale": "d"}
     COUNTS = ("tiny_dimensions",)
+    coordinates = "own"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         _, mean = centre(x)
         std = np.asarray(dimension_std(x))
-        spread = np.hypot(std, np.sqrt(self.params.eps))
-        if self.params.eps == 0:
-            spread = np.where(std > eps * np.abs(mean), std, 0.0)  # less than the rounding of the input is no spread
-        scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > SMALLEST)
+        scale = self._scale(std, mean, eps)
         tiny = int(np.count_nonzero(std <= 1e-6 * np.median(std)))
         return Learnt({"mean": mean, "scale": scale}, {"tiny_dimensions": tiny})
 
+    def _scale(self, std: NDArray[np.float64], mean: NDArray[np.float64], eps: float) -> NDArray[np.float64]:
+        spread = np.hypot(std, np.sqrt(self.params.eps))
+        if self.params.eps == 0:
+            spread = np.where(std > eps * np.abs(mean), std, 0.0)  # less than the rounding of the input is no spread
+        scale: NDArray[np.float64] = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > SMALLEST)
+        return scale
+
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         return (x - learnt["mean"]) * learnt["scale"]
+
+    def act(self, cloud: FactoredCloud) -> FactoredCloud:
+        return cloud.scaled(self._scale(cloud.std, cloud.mean, cloud.resolution), mean=np.zeros(cloud.width))
 
     @property
     def tiny_dimensions(self) -> int:
         """How many dimensions have a σ of at most 1e-6 of the median σ."""
         return self.learnt.counts["tiny_dimensions"]
+
+    @classmethod
+    def in_training(cls, params: Any) -> InTraining:
+        note = "In training the statistics are those of batches, and the floor is the method's own, 1e-5."
+        return InTraining("batchnorm", {}, note)
 
     def affine(self) -> Affine:
         mean, scale = self.learnt.arrays["mean"], self.learnt.arrays["scale"]

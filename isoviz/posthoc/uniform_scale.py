@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.posthoc.affine_map import Affine
+from isoviz.posthoc.factored import FactoredCloud
 from isoviz.posthoc.isoscore_paper import ISOSCORE_PAPER
-from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Params, parameter
+from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Params, parameter
 
 
 class ScaleParams(Params):
@@ -23,6 +24,7 @@ class ScaleParams(Params):
         source="Rudman et al. 2022, section 3 (a score of isotropy should not see the unit)",
         ge=1e-6,
         le=1e6,
+        stops=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100),
     )
 
 
@@ -37,13 +39,26 @@ class Scale(CataloguedTransform):
     Params = ScaleParams
     params: ScaleParams
     traps = ("A trained classifier keeps its bias, so its decisions move although the shape of the cloud stays.",)
+    effects = Effects(
+        isoscore="unchanged",
+        ev="unchanged",
+        mean_cosine="unchanged",
+    )
     ARRAYS = {"scale": "d"}
+    coordinates = "any"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         return Learnt({"scale": np.full(x.shape[1], self.params.factor)})
 
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         return x * learnt["scale"]
+
+    def act(self, cloud: FactoredCloud) -> FactoredCloud:
+        return cloud.scaled(self.params.factor, mean=cloud.mean * self.params.factor)
+
+    @classmethod
+    def in_training(cls, params: Any) -> str:
+        return "a head in training takes the unit into its weights; what is left is another learning rate"
 
     def affine(self) -> Affine:
         scale = self.learnt.arrays["scale"]

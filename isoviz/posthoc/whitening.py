@@ -9,6 +9,9 @@ from isoviz.posthoc.directions import Axes, principal_axes
 from isoviz.posthoc.protocol import Params, parameter
 
 TOLERANCE = 1e-7
+IN_TRAINING = (
+    "it divides by the whole covariance, which moves at every step; batch normalisation and IsoBN do it per dimension"
+)
 
 
 class WhiteningParams(Params):
@@ -22,6 +25,8 @@ class WhiteningParams(Params):
         source="Our interpolation between centring and whitening",
         ge=0,
         le=1,
+        slider=(0, 1, 0.05),
+        start=0.5,
     )
     eps: float = parameter(
         0.0,
@@ -41,11 +46,16 @@ def scaled_axes(x: NDArray[np.float64], eps: float, params: WhiteningParams) -> 
     1e-7 · √d · λ_max, and for those beyond the r axes. At s = 0 nothing is dropped: that is centring, also of points
     outside the span of the fit set.
     """
-    keeps_all = params.strength == 0 or params.eps > 0
-    axes = principal_axes(x, eps, full=keeps_all)
-    if keeps_all:
-        spread = np.hypot(axes.std, np.sqrt(params.eps))
-        return axes, np.ones_like(spread) if params.strength == 0 else spread**-params.strength
-    floor = axes.std.max() * np.sqrt(TOLERANCE * np.sqrt(x.shape[1]))
-    kept = axes.std > floor
-    return axes, np.where(kept, np.where(kept, axes.std, 1.0) ** -params.strength, 0.0)
+    axes = principal_axes(x, eps, full=params.strength == 0 or params.eps > 0)
+    return axes, whitening_factors(axes.std, x.shape[1], params)
+
+
+def whitening_factors(std: NDArray[np.float64], d: int, params: WhiteningParams) -> NDArray[np.float64]:
+    """The factor of each principal direction from its standard deviation, both (r,), as `scaled_axes` says."""
+    if params.strength == 0:
+        return np.ones_like(std)
+    if params.eps > 0:
+        ridged: NDArray[np.float64] = np.hypot(std, np.sqrt(params.eps)) ** -params.strength
+        return ridged
+    kept = std > std.max() * np.sqrt(TOLERANCE * np.sqrt(d))
+    return np.where(kept, np.where(kept, std, 1.0) ** -params.strength, 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.posthoc.affine_map import Affine
-from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper, parameter
-from isoviz.posthoc.whitening import WhiteningParams, scaled_axes
+from isoviz.posthoc.directions import peak_signs
+from isoviz.posthoc.factored import FactoredCloud
+from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, parameter
+from isoviz.posthoc.whitening import IN_TRAINING, WhiteningParams, scaled_axes, whitening_factors
 
 BIBTEX = """\
 @article{su2021whitening,
@@ -62,14 +65,18 @@ class PCAWhitening(CataloguedTransform):
         "With fewer points than dimensions the fit set comes out perfectly white in its own span; other points do not.",
         "Directions with almost no variance become columns of zeros; read `dropped`.",
     )
+    effects = Effects(
+        isoscore="as `zca`; 1 in its own k columns",
+        ev="as `zca`",
+        mean_cosine="centred; exactly as `zca`, if no column is cut",
+    )
     ARRAYS = {"mean": "d", "matrix": "dk"}
     COUNTS = ("dropped",)
+    coordinates = "principal"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         d = x.shape[1]
-        count = d if self.params.components is None else self.params.components
-        if count > d:
-            raise InputError(f"components must be at most {d}, the dimensions of the points, got {count}")
+        count = self.image_width(d)
         axes, factors = scaled_axes(x, eps, self.params)
         matrix = np.zeros((d, count))  # n < d points reach fewer directions than asked for
         reached = min(count, len(factors))
@@ -78,13 +85,33 @@ class PCAWhitening(CataloguedTransform):
             {"mean": axes.mean, "matrix": matrix}, {"dropped": count - int(np.count_nonzero(factors[:count]))}
         )
 
+    def image_width(self, d: int) -> int:
+        count = d if self.params.components is None else self.params.components
+        if count > d:
+            raise InputError(f"components must be at most {d}, the dimensions of the points, got {count}")
+        return count
+
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         return (x - learnt["mean"]) @ learnt["matrix"]
+
+    def act(self, cloud: FactoredCloud) -> FactoredCloud:
+        std = cloud.principal_std
+        count = self.image_width(cloud.width)
+        kept = np.argsort(-std, kind="stable")[:count]
+        factors = np.zeros(len(std))
+        factors[kept] = whitening_factors(std, cloud.width, self.params)[kept]
+        basis = np.zeros((count, len(std)))
+        basis[np.arange(count), kept] = peak_signs(cloud.directions[:, kept])
+        return replace(cloud.scaled(factors, mean=np.zeros(count)), basis=basis)
 
     @property
     def dropped(self) -> int:
         """How many of the k columns are zero for lack of variance."""
         return self.learnt.counts["dropped"]
+
+    @classmethod
+    def in_training(cls, params: Any) -> str:
+        return IN_TRAINING
 
     def affine(self) -> Affine:
         mean, matrix = self.learnt.arrays["mean"], self.learnt.arrays["matrix"]

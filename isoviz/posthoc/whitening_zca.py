@@ -1,4 +1,4 @@
-"""ZCA whitening: the whitening that moves points least."""
+"""ZCA whitening, the whitening that moves points least; with a ridge, soft-ZCA."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.posthoc.affine_map import Affine
-from isoviz.posthoc.protocol import CataloguedTransform, Learnt, Paper
-from isoviz.posthoc.whitening import WhiteningParams, scaled_axes
+from isoviz.posthoc.factored import FactoredCloud
+from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, parameter
+from isoviz.posthoc.whitening import IN_TRAINING, WhiteningParams, scaled_axes, whitening_factors
 
 BIBTEX = """\
 @article{bell1997independent,
@@ -24,31 +25,78 @@ BIBTEX = """\
 """
 
 
+SOFT_BIBTEX = """\
+@article{diera2024isotropy,
+  title={Isotropy Matters: Soft-ZCA Whitening of Embeddings for Semantic Code Search},
+  author={Diera, Andor and Galke, Lukas and Scherp, Ansgar},
+  journal={arXiv preprint arXiv:2411.17538},
+  year={2024}
+}
+"""
+SOFT = "Soft-ZCA whitening"
+
+
+class ZCAParams(WhiteningParams):
+    """Parameters of ZCA whitening."""
+
+    eps: float = parameter(
+        0.0,
+        label="Ridge",
+        symbol="ε",
+        help="Added to every eigenvalue: above 0 this is soft-ZCA, which whitens strong directions and stretches weak ones less. "
+        "At 0, directions with almost no variance are dropped instead.",
+        source="Soft-ZCA: Diera et al. 2024, arXiv 2411.17538",
+        sweep=(0.01, 0.1),
+        ge=0,
+        le=1e6,
+    )
+
+
 class ZCA(CataloguedTransform):
-    """Centres, then makes every direction vary equally, without rotating: y = (x − μ)Σ^(−s/2).
+    """Centres, then makes every direction vary equally, without rotating: y = (x − μ)(Σ + εI)^(−s/2).
+
+    With ε > 0 and s = 1 it is soft-ZCA (Diera et al. 2024).
 
     Learnt: `mean` (d,), `matrix` (d, d). Directions dropped for lack of variance map to 0.
     """
 
     slug = "zca"
     title = "ZCA whitening"
-    summary = "Centres and stretches so that all directions vary equally, keeping each dimension where it was."
-    equation = r"y = (x - \mu)\,\Sigma^{-s/2}"
+    summary = (
+        "Centres and stretches so that all directions vary equally, keeping each dimension where it was. "
+        "With a ridge (soft-ZCA), weak directions are stretched less."
+    )
+    equation = r"y = (x - \mu)\,(\Sigma + \epsilon I)^{-s/2}"
     paper = Paper(
         short="Bell & Sejnowski 1997",
         title="The 'independent components' of natural scenes are edge filters",
         year=1997,
         bibtex=BIBTEX,
     )
-    Params = WhiteningParams
-    params: WhiteningParams
+    variants = {
+        SOFT: Paper(
+            short="Diera et al. 2024",
+            title="Isotropy Matters: Soft-ZCA Whitening of Embeddings for Semantic Code Search",
+            year=2024,
+            bibtex=SOFT_BIBTEX,
+        )
+    }
+    Params = ZCAParams
+    params: ZCAParams
     traps = (
         "With fewer points than dimensions the fit set comes out perfectly white in its own span; other points do not.",
-        "Directions with almost no variance are dropped, not stretched; read `dropped`.",
+        "Without a ridge, directions with almost no variance are dropped, not stretched; read `dropped`.",
+        "ε has the unit of a variance: the same ε is soft on one cloud and nothing, or everything, on another.",
         "At full strength the least varying directions, often noise, count as much as the most varying ones.",
+    )
+    effects = Effects(
+        isoscore="rises with s; at s = 1 it is 1, or (r − 1)/(d − 1) at rank r",
+        ev="k/d at s = 1, k/r at rank r",
+        mean_cosine="centred",
     )
     ARRAYS = {"mean": "d", "matrix": "dd"}
     COUNTS = ("dropped",)
+    coordinates = "principal"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         axes, factors = scaled_axes(x, eps, self.params)
@@ -59,10 +107,22 @@ class ZCA(CataloguedTransform):
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         return (x - learnt["mean"]) @ learnt["matrix"]
 
+    def act(self, cloud: FactoredCloud) -> FactoredCloud:
+        factors = whitening_factors(cloud.principal_std, cloud.width, self.params)
+        return cloud.scaled(factors, mean=np.zeros(cloud.width))
+
     @property
     def dropped(self) -> int:
         """How many of the d directions are set to 0 for lack of variance."""
         return self.learnt.counts["dropped"]
+
+    @classmethod
+    def name(cls, params: Any) -> str:
+        return SOFT if params.eps > 0 else cls.title
+
+    @classmethod
+    def in_training(cls, params: Any) -> str:
+        return IN_TRAINING
 
     def affine(self) -> Affine:
         mean, matrix = self.learnt.arrays["mean"], self.learnt.arrays["matrix"]

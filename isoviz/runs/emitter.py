@@ -19,10 +19,11 @@ HEARTBEAT_SECONDS: Final = 1.0
 class Emitter:
     """Writes the events of one attempt of one run, from a thread of its own so that training never waits for a disk.
 
-    Steps wait at most `TICK_SECONDS` and go together; every other event is rarer, waited for, and goes at once. While the
-    database does not answer (disk full, server away) events are kept and tried again for `patience` seconds; only then,
-    or when the run is no longer ours to write, does `emit` raise what happened, which ends the training. Use it as a
-    context: leaving it waits until everything is written or given up.
+    Steps wait at most `TICK_SECONDS` and go together; every other event is rarer, and goes at once. Before a checkpoint
+    (`Entered` of the phase `saving`) `emit` waits until everything is written: a run that resumes from the checkpoint does
+    not report it again. While the database does not answer (disk full, server away) events are kept and tried again for
+    `patience` seconds; only then, or when the run is no longer ours to write, does `emit` raise what happened, which ends the
+    training. Use it as a context: leaving it waits until everything is written or given up.
 
     Args:
         store: where to.
@@ -40,7 +41,7 @@ class Emitter:
         self._run_id = run_id
         self._attempt = attempt
         self._patience = patience
-        self._lock = threading.Lock()  # of the two lists
+        self._lock = threading.Condition()  # of the two lists; notified when they are empty, or will never be written
         self._events: list[Event] = []
         self._times: list[float] = []
         self._failing_since: float | None = None
@@ -69,8 +70,7 @@ class Emitter:
         Raises:
             StoreError: events cannot be written any more.
         """
-        if self.problem is not None:
-            raise StoreError(f"the run's events cannot be written: {self.problem}") from self.problem
+        self._refuse_problem()
         if self.ending is not None:
             raise RuntimeError(f"'{event.kind}' was emitted after the ending '{self.ending.kind}'")
         if event.kind in ENDINGS:
@@ -82,6 +82,14 @@ class Emitter:
             self._times.append(time.time())
         if event.kind != "stepped":
             self._wake.set()
+        if event.kind == "entered" and event.phase == "saving":
+            with self._lock:
+                self._lock.wait_for(lambda: not self._events or self.problem is not None)
+            self._refuse_problem()
+
+    def _refuse_problem(self) -> None:
+        if self.problem is not None:
+            raise StoreError(f"the run's events cannot be written: {self.problem}") from self.problem
 
     def should_stop(self) -> bool:
         """Whether the run was asked to stop, or its events cannot be written any more. Costs nothing."""
@@ -105,7 +113,12 @@ class Emitter:
             except StoreUnavailableError:
                 continue  # nothing is lost by not having looked; `_flush` counts for how long it cannot write
             except Exception as error:  # the training thread raises it: this one has nobody to tell
-                self.problem = error
+                self._give_up(error)
+
+    def _give_up(self, error: Exception) -> None:
+        with self._lock:
+            self.problem = error
+            self._lock.notify_all()
 
     def _flush(self) -> None:
         with self._lock:
@@ -118,11 +131,12 @@ class Emitter:
             now = time.monotonic()
             self._failing_since = self._failing_since or now
             if now - self._failing_since >= self._patience:
-                self.problem = error
+                self._give_up(error)
             raise
         self._failing_since = None
         with self._lock:
             del self._events[: len(events)], self._times[: len(times)]
+            self._lock.notify_all()
 
     def _look(self) -> None:
         signals = self._store.signals(self._run_id)

@@ -21,7 +21,7 @@ from isoviz.runs.store import RunRow, Store
 LOG: Final = "worker.log"
 _SEE_LOG: Final = "The traceback is in the run's log."
 _MEMORY: Final = (
-    "The memory did not suffice: halve the batch size and double the accumulation (the same effective batch), "
+    "Out of memory: halve the batch size and double the accumulation (the same effective batch), "
     "shorten the longest input, or choose a smaller model."
 )
 

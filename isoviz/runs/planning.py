@@ -350,7 +350,7 @@ def _line(
             default_learning_rate(config.model) if name == "learning_rate" else RunConfig.model_fields[name].default
         )
         if value is not None and value != default:
-            words += [option, str(value)]
+            words += [option] if value is True else [option, str(value)]
     return shlex.join(words)
 
 
@@ -395,6 +395,8 @@ OPTIONS: Mapping[str, str] = {
     "num_beams": "--num-beams",
     "batching": "--batching",
     "probe_size": "--probe-size",
+    "allow_random": "--allow-random",
+    "checkpoint_minutes": "--checkpoint-minutes",
     "threads": "--threads",
 }
 """Configuration field → its option on the command line."""

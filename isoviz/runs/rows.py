@@ -29,7 +29,7 @@ class RunRow:
         owner: who claimed it, or for whom it is reserved while queued.
         pid, pid_started: the worker process and its start time as psutil tells it.
         error: how it ended if it failed, diverged or was lost: `kind`, `message`, `advice`, … of that event.
-        result: `metrics`, `isotropy`, `timing` of a finished run, and its `weights` if told (`isoviz.events.Weights`).
+        result: `metrics`, `isotropy`, `timing`, `collapsed` of a finished run, and its `weights` if told (`isoviz.events.Weights`).
         progress: see `fold`.
         position: place in the queue counted from 1, None if it does not wait.
     """
@@ -58,6 +58,18 @@ class RunRow:
     result: dict[str, Any] | None
     progress: dict[str, Any] | None
     position: int | None = None
+
+    @property
+    def collapsed(self) -> str | None:
+        """Why a finished run's predictions count as constant, in words; None where they do not.
+
+        Runs of before this was kept are known by a Matthews correlation of 0, which is that of one class throughout and of little
+        else.
+        """
+        result = self.result or {}
+        if "collapsed" in result:
+            return str(result["collapsed"]) if result["collapsed"] else None
+        return "predicts one class" if result.get("metrics", {}).get("matthews") == 0 else None
 
 
 def row_of(data: RowMapping, position: int | None) -> RunRow:
@@ -175,8 +187,9 @@ def change_of(record: RowMapping, events: Sequence[Mapping[str, Any]], moment: f
     if last["kind"] in ENDINGS:
         change |= {"status": last["kind"], "ended": moment}
         if last["kind"] == "finished":
-            told = ("weights",) if last.get("weights") else ()
-            change["result"] = json.dumps({part: last[part] for part in ("metrics", "isotropy", "timing", *told)})
+            optional = [part for part in ("weights",) if last.get(part)]
+            parts = ("metrics", "isotropy", "timing", "collapsed", *optional)
+            change["result"] = json.dumps({part: last.get(part) for part in parts})
         elif last["kind"] != "stopped":
             change["error"] = json.dumps(last)
     return change

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+CONSTANT = 1e-3
+"""Numbers that spread less than this share of the labels' spread are one number."""
+
+
 @dataclass(frozen=True)
 class Confusion:
     """Counts of true classes (rows) against predicted classes (columns), both in the order of `names`."""
@@ -31,6 +35,37 @@ def confusion(task: Task, labels: np.ndarray, predictions: np.ndarray) -> Confus
 
     codes = range(len(task.label_names))
     return Confusion(task.label_names, confusion_matrix(labels, predictions, labels=list(codes)))
+
+
+def collapse(task: Task, rows: pd.DataFrame, predictions: Sequence[Any]) -> str | None:
+    """Why predictions count as collapsed, in words: they do not depend on the row, though the right answers do.
+
+    Numbers count as one where they spread less than `CONSTANT` of the labels' own spread: rounding in half precision does not
+    make a constant vary. Where all right answers are equal (a validation split with one class, a single row) nothing can be
+    told, and a constant prediction is no fault of the model: None, and `isoviz.tasks.report.score_notes` says so.
+
+    Args:
+        rows: checked rows of the task, as in `TaskData`.
+        predictions: class codes, numbers or texts (spans, seq2seq), one per row.
+    """
+    if one_answer(task, rows):
+        return None
+    if task.kind == "classification":
+        return "predicts one class" if len(set(predictions)) == 1 else None
+    if task.kind == "regression":
+        spread = np.ptp(np.asarray(predictions, dtype=np.float64))
+        return "predicts one number" if spread <= CONSTANT * np.ptp(rows["label"].to_numpy()) else None
+    texts = {text.strip() for text in predictions}
+    if len(texts) > 1:
+        return None
+    if task.kind == "span":
+        return "answers nothing" if texts == {""} else "gives every question the same answer"
+    return "writes nothing" if texts == {""} else "writes the same text for every row"
+
+
+def one_answer(task: Task, rows: pd.DataFrame) -> bool:
+    """Whether the right answers of all rows are equal."""
+    return len({str(answer) for answer in rows[task.reference]}) <= 1
 
 
 def residuals(labels: np.ndarray, predictions: np.ndarray) -> pd.DataFrame:

@@ -81,6 +81,17 @@ class Task:
         """The raw column beside the texts that a checked frame is made from: `label`, `answers`, or none (seq2seq)."""
         return {"classification": "label", "regression": "label", "span": "answers", "seq2seq": None}[self.kind]
 
+    @property
+    def reference(self) -> str:
+        """The column of a checked frame that predictions are compared with."""
+        columns = {
+            "classification": "label",
+            "regression": "label",
+            "span": "answer_texts",
+            "seq2seq": self.columns[-1],
+        }
+        return columns[self.kind]
+
     def wanted(self, direction: str | None = None) -> dict[str, str]:
         """Column of a raw frame → where it stands in the files, for texts and answers."""
         places = {column: column for column in self.columns} | dict(self.places)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isoviz.tasks.protocol import DataReport, Histogram, Task
+from isoviz.tasks import outcomes
+from isoviz.tasks.protocol import TRAIN, DataReport, Histogram, Task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +26,7 @@ def of(task: Task, splits: Mapping[str, pd.DataFrame], totals: Mapping[str, int]
         looked_at={split: len(frame) for split, frame in splits.items()},
         labels={split: _counts(task, frame) for split, frame in splits.items()},
         preview={split: [dict(row) for _, row in frame.head(5).iterrows()] for split, frame in splits.items()},
-        notes=tuple(_notes(texts)),
+        notes=(*_notes(texts), *score_notes(task, {split: rows for split, rows in splits.items() if split != TRAIN})),
         lengths={
             split: {
                 column: histogram(np.array([len(text.split()) for text in frame[column]])) for column in task.columns
@@ -36,6 +37,28 @@ def of(task: Task, splits: Mapping[str, pd.DataFrame], totals: Mapping[str, int]
         if task.kind == "regression"
         else {},
     )
+
+
+def score_notes(task: Task, validation: Mapping[str, pd.DataFrame]) -> list[str]:
+    """What a reader of the scores on these splits should know, as sentences.
+
+    Args:
+        validation: checked rows of the validation split and of the extra ones.
+    """
+    notes = [
+        f"The data have no {name} split ('{theirs}'): the scores are those of the {task.validation} split alone."
+        for name, theirs in task.extra
+        if name not in validation
+    ]
+    for split, frame in validation.items():
+        if len(frame) > 1 and outcomes.one_answer(task, frame):
+            answer = frame[task.reference].iloc[0]
+            words = task.label_names[answer] if task.kind == "classification" else answer
+            notes.append(
+                f"All {len(frame)} {split} rows that were read have the same right answer ({words}): their scores cannot tell a "
+                "model from a constant guess."
+            )
+    return notes
 
 
 def histogram(numbers: np.ndarray, bins: int = BINS) -> Histogram:

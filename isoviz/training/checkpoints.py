@@ -1,7 +1,8 @@
 """Checkpoints: everything a run needs to go on as if it had not been interrupted. safetensors and JSON only, no pickle.
 
-Below `checkpoints/`, `step-N` is the state after optimiser step N. While a run trains there is the last one; with `select=best`
-the best epoch's lies beside it once there is a later one, reduced to its weights. A finished run has one: the weights it reports.
+Below `checkpoints/`, `step-N` is the state after optimiser step N, at an epoch's end or between two steps. While a run trains
+there is the last one; with `select=best` the best epoch's lies beside it once there is a later one, reduced to its weights. A
+finished run has one: the weights it reports.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 
 _TRAINING_STATE = ("optimizer.safetensors", "generators.safetensors")
+_TRAINER = "trainer.json"
 _ENDED = "ended.json"
 """In the folder of the best epoch's weights: the run's progress at its end. From then on the last state can be let go."""
 
@@ -64,6 +66,7 @@ def save(
 ) -> Path:
     """Write a checkpoint under a temporary name, rename it, then drop older ones. Returns its folder.
 
+    Where this step has one already (the run was resumed from it, or measured since), only its progress is brought up to date.
     Every process calls it, for its random generators; the main one writes.
 
     Args:
@@ -72,7 +75,9 @@ def save(
     root = run_dir / "checkpoints"
     final = _folder(root, progress.step)
     generators = processes.gather(generator_states())
-    if processes.is_main and not final.exists():  # else the same step again after a resume: the same numbers
+    if processes.is_main and final.exists():
+        _update_progress(final, progress)
+    elif processes.is_main:
         _write(root, final, progress, model, optimizer, scheduler, processes, generators)
         for older in root.glob("step-*"):
             if best is not None and older == _folder(root, best):
@@ -93,8 +98,8 @@ def _write(
     processes: Processes,
     generators: list[dict[str, Tensor]],
 ) -> None:
+    _remove_partial(root)
     partial = root / f".partial-{progress.step:07d}"
-    shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     save_model(model, str(partial / FILE))
     state = optimizer.state_dict()
@@ -108,8 +113,21 @@ def _write(
         "scheduler": scheduler.state_dict(),
         "scaler": scaler.state_dict() if scaler is not None else None,
     }
-    (partial / "trainer.json").write_text(json.dumps(trainer), encoding="utf-8")
+    (partial / _TRAINER).write_text(json.dumps(trainer), encoding="utf-8")
     partial.rename(final)
+
+
+def _update_progress(folder: Path, progress: Progress) -> None:
+    trainer = json.loads((folder / _TRAINER).read_text(encoding="utf-8"))
+    partial = folder / f".{_TRAINER}.partial"
+    partial.write_text(json.dumps({**trainer, "progress": asdict(progress)}), encoding="utf-8")
+    partial.replace(folder / _TRAINER)
+
+
+def _remove_partial(root: Path) -> None:
+    """What a killed process was writing."""
+    for folder in root.glob(".partial-*"):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def load(
@@ -124,7 +142,7 @@ def load(
     accelerator = processes.accelerator
     if (folder / _ENDED).is_file():
         return Progress(**json.loads((folder / _ENDED).read_text(encoding="utf-8"))), {}
-    trainer = json.loads((folder / "trainer.json").read_text(encoding="utf-8"))
+    trainer = json.loads((folder / _TRAINER).read_text(encoding="utf-8"))
     if not all((folder / name).is_file() for name in _TRAINING_STATE):
         load_model(model, str(folder / FILE), device=str(accelerator.device))
         return Progress(**trainer["progress"]), {}
@@ -162,8 +180,7 @@ def settle(run_dir: Path, progress: Progress, best: int | None) -> None:
     for other in sorted(root.glob("step-*")):  # the last one last: until then it is what a resumed run begins with
         if other != keep:
             other.rename(root / f".partial-{other.name}")
-    for rest in root.glob(".partial-*"):
-        shutil.rmtree(rest, ignore_errors=True)
+    _remove_partial(root)
     _drop_training_state(keep)
 
 

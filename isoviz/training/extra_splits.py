@@ -33,16 +33,16 @@ def metrics(
     model.eval()
     values: dict[str, float | None] = {}
     for name, split in splits.items():
-        found: list[tuple[int, Any]] = []
+        predicted: list[tuple[int, Any]] = []
         with torch.inference_mode():
             for batch in split.batches:
                 check()
                 items = batch.pop("item").tolist()
                 batch = {key: value.to(accelerator.device) for key, value in batch.items()}
                 with accelerator.autocast():
-                    found += zip(items, head.predict(model, model(**batch), batch), strict=True)
-        told = sorted((pair for there in gather(found) for pair in there), key=itemgetter(0))
-        answers = head.answers(split.frame, split.encoded, [value for _, value in told])
+                    predicted += zip(items, head.predict(model, model(**batch), batch), strict=True)
+        in_order = sorted((pair for process in gather(predicted) for pair in process), key=itemgetter(0))
+        answers = head.answers(split.frame, split.encoded, [value for _, value in in_order])
         scored = head.evaluate(split.frame, answers)
         values |= {f"{metric}_{name}": value for metric, value in scored.items()}
     return values

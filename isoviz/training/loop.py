@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
 import torch
-from accelerate import Accelerator
 from threadpoolctl import threadpool_limits
 
-from isoviz import methods, tasks
 from isoviz.config import RunConfig
 from isoviz.events import (
     Checkpointed,
@@ -26,17 +23,14 @@ from isoviz.events import (
     Stopped,
 )
 from isoviz.methods.protocol import Representations, Sample
-from isoviz.models import hub, sources
-from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
-from isoviz.tasks import baselines, metrics
+from isoviz.tasks import baselines, metrics, outcomes, report
+from isoviz.tasks.protocol import VALIDATION
 from isoviz.training import (
     checkpoints,
     divergence,
     extra_splits,
-    heads,
     measuring,
     memory,
-    origin,
     outcome,
     predictions,
     processes,
@@ -44,10 +38,8 @@ from isoviz.training import (
     weights,
 )
 from isoviz.training.checkpoints import Progress
-from isoviz.training.optimisation import make_optimizer, make_scheduler
-from isoviz.training.processes import Processes
-from isoviz.training.rows import Rows
 from isoviz.training.second_stage import Stage
+from isoviz.training.setup import Setup, load_setup
 
 MAX_STEP_EVENTS = 400
 """Steps reported per run, unless that would be fewer than one in 20: enough for a smooth curve on any screen."""
@@ -69,8 +61,9 @@ def train(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path,
 
     Args:
         config: resolved (`isoviz.runs.planning`); `precision="auto"` counts as float32.
-        emit: called in order with every event, from this thread only.
-        should_stop: asked between batches; True ends the run with a checkpoint.
+        emit: called in order with every event, from this thread only. When it returns from `Entered("saving")`, what was
+            reported must be safe: a run that resumes from the checkpoint does not report it again.
+        should_stop: asked between batches; True ends the run with a checkpoint after the optimiser step at hand.
         run_dir: folder for arrays and checkpoints.
         resume: go on from the newest checkpoint in `run_dir` (from the start if there is none).
 
@@ -88,169 +81,139 @@ def train(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path,
 def _attempt(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path, resume: bool, parts: int) -> int:
     """The run with each batch in `parts`; returns 0, or where memory is short how many parts to go on with. All is let go."""
     emit = emit if processes.begin() else _ignore
-    run = _Run(config, emit, should_stop, run_dir, parts)
+    began = time.perf_counter()
+
+    def check() -> None:
+        if should_stop():
+            raise _StopRequestedError
+
     try:
-        run.load(resume)
+        setup = load_setup(config, run_dir, parts, resume, emit, check)
+    except _StopRequestedError:
+        emit(Stopped(step=weights.newest_step(run_dir)))
+        return 0
+    run = _Run(setup, emit, should_stop, began)
+    try:
+        run.start(resume)
         while True:
             if run.progress.measured < run.progress.epoch:
                 run.measure()
             if outcome.is_over(config, run.progress):
                 break
             run.train_epoch()
-        if run.method.frozen_stage and not run.progress.fitted:
+        if setup.method.frozen_stage and not run.progress.fitted:
             run.fit_frozen()
             run.measure()
         run.finish()
     except _StopRequestedError:
         run.stop()
     except (RuntimeError, MemoryError) as error:
-        if not (run.ready and memory.is_short(error)):
+        if not memory.is_short(error):
             raise
-        parts = memory.more_parts(parts, config, type(run.method), run.processes.count)
-        emit(Entered(phase="loading", detail=f"the memory did not suffice: again, each batch in {parts} parts"))
+        parts = memory.more_parts(parts, config, type(setup.method), setup.processes.count)
+        emit(Entered(phase="loading", detail=f"Out of memory. Retrying with each batch split in {parts}."))
         return parts
     return 0
 
 
 class _Run:
-    """The state of one run in this process."""
+    """A run that is loaded, until it ends, in this process.
 
-    def __init__(self, config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path, parts: int) -> None:
-        self.config = config
+    Attributes:
+        setup: what it trains with.
+        progress: where it is; what a checkpoint keeps beside the tensors.
+        generators: the checkpoint's random generators, until the first step after a resume.
+        began: when loading began (`time.perf_counter`).
+        startup_seconds: from then to the first step.
+        session_steps, session_rows, session_seconds: what this process trained, and in what time.
+        saved: when the last checkpoint was written, or training began (`time.perf_counter`).
+    """
+
+    def __init__(self, setup: Setup, emit: Emit, should_stop: ShouldStop, began: float) -> None:
+        self.setup = setup
         self.emit = emit
         self.should_stop = should_stop
-        self.run_dir = run_dir
-        self.parts = parts
-        self.began = time.perf_counter()
         self.progress = Progress()
-        self.pending_generators: dict[str, torch.Tensor] | None = None
+        self.generators: dict[str, torch.Tensor] | None = None
+        self.began = began
+        self.startup_seconds = 0.0
+        self.session_steps = 0
         self.session_rows = 0
         self.session_seconds = 0.0
-        self.startup_seconds = 0.0
-        self.ready = False
+        self.saved = time.perf_counter()
 
-    # ---- loading -----------------------------------------------------------------------------------------------
-
-    def downloading(self, done: int, total: int, text: str) -> None:
-        self.check()
-        self.emit(Entered(phase="loading", detail=hub.in_words(done, total, text)))
-
-    def tokenising(self, done: int, total: int) -> None:
-        self.check()
-        self.emit(Entered(phase="tokenising", detail=f"{done:,} of {total:,} rows"))
-
-    def load(self, resume: bool) -> None:
-        config = self.config
-        self.emit(Entered(phase="loading", detail=config.model))
-        self.task = tasks.get(config.task, config.own)
-        self.method = methods.get(config.method)(methods.get(config.method).Params(**config.params))
-        self.method.check_kind(self.task.kind)
-        begun = origin.find(self.run_dir) if resume else None
-        commit = begun.revision if begun else None
-        source = sources.fetch(sources.resolve(config.model, self.task.kind, commit), self.downloading)
-        data = tasks.load(self.task, config.data, config.direction, config.max_train, config.max_eval)
-        if begun:
-            begun.check(source, data.fingerprint)
-        self.check()
-        self.head = heads.of(self.task, load_tokenizer(source, config.direction), config)
-        self.accelerator = Accelerator(
-            cpu=processes.on_cpu(),
-            mixed_precision="no" if config.precision == "auto" else config.precision,
-            gradient_accumulation_steps=config.grad_accum,
-            step_scheduler_with_optimizer=False,
-        )
-        self.processes = Processes(self.accelerator)
-        part = (self.processes.rank, self.processes.count)
-        network = load_network(source, self.head.num_labels, config.seed, self.task.kind)
-        model = HeadedModel(network, self.method, self.task.kind)
-        self.check()
-
-        self.emit(Entered(phase="tokenising", detail=f"{len(data.train)} + {len(data.validation)} rows"))
-        self.rows = rows = Rows(data, self.head, config, part, self.parts, self.tokenising)
-        self.head.prepare(model, rows.train)
-        self.steps_per_epoch = math.ceil(math.ceil(len(rows.order) / self.processes.count) / config.grad_accum)
-        self.total_steps = self.steps_per_epoch * config.epochs
-        self.frozen_steps = self.method.frozen_steps(len(rows.train))
-        self.report_every = max(1, min(self.total_steps // MAX_STEP_EVENTS, 20))
-
-        optimizer = make_optimizer(model, config)
-        scheduler = make_scheduler(optimizer, config, self.total_steps)
-        self.model, self.optimizer, self.loader, self.scheduler = self.accelerator.prepare(
-            model, optimizer, rows.loader, scheduler
-        )
-        self.plain: HeadedModel = self.accelerator.unwrap_model(self.model)
-        # dropout's generator, another one in each process; data order and new weights have their own
-        torch.manual_seed(config.seed + 1_000_003 * self.processes.rank)
-        self.ready = True
-        if not begun and self.processes.is_main:
-            origin.keep(self.run_dir, origin.Origin(source.fingerprint, source.revision, data.fingerprint))
+    def start(self, resume: bool) -> None:
+        """Take up the newest checkpoint, if there is one to resume from, and say what the run works with."""
+        setup, rows = self.setup, self.setup.rows
         if resume:
-            self._restore()
+            folder = checkpoints.newest(setup.run_dir)
+            if folder is not None:
+                self.progress, self.generators = checkpoints.load(
+                    folder, setup.plain, setup.optimizer, setup.scheduler, setup.processes
+                )
+            self.emit(Resumed(step=self.progress.step, epoch=self.progress.epoch))
         self.startup_seconds = time.perf_counter() - self.began
         self.emit(
             Started(
-                device=str(self.accelerator.device),
-                precision=str(self.accelerator.mixed_precision),
+                device=str(setup.accelerator.device),
+                precision=str(setup.accelerator.mixed_precision),
                 threads=torch.get_num_threads(),
-                total_steps=self.total_steps + self.frozen_steps,
-                steps_per_epoch=self.steps_per_epoch,
+                total_steps=setup.fine_tuning_steps + setup.frozen_steps,
+                steps_per_epoch=setup.steps_per_epoch,
                 train_rows=rows.train_count,
                 eval_rows=len(rows.frame),
-                parameters=sum(p.numel() for p in self.plain.parameters()),
+                parameters=sum(p.numel() for p in setup.plain.parameters()),
                 first_step=self.progress.step,
                 startup_seconds=self.startup_seconds,
-                data_fingerprint=data.fingerprint,
-                model_fingerprint=source.fingerprint,
-                model_revision=source.revision,
-                data_revision=data.revision,
-                signatures=metrics.signature(self.task.metrics),
+                data_fingerprint=setup.origin.data,
+                model_fingerprint=setup.origin.model,
+                model_revision=setup.origin.revision,
+                data_revision=setup.data_revision,
+                signatures=metrics.signature(setup.task.metrics),
                 versions={name: version(name) for name in ("torch", "transformers", "accelerate")},
-                baselines=baselines.of(self.task, rows.guess),
+                baselines=baselines.of(setup.task, rows.guess),
+                notes=report.score_notes(
+                    setup.task, {VALIDATION: rows.frame, **{name: scored.frame for name, scored in rows.extra.items()}}
+                ),
             )
         )
-
-    def _restore(self) -> None:
-        folder = checkpoints.newest(self.run_dir)
-        if folder is not None:
-            self.progress, self.pending_generators = checkpoints.load(
-                folder, self.plain, self.optimizer, self.scheduler, self.processes
-            )
-        self.emit(Resumed(step=self.progress.step, epoch=self.progress.epoch))
 
     # ---- training ----------------------------------------------------------------------------------------------
 
     def train_epoch(self) -> None:
-        config, progress = self.config, self.progress
-        self.emit(Entered(phase="training", detail=f"epoch {progress.epoch + 1} of {config.epochs}"))
-        self.rows.order.epoch, self.rows.order.start = progress.epoch, progress.batch * self.processes.count
+        setup, progress = self.setup, self.progress
+        self._enter_training()
+        setup.rows.order.epoch, setup.rows.order.start = progress.epoch, progress.batch * setup.processes.count
         if progress.batch == 0:
             with torch.no_grad():
-                self.plain.eval()
-                self.method.refresh(Sample(progress.epoch, self._training_sample, self.processes.gather))
-        self.model.train()
-        if self.pending_generators is not None:
-            checkpoints.set_generators(self.pending_generators)
-            self.pending_generators = None
+                setup.plain.eval()
+                setup.method.refresh(Sample(progress.epoch, self._training_sample, setup.processes.gather))
+        setup.model.train()
+        if self.generators is not None:
+            checkpoints.set_generators(self.generators)
+            self.generators = None
         sums: dict[str, float] = {}
-        parts = 0
+        batches = 0  # of the optimiser step at hand
         clock = time.perf_counter()
-        for batch in self.loader:
-            if parts == 0 and self.processes.agree(self.should_stop()):
-                raise _StopRequestedError
-            rows = len(batch.pop("item")) * self.processes.count
-            with self.accelerator.accumulate(self.model):
-                terms = memory.backward(self.model, batch, self.parts, self.task.kind == "seq2seq", self.accelerator)
-                self.optimizer.step()
-                stepped = self.accelerator.sync_gradients
+        for batch in setup.loader:
+            if batches == 0 and self._stopped_or_saved():
+                clock = time.perf_counter()
+            rows = len(batch.pop("item")) * setup.processes.count
+            with setup.accelerator.accumulate(setup.model):
+                terms = memory.backward(
+                    setup.model, batch, setup.parts, setup.task.kind == "seq2seq", setup.accelerator
+                )
+                setup.optimizer.step()
+                stepped = setup.accelerator.sync_gradients
                 if stepped:
-                    self.scheduler.step()
-                self.optimizer.zero_grad()
-            values = self.processes.mean(torch.stack(list(terms.values()))).tolist()
+                    setup.scheduler.step()
+                setup.optimizer.zero_grad()
+            values = setup.processes.mean(torch.stack(list(terms.values()))).tolist()
             losses = dict(zip(terms, values, strict=True))
-            divergence.check(losses, progress.step + 1, self.method.title)
+            divergence.check(losses, progress.step + 1, setup.method.title)
             for name, value in losses.items():
                 sums[name] = sums.get(name, 0.0) + value
-            parts += 1
+            batches += 1
             progress.batch += 1
             progress.rows += rows
             self.session_rows += rows
@@ -259,52 +222,74 @@ class _Run:
             now = time.perf_counter()
             progress.train_seconds += now - clock
             self.session_seconds += now - clock
+            self.session_steps += 1
             clock = now
             progress.step += 1
-            self._report({name: value / parts for name, value in sums.items()})
-            sums, parts = {}, 0
+            self._report({name: value / batches for name, value in sums.items()})
+            sums, batches = {}, 0
         progress.epoch += 1
         progress.batch = 0
         self._checkpoint()
 
+    def _enter_training(self) -> None:
+        self.emit(Entered(phase="training", detail=f"epoch {self.progress.epoch + 1} of {self.setup.config.epochs}"))
+
+    def _stopped_or_saved(self) -> bool:
+        """Between two optimiser steps: end the run if that was asked for, else write a checkpoint if one is due.
+
+        Returns whether one was written.
+        """
+        seconds = 60 * self.setup.config.checkpoint_minutes
+        due = seconds > 0 and time.perf_counter() - self.saved >= seconds
+        match self.setup.processes.agree("stop" if self.should_stop() else "save" if due else ""):
+            case "stop":
+                raise _StopRequestedError
+            case "save":
+                self._checkpoint()
+                self._enter_training()
+                return True
+        return False
+
     def _report(self, losses: dict[str, float]) -> None:
-        progress = self.progress
-        if progress.step % self.report_every and progress.step % self.steps_per_epoch and progress.step != 1:
+        setup, progress = self.setup, self.progress
+        every = max(1, min(setup.fine_tuning_steps // MAX_STEP_EVENTS, 20))
+        if progress.step % every and progress.step % setup.steps_per_epoch and progress.step != 1:
             return
         pace = self.session_seconds / max(1, self.session_rows)
-        rows_left = len(self.rows.train) * self.config.epochs - progress.rows
+        rows_left = len(setup.rows.train) * setup.config.epochs - progress.rows
         self.emit(
             Stepped(
                 step=progress.step,
-                epoch=progress.step / self.steps_per_epoch,
+                epoch=progress.step / setup.steps_per_epoch,
                 losses=losses,
-                learning_rate=self.scheduler.get_last_lr()[0],
+                learning_rate=setup.scheduler.get_last_lr()[0],
                 samples_per_second=1 / pace if pace else 0.0,
                 eta_seconds=rows_left * pace,
+                step_seconds=self.session_seconds / self.session_steps,
             )
         )
 
     def fit_frozen(self) -> None:
         """The method's second stage, reported as one more epoch. A stop leaves the last epoch's checkpoint as it is."""
-        progress = self.progress
-        self.emit(Entered(phase="training", detail=self.method.frozen_stage))
-        first, every = progress.step, max(1, min(self.frozen_steps // MAX_STEP_EVENTS, 20))
+        setup, progress = self.setup, self.progress
+        self.emit(Entered(phase="training", detail=setup.method.frozen_stage))
+        first, every = progress.step, max(1, min(setup.frozen_steps // MAX_STEP_EVENTS, 20))
 
-        def told(event: Stepped) -> None:
-            divergence.check(event.losses, progress.step + 1, self.method.title)
+        def report(event: Stepped) -> None:
+            divergence.check(event.losses, progress.step + 1, setup.method.title)
             if (event.step - first) % every == 0 or event.step == first + 1:
                 self.emit(event)
 
         began = time.perf_counter()
         progress.step += second_stage.fit(
-            self.plain,
-            self.rows.sample(None),
-            self.accelerator,
-            self.processes.gather,
-            self.head,
-            self.config.seed,
-            Stage(first, progress.epoch, max(1, self.frozen_steps)),
-            told,
+            setup.plain,
+            setup.rows.sample(None),
+            setup.accelerator,
+            setup.processes.gather,
+            setup.head,
+            setup.config.seed,
+            Stage(first, progress.epoch, max(1, setup.frozen_steps)),
+            report,
             self.check,
         )
         progress.train_seconds += time.perf_counter() - began
@@ -314,36 +299,42 @@ class _Run:
 
     def _training_sample(self, tokens: int) -> Iterator[Representations]:
         """What `Sample.representations` gives."""
-        self.plain.eval()
-        for batch in self.rows.sample(tokens):
+        setup = self.setup
+        setup.plain.eval()
+        for batch in setup.rows.sample(tokens):
             self.check()
-            batch = {name: value.to(self.accelerator.device) for name, value in batch.items() if name != "item"}
-            with torch.no_grad(), self.accelerator.autocast():
-                yield self.plain.represent(**batch)
+            batch = {name: value.to(setup.accelerator.device) for name, value in batch.items() if name != "item"}
+            with torch.no_grad(), setup.accelerator.autocast():
+                yield setup.plain.represent(**batch)
 
     # ---- measuring ---------------------------------------------------------------------------------------------
 
     def measure(self) -> None:
-        progress = self.progress
+        setup, progress = self.setup, self.progress
         self.emit(Entered(phase="evaluating", detail=f"epoch {progress.epoch}"))
         found = measuring.run_pass(
-            self.plain,
-            self.head,
-            self.rows.validation,
-            self.rows.evaluation,
-            self.accelerator,
-            self.processes.gather,
-            self.config.probe_size,
-            self.config.seed,
+            setup.plain,
+            setup.head,
+            setup.rows.validation,
+            setup.rows.evaluation,
+            setup.accelerator,
+            setup.processes.gather,
+            setup.config.probe_size,
+            setup.config.seed,
             self.check,
         )
-        answers = self.head.answers(self.rows.frame, self.rows.validation, found.predictions)
-        values = self.head.evaluate(self.rows.frame, answers)
+        answers = setup.head.answers(setup.rows.frame, setup.rows.validation, found.predictions)
+        values = setup.head.evaluate(setup.rows.frame, answers)
         values |= extra_splits.metrics(
-            self.plain, self.head, self.rows.extra, self.accelerator, self.processes.gather, self.check
+            setup.plain, setup.head, setup.rows.extra, setup.accelerator, setup.processes.gather, self.check
         )
         evaluated = Evaluated(
-            step=progress.step, epoch=progress.epoch, loss=found.loss, metrics=values, primary=self.task.primary
+            step=progress.step,
+            epoch=progress.epoch,
+            loss=found.loss,
+            metrics=values,
+            primary=setup.task.primary,
+            collapsed=outcomes.collapse(setup.task, setup.rows.frame, answers.values),
         )
         self.emit(evaluated)
         self.emit(Entered(phase="measuring", detail=f"epoch {progress.epoch}"))
@@ -355,52 +346,63 @@ class _Run:
             {"evaluated": evaluated.model_dump(mode="json"), "measured": measured.model_dump(mode="json")}
         )
         if (
-            self.processes.is_main
-            and outcome.reported(self.config, progress, self.task.primary) is progress.history[-1]
+            setup.processes.is_main
+            and outcome.reported(setup.config, progress, setup.task.primary) is progress.history[-1]
         ):
-            predictions.save(self.run_dir, self.task, self.rows.frame, answers, progress.epoch)
+            predictions.save(setup.run_dir, setup.task, setup.rows.frame, answers, progress.epoch)
         progress.measured = progress.epoch
 
     def _measured(self, found: measuring.Pass) -> Measured:
-        progress = self.progress
-        sample = self.rows.sample(measuring.SHRINKAGE_POINTS // self.plain.num_layers)
-        sigma = measuring.shrinkage(self.plain, sample, self.accelerator, self.processes.gather, self.check)
+        setup, progress = self.setup, self.progress
+        sample = setup.rows.sample(measuring.SHRINKAGE_POINTS // setup.plain.num_layers)
+        sigma = measuring.shrinkage(setup.plain, sample, setup.accelerator, setup.processes.gather, self.check)
         arrays = f"arrays/epoch-{progress.epoch:03d}.safetensors"
-        if self.processes.is_main:
-            measuring.save_arrays(self.run_dir / arrays, found.head)
-        weight = self.plain.output.weight
+        if setup.processes.is_main:
+            measuring.save_arrays(setup.run_dir / arrays, found.head)
+        weight = setup.plain.output.weight
         return measuring.measured(found, sigma, weight, step=progress.step, epoch=progress.epoch, arrays=arrays)
 
     # ---- ending ------------------------------------------------------------------------------------------------
 
     def finish(self) -> None:
-        if not self.processes.is_main:
+        setup = self.setup
+        if not setup.processes.is_main:
             return
-        checkpoints.settle(self.run_dir, self.progress, self._best_step())
-        kept = weights.kept(self.run_dir)
+        checkpoints.settle(setup.run_dir, self.progress, self._best_step())
+        kept = weights.kept(setup.run_dir)
         seconds = time.perf_counter() - self.began
-        self.emit(outcome.finished(self.config, self.progress, self.task.primary, kept, self.startup_seconds, seconds))
+        self.emit(
+            outcome.finished(setup.config, self.progress, setup.task.primary, kept, self.startup_seconds, seconds)
+        )
 
     def stop(self) -> None:
-        if self.ready:
+        if self.progress.measured >= 0:  # before that there is nothing to keep
             self._checkpoint()
-        folder = checkpoints.newest(self.run_dir)
-        self.emit(Stopped(step=self.progress.step if folder is not None else 0))
+        self.emit(Stopped(step=weights.newest_step(self.setup.run_dir)))
 
     def check(self) -> None:
         # several processes stop together, between steps: their parts of a pass differ in length
-        if (not self.ready or self.processes.count == 1) and self.should_stop():
+        if self.setup.processes.count == 1 and self.should_stop():
             raise _StopRequestedError
 
     def _best_step(self) -> int | None:
         # a second stage starts from the last epoch: no earlier one's weights will be asked for
-        return None if self.method.frozen_stage else outcome.best_step(self.config, self.progress, self.task.primary)
+        if self.setup.method.frozen_stage:
+            return None
+        return outcome.best_step(self.setup.config, self.progress, self.setup.task.primary)
 
     def _checkpoint(self) -> None:
+        setup = self.setup
         self.emit(Entered(phase="saving"))
         folder = checkpoints.save(
-            self.run_dir, self.progress, self.plain, self.optimizer, self.scheduler, self.processes, self._best_step()
+            setup.run_dir,
+            self.progress,
+            setup.plain,
+            setup.optimizer,
+            setup.scheduler,
+            setup.processes,
+            self._best_step(),
         )
-        self.emit(
-            Checkpointed(step=self.progress.step, epoch=self.progress.epoch, path=str(folder.relative_to(self.run_dir)))
-        )
+        self.saved = time.perf_counter()
+        path = str(folder.relative_to(setup.run_dir))
+        self.emit(Checkpointed(step=self.progress.step, epoch=self.progress.epoch, path=path))

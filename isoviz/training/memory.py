@@ -1,4 +1,4 @@
-"""When the memory does not suffice for a batch: it is read in parts, whose gradients add up to the whole batch's.
+"""Out of memory: a batch is read in parts, whose gradients add up to the whole batch's.
 
 The batch that a step sees stays what the configuration says, so that epochs, steps, schedule and checkpoints do too. A method
 whose penalty or statistics are of the rows read together (`Method.of_rows_together`) would become another one; its run fails,
@@ -42,18 +42,18 @@ def more_parts(parts: int, config: RunConfig, method: type[Method], processes: i
     Raises:
         IsoVizError: more parts would not help, or would change what is computed.
     """
-    message = f"the memory does not suffice for batches of {config.batch_size} rows"
+    message = f"out of memory with batches of {config.batch_size} rows"
     if method.of_rows_together:
         raise IsoVizError(
             message,
             field="batch_size",
-            advice=f"{method.title} depends on the rows that are read together, so its batches are not cut by themselves: "
+            advice=f"{method.title} depends on the rows that are read together, so its batches cannot be split: "
             "choose a smaller batch size, a shorter longest input or a smaller model.",
         )
     if processes > 1 or 2 * parts > config.batch_size:
-        told = " in all processes" if processes > 1 else f", read in {parts} parts" if parts > 1 else ""
+        how = " in all processes" if processes > 1 else f", each split in {parts}" if parts > 1 else ""
         raise IsoVizError(
-            message + told,
+            message + how,
             field="batch_size",
             advice="Halve the batch size and double the accumulation (the same effective batch), shorten the longest input, "
             "or choose a smaller model.",
@@ -81,7 +81,7 @@ def backward(
     if parts == 1:
         outputs = model(**batch, penalise=True)
         accelerator.backward(outputs.loss)
-        return _told(outputs)
+        return _losses(outputs)
     pieces = [
         dict(zip(batch, piece, strict=True)) for piece in zip(*(v.chunk(parts) for v in batch.values()), strict=True)
     ]
@@ -92,10 +92,10 @@ def backward(
         share = weight / sum(weights)
         assert outputs.loss is not None, NO_LABELS
         accelerator.backward(outputs.loss * share)
-        terms = {name: terms.get(name, 0.0) + share * term for name, term in _told(outputs).items()}
+        terms = {name: terms.get(name, 0.0) + share * term for name, term in _losses(outputs).items()}
     return terms
 
 
-def _told(outputs: Outputs) -> dict[str, Tensor]:
+def _losses(outputs: Outputs) -> dict[str, Tensor]:
     assert outputs.loss is not None, NO_LABELS
     return {name: term.detach().float() for name, term in {**outputs.terms, "total": outputs.loss}.items()}

@@ -45,6 +45,7 @@ def finished(
             "total_seconds": total_seconds,
         },
         weights=weights,
+        collapsed=chosen["evaluated"].get("collapsed"),  # not in a checkpoint of before
     )
 
 

@@ -53,7 +53,7 @@ def save(run_dir: Path, task: Task, frame: pd.DataFrame, answers: Answers, epoch
     columns: dict[str, Any] = {
         "row": pyarrow.array(range(1, kept + 1), pyarrow.int32()),
         "prediction": pyarrow.array(answers.values[:kept]),
-        "label": pyarrow.array(_labels(task, frame.head(kept))),
+        "label": pyarrow.array(frame[task.reference].head(kept).tolist()),
     }
     if answers.confidence is not None:
         columns["confidence"] = pyarrow.array(answers.confidence[:kept], pyarrow.float32())
@@ -84,9 +84,3 @@ def load(run_dir: Path) -> Predictions | None:
     except (pyarrow.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise DataError(f"data: {path.name} of this run cannot be read: {reason}", field="data") from None
-
-
-def _labels(task: Task, frame: pd.DataFrame) -> list[Any]:
-    column = {"span": "answer_texts", "seq2seq": task.columns[-1]}.get(task.kind, "label")
-    found: list[Any] = frame[column].tolist()
-    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from accelerate import PartialState
@@ -11,6 +11,8 @@ from accelerate.utils import broadcast_object_list, gather_object
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
+
+Answer = TypeVar("Answer")
 
 
 def begin() -> bool:
@@ -41,13 +43,13 @@ class Processes:
     def is_main(self) -> bool:
         return self.rank == 0
 
-    def agree(self, answer: bool) -> bool:
+    def agree(self, answer: Answer) -> Answer:
         """The main process's answer, on all of them."""
         if self.count == 1:
             return answer
-        said = [answer]
-        broadcast_object_list(said)
-        return said[0]
+        answers = [answer]
+        broadcast_object_list(answers)
+        return answers[0]
 
     def mean(self, values: torch.Tensor) -> torch.Tensor:
         """Elementwise mean over the processes."""

@@ -27,8 +27,9 @@ def reload(config: RunConfig, checkpoint: Path) -> tuple[HeadedModel, heads.Head
     begun = origin.find(checkpoint.parents[1])
     source = sources.fetch(sources.resolve(config.model, commit=begun.revision if begun else None))
     task = tasks.get(config.task, config.own)
-    head = heads.of(task, load_tokenizer(source, config.direction), config)
-    network = load_network(source, head.num_labels, config.seed, task.kind)
+    head = heads.head_for(task, load_tokenizer(source, config.direction), config)
+    # The run's own weights replace all of these.
+    network = load_network(source, head.num_labels, config.seed, task.kind, allow_random=True)
     method = methods.get(config.method)
     model = HeadedModel(network, method(method.Params(**config.params)), task.kind)
     try:

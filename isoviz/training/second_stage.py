@@ -51,7 +51,7 @@ def fit(
     began = time.perf_counter()
     steps, rows = 0, 0
 
-    def told(losses: dict[str, float], count: int, learning_rate: float) -> None:
+    def report_step(losses: dict[str, float], count: int, learning_rate: float) -> None:
         nonlocal steps, rows
         steps, rows = steps + 1, rows + count
         seconds = time.perf_counter() - began
@@ -73,7 +73,9 @@ def fit(
     generator = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
         torch.manual_seed(seed)
-        model.method.fit_frozen(Frozen(pooled, labels, model.output, model.task_loss, metric, generator, told, check))
+        model.method.fit_frozen(
+            Frozen(pooled, labels, model.output, model.task_loss, metric, generator, report_step, check)
+        )
     return steps
 
 
@@ -86,15 +88,15 @@ def _vectors(
 ) -> tuple[Tensor, Tensor]:
     """(n, h) float32 pooled vectors in evaluation mode and (n,) labels, in row order, on this process's device."""
     model.eval()
-    found: list[tuple[Tensor, Tensor, Tensor]] = []
+    batch_vectors: list[tuple[Tensor, Tensor, Tensor]] = []
     for batch in batches:
         check()
         rows = batch.pop("item")
         batch = {name: value.to(accelerator.device) for name, value in batch.items()}
         labels = batch.pop("labels").cpu()
         with torch.no_grad(), accelerator.autocast():
-            found.append((rows, model.represent(**batch).pooled.float().cpu(), labels))
-    parts = [part for there in gather(found) for part in there]
+            batch_vectors.append((rows, model.represent(**batch).pooled.float().cpu(), labels))
+    parts = [part for there in gather(batch_vectors) for part in there]
     rows, pooled, labels = (torch.cat(column) for column in zip(*parts, strict=True))
     order = rows.argsort()
     return pooled[order].to(accelerator.device), labels[order].to(accelerator.device)

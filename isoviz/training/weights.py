@@ -13,8 +13,18 @@ FILE = "model.safetensors"
 
 def newest(run_dir: Path) -> Path | None:
     """The last complete checkpoint of a run, if there is one; of a finished run the weights that it keeps."""
-    found = sorted((run_dir / "checkpoints").glob("step-*"))
-    return found[-1] if found else None
+    return max((run_dir / "checkpoints").glob("step-*"), default=None)
+
+
+def newest_step(run_dir: Path) -> int:
+    """The optimiser step of the newest checkpoint; 0 if there is none."""
+    folder = newest(run_dir)
+    return 0 if folder is None else step_of(folder)
+
+
+def step_of(checkpoint: Path) -> int:
+    """How many optimiser steps its weights have seen."""
+    return int(checkpoint.name.removeprefix("step-"))
 
 
 def kept(run_dir: Path) -> Weights | None:
@@ -23,7 +33,7 @@ def kept(run_dir: Path) -> Weights | None:
     epoch = None if folder is None else epoch_of(folder)
     if folder is None or epoch is None or not (folder / FILE).is_file():
         return None
-    return Weights(epoch=epoch, step=int(folder.name.removeprefix("step-")), path=str(folder.relative_to(run_dir)))
+    return Weights(epoch=epoch, step=step_of(folder), path=str(folder.relative_to(run_dir)))
 
 
 def epoch_of(checkpoint: Path) -> int | None:

@@ -1,20 +1,17 @@
 """A finished run's embeddings and frozen head, and what a chain of transforms would do to both.
 
-    request.py     what is computed in a process of its own, and the key of its content
-    jobs.py        start, look at, stop such a process
-    worker.py      the process
+    request.py     what is computed in the background, and the key of its content
+    jobs.py        the two kinds of job that compute it
     encoding.py    the one pass of the run's weights over its rows
     embeddings.py  what that pass left, as arrays
     chains.py      a chain of transforms as text, for an address, and back
-    bases.py       a cloud in orthonormal coordinates, with everything about it that is computed once
-    frames.py      the image of a cloud under a chain, kept as factors on such coordinates
     engine.py      the chain's numbers: at once where that is possible, all of them in the background
     heads.py       the frozen head, a refitted one, and the paired bootstrap between two predictions
     layer.py       IsoLayer trained on the spot
     background.py  one thread for what takes longer than a slider's move
     notebook.py    the same as a few lines of Python
-    fine_tunes.py  which training method a step of a chain corresponds to
 
+How a transform acts on a cloud is said in `isoviz.posthoc`: by the transform itself, on a `FactoredCloud`.
 Nothing here imports torch before an encoder or an IsoLayer is run.
 """
 

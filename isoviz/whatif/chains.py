@@ -5,25 +5,37 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Protocol
 
 from pydantic import ValidationError
 
 from isoviz import methods, posthoc
 from isoviz.config import input_error
 from isoviz.errors import InputError, unknown_name
-from isoviz.parameters import Params
-
-LAYER: Final = "isolayer"
-"""The step that is trained on labels and therefore no post-hoc transform of the catalogue."""
+from isoviz.parameters import Paper, Params
+from isoviz.posthoc.factored import Kind
+from isoviz.posthoc.protocol import InTraining
+from isoviz.whatif.layer import IsoLayerTransform
 
 MOST_STEPS: Final = 8
 LONGEST: Final = 1_000
 NONE: Final = "none"
 """The text of the chain without steps."""
 
-_LAYER_PARAMS: Final = ("alpha", "isotropy")
-"""Parameters of IsoLayer that a step may change; the others keep the method's defaults."""
+
+class StepClass(Protocol):
+    """What a step is made from: a transform of the catalogue, or the layer that is trained on labels."""
+
+    slug: ClassVar[str]
+    title: ClassVar[str]
+    summary: ClassVar[str]
+    equation: ClassVar[str]
+    paper: ClassVar[Paper]
+    traps: ClassVar[tuple[str, ...]]
+    variants: ClassVar[Mapping[str, Paper]]
+    Params: ClassVar[type[Params]]
+    coordinates: ClassVar[Kind | None]
+    needs_labels: ClassVar[bool]
 
 
 @dataclass(frozen=True)
@@ -31,7 +43,7 @@ class Step:
     """One transform with its parameters, not fitted.
 
     Attributes:
-        slug: of `isoviz.posthoc`, or `LAYER`.
+        slug: a key of `catalogue()`.
         params: complete.
     """
 
@@ -39,9 +51,14 @@ class Step:
     params: Params
 
     @property
+    def kind(self) -> Any:
+        """Its class (`StepClass`)."""
+        return catalogue()[self.slug]
+
+    @property
     def title(self) -> str:
         """Its name on screen."""
-        return title(self.slug)
+        return str(self.kind.name(self.params))
 
     @property
     def changed(self) -> dict[str, Any]:
@@ -52,60 +69,46 @@ class Step:
     @property
     def text(self) -> str:
         """`isobn:beta=1`; parameters at their defaults are left out."""
-        told = ",".join(f"{name}={_written(value)}" for name, value in self.changed.items())
-        return f"{self.slug}:{told}" if told else self.slug
+        written = ",".join(f"{name}={_written(value)}" for name, value in self.changed.items())
+        return f"{self.slug}:{written}" if written else self.slug
 
     @property
     def source(self) -> str:
         """The call that makes the transform, in Python."""
-        told = ", ".join(f"{name}={value!r}" for name, value in self.changed.items())
-        return f"{'cloud.' if self.slug == LAYER else ''}{self.slug}({told})"
+        written = ", ".join(f"{name}={value!r}" for name, value in self.changed.items())
+        return f"{'cloud.' if self.kind.needs_labels else ''}{self.slug}({written})"
 
-    def make(self) -> posthoc.Transform:
-        """The transform, not fitted; not for `LAYER`, which needs labels."""
-        return posthoc.get(self.slug)(**self.params.model_dump())
+    @property
+    def in_training(self) -> InTraining | str:
+        """The training method that does the same, with all its parameters; or why there is none."""
+        answer = self.kind.in_training(self.params)
+        if isinstance(answer, str):
+            return answer
+        return InTraining(answer.method, methods.check_params(answer.method, answer.params), answer.note)
+
+    def make(self) -> posthoc.CataloguedTransform:
+        """The transform, not fitted; not for a step that needs labels."""
+        transform: posthoc.CataloguedTransform = self.kind(**self.params.model_dump())
+        return transform
+
+
+def catalogue() -> Mapping[str, type[StepClass]]:
+    """What a chain may be made of, by slug."""
+    return {**posthoc.catalogue(), IsoLayerTransform.slug: IsoLayerTransform}
 
 
 def step(slug: str, **values: Any) -> Step:
     """A checked step; `InputError` names what is not allowed."""
-    if slug not in slugs():
-        raise unknown_name("transform", slug, slugs(), field="chain")
-    kind = params_of(slug)
-    allowed = parameters(slug)
+    if slug not in catalogue():
+        raise unknown_name("transform", slug, catalogue(), field="chain")
+    params = catalogue()[slug].Params
     for name in values:
-        if name not in allowed:
-            raise unknown_name(f"parameter of '{slug}'", name, allowed, field="chain")
+        if name not in params.model_fields:
+            raise unknown_name(f"parameter of '{slug}'", name, params.model_fields, field="chain")
     try:
-        return Step(slug, kind.model_validate(values))
+        return Step(slug, params.model_validate(values))
     except ValidationError as error:
-        found = input_error(error)
-        raise InputError(f"{slug}: {found}", field="chain") from None
-
-
-def slugs() -> list[str]:
-    """What a chain may be made of."""
-    return [*posthoc.catalogue(), LAYER]
-
-
-def title(slug: str) -> str:
-    """A transform's name on screen."""
-    return methods.get(LAYER).title if slug == LAYER else posthoc.get(slug).title
-
-
-def about(slug: str) -> Any:
-    """The class that explains a transform: `summary`, `equation`, `paper`, `traps`."""
-    return methods.get(LAYER) if slug == LAYER else posthoc.get(slug)
-
-
-def params_of(slug: str) -> type[Params]:
-    """The class of a transform's parameters."""
-    found: type[Params] = methods.get(LAYER).Params if slug == LAYER else posthoc.get(slug).Params
-    return found
-
-
-def parameters(slug: str) -> list[str]:
-    """The parameters that a step may set."""
-    return list(_LAYER_PARAMS) if slug == LAYER else list(params_of(slug).model_fields)
+        raise InputError(f"{slug}: {input_error(error)}", field="chain") from None
 
 
 def write(steps: Iterable[Step]) -> str:
@@ -126,22 +129,22 @@ def read(text: str) -> tuple[Step, ...]:
     parts = text.strip().split("~")
     if len(parts) > MOST_STEPS:
         raise InputError(f"chain: at most {MOST_STEPS} steps, got {len(parts)}", field="chain")
-    return tuple(_step_of(part) for part in parts)
+    return tuple(_read_step(part) for part in parts)
 
 
-def _step_of(text: str) -> Step:
-    found = re.fullmatch(r"([a-z0-9_]+)(?::(.*))?", text)
-    if found is None:
+def _read_step(text: str) -> Step:
+    match = re.fullmatch(r"([A-Za-z0-9_/-]+)(?::(.*))?", text)
+    if match is None:
         raise InputError(f"chain: '{text}' is no step (a step is name:parameter=value,…)", field="chain")
-    values: Mapping[str, Any] = {}
-    for part in (found[2] or "").split(",") if found[2] else []:
+    values: dict[str, Any] = {}
+    for part in (match[2] or "").split(",") if match[2] else []:
         name, sign, value = part.partition("=")
         if not sign or not name:
             raise InputError(f"chain: '{part}' in '{text}' is no parameter=value", field="chain")
         if name in values:
             raise InputError(f"chain: '{name}' is given twice in '{text}'", field="chain")
-        values = {**values, name: None if value == "none" else value}
-    return step(found[1], **values)
+        values[name] = None if value == "none" else value
+    return step(match[1], **values)
 
 
 def _written(value: Any) -> str:

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from isoviz.errors import InputError
 from isoviz.jobs import queue
 from isoviz.jobs.results import ARRAYS, FACTS
+from isoviz.whatif import encoding
 from isoviz.whatif.heads import FrozenHead, primary, refit
+from isoviz.whatif.layer import IsoLayerTransform, LabelledRows
 from isoviz.whatif.request import STORE, request_for
 
 if TYPE_CHECKING:
     from isoviz.runs.store import Store
-    from isoviz.whatif.layer import IsoLayerTransform
 
 Cloud = Literal["head", "pooled"]
 CLOUDS: tuple[Cloud, ...] = ("head", "pooled")
@@ -75,9 +76,13 @@ class Embeddings:
 
     def isolayer(self, **params: Any) -> IsoLayerTransform:
         """An IsoLayer to be trained on these rows' labels, as a step of a chain."""
-        from isoviz.whatif.layer import IsoLayerTransform
+        return IsoLayerTransform(self.labelled_rows, **params)
 
-        return IsoLayerTransform(self, **params)
+    @property
+    def labelled_rows(self) -> LabelledRows:
+        """What an IsoLayer is trained on, besides vectors."""
+        facts = self.facts
+        return LabelledRows(self.train_labels, self.head, facts["kind"], facts["primary"], int(facts["seed"]))
 
 
 def embeddings(run: str, *, store: Store | str | Path | None = None, cloud: Cloud = "head") -> Embeddings:
@@ -96,8 +101,6 @@ def embeddings(run: str, *, store: Store | str | Path | None = None, cloud: Clou
     opened = store if isinstance(store, Store) else Store(store)
     request = request_for(opened.get(run), opened.folder_of(run))
     if STORE.find(request.key) is None:
-        from isoviz.whatif import encoding
-
         STORE.publish(request.key, *encoding.compute(request, lambda done, total, text: None))
         with queue.exclusive():
             STORE.shrink(keep=request.key)

@@ -18,11 +18,10 @@ from isoviz.metrics.cosine import mean_cosine_estimate
 from isoviz.metrics.moments import Moments, sum_of_squares
 from isoviz.metrics.scores import plug_in_estimate, ratio_estimate, unbiased_estimate
 from isoviz.metrics.spectrum import cumulative_shares, effective_rank_of, eigenvalues
-from isoviz.whatif import chains, frames, layer, slower
-from isoviz.whatif.bases import Matrix, base_of
+from isoviz.posthoc.factored import FactoredCloud, Kind, Matrix
+from isoviz.whatif import chains, layer, slower
 from isoviz.whatif.chains import Step
-from isoviz.whatif.embeddings import Embeddings
-from isoviz.whatif.frames import Frame
+from isoviz.whatif.embeddings import Embeddings, load
 from isoviz.whatif.heads import Difference, paired_difference, primary, refit
 from isoviz.whatif.request import LayerRequest
 
@@ -56,7 +55,7 @@ class Answer:
         frozen: the task's primary metric when the run's own head reads the image; None if it cannot.
         reasons: name of what is None → why.
         predicted: (n,) class codes, or numbers, that the run's own head gives; None if it cannot read the image.
-        hollow: whether nothing but rounding is left (`frames.Frame.hollow`).
+        only_rounding: whether nothing but rounding is left (`FactoredCloud.only_rounding`).
     """
 
     n: int
@@ -66,7 +65,7 @@ class Answer:
     frozen: float | None
     reasons: Mapping[str, str]
     predicted: NDArray[Any] | None = field(repr=False, default=None)
-    hollow: bool = False
+    only_rounding: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,14 +104,14 @@ class WhatIf:
         self.embeddings = found
         self.trains = trains
         self.resolution = resolution(found.train)
-        self._bases: OrderedDict[str, Frame] = OrderedDict()
+        self._bases: OrderedDict[str, FactoredCloud] = OrderedDict()
         self._answers: OrderedDict[str, Answer] = OrderedDict()
         self._fulls: OrderedDict[str, Full] = OrderedDict()
         self._lock = threading.RLock()
 
     # ------------------------------------------------------------------ the image
 
-    def frame(self, steps: Sequence[Step], *, build: bool = True) -> Frame:
+    def image(self, steps: Sequence[Step], *, build: bool = True) -> FactoredCloud:
         """The image under a chain, each step fitted on the training image of those before it.
 
         Args:
@@ -122,41 +121,52 @@ class WhatIf:
             InputError: a step cannot be fitted here (field `chain`).
             NotReadyError: a layer has to be trained first, or, without `build`, something has to be computed.
         """
-        frame = self._kept("", self._start, build)
+        cloud = self._stored("", self._start, build)
         for number, step in enumerate(steps):
             try:
-                frame = self._advanced(frame, step, chains.write(steps[:number]), build)
+                cloud = self._advanced(cloud, step, chains.write(steps[:number]), build)
             except InputError as error:
                 raise InputError(f"{step.title}: {error}", field="chain") from None
-        return frame
+        return cloud
 
-    def _start(self) -> Frame:
-        base, mean = base_of(self.embeddings.train.astype(np.float64), self.embeddings.validation.astype(np.float64))
-        return frames.start(base.warm(), mean)
+    def _start(self) -> FactoredCloud:
+        train, validation = (
+            np.asarray(split, np.float64) for split in (self.embeddings.train, self.embeddings.validation)
+        )
+        return FactoredCloud.of_points(train, validation, self.resolution)
 
-    def _advanced(self, frame: Frame, step: Step, before: str, build: bool) -> Frame:
-        if step.slug == chains.LAYER:
-            request = self.request(step, before)
-            trained = layer.find(request)
-            if trained is None and not self.trains:
-                raise NotReadyError(request)
-            transform = trained or self.embeddings.isolayer(**step.params.model_dump())
-            return self._kept(f"{before}~{step.text}", lambda: _through(transform, frame, trained is None), build)
-        if step.slug == "cluster_based":
-            return self._kept(f"{before}~{step.text}", lambda: _through(step.make(), frame, True), build)
-        wanted = frames.needs(frame, step)
-        if wanted is not None:
-            turn = frames.principal if wanted == "principal" else frames.plain
-            known, now = frames.is_cheap(frame, wanted), frame
-            frame = turn(now) if known else self._kept(f"{before}|{wanted}", lambda: _warm(turn(now)), build)
-        return frames.advance(frame, step, self.resolution)
+    def _advanced(self, cloud: FactoredCloud, step: Step, before: str, build: bool) -> FactoredCloud:
+        coordinates = step.kind.coordinates
+        if coordinates is None:
+            transform, fitted = self._transform(step, before)
+            return self._stored(f"{before}~{step.text}", lambda: _moved(transform, cloud, fitted), build)
+        if not cloud.has(coordinates):
+            cloud = self._along(coordinates, cloud, before, build)
+        return step.make().act(cloud)
 
-    def request(self, step: Step, before: str) -> LayerRequest:
-        """What a process is asked for to train that layer."""
-        found = self.embeddings
-        return LayerRequest(found.key, found.cloud, before, step.params.model_dump())
+    def _along(self, coordinates: Kind, cloud: FactoredCloud, before: str, build: bool) -> FactoredCloud:
+        if cloud.knows(coordinates):
+            return cloud.along(coordinates)
 
-    def _kept(self, key: str, make: Callable[[], Frame], build: bool) -> Frame:
+        def rotate() -> FactoredCloud:
+            rotated = cloud.along(coordinates)
+            rotated.base.warm()
+            return rotated
+
+        return self._stored(f"{before}|{coordinates}", rotate, build)
+
+    def _transform(self, step: Step, before: str) -> tuple[posthoc.Transform, bool]:
+        """The transform of a step that moves points, and whether it is fitted already."""
+        if not step.kind.needs_labels:
+            return step.make(), False
+        rows = self.embeddings.labelled_rows
+        request = LayerRequest(self.embeddings.key, self.embeddings.cloud, before, step.params.model_dump())
+        trained = layer.trained(request, rows)
+        if trained is None and not self.trains:
+            raise NotReadyError(request)
+        return trained or step.kind(rows, **step.params.model_dump()), trained is not None
+
+    def _stored(self, key: str, make: Callable[[], FactoredCloud], build: bool) -> FactoredCloud:
         with self._lock:
             if key in self._bases:
                 self._bases.move_to_end(key)
@@ -178,21 +188,21 @@ class WhatIf:
         with self._lock:
             if text in self._answers:
                 return self._answers[text]
-        found = self._answer(self.frame(steps, build=build))
+        found = self._answer(self.image(steps, build=build))
         with self._lock:
             self._answers[text] = found
             while len(self._answers) > 256:
                 self._answers.popitem(last=False)
         return found
 
-    def _answer(self, frame: Frame) -> Answer:
-        points = frame.validation
-        n, d = len(points), frame.width
+    def _answer(self, cloud: FactoredCloud) -> Answer:
+        points = cloud.validation
+        n, d = len(points), cloud.width
         reasons: dict[str, str] = {}
         ev: NDArray[np.float64] | None = None
         estimates = dict.fromkeys(MEASURES, undefined(too_few(n)))
         if n >= 2:
-            moments = _moments(frame)
+            moments = _moments(cloud)
             spectrum = None if moments.collapsed or moments.matrix is None else eigenvalues(moments.matrix)
             estimates = {
                 "isoscore": plug_in_estimate(moments),
@@ -201,27 +211,27 @@ class WhatIf:
                 "effective_rank": undefined("all points are equal")
                 if spectrum is None
                 else effective_rank_of(spectrum),
-                "mean_cosine": mean_cosine_estimate(points + frame.shift)[0],
+                "mean_cosine": mean_cosine_estimate(points + cloud.shift)[0],
             }
             if spectrum is not None:
                 ev = cumulative_shares(spectrum, min(EV_KEPT, n, d))
-        predicted, why = self._predicted(frame, points)
+        predicted, why = self._predicted(cloud, points)
         frozen = None if predicted is None else primary(self._metric, self.embeddings.labels, predicted)
         if frozen is None:
             reasons["frozen"] = why or "the metric is undefined for these predictions"
         reasons |= {name: str(found.problem) for name, found in estimates.items() if found.problem}
         values = {name: _value(found) for name, found in estimates.items()}
-        return Answer(n, d, values, ev, frozen, reasons, predicted, frame.hollow)
+        return Answer(n, d, values, ev, frozen, reasons, predicted, cloud.only_rounding)
 
     @property
     def _metric(self) -> str:
         return str(self.embeddings.facts["primary"])
 
-    def _predicted(self, frame: Frame, points: Matrix) -> tuple[NDArray[Any] | None, str | None]:
+    def _predicted(self, cloud: FactoredCloud, points: Matrix) -> tuple[NDArray[Any] | None, str | None]:
         head = self.embeddings.head
-        if frame.width != head.width:
-            return None, f"the frozen head reads {head.width} numbers, the chain leaves {frame.width}"
-        logits = points @ frame.read_by(head.weight) + (head.weight @ frame.offset + head.bias)
+        if cloud.width != head.width:
+            return None, f"the frozen head reads {head.width} numbers, the chain leaves {cloud.width}"
+        logits = points @ cloud.read_by(head.weight) + (head.weight @ cloud.mean + head.bias)
         return head.decide(logits), None
 
     def full(self, steps: Sequence[Step]) -> Full:
@@ -244,15 +254,15 @@ class WhatIf:
 
     def _full(self, steps: Sequence[Step]) -> Full:
         found, kind = self.embeddings, self.embeddings.facts["kind"]
-        frame, answer = self.frame(steps), self.answer(steps)
-        alive = frame.factors != 0
-        train, points = frame.train[:, alive], frame.validation[:, alive]
+        cloud, answer = self.image(steps), self.answer(steps)
+        alive = cloud.factors != 0
+        train, points = cloud.train[:, alive], cloud.validation[:, alive]
         if not alive.any():  # everything was removed
-            train, points = frame.train[:, :1], frame.validation[:, :1]
-        again = refit(train, found.train_labels, points, kind, width=frame.width)
+            train, points = cloud.train[:, :1], cloud.validation[:, :1]
+        again = refit(train, found.train_labels, points, kind, width=cloud.width)
         refitted = primary(self._metric, found.labels, again)
-        measures, reasons = slower.measures(frame, points)
-        places, shares = _map(frame)
+        measures, reasons = slower.measures(cloud, points)
+        places, shares = _map(cloud)
         start = self.answer(()).predicted
         first = self.full(()).refitted_predicted if steps else again
 
@@ -275,35 +285,39 @@ class WhatIf:
         )
 
 
-def _through(transform: posthoc.Transform, frame: Frame, fit: bool) -> Frame:
-    """A step that is no closed form of the covariance: the points themselves are taken through it."""
-    train, validation = frame.image(frame.train), frame.image(frame.validation)
-    if fit:
+def train_layer(request: LayerRequest, report: layer.Report) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Facts and arrays (`linear`, `offset`) of a layer that is trained after the chain `request.before`."""
+    embeddings = load(request.embeddings, request.cloud)  # type: ignore[arg-type]
+    image = WhatIf(embeddings, trains=True).image(chains.read(request.before))
+    trained = layer.IsoLayerTransform(embeddings.labelled_rows, report=report, **request.params)
+    linear, offset = trained.fit(image.image(image.train)).affine()
+    return {"request": request.as_json()}, {"linear": linear, "offset": offset}
+
+
+def _moved(transform: posthoc.Transform, cloud: FactoredCloud, fitted: bool) -> FactoredCloud:
+    """A step that cannot act on factors: every point is taken through it."""
+    train, validation = cloud.image(cloud.train), cloud.image(cloud.validation)
+    if not fitted:
         transform.fit(train)
-    base, mean = base_of(np.asarray(transform.transform(train)), np.asarray(transform.transform(validation)))
-    return replace(frames.start(base.warm(), mean), hollow=frame.hollow)
+    train, validation = (np.asarray(transform.transform(points)) for points in (train, validation))
+    return replace(FactoredCloud.of_points(train, validation, cloud.resolution), only_rounding=cloud.only_rounding)
 
 
-def _warm(frame: Frame) -> Frame:
-    frame.base.warm()
-    return frame
-
-
-def _moments(frame: Frame) -> Moments:
+def _moments(cloud: FactoredCloud) -> Moments:
     """T, F and Q of the validation image; all of them are the same in every orthonormal basis."""
-    base = frame.base
-    n, d = len(base.validation), frame.width
-    alive = frame.factors != 0
-    factors = frame.factors[alive]
+    base = cloud.base
+    n, d = len(base.validation), cloud.width
+    alive = cloud.factors != 0
+    factors = cloud.factors[alive]
     variances = base.validation_covariance.diagonal()[alive] * factors**2
     largest = float(variances.max()) if alive.any() else 0.0
-    mean = frame.shift + base.validation_mean * frame.factors
+    mean = cloud.shift + base.validation_mean * cloud.factors
     eps = float(np.finfo(np.float64).eps)
     if largest <= (eps * float(np.abs(mean).max())) ** 2:
         return Moments(n, d, 0.0, 0.0, 0.0, None, True)
     factors = factors / np.sqrt(largest)  # scores do not depend on the unit, their fourth powers do
     matrix = factors[:, None] * base.validation_covariance[np.ix_(alive, alive)] * factors
-    squares = base.validation_squares @ np.where(frame.factors != 0, frame.factors / np.sqrt(largest), 0.0) ** 2
+    squares = base.validation_squares @ np.where(cloud.factors != 0, cloud.factors / np.sqrt(largest), 0.0) ** 2
     return Moments(
         n=n,
         d=d,
@@ -315,14 +329,14 @@ def _moments(frame: Frame) -> Moments:
     )
 
 
-def _map(frame: Frame) -> tuple[NDArray[np.float32], tuple[float, float]]:
-    covariance = frame.validation_covariance
+def _map(cloud: FactoredCloud) -> tuple[NDArray[np.float32], tuple[float, float]]:
+    covariance = cloud.validation_covariance
     values, directions = np.linalg.eigh(covariance)
     top = directions[:, ::-1][:, :2]
     if top.shape[1] < 2:
         top = np.hstack([top, np.zeros((len(top), 1))])
     total = float(values.sum())
-    centred = frame.validation - frame.base.validation_mean * frame.factors
+    centred = cloud.validation - cloud.base.validation_mean * cloud.factors
     both = [*values[::-1][:2], 0.0][:2]
     shares = (both[0] / total, both[1] / total) if total > 0 else (0.0, 0.0)
     return (centred @ top).astype(np.float32), shares

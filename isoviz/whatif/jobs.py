@@ -18,9 +18,9 @@ def compute(request: Request, report: Any) -> tuple[dict[str, Any], dict[str, ND
         from isoviz.whatif import encoding
 
         return encoding.compute(request, report)
-    from isoviz.whatif import layer
+    from isoviz.whatif import engine
 
-    return layer.compute(request, report)
+    return engine.train_layer(request, report)
 
 
 def _work(job: Job) -> None:

@@ -3,23 +3,48 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from copy import copy
+from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz import methods
 from isoviz.errors import InputError
+from isoviz.methods.isolayer import IsoLayer, IsoLayerParams
 from isoviz.metrics.cloud import is_tensor
 from isoviz.posthoc.affine_map import Affine
-from isoviz.posthoc.protocol import State, Transform
+from isoviz.posthoc.protocol import InTraining, Paper, Params, State, Transform
+from isoviz.tasks.protocol import HeadKind
+from isoviz.whatif.heads import FrozenHead
 from isoviz.whatif.request import STORE, LayerRequest
 
-if TYPE_CHECKING:
-    from isoviz.whatif.embeddings import Embeddings
+Report = Callable[[int, int, str], None]
 
-Tell = Callable[[int, int, str], None]
+
+class LabelledRows(NamedTuple):
+    """The training rows of a run, without their vectors.
+
+    Attributes:
+        labels: (n,) class codes, or numbers for regression.
+        head: the run's output layer.
+        kind, primary: of the task: `classification` or `regression`, and its metric.
+        seed: of the run.
+    """
+
+    labels: NDArray[Any]
+    head: FrozenHead
+    kind: HeadKind
+    primary: str
+    seed: int
+
+
+class LayerParams(Params):
+    """The parameters of IsoLayer that a step may change; the others keep the method's defaults."""
+
+    alpha: float = copy(IsoLayerParams.model_fields["alpha"])  # type: ignore[assignment]
+    isotropy: Literal["batch", "full"] = copy(IsoLayerParams.model_fields["isotropy"])  # type: ignore[arg-type]
 
 
 class IsoLayerTransform(Transform):
@@ -28,21 +53,30 @@ class IsoLayerTransform(Transform):
     Unlike a post-hoc transform it looks at labels: it can only be fitted on the image of that run's training rows.
 
     Args:
-        found: the run's embeddings, for labels, head and seed.
+        rows: what it is trained on.
         params: of the method; `depth` and `variant` keep their defaults, so that the map is affine and the head the run's.
-        tell: told `done` of `total` steps.
+        report: gets each step done, the number of steps, and both in words.
     """
 
-    slug = "isolayer"
+    slug = IsoLayer.slug
+    title = IsoLayer.title
+    summary = IsoLayer.summary
+    equation = IsoLayer.equation
+    paper = cast(Paper, IsoLayer.paper)  # only the baseline has none
+    traps = IsoLayer.traps
+    variants: ClassVar[Mapping[str, Paper]] = {}
+    Params = LayerParams
+    coordinates: ClassVar[None] = None
+    needs_labels: ClassVar[bool] = True
 
-    def __init__(self, found: Embeddings, *, tell: Tell | None = None, **params: Any) -> None:
+    def __init__(self, rows: LabelledRows, *, report: Report | None = None, **params: Any) -> None:
         checked: Any = methods.check_params(self.slug, params)
-        settings: Any = methods.get(self.slug).Params(**checked)
+        settings: Any = IsoLayerParams(**checked)
         self.params = settings
         if settings.depth != 1 or settings.variant != "layer":
             raise InputError("isolayer: What-if trains one affine layer before the frozen head", field="chain")
-        self._found = found
-        self._tell = tell
+        self._rows = rows
+        self._report = report
         self._affine: Affine | None = None
 
     def affine(self) -> Affine:
@@ -53,10 +87,10 @@ class IsoLayerTransform(Transform):
 
     def state(self) -> State:
         """A and b with the parameters."""
-        found = self.affine()
+        linear, offset = self.affine()
         return {
             "spec": {"slug": self.slug, "params": self.params.model_dump()},
-            "arrays": {"linear": found.linear, "offset": found.offset},
+            "arrays": {"linear": linear, "offset": offset},
         }
 
     def given(self, linear: NDArray[np.float64], offset: NDArray[np.float64]) -> IsoLayerTransform:
@@ -64,15 +98,24 @@ class IsoLayerTransform(Transform):
         self._affine = Affine(linear, offset)
         return self
 
+    @classmethod
+    def name(cls, params: Any) -> str:
+        """Its name on screen."""
+        return cls.title
+
+    @classmethod
+    def in_training(cls, params: Any) -> InTraining:
+        """The method itself."""
+        note = "The run fine-tunes first, then trains the layer on all its training rows."
+        return InTraining("isolayer", params.model_dump(), note)
+
     def _fit(self, x: NDArray[np.float64], eps: float) -> None:
-        found = self._found
-        if len(x) != len(found.train_labels):
-            raise InputError(f"isolayer learns from labels: it needs all {len(found.train_labels)} training rows")
-        if x.shape[1] != found.head.width:
-            raise InputError(
-                f"isolayer feeds the frozen head, which reads {found.head.width} numbers, not {x.shape[1]}"
-            )
-        self._affine = _train(self.params, x, found, self._tell)
+        rows = self._rows
+        if len(x) != len(rows.labels):
+            raise InputError(f"isolayer learns from labels: it needs all {len(rows.labels)} training rows")
+        if x.shape[1] != rows.head.width:
+            raise InputError(f"isolayer feeds the frozen head, which reads {rows.head.width} numbers, not {x.shape[1]}")
+        self._affine = _train(self.params, x, rows, self._report)
 
     def _map(self, x: Any) -> Any:
         linear, offset = self.affine()
@@ -86,32 +129,16 @@ class IsoLayerTransform(Transform):
         return len(self.affine().linear)
 
 
-def compute(request: LayerRequest, tell: Tell) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Facts and arrays (`linear`, `offset`) of a layer after the chain `request.before`."""
-    from isoviz.whatif import chains
-    from isoviz.whatif.embeddings import load
-    from isoviz.whatif.engine import WhatIf
-
-    found = load(request.embeddings, request.cloud)  # type: ignore[arg-type]
-    frame = WhatIf(found, trains=True).frame(chains.read(request.before))
-    layer = IsoLayerTransform(found, tell=tell, **request.params).fit(frame.image(frame.train))
-    linear, offset = layer.affine()
-    return {"request": request.as_json()}, {"linear": linear, "offset": offset}
-
-
-def find(request: LayerRequest) -> IsoLayerTransform | None:
+def trained(request: LayerRequest, rows: LabelledRows) -> IsoLayerTransform | None:
     """The layer that a process has trained; None if none has yet."""
     kept = STORE.find(request.key)
     if kept is None:
         return None
-    from isoviz.whatif.embeddings import load
-
-    arrays = kept.arrays
-    found = load(request.embeddings, request.cloud)  # type: ignore[arg-type]
-    return IsoLayerTransform(found, **request.params).given(arrays["linear"], arrays["offset"])
+    linear, offset = kept.arrays["linear"], kept.arrays["offset"]
+    return IsoLayerTransform(rows, **request.params).given(linear, offset)
 
 
-def _train(params: Any, x: NDArray[np.float64], found: Embeddings, tell: Tell | None) -> Affine:
+def _train(params: Any, x: NDArray[np.float64], rows: LabelledRows, report: Report | None) -> Affine:
     """As `isoviz.training.second_stage.fit`, without its model: the same hook on the same kind of vectors."""
     import torch
     from torch import nn
@@ -119,14 +146,13 @@ def _train(params: Any, x: NDArray[np.float64], found: Embeddings, tell: Tell | 
     from isoviz.methods.protocol import Frozen
     from isoviz.tasks import metrics as task_metrics
 
-    facts = found.facts
     method = methods.get("isolayer")(params)
-    output = nn.Linear(found.head.width, len(found.head.bias))
+    output = nn.Linear(rows.head.width, len(rows.head.bias))
     with torch.no_grad():
-        output.weight.copy_(torch.from_numpy(found.head.weight))
-        output.bias.copy_(torch.from_numpy(found.head.bias))
-    method.attach(_Width(found.head.width))  # type: ignore[arg-type]
-    classes = facts["kind"] == "classification"
+        output.weight.copy_(torch.from_numpy(rows.head.weight))
+        output.bias.copy_(torch.from_numpy(rows.head.bias))
+    method.attach(_Width(rows.head.width))  # type: ignore[arg-type]
+    classes = rows.kind == "classification"
 
     def task_loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         if classes:
@@ -135,26 +161,26 @@ def _train(params: Any, x: NDArray[np.float64], found: Embeddings, tell: Tell | 
 
     def metric(logits: torch.Tensor, labels: torch.Tensor) -> float:
         predicted = (logits.argmax(dim=1) if classes else logits[:, 0]).numpy()
-        value = task_metrics.compute([facts["primary"]], labels.numpy(), predicted, facts["kind"])[facts["primary"]]
+        value = task_metrics.compute([rows.primary], labels.numpy(), predicted, rows.kind)[rows.primary]
         return -math.inf if value is None else value
 
     steps, total = 0, max(1, method.frozen_steps(len(x)))
 
-    def report(losses: dict[str, float], rows: int, learning_rate: float) -> None:
+    def count(losses: dict[str, float], rows: int, learning_rate: float) -> None:
         nonlocal steps
         steps += 1
-        if tell is not None:
-            tell(steps, total, f"training the layer, step {steps} of at most {total}")
+        if report is not None:
+            report(steps, total, f"training the layer, step {steps} of at most {total}")
 
-    seed = int(facts["seed"])
+    seed = rows.seed
     frozen = Frozen(
         pooled=torch.from_numpy(x).float(),
-        labels=torch.from_numpy(np.asarray(found.train_labels)).to(torch.int64 if classes else torch.float32),
+        labels=torch.from_numpy(np.asarray(rows.labels)).to(torch.int64 if classes else torch.float32),
         output=output,
         task_loss=task_loss,
         metric=metric,
         generator=torch.Generator().manual_seed(seed),
-        report=report,
+        report=count,
         check=lambda: None,
     )
     with torch.random.fork_rng(devices=[]), torch.enable_grad():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from isoviz.whatif.chains import LAYER, Step
+from isoviz.errors import InputError
+from isoviz.whatif.chains import Step
 
 
 def source(run: str, cloud: str, steps: Sequence[Step], metric: str, d: int) -> str:
@@ -13,7 +14,7 @@ def source(run: str, cloud: str, steps: Sequence[Step], metric: str, d: int) -> 
     Args:
         d: dimensions of the run's vectors, which its frozen head reads.
     """
-    names = sorted({step.slug for step in steps if step.slug != LAYER})
+    names = sorted({step.slug for step in steps if not step.kind.needs_labels})
     chosen = "" if cloud == "head" else f', cloud="{cloud}"'
     lines = [
         "from isoviz import metrics",
@@ -25,7 +26,7 @@ def source(run: str, cloud: str, steps: Sequence[Step], metric: str, d: int) -> 
         "train, after = transform.transform(cloud.train), transform.transform(cloud.validation)",
         'print("IsoScore", metrics.isoscore(cloud.validation), "->", metrics.isoscore(after))',
         f'print("{metric}, frozen head", cloud.frozen_metric(cloud.validation), "->", cloud.frozen_metric(after))'
-        if not _narrows(steps, d)
+        if _keeps_width(steps, d)
         else "# the frozen head cannot read fewer dimensions",
         f'print("{metric}, refitted head", cloud.refitted_metric(cloud.train, cloud.validation), "->", '
         "cloud.refitted_metric(train, after))",
@@ -33,6 +34,8 @@ def source(run: str, cloud: str, steps: Sequence[Step], metric: str, d: int) -> 
     return "\n".join(lines)
 
 
-def _narrows(steps: Sequence[Step], d: int) -> bool:
-    asked = [step.params.model_dump().get("components") for step in steps]
-    return any(components is not None and components < d for components in asked)
+def _keeps_width(steps: Sequence[Step], d: int) -> bool:
+    try:
+        return all(step.kind.needs_labels or step.make().image_width(d) == d for step in steps)
+    except InputError:  # a step that cannot be fitted; the page says so
+        return False

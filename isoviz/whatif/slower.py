@@ -10,14 +10,13 @@ import numpy as np
 from isoviz import metrics
 from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.metrics.scores import REPORTED_ZETA
-from isoviz.whatif.bases import Matrix
-from isoviz.whatif.frames import Frame
+from isoviz.posthoc.factored import FactoredCloud, Matrix
 
 SLOWER: Final = ("twonn", "isoscore_star", "rogue_share", "abs_correlation")
 """In the order in which they are shown."""
 
 
-def measures(frame: Frame, alive: Matrix) -> tuple[dict[str, float | None], dict[str, str]]:
+def measures(cloud: FactoredCloud, alive: Matrix) -> tuple[dict[str, float | None], dict[str, str]]:
     """Of the validation image: `SLOWER`, None where undefined; and why.
 
     `isoscore_star` mixes its covariance with that of the training image under the same chain, ζ = `REPORTED_ZETA`;
@@ -26,7 +25,7 @@ def measures(frame: Frame, alive: Matrix) -> tuple[dict[str, float | None], dict
     Args:
         alive: (m, k) the image's points in any orthonormal coordinates that span it.
     """
-    image = frame.image(frame.validation)
+    image = cloud.image(cloud.validation)
     reasons = {}
     with warnings.catch_warnings(record=True) as said:  # n and d stand beside every number
         warnings.simplefilter("always")
@@ -35,9 +34,9 @@ def measures(frame: Frame, alive: Matrix) -> tuple[dict[str, float | None], dict
         name, _, why = str(one.message).partition(" is undefined: ")
         if why:
             reasons[name] = why
-    stream = CloudStream(frame.width)
+    stream = CloudStream(cloud.width)
     stream.update(image)
-    star = stream.isoscore_star(frame.train_covariance(), REPORTED_ZETA)
+    star = stream.isoscore_star(cloud.train_covariance, REPORTED_ZETA)
     if star.problem:
         reasons["isoscore_star"] = str(star.problem)
     found["isoscore_star"] = np.nan if star.problem else float(star.value)

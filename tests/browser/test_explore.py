@@ -40,12 +40,12 @@ def lines(page: Page) -> list[tuple[str, list[int], int]]:
 def test_look_progress_profile_and_the_same_by_its_address(serving: Server, open_tab: Callable[..., Page]) -> None:
     page = open_tab(serving.url)
     page.get_by_role("link", name="Explore").first.click()
-    expect(page.get_by_text("Nothing to see yet")).to_be_visible()
+    expect(page.get_by_text("Pick a model and a task, then press Analyse")).to_be_visible()
     page.get_by_label("Rows", exact=True).fill("100")
     page.get_by_label("Rows", exact=True).press("Enter")
     expect(page.get_by_text("the first 100 of 500 rows of validation")).to_be_visible()
     with lane_taken(ENCODERS):  # a spare is quick: it might be done before the page has shown that it works
-        page.get_by_role("button", name="Look").click()
+        page.get_by_role("button", name="Analyse").click()
         expect(page.get_by_role("progressbar").first).to_be_visible()
         expect(page.get_by_role("button", name="Stop")).to_be_visible()
 
@@ -72,7 +72,7 @@ def test_look_progress_profile_and_the_same_by_its_address(serving: Server, open
 def test_leaving_the_page_stops_nothing_and_the_button_does(serving: Server, open_tab: Callable[..., Page]) -> None:
     page = open_tab(f"{serving.url}/explore?explore_rows=90")
     with lane_taken(ENCODERS):  # else it may be done by then
-        page.get_by_role("button", name="Look").click()
+        page.get_by_role("button", name="Analyse").click()
         expect(page.get_by_role("button", name="Stop")).to_be_visible()
         (job,) = (results.STORE.root / "jobs").iterdir()
         page.get_by_role("link", name="Results").first.click()
@@ -80,5 +80,5 @@ def test_leaving_the_page_stops_nothing_and_the_button_does(serving: Server, ope
         assert queue.look(VIEW, job.name).status == "waiting"
         second = open_tab(f"{serving.url}/explore?explore_rows=90")  # another person sees the same job
         second.get_by_role("button", name="Stop").click()
-        expect(second.get_by_text("Nothing to see yet")).to_be_visible()
+        expect(second.get_by_text("Pick a model and a task, then press Analyse")).to_be_visible()
         assert queue.look(VIEW, job.name).status == "none"

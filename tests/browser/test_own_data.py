@@ -58,7 +58,7 @@ def test_upload_mend_look_launch_and_read_the_errors(
     choose(page, "Label column", "Nr")
     expect(page.get_by_text("Inferred: number.")).to_be_visible()
     choose(page, "Label column", "Laune")
-    expect(page.get_by_text("3 rows are at fault: mend or remove them.")).to_be_visible()
+    expect(page.get_by_text("3 rows are invalid: correct or remove them.")).to_be_visible()
     for words in ("what is wrong", "empty 'Gesagt'"):
         expect(page.get_by_text(words).first).to_be_attached()
     expect(launch).to_be_disabled()
@@ -89,7 +89,7 @@ def test_upload_mend_look_launch_and_read_the_errors(
     expect(result.get_by_role("heading", name="Predictions")).to_be_visible()
     expect(result.get_by_text("n = 12").first).to_be_visible()
     expect(result.locator(".st-key-run_confusion .main-svg").first).to_be_visible(timeout=LONG)
-    result.get_by_text("Row by row, the worst first").click()
+    result.get_by_text("Row by row, worst first").click()
     result.get_by_text("Wrong ones only").click()
     expect(result.get_by_text("12 rows.")).to_be_visible(timeout=LONG)
     expect(result.get_by_text("film number").first).to_be_attached()

@@ -21,9 +21,14 @@ def config(
 
 
 def result(
-    value: float | None, star: float | None, isoscore: float | None = 0.2, seconds: float = 5.0, **metrics: Any
+    value: float | None,
+    star: float | None,
+    isoscore: float | None = 0.2,
+    seconds: float = 5.0,
+    collapsed: str | None = None,
+    **metrics: Any,
 ) -> dict[str, Any]:
-    """The three parts of a `Finished` event."""
+    """The parts of a `Finished` event."""
     return {
         "metrics": {"accuracy": value, "matthews": value, "loss": 0.5, "epoch": 3, **metrics},
         "isotropy": {
@@ -36,6 +41,7 @@ def result(
             "d": 128,
         },
         "timing": {"train_seconds": seconds, "seconds_per_epoch": seconds / 3},
+        "collapsed": collapsed,
     }
 
 

@@ -87,6 +87,23 @@ def test_strip_shows_every_seed_and_the_mean() -> None:
     assert level.name == "majority 0.500" and figure.layout.shapes[0].x0 == 0.5
 
 
+def test_collapsed_runs_are_ringed_in_every_figure() -> None:
+    runs = [
+        row("r1", config("istar", 0, {"lam": -1}), found=result(0.75, 0.125)),
+        row("r2", config("istar", 0, {"lam": 1}), found=result(0.5, 0.625, collapsed="predicts one class")),
+    ]
+    frame = tables.runs_frame(runs)
+    points = tables.points(frame, "accuracy", "lam")
+    for figure, place in (
+        (charts.tradeoff(points, "accuracy", "λ"), (0.625, 0.5)),
+        (charts.against_parameter(points, "value", "accuracy", "λ"), (1, 0.5)),
+        (charts.seed_strip(frame.assign(row="<b>"), "accuracy", []), (0.5, "&lt;b&gt;")),
+    ):
+        (ring,) = (trace for trace in figure.data if trace.name == "collapsed")
+        assert ((ring.x[0], ring.y[0]), len(ring.x)) == (place, 1)
+        assert figure.layout.showlegend
+
+
 def test_text_from_data_is_escaped() -> None:
     runs = tables.runs_frame(RUNS[:1]).assign(problem="<a href='x'>", row="<b>row</b>")
     figure = charts.seed_strip(runs, "accuracy", [("<i>", 0.5)])

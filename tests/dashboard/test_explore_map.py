@@ -109,7 +109,7 @@ def test_every_point_is_drawn_where_pca_puts_it(open_page: OpenPage, view: ViewR
     assert {trace["name"] for trace in figure["data"]} == {"acceptable", "unacceptable"}
     assert f"PC 1 ({100 * expected.shares[0]:.1f} % of the variance)" == figure["layout"]["xaxis"]["title"]["text"]
     assert "Layer 1, mean; 24 points, d = 128" in texts(page)
-    assert "encoder of a finished run" in texts(page)  # where predictions would come from
+    assert "choose a finished run" in texts(page)  # where predictions would come from
 
 
 def test_line_in_the_address_selects_and_a_point_has_its_neighbours(
@@ -163,7 +163,7 @@ def test_own_sentences_are_placed_with_their_neighbours(
     assert page.dataframe[0].value["row"].iloc[0] == nearest
 
     long = open_page("explore", **address(made[0]), explore_own="word " * 2_000)
-    assert errors(long) == [] and "The first 2,000 of 10,000 letters are read." in texts(long)
+    assert errors(long) == [] and "Only the first 2,000 of 10,000 characters are used." in texts(long)
     assert len(long.dataframe[0].value["yours"].iloc[0]) < 2_010
 
     tokens = open_page("explore", **address(made[0]), explore_own="the dog", explore_pooling="tokens")
@@ -384,7 +384,7 @@ def test_numbers_that_colour_the_points_are_explained(open_page: OpenPage, view:
     page = open_page("explore", **address(made[0]), explore_colour="length")
     assert errors(page) == [] and "24 points, d = 128; length: in tokens." in texts(page)
     assert "probability" in point_map.meaning("error", pd.DataFrame({"prediction": ["yes"], "error": [0.2]}))
-    assert "lies off" in point_map.meaning("error", pd.DataFrame({"prediction": [1.5], "error": [0.2]}))
+    assert "distance between" in point_map.meaning("error", pd.DataFrame({"prediction": [1.5], "error": [0.2]}))
 
 
 def test_files_hold_every_point() -> None:

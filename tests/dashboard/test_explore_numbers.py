@@ -54,7 +54,7 @@ def test_a_number_tells_on_how_many_points_it_was_taken(
 
     facts = {**kept_view.facts, "token_sample": 30}
     write_json(kept_view.folder / FACTS, facts)
-    told = "The picture is of 30 of these points, drawn at random; the mean is of all."
+    told = "The matrix uses a random sample of 30 of these points; the mean uses all."
     assert told in texts(open_page("explore", **address(explored[0], **more)))
     assert numbers.points_of({"n": 5184, "twonn_points": 2000}, "twonn") == "2,000 of 5,184"
     assert numbers.points_of({"n": 5184}, "twonn") == "5,184"  # of a measure that is still pending
@@ -68,7 +68,7 @@ def test_what_few_points_do_to_a_number_is_told_beside_it(
     told = "below 5: IsoScore, participation ratio and effective rank read low and EV high; only the unbiased IsoScore"
     page = open_page("explore", **address(explored[0]))
     n, d = (kept_view.entry(2, "cls")[name] for name in ("n", "d"))
-    assert told in texts(page) and f"Reads high for so few points: n/d = {n / d:.2g}." in texts(page)
+    assert told in texts(page) and f"Reads high with so few points: n/d = {n / d:.2g}." in texts(page)
     for measure in ("IsoScore, unbiased", "Average cosine"):
         assert told not in texts(open_page("explore", **address(explored[0], explore_measure=measure)))
     entry = {"twonn": None, "warnings": ["twonn is undefined: it needs at least 3", "isoscore reads low"]}
@@ -135,7 +135,7 @@ def test_cut_axis_is_told_with_the_outlier_and_its_value(
     results.publish(key, {**facts, "entries": entries}, changed)
     page = open_page("explore", **address(request))
     assert errors(page) == []
-    told = "Outlier dimensions: 4; the axis is cut to −0.7 to 0.7, so that the rest is seen; beyond it: dimension 4 at −7.25."
+    told = "Outlier dimensions: 4; the axis is cut to −0.7 to 0.7, to keep the rest readable; beyond it: dimension 4 at −7.25."
     assert told in texts(page)
 
 

@@ -35,7 +35,7 @@ def _fresh_cache() -> None:
 def test_first_visit_says_what_will_be_here(open_page: OpenPage) -> None:
     page = open_page("explore")
     assert errors(page) == []
-    assert "Nothing to see yet" in texts(page)
+    assert "Pick a model and a task, then press Analyse" in texts(page)
     assert "the first 500 of 500 rows of validation" in texts(page)
     assert not page.button(key="explore_look").disabled
 
@@ -68,7 +68,9 @@ def test_running_job_is_told_and_can_be_stopped(open_page: OpenPage) -> None:
         (bar,) = page.get("progress")
         assert bar.proto.value == 30
         assert "30 %" in bar.proto.text and "reading texts, 300 of 500 rows" in bar.proto.text.replace("\\", "")
-        assert page.button(key="explore_look").disabled and "Nothing to see yet" not in texts(page)
+        assert page.button(key="explore_look").disabled and "Pick a model and a task, then press Analyse" not in texts(
+            page
+        )
         assert [chart["data"] for chart in drawn(page)] == [[]]  # empty axes, so that the browser has what draws
         page.button(key="explore_stop").click().run()
         assert errors(page) == [] and not page.get("progress")
@@ -99,7 +101,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
         page = open_page("explore", **at)
         assert errors(page) == [] and len(drawn(page)) == 5
         assert "neighbours (TwoNN), 3 of 9 clouds" in page.get("progress")[0].proto.text.replace("\\", "")
-        assert "Not all numbers are there yet: Intrinsic dimension (TwoNN), output matrix, IsoScore*." in texts(page)
+        assert "Still being computed: Intrinsic dimension (TwoNN), output matrix, IsoScore*." in texts(page)
         assert "There is no IsoScore*: it is still being computed, from training tokens." in texts(page)
         assert "TwoNN is still being computed" in texts(page)
         assert page.button(key="explore_stop")
@@ -109,7 +111,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
         assert len(drawn(page)) == 5 and not page.button(key="explore_look").disabled
         results.publish(key, facts, {})
         page = open_page("explore", **at)
-        assert not page.get("progress") and "Not all numbers" not in texts(page)
+        assert not page.get("progress") and "Still being computed" not in texts(page)
         assert page.button(key="explore_look").disabled
     finally:
         stand_in.kill()
@@ -178,7 +180,7 @@ def test_finished_view_is_shown_at_once_with_its_numbers(
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
 ) -> None:
     page = open_page("explore", **address(explored[0]))
-    assert errors(page) == [] and "Nothing to see yet" not in texts(page)
+    assert errors(page) == [] and "Pick a model and a task, then press Analyse" not in texts(page)
     assert len(drawn(page)) == 5  # the map and the matrix are components
     shown = page.dataframe[0].value
     assert len(shown) == 10 and list(shown.columns) == list(numbers.COLUMNS.values())
@@ -245,7 +247,7 @@ def test_what_no_field_can_take_of_an_address_is_told(
     page = open_page("explore", **address(explored[0], **wrong, **usual))
     assert errors(page) == [] and page.slider(key="explore_layer").value == 2
     (told,) = page.toast
-    assert told.value.replace("\\", "").endswith("left out: explore_layer=abc, explore_split=test, explore_points=7")
+    assert told.value.replace("\\", "").endswith("of the link: explore_layer=abc, explore_split=test, explore_points=7")
     assert not open_page("explore", **address(explored[0], explore_layer="1")).toast
 
 

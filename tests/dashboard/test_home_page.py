@@ -19,7 +19,7 @@ def test_empty_store_says_what_to_press(open_page: OpenPage) -> None:
     page = open_page("home")
     assert not page.exception
     assert page.title[0].value == "IsoViz"
-    assert "No run yet. The 60-second demo" in text(page)
+    assert "No run yet. Start with the 60-second demo" in text(page)
     assert [button.label for button in page.button] == [
         "Set up these 3 runs",
         "Set up these 21 runs",

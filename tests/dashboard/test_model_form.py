@@ -121,10 +121,10 @@ def test_search_finds_and_takes_a_revision(
     assert "acme/tiny-pickle has no safetensors" in captions(page)
     page.selectbox(key=f"{FIELD}.found").set_value(NAME).run()
     assert page.multiselect(key=FIELD).value == ["demo/tiny-bert", f"{NAME}@v2"]
-    assert f"to fetch first, commit {other[:10]}" in captions(page)
+    assert f"to download, commit {other[:10]}" in captions(page)
     page.text_input(key=f"{FIELD}.search").set_value("no such thing")
     page.button[_button(page, "Search")].click().run()
-    assert "no model whose name holds 'no such thing'" in captions(page)
+    assert "no model whose name contains 'no such thing'" in captions(page)
 
 
 def test_offline_is_said_and_asked_again(
@@ -143,7 +143,7 @@ def test_offline_is_said_and_asked_again(
     assert errors(page)  # detected once
     page.button(key=f"{FIELD}.again").click().run()
     assert errors(page) == [] and not page.info
-    assert "to fetch first" in captions(page) and not page.button(key="launch").disabled
+    assert "to download" in captions(page) and not page.button(key="launch").disabled
 
 
 @pytest.mark.parametrize(("name", "told"), [("acme/none", "is not on the hub"), ("acme/gated", "is gated: accept")])
@@ -163,7 +163,7 @@ def test_a_download_that_breaks_off_is_told_beside_the_field_and_can_be_tried_ag
 ) -> None:
     request = ViewRequest(NAME, "glue/cola", str(cola), max_rows=24)
     page = open_page("explore", **address(request))
-    assert errors(page) == [] and "to fetch first" in captions(page)
+    assert errors(page) == [] and "to download" in captions(page)
     hub.cut["model.safetensors"], hub.down_after_cut = 2000, True
     assert _work(request) == "failed"
     page = open_page("explore", **address(request))

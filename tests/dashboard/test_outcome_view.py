@@ -89,8 +89,8 @@ def test_confusion_matrix(
                             ["0<br>0%", "2<br>67%", "1<br>33%"]]  # fmt: skip
     (chart,) = mounted(page)
     assert chart["words"] == (
-        "Confusion matrix, n = 6. calm: 1 of 1 found (100%); glad: 1 of 2 found (50%), 1 taken for sad; "
-        "sad: 1 of 3 found (33%), 2 taken for glad"
+        "Confusion matrix, n = 6. calm: 1 of 1 correct (100%); glad: 1 of 2 correct (50%), 1 predicted as sad; "
+        "sad: 1 of 3 correct (33%), 2 predicted as glad"
     )
     table = shown(page, "predicted glad")
     assert table["predicted glad"].tolist() == [0, 1, 2]
@@ -116,13 +116,13 @@ def test_changed_and_missing_data_are_told(store: Store, open_page: OpenPage, ow
     path = Path(own.data) / "validation.csv"
     path.write_text(path.read_text().replace("text", "another text"))
     page = opened(open_page, run)
-    assert "the data have changed since this run" in page.warning[0].value
+    assert "the data has changed since this run" in page.warning[0].value
     assert "text" not in shown(page, "confidence")
     assert shown(page, "confidence")["row"].tolist() == [5, 2, 6]
     path.unlink()
     (path.parent / "train.csv").unlink()
     page = opened(open_page, run)
-    assert "The texts cannot be shown" in page.warning[0].value
+    assert "Texts unavailable" in page.warning[0].value
     assert len(charts(page)) == 1
 
 

@@ -93,7 +93,7 @@ def test_kind_can_be_corrected(open_page: OpenPage, store: Store, reviews: Path)
     assert errors(page) == []
     assert not [frame for frame in page.dataframe if "class" in frame.value]
     page = choose(page, label="Laune")
-    assert any("30 rows are at fault" in error for error in errors(page))
+    assert any("30 rows are invalid" in error for error in errors(page))
     listed = next(frame.value for frame in page.dataframe if "what is wrong" in frame.value)
     assert set(listed["what is wrong"]) == {"'Laune' must be a number"}
     assert page.button(key="launch").disabled
@@ -111,7 +111,7 @@ def test_order_of_classes_can_be_changed(open_page: OpenPage, store: Store, revi
     page.text_area(key="train_own.label_names").set_value("sad\nsad\nglad").run()
     assert any("each class once" in error.lower() for error in errors(page))
     page.text_area(key="train_own.label_names").set_value("sad\nglad").run()
-    assert any("10 rows are at fault" in error for error in errors(page))
+    assert any("10 rows are invalid" in error for error in errors(page))
     assert page.text_area(key="train_own.label_names").value == "sad\nglad"
     page.text_area(key="train_own.label_names").set_value("sad\ncalm\nglad").run()
     launch(page)
@@ -127,7 +127,7 @@ def test_bad_rows_are_listed_one_by_one(open_page: OpenPage, store: Store, tmp_p
     page = choose(own(open_page, path), label="Zahl", kind="regression")
     told = errors(page)
     assert any(
-        "68 rows are at fault" in error and "first 50 are listed" in error for error in told
+        "68 rows are invalid" in error and "Showing the first 50" in error for error in told
     )  # 67 words, and 2 empty ones of which one is both
     listed = next(frame.value for frame in page.dataframe if "what is wrong" in frame.value)
     assert len(listed) == 50
@@ -139,7 +139,7 @@ def test_bad_rows_are_listed_one_by_one(open_page: OpenPage, store: Store, tmp_p
     assert page.selectbox(key="train_own.label").value == "Zahl"  # nothing is lost
     choose(page, label="Laune", kind="inferred")
     (error, *_) = errors(page)
-    assert "2 rows are at fault" in "".join(errors(page)), error
+    assert "2 rows are invalid" in "".join(errors(page)), error
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,9 @@ def filled(store: Store) -> Store:
     """Two seeds of the baseline, one finished and one diverged I-STAR run, in two launches."""
     for seed, value in enumerate((0.5, 0.75)):
         finish(store, config("baseline", seed), value, 0.25, group="first")
-    finish(store, config("istar", 0, {"lam": 1}), 0.625, 0.5, group="second", matthews=0.0)
+    finish(
+        store, config("istar", 0, {"lam": 1}), 0.625, 0.5, group="second", collapsed="predicts one class", matthews=0.0
+    )
     fail(store, config("istar", 1, {"lam": 1}), group="second", diverge=True)
     return store
 
@@ -90,7 +92,7 @@ def test_unknown_group_in_the_address_shows_all_runs(open_page: OpenPage, filled
 def test_no_run_passes(open_page: OpenPage, filled: Store) -> None:
     page = open_page("results", results_group="first")
     page.multiselect(key="results_method").set_value(["istar"]).run()
-    assert not page.exception and page.info[0].value == "No run passes these filters."
+    assert not page.exception and page.info[0].value == "No run matches these filters. Clear one of them."
 
 
 def test_other_metric_drops_the_baselines_of_the_primary_one(open_page: OpenPage, filled: Store) -> None:

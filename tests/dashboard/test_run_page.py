@@ -83,7 +83,7 @@ def test_a_running_run_can_be_stopped_from_its_page(store: Store, open_page: Ope
     run = Story(store).begin().walk(1, 5)
     app = open_page("run", id=run.id)
     assert not app.exception
-    assert "Come when the run finishes." in texts(app)
+    assert "Available when the run finishes." in texts(app)
     app.button(key="stop-chosen").click().run()
     assert store.stop_requested(run.id)
 
@@ -93,12 +93,12 @@ def test_a_failed_run_keeps_its_curves_and_says_what_to_try(store: Store, open_p
     run.say(Failed(error="RuntimeError", message="out of memory", advice="Use a smaller batch."))
     app = open_page("run", id=run.id)
     assert app.error[0].value == "**Failed:** out of memory  \nUse a smaller batch\\."
-    assert "the run did not finish" in texts(app)
+    assert "The run did not finish" in texts(app)
     assert json.loads(app.get_by_key("run-lines").proto.json)["runs"][0]["id"] == run.id
 
 
 def test_unknown_and_missing_ids_lead_to_results(open_page: OpenPage) -> None:
-    for query, words in (({"id": "nobody"}, "There is no run “nobody”"), ({}, "This page shows one run")):
+    for query, words in (({"id": "nobody"}, "Run “nobody” not found"), ({}, "This page shows one run")):
         app = open_page("run", **query)
         assert not app.exception
         assert words in texts(app)

@@ -56,7 +56,7 @@ def test_one_seed_has_no_deviation() -> None:
 def test_unfinished_and_collapsed_runs_are_named_not_dropped() -> None:
     runs = [
         row("r1", config(seed=0), found=result(0.75, 0.5)),
-        row("r2", config(seed=1), found=result(0.5, 0.5, matthews=0.0)),
+        row("r2", config(seed=1), found=result(0.5, 0.5, collapsed="predicts one class")),
         row("r3", config(seed=2), "failed", error={"message": "out of memory"}),
         row("r4", config(seed=3), "diverged", error={"message": "the loss term 'task' became non-finite at step 7"}),
     ]
@@ -70,6 +70,13 @@ def test_unfinished_and_collapsed_runs_are_named_not_dropped() -> None:
     (line,) = tables.summary(table).to_dict("records")
     assert (line["n"], line["mean"]) == (2, 0.625)
     assert line["remarks"] == "1 failed, 1 diverged, 1 of 2 collapsed: predicts one class"
+
+
+def test_a_run_of_before_collapse_was_kept_is_known_by_its_matthews_correlation() -> None:
+    new = result(0.5, 0.5, matthews=0.0)  # not collapsed: its validation split has one class
+    old = {part: value for part, value in new.items() if part != "collapsed"}
+    table = frame(row("r1", config(), found=old), row("r2", config(), found=new))
+    assert list(table["problem"]) == ["collapsed: predicts one class", ""]
 
 
 def test_a_setup_whose_every_run_failed_keeps_its_line() -> None:

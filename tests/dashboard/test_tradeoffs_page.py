@@ -129,6 +129,9 @@ def test_choices_live_in_the_address(open_page: OpenPage, store: Store) -> None:
 
 
 def test_collapsed_runs_are_drawn_and_named(open_page: OpenPage, store: Store) -> None:
-    finish(store, config("baseline"), 0.5, 0.25, matthews=0.0)
+    finish(store, config("baseline"), 0.5, 0.25, collapsed="predicts one class")
+    finish(store, config("baseline", 1), 0.5, 0.25, isoscore=None)  # undefined, but not collapsed
+    finish(store, config("baseline", 2), None, 0.25)
     page = open_page("tradeoffs")
-    assert any("1 collapsed, still drawn" in caption.value for caption in page.caption)
+    (told,) = (caption.value for caption in page.caption if "points of" in caption.value)
+    assert "1 collapsed (constant predictions), ringed" in told and "1 not drawn" in told

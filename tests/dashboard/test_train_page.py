@@ -43,7 +43,7 @@ def test_first_visit_can_be_launched_as_it_is(open_page: OpenPage, store: Store)
     assert errors(page) == []
     shown = numbers(page)
     assert shown["Time"].startswith("about")
-    assert any("recording on another machine" in caption.value for caption in page.caption)
+    assert any("estimated from another machine" in caption.value for caption in page.caption)
     assert (shown["Runs"], shown["Device"]) == ("2", "CPU, 2 cores")
     launch(page)
     assert {row.config.method for row in store.list()} == {"baseline", "istar"}

@@ -25,7 +25,6 @@ from isoviz.runs.store import Store
 from isoviz.training.weights import FILE, newest
 from isoviz.whatif import chains, embeddings
 from isoviz.whatif.background import BACKGROUND
-from isoviz.whatif.fine_tunes import of_chain
 from isoviz.whatif.jobs import ENCODING
 from isoviz.whatif.request import STORE, LayerRequest, request_for
 from tests.dashboard.conftest import PATIENCE, ROOT, OpenPage
@@ -231,7 +230,7 @@ def test_own_files_are_taken_along_to_the_train_page(tmp_path: Path, open_page: 
         text="words", label="mark", kind="classification", label_names=("yes", "no"), share=0.25, split_seed=3
     )
     run = config(task="own", own=own, data=str(file), weight_decay=0.125, schedule="constant")
-    (tune,), _ = of_chain(chains.read("batch_norm"))
+    tune = chains.step("batch_norm").in_training
     filled = open_page("train", **form_address(run, tune))
     assert not filled.exception
     plan = {
@@ -256,7 +255,7 @@ def test_what_this_run_cannot_do_is_told(runs: tuple[str, str], open_page: OpenP
     assert errors(page) == [] and tiles(page)["matthews, frozen head"] == "undefined"
     assert "The frozen head cannot read these vectors" in texts(page)
     page = open_page("whatif", run=runs[0], chain="all_but_the_top:remove=16")
-    assert errors(page) == [] and "took every direction in which the training rows vary" in texts(page)
+    assert errors(page) == [] and "No direction is left in which the training rows vary" in texts(page)
     assert "becomes less isotropic" not in texts(page)
     page = open_page("whatif", run="nobody")
     assert errors(page) == [
@@ -425,7 +424,7 @@ def test_a_step_becomes_a_fine_tune_on_the_train_page(runs: tuple[str, str], ope
     page = open_page("whatif", run=runs[0], chain="isobn:beta=1.5~rotation")
     assert button(page, "Fine-tune with IsoBN (β = 1.5)")
     assert "Random rotation: a head in training turns with the cloud" in texts(page)
-    (tune,), _ = of_chain(chains.read("isobn:beta=1.5,form=code"))
+    tune = chains.step("isobn", beta=1.5, form="code").in_training
     row = Store(None).get(runs[0])
     filled = open_page("train", **form_address(row.config, tune))
     assert not filled.exception

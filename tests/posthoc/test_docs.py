@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from isoviz import metrics, posthoc
+from isoviz.parameters import start_values
+from isoviz.posthoc.protocol import Effects
+from isoviz.posthoc.reference import markdown
 from tests.posthoc.clouds import cloud
 
 PAGE = (Path(__file__).parents[2] / "docs" / "posthoc.md").read_text()
-CENTRED = [slug for slug in posthoc.catalogue() if slug not in {"isobn", "rotation", "shift", "scale"}]
-
-
-def small(slug):
-    return posthoc.get(slug)(**({"n_clusters": 3, "remove": 2} if slug == "cluster_based" else {}))
+BEGIN, END = "<!-- catalogue: begin -->\n", "<!-- catalogue: end -->"
+CENTRED = [slug for slug, kind in posthoc.catalogue().items() if kind.effects.mean_cosine.startswith("centred")]
 
 
 def test_the_snippet_runs():
@@ -27,9 +27,30 @@ def test_the_snippet_runs():
     np.testing.assert_allclose(names["image"], names["dev"] @ affine.matrix + names["offset"], atol=1e-10)
 
 
-def test_the_table_has_every_transform():
-    rows = re.findall(r"^\| `(\w+)` \|", PAGE, flags=re.MULTILINE)
-    assert sorted(rows) == list(posthoc.catalogue())
+def test_the_table_is_the_catalogues():
+    section = PAGE.split(BEGIN)[1].split(END)[0].strip()
+    assert section == markdown(), "paste what `python -m isoviz.posthoc.reference` prints between the two comments"
+    assert re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE) == list(posthoc.catalogue())
+    columns = [len(re.findall(r"(?<!\\)\|", line)) for line in section.splitlines() if line.startswith("|")]
+    assert set(columns) == {8}
+
+
+def test_every_transform_says_what_it_does_to_isotropy():
+    assert {"zca", "pca_whitening", "all_but_the_top", "cluster_based", "batch_norm"} <= set(CENTRED)
+    for slug, kind in posthoc.catalogue().items():
+        assert kind.effects != Effects(), slug
+
+
+def test_soft_zca_is_named_with_its_paper():
+    assert posthoc.zca.name(posthoc.zca(eps=0.1).params) == "Soft-ZCA whitening"
+    assert posthoc.zca.name(posthoc.zca().params) == "ZCA whitening"
+    assert "Soft-ZCA whitening: Diera et al. 2024" in markdown()
+    assert "2411.17538" in posthoc.zca.variants["Soft-ZCA whitening"].bibtex
+    train = cloud()
+    values, directions = np.linalg.eigh(np.cov(train.T))
+    soft = directions @ np.diag([(value + 0.1) ** -0.5 for value in values]) @ directions.T  # its equation
+    expected = (train - train.mean(axis=0)) @ soft
+    np.testing.assert_allclose(posthoc.zca(eps=0.1).fit_transform(train), expected, atol=1e-10)
 
 
 def test_whitening_at_full_and_at_lower_rank():
@@ -65,7 +86,7 @@ def test_batch_norm_is_the_correlation_matrix():
 def test_centred_clouds_have_little_mean_cosine(slug):
     train = cloud(mean=30)
     assert metrics.mean_cosine(train) > 0.9
-    image = small(slug).fit_transform(train)
+    image = posthoc.get(slug)(**start_values(posthoc.get(slug).Params)).fit_transform(train)
     np.testing.assert_allclose(image.mean(axis=0), 0, atol=1e-9)
     assert abs(metrics.mean_cosine(image)) < 0.05
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from safetensors.numpy import save_file
 
 from isoviz import posthoc
 from isoviz.errors import InputError
+from isoviz.parameters import start_values
 from isoviz.posthoc import chain, from_state
 from tests.posthoc.clouds import AWKWARD, cloud
 
@@ -41,23 +43,16 @@ MAKE = {
     "chain with clusters": lambda: chain([posthoc.batch_norm(), posthoc.cluster_based(n_clusters=2, remove=1)]),
     "empty chain": lambda: chain([]),
 }
+for kind in posthoc.catalogue().values():  # one that is not named above is tried as What-if adds it
+    if kind.slug not in MAKE:
+        MAKE[kind.slug] = functools.partial(kind, **start_values(kind.Params))
 everyone = pytest.mark.parametrize("name", list(MAKE))
+AFFINE = [name for name, make in MAKE.items() if make().fit(cloud()).affine() is not None]
 
 
-def test_the_catalogue_finds_the_files_and_all_are_tried_here():
-    promised = {
-        "zca",
-        "pca_whitening",
-        "all_but_the_top",
-        "cluster_based",
-        "isobn",
-        "batch_norm",
-        "rotation",
-        "shift",
-        "scale",
-    }
+def test_the_catalogue_has_what_is_promised():
+    promised = {"zca", "pca_whitening", "all_but_the_top", "cluster_based", "isobn", "batch_norm"}
     assert promised <= set(posthoc.catalogue())
-    assert set(posthoc.catalogue()) <= {make().slug for make in MAKE.values()}
     for slug, kind in posthoc.catalogue().items():
         assert getattr(posthoc, slug) is kind
         assert slug in dir(posthoc)
@@ -162,20 +157,18 @@ def test_autocast_does_not_lower_the_precision():
 
 
 @everyone
-@pytest.mark.parametrize("kind", list(AWKWARD))
-def test_nothing_infinite_ever_comes_out(name, kind):
-    train = AWKWARD[kind]
-    transform = MAKE[name]()
-    try:
-        transform.fit(train)
-    except InputError as error:
-        assert "cluster" in name
-        assert "number of distinct points" in str(error)
-        return
-    dev = train + np.abs(train).max() * np.random.default_rng(0).normal(size=train.shape) + 1.0
-    for points in (train, dev):
-        assert np.isfinite(transform.transform(points)).all()
-        assert torch.isfinite(transform.transform(torch.tensor(points))).all()
+def test_nothing_infinite_ever_comes_out(name):
+    for kind, train in AWKWARD.items():
+        transform = MAKE[name]()
+        try:
+            transform.fit(train)
+        except InputError as error:
+            assert "cluster" in name and "number of distinct points" in str(error), kind
+            continue
+        dev = train + np.abs(train).max() * np.random.default_rng(0).normal(size=train.shape) + 1.0
+        for points in (train, dev):
+            assert np.isfinite(transform.transform(points)).all(), kind
+            assert torch.isfinite(transform.transform(torch.tensor(points))).all(), kind
 
 
 @pytest.mark.parametrize("name", [name for name in MAKE if "cluster" not in name])
@@ -194,7 +187,6 @@ def test_a_collapsed_fit_set(name):
         np.testing.assert_array_equal(image, 0)
 
 
-@everyone
 @pytest.mark.parametrize(
     "points, reason",
     [
@@ -207,9 +199,10 @@ def test_a_collapsed_fit_set(name):
         (torch.ones(2, 3, dtype=torch.complex64), "real"),
     ],
 )
-def test_what_cannot_be_fitted(name, points, reason):
-    with pytest.raises(InputError, match=reason):
-        MAKE[name]().fit(points)
+def test_what_cannot_be_fitted(points, reason):
+    for make in (MAKE["zca"], MAKE["chain"]):  # the check is that of `Transform`
+        with pytest.raises(InputError, match=reason):
+            make().fit(points)
 
 
 @everyone
@@ -231,7 +224,7 @@ def test_what_cannot_be_transformed(name):
 
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(
-    name=st.sampled_from([name for name in MAKE if "cluster" not in name]),
+    name=st.sampled_from(AFFINE),
     n=st.integers(2, 30),
     d=st.integers(1, 9),
     seed=st.integers(0, 2**32),

@@ -286,3 +286,24 @@ def test_the_log_is_appended_to_by_a_second_attempt(local: Store, config: Make, 
     local.requeue(run_id)
     execute(local, run_id, train=fake_training.train)
     assert (local.folder_of(run_id) / "worker.log").read_text().count("Traceback") == 2
+
+
+def test_a_checkpoint_waits_until_its_past_is_written(
+    local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run killed after a checkpoint resumes behind it: what was not written by then would be lost."""
+    append, written = local.append, threading.Event()
+    monkeypatch.setattr(local, "append", lambda *given, **named: (written.wait(), append(*given, **named))[1])
+    (run_id,) = local.create([config()])
+    at_checkpoint: list[int] = []
+
+    def train(config: RunConfig, emit: Callable[[Event], None], *_: object) -> None:
+        for number in range(1, 30):
+            step(emit, number)
+        threading.Timer(0.3, written.set).start()
+        emit(Entered(phase="saving"))
+        at_checkpoint.append(len(local.events(run_id)))
+        emit(FINISHED)
+
+    assert execute(local, run_id, train=train).status == "finished"
+    assert at_checkpoint == [30]

@@ -79,7 +79,7 @@ def test_non_finite_numbers_are_null(store: Store, config: Make) -> None:
     assert (evaluated["loss"], evaluated["metrics"]) == (None, {"f1": None})
     assert finished["isotropy"] == {"ev": [None]}
     row = store.get(run_id)
-    assert row.result == {"metrics": {"f1": None}, "isotropy": {"ev": [None]}, "timing": {}}
+    assert row.result == {"metrics": {"f1": None}, "isotropy": {"ev": [None]}, "timing": {}, "collapsed": None}
     json.dumps([row.progress, row.result], allow_nan=False)
 
 

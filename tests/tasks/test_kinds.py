@@ -10,7 +10,7 @@ import pytest
 
 from isoviz import tasks
 from isoviz.errors import DataError, InputError
-from isoviz.tasks import baselines, outcomes
+from isoviz.tasks import baselines, outcomes, report
 
 CONTEXT = "The Amazon crosses nine nations. Brazil holds 60 % of the forest."
 ANSWERS = [
@@ -263,3 +263,42 @@ def test_errors_of_numbers_and_answers():
     assert found["correct"].tolist() == [False, True]
     assert found["f1"].tolist() == pytest.approx([2 / 3, 1])
     assert found["label"].tolist() == ["x", "a b / b"]
+
+
+@pytest.mark.parametrize(
+    ("slug", "references", "predictions", "reason"),
+    [
+        ("glue/cola", [0, 1, 1], [1, 1, 1], "predicts one class"),
+        ("glue/mnli", [0, 1, 2], [2, 2, 2], "predicts one class"),
+        ("glue/cola", [0, 1, 1], [1, 0, 1], None),
+        ("glue/cola", [1, 1, 1], [0, 0, 0], None),  # one class to predict: a constant is no fault of the model
+        ("glue/stsb", [0.0, 5.0, 2.5], [2.5, 2.5, 2.5], "predicts one number"),
+        ("glue/stsb", [0.0, 5.0, 2.5], [2.499, 2.5, 2.501], "predicts one number"),  # a spread of bf16's rounding
+        ("glue/stsb", [0.0, 5.0, 2.5], [2.4, 2.5, 2.6], None),
+        ("glue/stsb", [2.5, 2.5, 2.5], [1.0, 1.0, 1.0], None),
+        ("squad", [["a"], ["b", "c"]], ["", " "], "answers nothing"),
+        ("squad", [["a"], ["b", "c"]], ["d", "d"], "gives every question the same answer"),
+        ("squad", [["a"], ["b", "c"]], ["d", ""], None),
+        ("squad", [[], []], ["", ""], None),
+        ("wmt16/de-en", ["Hello.", "Good evening."], ["", ""], "writes nothing"),
+        ("wmt16/de-en", ["Hello.", "Good evening."], ["the the", "the the "], "writes the same text for every row"),
+        ("wmt16/de-en", ["Hello.", "Good evening."], ["Hello.", "Hello!"], None),
+        ("wmt16/de-en", ["Hello."], ["Hello."], None),
+    ],
+)
+def test_collapse_is_seen_in_the_predictions_of_every_kind(slug, references, predictions, reason):
+    task = tasks.get(slug)
+    assert outcomes.collapse(task, pd.DataFrame({task.reference: references}), predictions) == reason
+
+
+def test_notes_on_scores_name_a_lacking_split_and_rows_with_one_right_answer():
+    rows = pd.DataFrame({"label": [1, 1], "premise": ["a", "b"], "hypothesis": ["c", "d"]})
+    lacking, constant = report.score_notes(tasks.get("glue/mnli"), {"validation": rows})
+    assert "no mismatched split ('validation_mismatched')" in lacking
+    assert "All 2 validation rows" in constant and "(neutral)" in constant
+    assert (
+        report.score_notes(
+            tasks.get("glue/mnli"), dict.fromkeys(("validation", "mismatched"), rows.assign(label=[0, 1]))
+        )
+        == []
+    )

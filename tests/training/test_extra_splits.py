@@ -57,7 +57,7 @@ def test_both_splits_are_scored_and_the_first_is_measured(tiny_models, tmp_path,
     assert events[-1].kind == "finished"
     assert names < set(events[-1].metrics)
     # the last value, computed another way: all rows in one plain loop over the trained model
-    model, rows = made[0].plain.eval(), made[0].rows.extra["mismatched"]
+    model, rows = made[0].setup.plain.eval(), made[0].setup.rows.extra["mismatched"]
     with torch.no_grad():
         for item in range(len(rows.encoded)):
             inputs = {name: torch.tensor([lists[item]]) for name, lists in rows.encoded.inputs.items()}
@@ -70,9 +70,10 @@ def test_both_splits_are_scored_and_the_first_is_measured(tiny_models, tmp_path,
 
 def test_a_folder_without_them_and_capped_ones(tiny_models, tmp_path):
     folder = write_mnli(tmp_path / "one", train=16, validation_matched=8)
-    assert set(run(tiny_models("bert"), folder, tmp_path / "a", epochs=1)[-1].metrics) == {
-        *("accuracy", "macro-f1", "loss", "epoch")
-    }
+    events = run(tiny_models("bert"), folder, tmp_path / "a", epochs=1)
+    assert set(events[-1].metrics) == {*("accuracy", "macro-f1", "loss", "epoch")}
+    (note,) = next(event.notes for event in events if event.kind == "started")
+    assert "no mismatched split" in note
     folder = write_mnli(tmp_path / "two", train=16, validation_matched=8, validation_mismatched=8)
     capped = run(tiny_models("bert"), folder, tmp_path / "b", epochs=1, max_eval=3)
     thirds = 3 * capped[-1].metrics["accuracy_mismatched"]

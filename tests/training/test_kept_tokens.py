@@ -51,7 +51,7 @@ def config(tiny_models: tiny.TinyModels, kind: str, folder: Any, **changes: Any)
 
 def rows_of(cfg: RunConfig) -> Rows:
     task = tasks.get(cfg.task)
-    head = heads.of(task, load_tokenizer(sources.resolve(cfg.model)), cfg)
+    head = heads.head_for(task, load_tokenizer(sources.resolve(cfg.model)), cfg)
     return Rows(tasks.load(task, cfg.data, None, cfg.max_train, cfg.max_eval), head, cfg, (0, 1))
 
 
@@ -102,7 +102,7 @@ def test_other_answers_are_other_rows(tiny_models, tmp_path):
     """Labels of spans are kept with the tokens, so the key has to see them."""
     cfg = config(tiny_models, "span", tiny.write("span", tmp_path / "data"))
     data = tasks.load(tasks.get(cfg.task), cfg.data)
-    head = heads.of(tasks.get(cfg.task), load_tokenizer(sources.resolve(cfg.model)), cfg)
+    head = heads.head_for(tasks.get(cfg.task), load_tokenizer(sources.resolve(cfg.model)), cfg)
     moved = data.validation.copy()
     first = moved.loc[0, "context"].split()[0]
     moved.at[0, "answer_texts"], moved.at[0, "answer_starts"] = [first], [0]

@@ -57,7 +57,7 @@ def reloaded(cfg: RunConfig, folder: Path | None, seed: int) -> tuple[HeadedMode
     """The run's model from its checkpoint (None: untrained), and its head and rows."""
     task = tasks.get(cfg.task)
     source = sources.resolve(cfg.model)
-    head = heads.of(task, load_tokenizer(source, cfg.direction), cfg)
+    head = heads.head_for(task, load_tokenizer(source, cfg.direction), cfg)
     kind = methods.get(cfg.method)
     model = HeadedModel(
         load_network(source, head.num_labels, seed, task.kind), kind(kind.Params(**cfg.params)), task.kind
@@ -126,12 +126,24 @@ def test_stop_and_resume_give_the_uninterrupted_run(tiny_models, data, tmp_path,
     assert again[-1].isotropy == whole[-1].isotropy
 
 
+@pytest.mark.parametrize("kind", ["classification", "regression", "seq2seq"])
+def test_a_collapse_is_reported_with_each_evaluation_and_with_the_result(
+    tiny_models, data, tmp_path, monkeypatch, kind
+):
+    monkeypatch.setattr(methods.get("baseline"), "transform", lambda self, reps, training: reps.pooled * 0)
+    events = run(config(tiny_models("bart"), data[kind], kind), tmp_path)
+    reasons = {event.collapsed for event in [*of(events, "evaluated"), events[-1]]}
+    constant = {"classification": {"predicts one class"}, "regression": {"predicts one number"}}
+    # the same logits at every word: the same word up to the length limit, or the end at once
+    assert reasons in ({"writes nothing"}, {"writes the same text for every row"}, constant.get(kind))
+
+
 def test_regression_learns_and_knows_the_mean(tiny_models, tmp_path):
     folder = tiny.write("regression", tmp_path / "more", train=96, validation=32)
     cfg = config(tiny_models("bert", dropout=0.0), folder, "regression", epochs=6, batch_size=4, select="best")
     events = run(cfg, tmp_path)
     assert list(of(events, "started")[0].baselines.values()) == [None]  # no correlation with a constant
-    assert events[-1].metrics["pearson"] > 0.5
+    assert events[-1].metrics["pearson"] > 0.5 and events[-1].collapsed is None
 
 
 def test_the_second_stage_works_on_numbers(tiny_models, data, tmp_path):

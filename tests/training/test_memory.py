@@ -64,7 +64,7 @@ def test_parts_add_up_to_the_whole_batch(tiny_models, tmp_path, kind, parts):
         model=str(model_dir), task=tiny.TASKS[kind], data=str(tiny.write(kind, tmp_path / "data")), **values
     )
     task, source = tasks.get(cfg.task), sources.resolve(cfg.model)
-    head = heads.of(task, load_tokenizer(source), cfg)
+    head = heads.head_for(task, load_tokenizer(source), cfg)
     rows = Rows(tasks.load(task, cfg.data), head, cfg, (0, 1))
     method = methods.get("spectrum_exp" if kind == "classification" else "baseline")
     model = HeadedModel(load_network(source, head.num_labels, 0, kind), method(method.Params()), kind).eval()
@@ -93,8 +93,8 @@ def test_a_run_goes_on_in_parts_to_the_same_numbers(tiny_models, cola, tmp_path,
     parts = run(model, cola, tmp_path / "parts")
     assert parts[-1].kind == "finished"
     assert [(event.step, event.epoch) for event in of(parts, "resumed")] == [(8, 1), (8, 1)]
-    told = [event.detail for event in of(parts, "entered") if "memory" in event.detail]
-    assert told == [f"the memory did not suffice: again, each batch in {count} parts" for count in (2, 4)]
+    retries = [event.detail for event in of(parts, "entered") if "memory" in event.detail]
+    assert retries == [f"Out of memory. Retrying with each batch split in {count}." for count in (2, 4)]
     one, other = (of(events, "stepped")[-1] for events in (whole, parts))
     assert other.step == one.step
     assert other.losses == pytest.approx(one.losses, rel=1e-3)
@@ -104,7 +104,7 @@ def test_a_run_goes_on_in_parts_to_the_same_numbers(tiny_models, cola, tmp_path,
 @pytest.mark.parametrize("slug", ["isobn", "istar"])
 def test_what_depends_on_the_batch_fails_with_advice(tiny_models, cola, tmp_path, fits, slug):
     fits["rows"] = 4
-    with pytest.raises(IsoVizError, match="memory does not suffice for batches of 8 rows") as caught:
+    with pytest.raises(IsoVizError, match="out of memory with batches of 8 rows") as caught:
         run(tiny_models("bert"), cola, tmp_path, slug)
     assert caught.value.field == "batch_size"
     assert methods.get(slug).title in caught.value.advice
@@ -113,7 +113,7 @@ def test_what_depends_on_the_batch_fails_with_advice(tiny_models, cola, tmp_path
 
 def test_one_row_that_does_not_fit_ends_the_run(tiny_models, cola, tmp_path, fits):
     fits["rows"] = 0
-    with pytest.raises(IsoVizError, match="of 8 rows, read in 8 parts"):
+    with pytest.raises(IsoVizError, match="of 8 rows, each split in 8"):
         run(tiny_models("bert"), cola, tmp_path, epochs=1)
     assert fits["seen"] == 4  # 8, 4, 2 and 1 rows
 

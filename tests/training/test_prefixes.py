@@ -56,7 +56,7 @@ def test_the_words_stand_before_the_texts(tiny_models, tmp_path, kind):
         task = tasks.get(config.task)
         tokenizer = load_tokenizer(sources.resolve(config.model))
         data = tasks.load(task, config.data)
-        encoded = heads.of(task, tokenizer, config).encode(data.validation)
+        encoded = heads.head_for(task, tokenizer, config).encode(data.validation)
         found += [tokenizer.decode(tokens).replace("[SEP]", "|") for tokens in encoded.inputs["input_ids"]]
         found.append(encoded.labels)
         assert list(data.validation.columns)  # the rows themselves stay as they are

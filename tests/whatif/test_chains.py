@@ -6,9 +6,10 @@ import pytest
 
 from isoviz import posthoc
 from isoviz.errors import InputError
+from isoviz.parameters import start_values
+from isoviz.posthoc.protocol import InTraining
 from isoviz.whatif import chains
 from isoviz.whatif.chains import MOST_STEPS
-from isoviz.whatif.fine_tunes import WITHOUT, of_chain
 from tests.whatif.test_engine import LONGER, PAIRS, SINGLE
 
 
@@ -48,27 +49,21 @@ def test_what_is_no_chain(text, reason):
 
 
 def test_every_step_explains_itself_and_makes_its_transform():
-    assert set(chains.slugs()) == {*posthoc.catalogue(), "isolayer"}
-    for slug in chains.slugs():
-        about = chains.about(slug)
-        assert about.summary and about.equation and about.paper and about.traps
-        assert set(chains.parameters(slug)) <= set(chains.params_of(slug).model_fields)
+    assert set(chains.catalogue()) == {*posthoc.catalogue(), "isolayer"}
+    for kind in chains.catalogue().values():
+        assert kind.title and kind.summary and kind.equation and kind.paper and kind.traps
+        assert kind.Params(**start_values(kind.Params))
+    assert list(chains.catalogue()["isolayer"].Params.model_fields) == ["alpha", "isotropy"]
     assert repr(chains.step("isobn", beta=2).make()) == "isobn(beta=2.0, eps=None, form='paper')"
 
 
-def test_which_steps_can_be_fine_tuned():
-    found, without = of_chain(chains.read("zca~isobn:beta=1.5,form=code~batch_norm~isolayer:alpha=0.2~rotation"))
-    assert [(tune.method, tune.step.slug) for tune in found] == [
-        ("isobn", "isobn"),
-        ("batchnorm", "batch_norm"),
-        ("isolayer", "isolayer"),
-    ]
-    assert found[0].params == {"beta": 1.5, "eps": 1e-3, "momentum": 0.05, "form": "code"}
-    assert found[2].params["alpha"] == 0.2 and found[2].params["variant"] == "layer"
-    assert [step.slug for step in without] == ["zca", "rotation"]
-
-
-def test_every_step_becomes_a_run_or_says_why_not():
-    for slug in chains.slugs():
-        found, without = of_chain((chains.step(slug),))
-        assert len(found) + len(without) == 1 and bool(without) == (slug in WITHOUT)
+def test_each_step_names_its_training_method_or_says_why_there_is_none():
+    steps = chains.read("zca~isobn:beta=1.5,form=code~batch_norm~isolayer:alpha=0.2~rotation")
+    zca, isobn, batch_norm, isolayer, rotation = (step.in_training for step in steps)
+    assert isobn.method == "isobn" and batch_norm.method == "batchnorm" and isolayer.method == "isolayer"
+    assert isobn.params == {"beta": 1.5, "eps": 1e-3, "momentum": 0.05, "form": "code"}
+    assert isolayer.params["alpha"] == 0.2 and isolayer.params["variant"] == "layer"
+    assert "whole covariance" in zca and "turns with the cloud" in rotation
+    for slug in chains.catalogue():
+        answer = chains.step(slug).in_training
+        assert isinstance(answer, InTraining) or (answer and not answer.endswith("."))

@@ -18,10 +18,10 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.exploring import encoders
 from isoviz.runs.store import Store
-from isoviz.whatif import chains, embeddings, encoding, jobs, layer, notebook
+from isoviz.whatif import chains, embeddings, encoding, jobs, notebook
 from isoviz.whatif.background import Background
 from isoviz.whatif.embeddings import load
-from isoviz.whatif.engine import NotReadyError, WhatIf
+from isoviz.whatif.engine import NotReadyError, WhatIf, train_layer
 from isoviz.whatif.jobs import ENCODING
 from isoviz.whatif.request import STORE, LayerRequest, refuse_kind, request_for
 from tests.jobs.here import work_here
@@ -203,7 +203,7 @@ def test_an_isolayer_is_trained_on_the_spot(runs):
     request = waiting.value.request
     assert isinstance(request, LayerRequest) and request.before == "scale:factor=3"
     told: list[int] = []
-    facts, arrays = layer.compute(request, lambda done, total, text: told.append(done))
+    facts, arrays = train_layer(request, lambda done, total, text: told.append(done))
     STORE.publish(request.key, facts, arrays)
     assert told and told == sorted(told)
     with pytest.raises(NotReadyError) as waiting:  # there, but the points have to be taken through it

@@ -11,12 +11,12 @@ import pytest
 from isoviz import metrics, posthoc
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import UndefinedWarning
+from isoviz.parameters import start_values
 from isoviz.posthoc import chain
 from isoviz.tasks import metrics as task_metrics
 from isoviz.whatif import chains
 from isoviz.whatif.embeddings import Embeddings
 from isoviz.whatif.engine import MEASURES, NotReadyError, WhatIf
-from isoviz.whatif.frames import DIAGONAL, SPECTRAL
 from isoviz.whatif.slower import SLOWER
 from tests.whatif.made import made
 
@@ -40,13 +40,20 @@ SINGLE = [
     "shift:by=-3",
     "scale:factor=0.01",
 ]
-WHITE = ("zca", "pca_whitening", "pca_whitening:components=5")
+for slug, kind in posthoc.catalogue().items():  # one that is not named above is tried as What-if adds it
+    if slug not in {text.partition(":")[0] for text in SINGLE}:
+        SINGLE.append(chains.step(slug, **start_values(kind.Params)).text)
 PAIRS = [
     f"{first}~{second}"
-    for first, second in itertools.product([*SINGLE[1::2], "rotation", *WHITE], SINGLE[::2])
+    for first, second in itertools.product(  # from all coordinates to all coordinates, and from narrower ones
+        ["rotation", "shift:by=-3", "isobn:beta=1.5,form=code", "zca:strength=0.5", "zca", "pca_whitening:components=5",
+         "all_but_the_top:remove=3", "cluster_based:n_clusters=3,remove=2"],
+        ["rotation:seed=4", "batch_norm", "isobn", "zca:strength=0.7,eps=0.3", "pca_whitening:strength=0.3",
+         "all_but_the_top:remove=2,literal=true", "cluster_based:n_clusters=3,remove=2"],
+    )
     # which of equal directions go, or are kept, is arbitrary
-    if first not in WHITE or not (second.startswith("all_but_the_top") or "components" in second)
-]
+    if first not in ("zca", "pca_whitening:components=5") or not second.startswith("all_but_the_top")
+]  # fmt: skip
 LONGER = [
     "scale:factor=3~rotation~zca:strength=0.4~isobn~all_but_the_top:remove=2~shift",
     "rotation~rotation:seed=1~isobn~zca",
@@ -68,11 +75,6 @@ def transformed(found: Embeddings, text: str) -> tuple[np.ndarray, np.ndarray]:
     """Both splits, through the catalogue's own transforms."""
     whole = chain([step.make() for step in chains.read(text)]).fit(found.train)
     return np.asarray(whole.transform(found.train)), np.asarray(whole.transform(found.validation))
-
-
-def test_every_transform_is_tried():
-    assert {part.partition(":")[0] for part in SINGLE} == set(posthoc.catalogue())
-    assert set(SPECTRAL + DIAGONAL) < set(posthoc.catalogue())
 
 
 def check(engine: WhatIf, text: str, tolerance: float = 1e-9) -> None:
@@ -182,7 +184,7 @@ def test_a_collapsed_cloud_has_reasons_instead_of_numbers():
 
 
 def test_a_cloud_of_which_only_rounding_is_left_is_told(engine):
-    for text, hollow in (
+    for text, only_rounding in (
         ("none", False),
         ("all_but_the_top:remove=11", False),
         ("all_but_the_top:remove=12", True),
@@ -190,7 +192,7 @@ def test_a_cloud_of_which_only_rounding_is_left_is_told(engine):
         ("rotation~all_but_the_top:remove=12~batch_norm~pca_whitening:components=3", True),
         ("all_but_the_top:remove=12~cluster_based:n_clusters=1,remove=0", True),
     ):
-        assert engine.answer(chains.read(text)).hollow is hollow, text
+        assert engine.answer(chains.read(text)).only_rounding is only_rounding, text
 
 
 def test_what_a_step_cannot_do_here_is_said(engine):

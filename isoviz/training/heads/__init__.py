@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from isoviz.config import RunConfig
     from isoviz.tasks.protocol import Task
 
-__all__ = ["Answers", "Head", "of"]
+__all__ = ["Answers", "Head", "head_for"]
 
 _HEADS: dict[str, type[Head]] = {
     "classification": Classification,
@@ -26,6 +26,6 @@ _HEADS: dict[str, type[Head]] = {
 }
 
 
-def of(task: Task, tokenizer: PreTrainedTokenizerBase, config: RunConfig) -> Head:
+def head_for(task: Task, tokenizer: PreTrainedTokenizerBase, config: RunConfig) -> Head:
     """The head of a task's kind."""
     return _HEADS[task.kind](task, tokenizer, config)

@@ -1,0 +1,122 @@
+"""Load a network through transformers, and hold it to its checkpoint: what was asked for is what is measured.
+
+transformers draws every weight that a checkpoint lacks at random and drops every weight that the network has no place for, with
+a log line at most. For a new head that is right. For the encoder it means numbers of another model than the one that was named,
+so it is an error here unless the caller allows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from isoviz.errors import ModelError
+from isoviz.models.sources import ModelSource
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+# A layer between the encoder and a classifier belongs to the head: masked-language-model checkpoints come without one.
+_POOLERS = ("pooler", "pooling")
+# Of the few families whose network is its own encoder, the names of a new head.
+_HEADS = ("qa_outputs", "classifier", "classification_head", "score")
+# Constants that older checkpoints carry as tensors.
+_CONSTANTS = ("position_ids", "token_type_ids", "inv_freq", "masked_bias", "attn.bias")
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """The encoder weights on which a network and its checkpoint differ.
+
+    Attributes:
+        missing: names of the network's weights that the checkpoint lacks, and that were drawn at random.
+        unused: names of the checkpoint's encoder weights that the network has no place for.
+    """
+
+    missing: tuple[str, ...]
+    unused: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.unused)
+
+    def __str__(self) -> str:
+        parts = []
+        if self.missing:
+            parts.append(_sentence(self.missing, "encoder weight", "missing from the checkpoint"))
+        if self.unused:
+            parts.append(_sentence(self.unused, "encoder weight of the checkpoint", "not used"))
+        return " and ".join(parts)
+
+
+def load_pretrained(
+    auto_class: Any, source: ModelSource, *, seed: int = 0, allow_random: bool = False, part: str = "", **options: Any
+) -> tuple[PreTrainedModel, Mismatch]:
+    """A network in float32, and the encoder weights on which it differs from its checkpoint.
+
+    Args:
+        auto_class: of transformers, such as `AutoModel`.
+        seed: of the generator that new weights are drawn from.
+        allow_random: return a network whose encoder is partly random instead of raising.
+        part: attribute path of the part that will be read, if not all of it (`encoder` of an encoder-decoder).
+        options: for `from_pretrained`.
+
+    Raises:
+        ModelError: (field `model`) the files cannot be loaded, or encoder weights are missing or not used.
+    """
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network, report = auto_class.from_pretrained(
+                source.location, dtype=torch.float32, trust_remote_code=False, output_loading_info=True, **options
+            )
+    except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
+        raise ModelError(f"model: '{source.name}' cannot be loaded: {first_line(error)}", field="model") from error
+    mismatch = _mismatch(network, report, part)
+    if mismatch and not allow_random:
+        raise ModelError(
+            f"model: '{source.name}' does not fit its own checkpoint: {mismatch}",
+            field="model",
+            advice="Check config.json against the weights file. 'Allow random weights' (--allow-random) goes on without them.",
+        )
+    return network, mismatch
+
+
+def first_line(error: Exception) -> str:
+    """The first line of an error's message that says anything, else the error's name."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def _mismatch(network: PreTrainedModel, report: Any, part: str) -> Mismatch:
+    """Missing names are the network's own, unexpected ones the checkpoint's, with or without the name of the encoder."""
+    base = network.base_model
+    whole = base is network
+    prefix = "" if whole else network.base_model_prefix + "."
+    own = prefix + (part + "." if part else "")
+    formulas = tuple(f"{name}." for name, module in network.named_modules() if "Sinusoidal" in type(module).__name__)
+    modules = {name.split(".")[0] for name, _ in base.named_parameters()} - set(_HEADS)
+    missing = [
+        name
+        for name in report["missing_keys"]
+        if name.startswith(own) and not name.startswith((*_HEADS, *formulas)) and not _is_pooler(name)
+    ]
+    unused = []
+    for name in report["unexpected_keys"]:
+        inner = name.removeprefix(network.base_model_prefix + ".")
+        ours = inner.split(".")[0] in modules and inner.startswith(part)
+        if ours and not _is_pooler(name) and not name.endswith(_CONSTANTS):
+            unused.append(name)
+    return Mismatch(tuple(sorted(missing)), tuple(sorted(unused)))
+
+
+def _is_pooler(name: str) -> bool:
+    return any(word in name for word in _POOLERS)
+
+
+def _sentence(names: Sequence[str], noun: str, state: str) -> str:
+    plural = noun.replace("weight", "weights", 1)
+    verb = f"1 {noun} is" if len(names) == 1 else f"{len(names)} {plural} are"
+    return f"{verb} {state} ({', '.join(names[:_NAMED])}{', …' if len(names) > _NAMED else ''})"

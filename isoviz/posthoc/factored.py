@@ -1,0 +1,288 @@
+"""A cloud kept as factors on orthonormal coordinates, so that a transform can act on it without moving a point.
+
+The image of a point is y = (z ∘ f)Bᵀ + μ: z its coordinates without the mean, f one factor for each coordinate, B orthonormal
+columns, μ where the training mean goes. What a rotation leaves alone (covariance spectrum, lengths, distances) is read from
+z ∘ f, so a changed parameter costs O(nd + d³) and no product of an (n, d) by a (d, d) matrix.
+
+A transform takes part by naming the coordinates that it needs and by saying how it changes f, B and μ:
+
+    coordinates = "own"
+
+    def act(self, cloud):
+        return cloud.scaled(self._factors(cloud.std), mean=np.zeros(cloud.width))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.metrics.moments import centre
+from isoviz.posthoc.directions import std_above_rounding
+
+__all__ = ["Coordinates", "FactoredCloud", "Kind"]
+
+Matrix = NDArray[np.float64]
+
+Kind = Literal["any", "own", "principal"]
+"""Coordinates that a transform needs: whichever there are, the image's own dimensions, or its training split's principal
+directions."""
+
+
+class Coordinates:
+    """Both splits of a cloud, without the training split's mean, as coordinates in one orthonormal basis.
+
+    Args:
+        train: gives (n, d); called only where training points themselves are needed (a refitted head, new coordinates).
+        validation: (m, d).
+        covariance: of the training split, divisor n − 1: (d, d), or (d,) where it is diagonal.
+        n_train: n.
+        source, rotation: the coordinates that these were rotated from and the matrix (d, d) that did it, if any.
+    """
+
+    def __init__(
+        self,
+        train: Callable[[], Matrix],
+        validation: Matrix,
+        covariance: Matrix,
+        n_train: int,
+        *,
+        source: Coordinates | None = None,
+        rotation: Matrix | None = None,
+    ) -> None:
+        self._train = train
+        self.validation = validation
+        self.covariance = covariance
+        self.n_train = n_train
+        self.source = source
+        self.rotation = rotation
+
+    @property
+    def d(self) -> int:
+        return self.validation.shape[1]
+
+    @property
+    def diagonal(self) -> bool:
+        """Whether these are principal directions of the training split."""
+        return self.covariance.ndim == 1
+
+    @cached_property
+    def train(self) -> Matrix:
+        """(n, d)."""
+        return self._train()
+
+    @cached_property
+    def validation_mean(self) -> Matrix:
+        """(d,)."""
+        return centre(self.validation)[1]
+
+    @cached_property
+    def validation_covariance(self) -> Matrix:
+        """(d, d), divisor m − 1."""
+        if self.source is not None and self.rotation is not None:
+            rotated: Matrix = self.rotation.T @ self.source.validation_covariance @ self.rotation
+            return rotated
+        centred, _ = centre(self.validation)
+        return centred.T @ centred / max(1, len(centred) - 1)
+
+    @cached_property
+    def validation_squares(self) -> Matrix:
+        """(m, d): how far each point lies from the mean, squared, along each coordinate."""
+        return np.square(self.validation - self.validation_mean)
+
+    @cached_property
+    def principal(self) -> Coordinates:
+        """The same cloud along the training split's principal directions."""
+        if self.diagonal:
+            return self
+        variances, directions = np.linalg.eigh(self.covariance)
+        return Coordinates(
+            lambda: self.train @ directions,
+            self.validation @ directions,
+            np.maximum(variances, 0.0),
+            self.n_train,
+            source=self,
+            rotation=directions,
+        )
+
+    @property
+    def has_principal(self) -> bool:
+        """Whether `principal` is already computed."""
+        return self.diagonal or "principal" in self.__dict__
+
+    def warm(self) -> Self:
+        """Compute what every number of an image needs; returns itself."""
+        _ = self.validation_mean, self.validation_covariance, self.validation_squares
+        return self
+
+
+@dataclass(frozen=True)
+class FactoredCloud:
+    """The image of both splits of a cloud under the transforms so far.
+
+    Attributes:
+        base: the coordinates z.
+        factors: f, (d,).
+        basis: B, (w, d) with orthonormal columns (of those whose factor is not 0), or None for the identity.
+        mean: μ, (w,), the image of the training split's mean.
+        resolution: `isoviz.metrics.cloud.resolution` of the vectors as they are stored.
+        only_rounding: whether no direction is left in which the training points vary by more than their rounding.
+    """
+
+    base: Coordinates
+    factors: Matrix
+    basis: Matrix | None
+    mean: Matrix
+    resolution: float
+    only_rounding: bool = False
+
+    @classmethod
+    def of_points(cls, train: Matrix, validation: Matrix, resolution: float) -> Self:
+        """The cloud of two splits as they are: (n, d) and (m, d), float64."""
+        centred, mean = centre(train)
+        covariance = centred.T @ centred / max(1, len(centred) - 1)
+        base = Coordinates(lambda: centred, validation - mean, covariance, len(train)).warm()
+        return cls(base, np.ones(base.d), None, mean, resolution)
+
+    # ------------------------------------------------------------------ what a transform reads
+
+    @property
+    def width(self) -> int:
+        """w, the dimensions of the image."""
+        return len(self.mean)
+
+    @property
+    def variances(self) -> Matrix:
+        """(d,): of the training image along each coordinate, divisor n − 1."""
+        base = self.base.covariance if self.base.diagonal else self.base.covariance.diagonal()
+        scaled: Matrix = base * self.factors**2
+        return scaled
+
+    @property
+    def std(self) -> Matrix:
+        """(d,): population standard deviation (divisor n) of the training image along each coordinate."""
+        n = self.base.n_train
+        deviations: Matrix = np.sqrt(self.variances * ((n - 1) / n))
+        return deviations
+
+    @property
+    def spread(self) -> float:
+        """The root mean square of the dimensions' population standard deviations."""
+        n = self.base.n_train
+        return float(np.sqrt(self.variances.sum() * (n - 1) / n / self.width))
+
+    @property
+    def principal_std(self) -> Matrix:
+        """(d,): standard deviation (divisor n − 1) along each principal direction, 0 where it is only rounding."""
+        return std_above_rounding(self.variances, self.width, self.mean, self.resolution)
+
+    @property
+    def train_covariance(self) -> Matrix:
+        """(w, w) of the training image in its own dimensions, divisor n − 1."""
+        inner = np.diag(self.base.covariance) if self.base.diagonal else self.base.covariance
+        scaled: Matrix = self.factors[:, None] * inner * self.factors
+        return scaled if self.basis is None else self.basis @ scaled @ self.basis.T
+
+    @property
+    def directions(self) -> Matrix:
+        """(w, d): the coordinates' directions in the image's own dimensions, as columns."""
+        return np.eye(self.base.d) if self.basis is None else self.basis
+
+    # ------------------------------------------------------------------ what a transform changes
+
+    def scaled(self, factors: Matrix | float, *, mean: Matrix) -> Self:
+        """Each coordinate times its factor; `mean` (w,) is where the training mean goes."""
+        return replace(self, factors=self.factors * factors, mean=mean)
+
+    def shifted(self, by: Matrix | float) -> Self:
+        """`by` (w,) added to every point."""
+        return replace(self, mean=self.mean + by)
+
+    def rotated(self, matrix: Matrix) -> Self:
+        """Every point times an orthogonal (w, w) matrix, about the origin."""
+        basis = matrix.T if self.basis is None else matrix.T @ self.basis
+        return replace(self, basis=basis, mean=self.mean @ matrix)
+
+    # ------------------------------------------------------------------ the image
+
+    @property
+    def even(self) -> bool:
+        """Whether all factors are equal, so that the image has the shape of the base's cloud."""
+        return bool(np.all(self.factors == self.factors[0]))
+
+    @property
+    def shift(self) -> Matrix:
+        """μ in the coordinates of the base, (d,)."""
+        return self.mean if self.basis is None else self.mean @ self.basis
+
+    @property
+    def validation(self) -> Matrix:
+        """(m, d): the image, rotated into the base's coordinates and shifted by −μ: the same shape in every sense."""
+        return self.base.validation * self.factors
+
+    @property
+    def train(self) -> Matrix:
+        """(n, d): the same of the training split."""
+        return self.base.train * self.factors
+
+    @property
+    def validation_covariance(self) -> Matrix:
+        """(d, d) in the base's coordinates."""
+        return self.factors[:, None] * self.base.validation_covariance * self.factors
+
+    def image(self, points: Matrix) -> Matrix:
+        """The image itself of (n, d) points `validation` or `train`, (n, w): one large product."""
+        return (points if self.basis is None else points @ self.basis.T) + self.mean
+
+    def read_by(self, weight: Matrix) -> Matrix:
+        """(d, labels): the factor by which `validation` gives the logits of a head (labels, w), up to constants."""
+        return weight.T if self.basis is None else self.basis.T @ weight.T
+
+    # ------------------------------------------------------------------ other coordinates
+
+    def has(self, kind: Kind) -> bool:
+        """Whether the coordinates are of that kind."""
+        if kind == "principal":
+            return self.base.diagonal
+        return kind == "any" or self.basis is None
+
+    def knows(self, kind: Kind) -> bool:
+        """Whether `along` costs nothing: those coordinates are computed already."""
+        if kind == "principal":
+            return self.even and self.base.has_principal
+        return self.even and self.base.source is not None and self.basis is self.base.rotation
+
+    def along(self, kind: Kind) -> Self:
+        """The same image in coordinates of that kind; both splits are rotated unless `knows`."""
+        if self.has(kind):
+            return self
+        return self._along_principal() if kind == "principal" else self._along_own()
+
+    def _along_principal(self) -> Self:
+        if self.even:  # the shape is the base's own, whose directions may be known
+            base, factors = self.base.principal, np.full(self.base.d, self.factors[0])
+        else:
+            scaled = self.factors[:, None] * self.base.covariance * self.factors
+            base = Coordinates(lambda: self.train, self.validation, scaled, self.base.n_train).principal
+            factors = np.ones(self.base.d)
+        rotation = base.rotation
+        assert rotation is not None
+        basis = rotation if self.basis is None else self.basis @ rotation
+        return replace(self, base=base, factors=factors, basis=basis)
+
+    def _along_own(self) -> Self:
+        basis = self.basis
+        assert basis is not None
+        if self.knows("own"):
+            assert self.base.source is not None
+            # the factors of the rotated coordinates are all alike, so they are those of the source too
+            return replace(self, base=self.base.source, basis=None)
+        base = Coordinates(
+            lambda: self.train @ basis.T, self.validation @ basis.T, self.train_covariance, self.base.n_train
+        )
+        return replace(self, base=base, factors=np.ones(self.width), basis=None)

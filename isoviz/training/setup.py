@@ -1,0 +1,154 @@
+"""What a run trains with: task, method, rows, model and optimiser, loaded and on their device before the first step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from torch.utils.data import DataLoader
+
+from isoviz import methods, tasks
+from isoviz.config import RunConfig
+from isoviz.events import Entered, Event
+from isoviz.methods.protocol import Method
+from isoviz.models import hub, sources
+from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
+from isoviz.tasks.protocol import Task
+from isoviz.training import heads, origin
+from isoviz.training.heads import Head
+from isoviz.training.optimisation import make_optimizer, make_scheduler
+from isoviz.training.origin import Origin
+from isoviz.training.processes import Processes, on_cpu
+from isoviz.training.rows import Rows
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Complete when it is made: nothing is added later, and only the weights and the optimiser's state change.
+
+    Attributes:
+        config, run_dir: the run's configuration and folder.
+        task, method, head, rows: what is learnt, how, with which kind of output layer, from which rows.
+        origin: fingerprints of the model and the rows.
+        data_revision: commit of a data set of the hub.
+        accelerator, processes: where it trains, and with whom.
+        model: the network as accelerate prepared it; the training step calls it.
+        plain: the same network without accelerate's wrapping.
+        loader: the training batches.
+        optimizer, scheduler: as accelerate prepared them.
+        parts: how many parts each batch is read in (`memory`).
+        steps_per_epoch: optimiser steps.
+        frozen_steps: at most how many steps the method's second stage takes.
+    """
+
+    config: RunConfig
+    run_dir: Path
+    task: Task
+    method: Method
+    head: Head
+    rows: Rows
+    origin: Origin
+    data_revision: str | None
+    accelerator: Accelerator
+    processes: Processes
+    model: torch.nn.Module
+    plain: HeadedModel
+    loader: DataLoader[dict[str, torch.Tensor]]
+    optimizer: torch.optim.Optimizer
+    scheduler: Any
+    parts: int
+    steps_per_epoch: int
+    frozen_steps: int
+
+    @property
+    def fine_tuning_steps(self) -> int:
+        """Optimiser steps of all epochs."""
+        return self.steps_per_epoch * self.config.epochs
+
+
+def load_setup(
+    config: RunConfig,
+    run_dir: Path,
+    parts: int,
+    resume: bool,
+    emit: Callable[[Event], None],
+    check: Callable[[], None],
+) -> Setup:
+    """Load everything that a run needs, and report what takes time.
+
+    Args:
+        parts: how many parts each batch is read in.
+        resume: the model and the rows must be those that the run began with.
+        check: called between steps; raises to abandon.
+
+    Raises:
+        IsoVizError: a model, task or parameter that cannot be used, or a model or data that changed since the run began.
+    """
+
+    def report_download(done: int, total: int, text: str) -> None:
+        check()
+        emit(Entered(phase="loading", detail=hub.in_words(done, total, text)))
+
+    def report_rows(done: int, total: int) -> None:
+        check()
+        emit(Entered(phase="tokenising", detail=f"{done:,} of {total:,} rows"))
+
+    emit(Entered(phase="loading", detail=config.model))
+    task = tasks.get(config.task, config.own)
+    method = methods.get(config.method)(methods.get(config.method).Params(**config.params))
+    method.check_kind(task.kind)
+    begun = origin.find(run_dir) if resume else None
+    source = sources.fetch(sources.resolve(config.model, task.kind, begun.revision if begun else None), report_download)
+    data = tasks.load(task, config.data, config.direction, config.max_train, config.max_eval)
+    if begun:
+        begun.check(source, data.fingerprint)
+    check()
+    head = heads.head_for(task, load_tokenizer(source, config.direction), config)
+    accelerator = Accelerator(
+        cpu=on_cpu(),
+        mixed_precision="no" if config.precision == "auto" else config.precision,
+        gradient_accumulation_steps=config.grad_accum,
+        step_scheduler_with_optimizer=False,
+    )
+    processes = Processes(accelerator)
+    network = load_network(source, head.num_labels, config.seed, task.kind, allow_random=config.allow_random)
+    model = HeadedModel(network, method, task.kind)
+    check()
+
+    emit(Entered(phase="tokenising", detail=f"{len(data.train)} + {len(data.validation)} rows"))
+    rows = Rows(data, head, config, (processes.rank, processes.count), parts, report_rows)
+    head.prepare(model, rows.train)
+    steps_per_epoch = math.ceil(len(rows.order) / processes.count / config.grad_accum)
+    optimizer = make_optimizer(model, config)
+    scheduler = make_scheduler(optimizer, config, steps_per_epoch * config.epochs)
+    prepared, optimizer, loader, scheduler = accelerator.prepare(model, optimizer, rows.loader, scheduler)
+    # dropout's generator, another one in each process; data order and new weights have their own
+    torch.manual_seed(config.seed + 1_000_003 * processes.rank)
+    started_with = Origin(source.fingerprint, source.revision, data.fingerprint)
+    if not begun and processes.is_main:
+        origin.keep(run_dir, started_with)
+    return Setup(
+        config=config,
+        run_dir=run_dir,
+        task=task,
+        method=method,
+        head=head,
+        rows=rows,
+        origin=started_with,
+        data_revision=data.revision,
+        accelerator=accelerator,
+        processes=processes,
+        model=prepared,
+        plain=accelerator.unwrap_model(prepared),
+        loader=loader,
+        optimizer=optimizer,
+        scheduler=scheduler,
+        parts=parts,
+        steps_per_epoch=steps_per_epoch,
+        frozen_steps=method.frozen_steps(len(rows.train)),
+    )

@@ -1,0 +1,217 @@
+"""A run that was stopped or killed anywhere, resumed, is the uninterrupted run: every event, every number, every weight."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from isoviz import methods
+from isoviz.config import RunConfig
+from isoviz.events import Event, Resumed, parse_event
+from isoviz.runs.execution import execute
+from isoviz.runs.recovery import lost
+from isoviz.runs.store import Store
+from isoviz.training import checkpoints, train
+
+ROOT = Path(__file__).resolve().parents[2]
+PARAMS: dict[str, dict[str, object]] = {"isolayer": {"layer_epochs": 3, "layer_batch": 16}}
+_VARYING = {"samples_per_second", "eta_seconds", "step_seconds", "startup_seconds", "timing"}
+_NOT_RESULTS = {"entered", "started", "resumed", "checkpointed", "stopped"}
+
+
+def config(model: Path, data: Path, method: str = "baseline", **changes: Any) -> RunConfig:
+    """Two epochs of 8 optimiser steps, each of two batches."""
+    values: dict[str, Any] = {"epochs": 2, "learning_rate": 5e-3, "batch_size": 4, "grad_accum": 2, "select": "best"}
+    params = methods.check_params(method, PARAMS.get(method, {}))
+    return RunConfig.checked(
+        **{"model": str(model), "task": "glue/cola", "data": str(data), "method": method, "params": params,
+           "threads": 1, "precision": "no", **values, **changes}
+    )  # fmt: skip
+
+
+def run(
+    cfg: RunConfig, folder: Path, stop_when: Callable[[Event], bool] = lambda event: False, resume: bool = False
+) -> list[Event]:
+    """The events of a run that is asked to stop by the first event of which `stop_when` is true."""
+    events: list[Event] = []
+    asked: list[Event] = []
+
+    def emit(event: Event) -> None:
+        events.append(event)
+        asked.extend([event] if stop_when(event) else [])
+
+    train(cfg, emit, lambda: bool(asked), folder, resume)
+    return events
+
+
+def at_step(step: int) -> Callable[[Event], bool]:
+    return lambda event: event.kind == "stepped" and event.step == step
+
+
+def results(*attempts: list[Event]) -> list[dict[str, Any]]:
+    """What a reader keeps: facts of earlier attempts that a `Resumed` makes void are dropped, times and phases too."""
+    kept: list[dict[str, Any]] = []
+    for event in (event for events in attempts for event in events):
+        if isinstance(event, Resumed):
+            kept = [earlier for earlier in kept if earlier["step"] <= event.step]
+        elif event.kind not in _NOT_RESULTS:
+            kept.append(event.model_dump(mode="json", exclude=_VARYING))
+    return kept
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    newest = checkpoints.newest(folder)
+    assert newest is not None
+    return load_file(newest / "model.safetensors")
+
+
+def assert_same(whole: Path, parts: Path, expected: list[Event], *attempts: list[Event]) -> None:
+    found, wanted = results(*attempts), results(expected)
+    assert [(event["kind"], event.get("step")) for event in found] == [(e["kind"], e.get("step")) for e in wanted]
+    assert found == wanted
+    ours, theirs = weights(parts), weights(whole)
+    assert ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in theirs)
+    assert len(list((parts / "checkpoints").iterdir())) == 1  # a finished run keeps one model
+
+
+@pytest.mark.parametrize("slug", list(methods.catalogue()))
+def test_stopped_in_mid_epoch_by_any_method(tiny_models, cola, tmp_path, slug):
+    cfg = config(tiny_models("bert"), cola, slug)
+    whole = run(cfg, tmp_path / "whole")
+    first = run(cfg, tmp_path / "parts", at_step(11))
+    assert (first[-1].kind, first[-1].step) == ("stopped", 11)
+    second = run(cfg, tmp_path / "parts", resume=True)
+    assert_same(tmp_path / "whole", tmp_path / "parts", whole, first, second)
+
+
+def test_stopped_anywhere_else(tiny_models, cola, tmp_path):
+    """While loading, before the first step, at an epoch's end, while evaluating: again and again in one run."""
+    cfg = config(tiny_models("bert"), cola, "istar")
+    whole = run(cfg, tmp_path / "whole")
+    stops: list[tuple[Callable[[Event], bool], int]] = [
+        (lambda event: event.kind == "entered" and event.phase == "tokenising", 0),
+        (lambda event: event.kind == "entered" and event.phase == "evaluating", 0),
+        (lambda event: event.kind == "measured" and event.epoch == 0, 0),
+        (at_step(3), 3),
+        (lambda event: event.kind == "started", 3),  # nothing done since: the same checkpoint
+        (at_step(8), 8),
+        (lambda event: event.kind == "measured" and event.epoch == 1, 8),
+        (at_step(9), 9),
+        (lambda event: event.kind == "entered" and event.phase == "tokenising", 9),
+        (at_step(16), 16),
+    ]
+    attempts: list[list[Event]] = []
+    for stop_when, step in stops:
+        attempts.append(run(cfg, tmp_path / "parts", stop_when, resume=bool(attempts)))
+        assert (attempts[-1][-1].kind, attempts[-1][-1].step) == ("stopped", step)
+    attempts.append(run(cfg, tmp_path / "parts", resume=True))
+    assert_same(tmp_path / "whole", tmp_path / "parts", whole, *attempts)
+
+
+def test_stopped_while_measuring(tiny_models, cola, tmp_path):
+    cfg = config(tiny_models("bert"), cola, "isobn")
+    whole = run(cfg, tmp_path / "whole")
+    first = run(
+        cfg, tmp_path / "parts", lambda event: getattr(event, "phase", "") == "measuring" and "1" in event.detail
+    )
+    assert (first[-1].kind, first[-1].step) == ("stopped", 8)
+    second = run(cfg, tmp_path / "parts", resume=True)
+    first = [event for event in first if (event.kind, getattr(event, "epoch", 0)) != ("evaluated", 1)]  # it comes again
+    assert_same(tmp_path / "whole", tmp_path / "parts", whole, first, second)
+
+
+def test_what_was_evaluated_before_a_stop_is_not_evaluated_again(tiny_models, cola, tmp_path):
+    cfg = config(tiny_models("bert"), cola)
+    first = run(cfg, tmp_path, lambda event: event.kind == "measured" and event.epoch == 1)
+    second = run(cfg, tmp_path, resume=True)
+    assert [e.epoch for e in [*first, *second] if e.kind == "measured"] == [0, 1, 2]
+    assert [e.epoch for e in [*first, *second] if e.kind == "evaluated"] == [0, 1, 2]
+
+
+def test_a_checkpoint_is_due_by_time(tiny_models, cola, tmp_path, monkeypatch):
+    """A clock that moves a minute per step; a checkpoint inside an epoch every three, and after each epoch."""
+    cfg = config(tiny_models("bert"), cola, checkpoint_minutes=3)
+    minutes = [0.0]
+    monkeypatch.setattr("isoviz.training.loop.time.perf_counter", lambda: 60.0 * minutes[0])
+    sizes: list[int] = []
+
+    def emit(event: Event) -> None:
+        events.append(event)
+        minutes[0] += event.kind == "stepped"
+        if event.kind == "checkpointed":
+            sizes.append(len(list((tmp_path / "run" / "checkpoints").iterdir())))
+
+    events: list[Event] = []
+    train(cfg, emit, lambda: False, tmp_path / "run")
+    assert [event.step for event in events if event.kind == "checkpointed"] == [3, 6, 8, 11, 14, 16]
+    assert sizes == [1, 1, 1, 2, 2, 2]  # once an epoch is measured, the best one's weights lie beside the last state
+    after_saving = [events[place + 2] for place, event in enumerate(events) if getattr(event, "phase", "") == "saving"]
+    assert [getattr(event, "phase", event.kind) for event in after_saving[:3]] == ["training", "training", "evaluating"]
+
+
+def test_by_default_a_short_run_saves_after_its_epochs_only(tiny_models, cola, tmp_path):
+    assert RunConfig().checkpoint_minutes == 10
+    for minutes in (10.0, 0.0):
+        events = run(config(tiny_models("bert"), cola, checkpoint_minutes=minutes), tmp_path / str(minutes))
+        assert [event.step for event in events if event.kind == "checkpointed"] == [8, 16]
+
+
+KILLED = """
+import json, os, signal, sys
+from pathlib import Path
+from isoviz.runs.execution import execute
+from isoviz.runs.store import Store
+from isoviz.training import train
+
+def killed(config, emit, should_stop, run_dir, resume=False):
+    def tell(event):
+        emit(event)
+        if (event.kind, getattr(event, "step", 0)) == (sys.argv[3], int(sys.argv[4])):
+            os.kill(os.getpid(), signal.SIGKILL)
+    train(config, tell, should_stop, run_dir, resume)
+
+execute(Store(sys.argv[1]), sys.argv[2], train=killed)
+"""
+
+
+@pytest.mark.parametrize(("event", "resumed_at"), [("checkpointed", 11), ("stepped", 10)])
+def test_killed_after_a_timed_checkpoint(tiny_models, cola, tmp_path, event, resumed_at):
+    """Every step leaves a checkpoint. Killed right after one, or before the next, no event is lost and none is twice."""
+    cfg = config(tiny_models("bert"), cola, "istar", checkpoint_minutes=1e-9)
+    whole = run(cfg.with_(checkpoint_minutes=0), tmp_path / "whole")
+    store = Store(tmp_path / "store")
+    (run_id,) = store.create([cfg])
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "store"), run_id, event, "11"]
+    assert subprocess.run(command, cwd=ROOT, timeout=300, check=False).returncode == -9
+    assert checkpoints.newest(store.folder_of(run_id)).name == f"step-{resumed_at:07d}"
+    store.append(run_id, [lost(-9)])
+    store.requeue(run_id)
+    assert execute(store, run_id).status == "finished"
+    events = _stored(store, run_id)
+    assert_same(tmp_path / "whole", store.folder_of(run_id), whole, events)
+    assert [event.step for event in events if event.kind == "resumed"] == [resumed_at]
+
+
+def _stored(store: Store, run_id: str) -> list[Event]:
+    bodies = (body for _, body in store.events(run_id))
+    return [
+        parse_event({key: value for key, value in body.items() if key != "time"})
+        for body in bodies
+        if body["kind"] != "lost"
+    ]
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_checkpoint(tiny_models, cola, tmp_path):
+    left = tmp_path / "run" / "checkpoints" / ".partial-0000003"
+    left.mkdir(parents=True)
+    (left / "model.safetensors").write_bytes(b"half")
+    first = run(config(tiny_models("bert"), cola), tmp_path / "run", at_step(5))
+    assert first[-1].step == 5
+    assert [path.name for path in (tmp_path / "run" / "checkpoints").iterdir()] == ["step-0000005"]
