@@ -14,6 +14,8 @@ from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, Status
 
 STATUSES: tuple[str, ...] = get_args(Status)
+AT_ONCE = 0.0
+"""In the column `stop_requested`, which else holds when a stop was asked for: asked again."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class RunRow:
         created, queued, started, ended, heartbeat: seconds since 1970; `started` is that of the latest attempt.
         stop_requested: someone asked it to stop.
         resume: this attempt goes on from the last checkpoint.
-        attempt: how often it was claimed; the token a worker writes with.
+        attempt: the token that its worker writes with; another one each time it is claimed or queued again.
         owner: who claimed it, or for whom it is reserved while queued.
         pid, pid_started: the worker process and its start time as psutil tells it.
         error: how it ended if it failed, diverged or was lost: `kind`, `message`, `advice`, … of that event.
@@ -58,6 +60,12 @@ class RunRow:
     result: dict[str, Any] | None
     progress: dict[str, Any] | None
     position: int | None = None
+
+    @property
+    def attempts(self) -> int:
+        """How many workers have begun it."""
+        # before they were counted: claimed once, then queued again and claimed for each resume
+        return int((self.progress or {}).get("attempts", (self.attempt + 1) // 2))
 
     @property
     def collapsed(self) -> str | None:
@@ -104,13 +112,22 @@ def row_of(data: RowMapping, position: int | None) -> RunRow:
 
 @dataclass(frozen=True)
 class Signals:
-    """What a runner and a worker watch of a running run: its status, its attempt, whether it shall stop, what it is doing."""
+    """What a runner and a worker watch of a running run: its status, its attempt, whether it shall stop, what it is doing.
+
+    Attributes:
+        stop: it was asked to stop; `at_once`: more than once, so that nothing is waited for.
+        phase: see `isoviz.events.Entered`.
+        checkpoint_step: the optimiser step of its last checkpoint.
+        step_seconds: how long an optimiser step takes, as measured; 0 where no step was reported yet.
+    """
 
     status: str
     attempt: int
     stop: bool
+    at_once: bool
     phase: str | None
     checkpoint_step: int
+    step_seconds: float
 
 
 def signals_of(data: RowMapping) -> Signals:
@@ -120,8 +137,10 @@ def signals_of(data: RowMapping) -> Signals:
         status=data["status"],
         attempt=data["attempt"],
         stop=data["stop_requested"] is not None,
+        at_once=data["stop_requested"] == AT_ONCE,
         phase=progress.get("phase"),
         checkpoint_step=progress.get("checkpoint_step", 0),
+        step_seconds=progress.get("step_seconds") or 0.0,
     )
 
 
@@ -136,7 +155,7 @@ def fold(progress: Mapping[str, Any], event: Mapping[str, Any]) -> dict[str, Any
     """What a list of runs shows of a run, after one more event (as JSON data); the keys come with the events that tell them.
 
     Keys: `phase`, `detail`, `step`, `total_steps`, `epoch`, `losses`, `samples_per_second`, `eta_seconds`, `checkpoint_step`,
-    `device`, `startup_seconds`, `primary`, `metrics`, `loss`, `measured_epoch`, `isoscore_star`, `isoscore` (of `head`).
+    `step_seconds`, `device`, `startup_seconds`, `primary`, `metrics`, `loss`, `measured_epoch`, `isoscore_star`, `isoscore` (of `head`).
     """
     now = dict(progress)
 
@@ -154,7 +173,11 @@ def fold(progress: Mapping[str, Any], event: Mapping[str, Any]) -> dict[str, Any
             now |= {"checkpoint_step": event["step"]}
         case "stepped":
             take("step", "epoch", "losses", "samples_per_second", "eta_seconds")
-            now |= {"phase": "training", "detail": ""}
+            now |= {
+                "phase": "training",
+                "detail": "",
+                "step_seconds": event.get("step_seconds") or now.get("step_seconds"),
+            }
         case "evaluated":
             take("primary", "metrics", "loss")
         case "measured":
@@ -180,6 +203,9 @@ def check_writer(record: RowMapping, attempt: int | None, *, ending: bool) -> No
 def change_of(record: RowMapping, events: Sequence[Mapping[str, Any]], moment: float) -> dict[str, Any]:
     """What new events, the last perhaps an ending, change in the run's own record."""
     progress = json.loads(record["progress"] or "{}")
+    if record["status"] == "running" and progress.get("writer") != record["attempt"]:
+        begun = progress.get("attempts", record["attempt"] // 2 if progress else 0)
+        progress |= {"attempts": begun + 1, "writer": record["attempt"]}
     for event in events:
         progress = fold(progress, event)
     change: dict[str, Any] = {"progress": json.dumps(progress)}
