@@ -26,10 +26,10 @@ from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.progress import Progress
 from isoviz.jobs.queue import JobState
 from isoviz.models import sources
-from isoviz.models.extract import embed
 from tests.dashboard.conftest import ROOT, OpenPage
 from tests.dashboard.reading import address, drawn, errors, keep, texts
 from tests.jobs.here import work_here
+from tests.tiny import embed
 
 ROWS = 24
 

@@ -21,9 +21,8 @@ from isoviz.jobs.kinds import Recent
 from isoviz.jobs.queue import JobState
 from isoviz.jobs.spares import SpareKeeper
 from isoviz.models import sources
-from isoviz.models.extract import embed
 from tests.jobs.here import work_here
-from tests.tiny import TinyModels
+from tests.tiny import TinyModels, embed
 
 PATIENCE = 240.0
 """Seconds for a process that imports torch on a busy machine."""
