@@ -204,7 +204,7 @@ def result_lines(result: Finished, rows: int | None) -> list[tuple[str, str, str
         if reading is None or metric.gives == "curve":
             continue
         on = _measured_on(result.isotropy, slug)
-        lines.append((metric.title, wording.number(result.isotropy.number(slug)), on))
+        lines.append((metric.number_title, wording.number(result.isotropy.number(slug)), on))
         if reading.interval:
             lines.append(("  its 95 % interval", " to ".join(wording.number(end) for end in reading.interval), on))
     output = result.isotropy.output

@@ -105,7 +105,7 @@ def _all_layers(one: ChosenCloud) -> None:
 
 
 def _titles() -> dict[str, str]:
-    return {metrics.get(slug).title: slug for slug in numbers.METRICS} | MORE
+    return {metrics.get(slug).number_title: slug for slug in numbers.METRICS} | MORE
 
 
 def measure_of_address() -> str:
