@@ -295,7 +295,7 @@ def provenance_lines(run: RunRow, started: Started | None) -> list[tuple[str, st
         ("Created", wording.moment(run.created)),
         ("Started", wording.moment(run.started)),
         ("Ended", wording.moment(run.ended)),
-        ("Attempts", str(run.attempt)),
+        ("Attempts", str(run.attempts)),
         ("Host", run.host or "–"),
     ]
     if started is not None:

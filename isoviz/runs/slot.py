@@ -24,8 +24,10 @@ POLL_SECONDS: Final = 0.2
 WATCH_SECONDS: Final = 0.1
 STOP_SECONDS: Final = 1.5
 """How long a worker that was asked to stop may take before it is killed; 2 s after the request all of it is gone."""
-SAVE_SECONDS: Final = 10.0
-"""The same for one that said that it is saving."""
+STOP_STEPS: Final = 3.0
+"""How many optimiser steps more, where it trains: the one at hand is finished first, and steps differ in length."""
+SAVE_SECONDS: Final = 120.0
+"""How long a checkpoint may take, from when the worker said that it is saving."""
 _EXIT_SECONDS: Final = 5.0  # a worker that told its ending but does not exit still holds the device
 _SWEEP_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 1.0
@@ -149,6 +151,7 @@ class SlotServer:
     def _watch(self, row: RunRow, worker: Worker) -> None:
         """Until the worker and all it started are gone and its ending is written, or the runner closes."""
         asked: float | None = None
+        saving: float | None = None
         ended: float | None = None
         killed = False
         while not self._closing.is_set():
@@ -170,7 +173,10 @@ class SlotServer:
                     return
                 elif signals.stop:
                     asked = asked or now
-                    if now - asked >= (SAVE_SECONDS if signals.phase == "saving" else STOP_SECONDS):
+                    saving = saving or now if signals.phase == "saving" else None
+                    steps = STOP_STEPS * signals.step_seconds if signals.phase == "training" else 0.0
+                    patience = asked + STOP_SECONDS + steps if saving is None else saving + SAVE_SECONDS
+                    if signals.at_once or now >= patience:
                         worker.kill()
                         killed = True
                         continue

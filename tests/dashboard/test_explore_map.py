@@ -24,9 +24,9 @@ from isoviz.exploring.maps import MapRequest
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
 from isoviz.models import sources
-from isoviz.models.extract import embed
 from tests.dashboard.conftest import ROOT, OpenPage
 from tests.dashboard.reading import address, drawn, errors, keep, texts
+from tests.tiny import embed
 
 ROWS = 24
 

@@ -15,7 +15,7 @@ from isoviz.exploring import job_folder, measuring, results, worker
 from isoviz.exploring.progress import write_json
 from isoviz.exploring.request import ViewRequest
 from isoviz.models import sources
-from isoviz.models.families import FAMILIES
+from isoviz.models.families import CLASSIFIERS
 from isoviz.models.published import PUBLISHED
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
@@ -225,5 +225,5 @@ def test_the_papers_models_are_offered(open_page: OpenPage) -> None:
 
 def test_each_published_model_is_of_a_family_that_can_be_trained() -> None:
     """By the family's name in the id; the hub is not asked."""
-    assert all(any(family in one.name.replace("xlm-", "") for family in FAMILIES) for one in PUBLISHED)
+    assert all(any(family in one.name.replace("xlm-", "") for family in CLASSIFIERS) for one in PUBLISHED)
     assert len({one.name for one in PUBLISHED}) == len(PUBLISHED)

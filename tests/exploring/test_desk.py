@@ -20,9 +20,8 @@ from isoviz.exploring.desk import Reply
 from isoviz.exploring.desk_worker import Kept
 from isoviz.exploring.progress import read_json, write_json
 from isoviz.models import sources
-from isoviz.models.extract import embed
 from isoviz.runs.processes import is_alive
-from tests.tiny import TinyModels
+from tests.tiny import TinyModels, embed
 
 PATIENCE = 240.0
 

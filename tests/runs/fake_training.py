@@ -74,6 +74,11 @@ def train(
             while not (run_dir / "finish").exists():
                 time.sleep(0.02)
             return stop(emit)
+        case "step slowly":
+            step(emit, 2, seconds=600.0)
+            while not (run_dir / "finish").exists():
+                time.sleep(0.02)
+            return stop(emit)
         case "ignore everything":
             ignore_everything(run_dir, emit)
         case "linger":
@@ -82,10 +87,16 @@ def train(
     return None
 
 
-def step(emit: Callable[[Event], None], number: int) -> None:
+def step(emit: Callable[[Event], None], number: int, seconds: float | None = None) -> None:
     emit(
         Stepped(
-            step=number, epoch=0.0, losses={"total": 1.0}, learning_rate=0.1, samples_per_second=1.0, eta_seconds=0.0
+            step=number,
+            epoch=0.0,
+            losses={"total": 1.0},
+            learning_rate=0.1,
+            samples_per_second=1.0,
+            eta_seconds=0.0,
+            step_seconds=seconds,
         )
     )
 
