@@ -85,7 +85,7 @@ def test_asked_watched_and_found_again(request_: ViewRequest, key: str) -> None:
     view = results.find(key)
     assert view is not None and view.facts["rows"] == 12 and view.poolings == ["cls", "mean", "tokens"]
     ev = view.array(2, "cls", "ev")
-    assert ev is not None and ev[0] == pytest.approx(view.entry(2, "cls")["ev"][0], rel=1e-6)
+    assert ev is not None and ev[0] == pytest.approx(view.entry(2, "cls").curve("ev")[0], rel=1e-6)
     # asked again: nothing starts
     written = (view.folder / results.PROFILE).stat().st_mtime_ns
     assert jobs.start(request_, key).kind == "done"
@@ -210,5 +210,5 @@ def test_bundled_model_end_to_end_in_a_spare(tmp_path: Path, spare: int) -> None
     view = results.find(key)
     assert view is not None
     cells = view.array(view.depth, "cls", "correlation")
-    assert cells is not None and (np.diag(cells) == 255).all() and cells.shape == (view.entry(0, "cls")["d"],) * 2
+    assert cells is not None and (np.diag(cells) == 255).all() and cells.shape == (view.entry(0, "cls").d,) * 2
     assert 0 < results.size() < 2 * 2**20
