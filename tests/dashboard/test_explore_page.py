@@ -87,7 +87,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
 ) -> None:
     request, facts, arrays = explored
     key = key_for(request)
-    later = dict.fromkeys(measuring.slow_metrics(), {"value": None, "undefined": "still being computed"})
+    later = {slug: {"value": None, "undefined": "still being computed"} for slug in measuring.slow_metrics()}
     soon = [{**entry, "readings": entry["readings"] | later} for entry in facts["entries"]]
     soon_told = {"reason": "it is still being measured"}
     early = {**facts, "output": soon_told, "entries": soon, "pending": measuring.pending()}
