@@ -19,6 +19,8 @@ TICK = 2.0
 WAITING_SHOWN = 6
 OVERLAID = 8
 """Runs drawn over each other at most: beyond that nobody tells the lines apart."""
+STOP_NOW_SECONDS = 3.0
+"""After so long a run that was asked to stop can be ended at once."""
 
 
 def chosen() -> RunRow | None:
@@ -160,8 +162,17 @@ def buttons(run: RunRow, address: str) -> None:
 
 def _stop_button(row: RunRow, key: str) -> None:
     since = stopping_for(row)
-    if since is not None:
+    if since is not None and since < STOP_NOW_SECONDS:
         st.button(f"Stopping … {since:.0f} s", key=key, disabled=True, icon=":material/hourglass_top:")
+        return
+    if since is not None:
+        if st.button(
+            "Stop now",
+            key=key,
+            icon=":material/dangerous:",
+            help="The run is finishing its optimiser step and writing a checkpoint. This ends it at once, without one.",
+        ):
+            done(resources.store().request_stop, row.id)
         return
     word, icon = ("Cancel", "cancel") if row.status == "queued" else ("Stop", "stop_circle")
     if st.button(word, key=key, icon=f":material/{icon}:") and done(resources.store().request_stop, row.id):

@@ -50,12 +50,12 @@ def cloud(metric: Metric) -> str:
 
 def with_cloud(metric: Metric) -> str:
     """`IsoScore* (all tokens, ζ = 0.2)`: so that three scores in one figure are told apart."""
-    return f"{metric.title} ({cloud(metric)})"
+    return f"{metric.number_title} ({cloud(metric)})"
 
 
 def help_text(metric: Metric) -> str:
     """For the heading of a column of runs."""
-    return f"{metric.title}, {cloud(metric)}. {metric.tooltip}"
+    return f"{metric.number_title}, {cloud(metric)}. {metric.tooltip}"
 
 
 def is_score(metric: Metric) -> bool:
@@ -69,7 +69,7 @@ def live() -> list[dict[str, Any]]:
     return [
         {
             "slug": metric.slug,
-            "title": metric.title,
+            "title": metric.number_title,
             "cloud": home(metric),
             "cloudTitle": cloud(metric),
             "axis": metric.axis,

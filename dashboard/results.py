@@ -76,11 +76,11 @@ def filters(runs: pd.DataFrame) -> pd.DataFrame:
 
 def isotropy_field() -> list[Metric]:
     """Which measures of isotropy the tables show."""
-    known = {metric.title: metric for metric in measures.of_runs()}
+    known = {metric.number_title: metric for metric in measures.of_runs()}
     titles = st.multiselect(
         "Isotropy",
         list(known),
-        default=[metric.title for metric in measures.headline()],
+        default=[metric.number_title for metric in measures.headline()],
         key="results_isotropy",
         bind="query-params",
         help="Columns of the tables below. The CSV and Parquet files have all of them.",
@@ -167,7 +167,7 @@ def _column_config(metric: str, isotropy: list[Metric]) -> dict[str, Any]:
     for one in isotropy:
         how = f"%.{one.decimals}f"
         config[one.heading] = number(one.heading, help=measures.help_text(one), format=how)
-        config[f"± s of {one.heading}"] = number("± s", help=f"Of {one.title}, over the seeds.", format=how)
+        config[f"± s of {one.heading}"] = number("± s", help=f"Of {one.number_title}, over the seeds.", format=how)
     return config
 
 

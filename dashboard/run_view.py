@@ -205,7 +205,7 @@ def result_lines(result: Finished, rows: int | None) -> list[tuple[str, str, str
             continue
         on = _measured_on(result.isotropy, slug)
         places = metric.decimals + 1
-        lines.append((metric.title, decimals(result.isotropy.number(slug), places), on))
+        lines.append((metric.number_title, decimals(result.isotropy.number(slug), places), on))
         if reading.interval:
             lines.append(("  its 95 % interval", " to ".join(decimals(end, places) for end in reading.interval), on))
     output = result.isotropy.output
@@ -298,7 +298,7 @@ def provenance_lines(run: RunRow, started: Started | None) -> list[tuple[str, st
         ("Created", wording.moment(run.created)),
         ("Started", wording.moment(run.started)),
         ("Ended", wording.moment(run.ended)),
-        ("Attempts", str(run.attempt)),
+        ("Attempts", str(run.attempts)),
         ("Host", run.host or "–"),
     ]
     if started is not None:

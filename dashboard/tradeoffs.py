@@ -78,7 +78,7 @@ def choose(runs: pd.DataFrame) -> Choice:
 
 def _measure_field() -> str:
     """Which number of the catalogue is the x axis; no `format_func`, so that the address holds what the option is called."""
-    slugs = {metric.title: metric.slug for metric in measures.of_runs()}
+    slugs = {metric.number_title: metric.slug for metric in measures.of_runs()}
     title = st.selectbox(
         "Isotropy (x)",
         list(slugs),
@@ -169,7 +169,8 @@ def _draw(name: str, choice: Choice, points: pd.DataFrame, make: Callable[[], go
         made = make()
         made.update_layout(uirevision=repr(choice))  # a zoom stays while points come, and goes with what it was of
         kept[name] = (identity, made)
-    words = f"{name.replace('_', ' ')}: {choice.metric} and {metrics.get(choice.measure).title} of {len(points)} runs on {choice.task}"
+    title = metrics.get(choice.measure).number_title
+    words = f"{name.replace('_', ' ')}: {choice.metric} and {title} of {len(points)} runs on {choice.task}"
     saved = downloads.file_name("isoviz", name, choice.task, choice.metric)
     figure.draw(kept[name][1], key=f"tradeoffs_{name}", words=words, name=saved)
 

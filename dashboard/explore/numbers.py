@@ -99,7 +99,13 @@ def notes_on(entry: CloudRecord, measure: str) -> list[str]:
 def in_words(note: str) -> str:
     """A note with the titles of metrics in the place of their slugs."""
     known = metrics.catalogue()
-    return re.sub(r"\b[a-z_0-9]+\b", lambda word: known[word[0]].title if word[0] in known else word[0], note)
+    return re.sub(r"\b[a-z_0-9]+\b", lambda word: _lowered(known[word[0]].title) if word[0] in known else word[0], note)
+
+
+def _lowered(title: str) -> str:
+    """As within a sentence: a name such as IsoScore keeps its capitals."""
+    first, *_ = title.split()
+    return title[0].lower() + title[1:] if first[1:].islower() else title
 
 
 def behind(view: ViewResult, layer: int, pooling: str) -> pd.DataFrame:

@@ -48,8 +48,9 @@ def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[ChosenClo
     """One measure over all layers; returns the views with the layer and pooling chosen for the figures below."""
     st.subheader("Layer by layer", anchor=False)
     titles = _titles()
-    if st.query_params.get(PREFIX + "measure") in _FORMER_TITLES:  # links of before stay good
-        st.query_params[PREFIX + "measure"] = metrics.get(_FORMER_TITLES[st.query_params[PREFIX + "measure"]]).title
+    former = _FORMER_TITLES.get(st.query_params.get(PREFIX + "measure", ""))
+    if former is not None:  # links of before stay good
+        st.query_params[PREFIX + "measure"] = metrics.get(former).number_title
     title = str(st.selectbox("Measure", list(titles), key=PREFIX + "measure", bind="query-params", width=420))
     measure = titles[title]
     columns = st.columns(len(views), gap="medium")
@@ -107,7 +108,7 @@ def _all_layers(one: ChosenCloud) -> None:
 
 
 def _titles() -> dict[str, str]:
-    return {metric.title: metric.slug for metric in measures.of_clouds()} | MORE
+    return {metric.number_title: metric.slug for metric in measures.of_clouds()} | MORE
 
 
 def measure_of_address() -> str:

@@ -208,7 +208,7 @@ def _print_cloud(name: str, record: CloudRecord) -> None:
             continue
         ends = record.interval(metric.slug)
         interval = f" (95 % interval {_number(ends[0], '')} to {_number(ends[1], '')})" if ends else ""
-        _print_line(metric.title, _number(record.number(metric.slug), "undefined") + interval)
+        _print_line(metric.number_title, _number(record.number(metric.slug), "undefined") + interval)
     if curve := record.curve("ev"):
         _print_line("EV_1, EV_2, EV_3", ", ".join(f"{value:.4f}" for value in curve[:3]))
     if record.dimensions:

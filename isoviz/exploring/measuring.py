@@ -17,7 +17,7 @@ from isoviz.exploring import encoders, outputs, points, shrinkage
 from isoviz.exploring.request import FORMAT, ViewRequest
 from isoviz.exploring.results import array_name
 from isoviz.metrics.measuring import applicable
-from isoviz.metrics.record import CloudRecord, Reading
+from isoviz.metrics.record import PENDING, CloudRecord, Reading
 from isoviz.metrics.sample import Sample
 from isoviz.metrics.spectrum import cumulative_shares
 from isoviz.models.views import Pooling, Views
@@ -45,9 +45,19 @@ Computed = tuple[dict[str, Any], dict[str, NDArray[Any]]]
 _READING, _MEASURING, _PICTURES, _NEIGHBOURS, _TRAINING = (0, 350), (350, 430), (430, 500), (500, 800), (800, 1000)
 _TOTAL: Final = 1000
 OUTPUT: Final = "output matrix"
-_TO_COME: Final = Reading(undefined="it is still being computed")
+_TO_COME: Final = Reading(undefined=PENDING)
 _SOON: Final = {"reason": "it is still being measured"}
 _SHRINKAGE_SOON: Final = "it is still being computed, from training tokens"
+
+
+def slow_metrics() -> list[str]:
+    """Metrics that follow the first pictures, by slug."""
+    return [metric.slug for metric in applicable("rows") if metric.cost == "pairs"]
+
+
+def pending() -> list[str]:
+    """What follows the first pictures, in the order in which it comes."""
+    return [*slow_metrics(), OUTPUT, shrinkage.MEASURE]
 
 
 def compute(
@@ -75,7 +85,7 @@ def compute(
 
     from isoviz.models.adapter import load_tokenizer
     from isoviz.models.extract import layer_views
-    from isoviz.models.profile import QUICK, SLOW, completed, profile
+    from isoviz.models.profile import QUICK, completed, profile
 
     with encoders.opened(request.model) as (encoder, run):
         read_layers = functools.partial(
@@ -119,10 +129,9 @@ def compute(
             "token_sample": len(words),
             "reading_seconds": round(read - began, 3),
         }
-        slow = [metric.slug for metric in applicable("rows", SLOW)]
         if show:
-            soon = [record.with_readings(dict.fromkeys(slow, _TO_COME)) for record in records]
-            show(_early(facts, soon, _SOON, [*slow, OUTPUT, shrinkage.MEASURE], read), arrays)
+            soon = [record.with_readings(dict.fromkeys(slow_metrics(), _TO_COME)) for record in records]
+            show(_early(facts, soon, _SOON, pending(), read), arrays)
         near = _part(tell, _NEIGHBOURS, "clouds")
         whole = []
         for done, record in enumerate(records, start=1):

@@ -12,7 +12,7 @@ from isoviz.metrics.cloud import Estimate
 from isoviz.metrics.dimensions import outliers_of
 from isoviz.metrics.partition_function import WeightSample, row_norms
 from isoviz.metrics.protocol import COSTS, CloudKind, Cost, Metric
-from isoviz.metrics.record import CloudRecord, Dimensions, Reading, WeightsRecord
+from isoviz.metrics.record import PENDING, CloudRecord, Dimensions, Reading, WeightsRecord
 from isoviz.metrics.sample import Sample
 
 DEPENDENT = "tokens of one text are not independent points"
@@ -162,7 +162,9 @@ def notes_of(record: CloudRecord) -> list[str]:
     if few:
         notes.append(few)
     for slug, reading in record.readings.items():
-        if reading.undefined:
+        if reading.undefined == PENDING:
+            notes.append(f"{slug} is {PENDING}")
+        elif reading.undefined:
             notes.append(f"{slug} is undefined: {reading.undefined}")
         if reading.no_interval:
             notes.append(f"{slug}_interval is undefined: {reading.no_interval}")

@@ -173,6 +173,11 @@ class Metric:
         return self.label or self.title
 
     @property
+    def number_title(self) -> str:
+        """Of the number that records hold, which of a matrix is its mean."""
+        return self.title if self.gives == "number" else self.heading
+
+    @property
     def tooltip(self) -> str:
         """What a heading or a number says when pointed at."""
         return " ".join(filter(None, (self.sees, self.blind_to, self.help)))

@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 Curve: TypeAlias = tuple[float, ...]
+PENDING = "still being computed"
+"""Why a reading that follows later has no value yet."""
 
 
 class _Record(BaseModel):

@@ -133,7 +133,7 @@ def _curve(sample: Sample) -> Estimate:
 
 def _first(sample: Sample) -> Estimate:
     found = _spectrum(sample)
-    return found if isinstance(found, Estimate) else Estimate(float(found[0] / found.sum()))
+    return found if isinstance(found, Estimate) else Estimate(float(cumulative_shares(found, 1)[0]))
 
 
 def _rank(sample: Sample) -> Estimate:

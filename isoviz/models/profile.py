@@ -43,7 +43,7 @@ def profile(
         split: of the rows, repeated in each record.
         most: metrics over pairs are taken on a seeded subsample of a cloud with more points.
         costs: what is measured; `completed` adds the rest.
-        progress: told after each cloud.
+        progress: called after each cloud.
     """
     keys: list[tuple[int, Pooling]] = [*views.clouds, *((layer, "tokens") for layer in views.tokens)]
     keys.sort(key=lambda key: (POOLINGS.index(key[1]), key[0]))

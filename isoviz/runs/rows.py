@@ -30,6 +30,8 @@ from isoviz.events import (
 )
 
 STATUSES: tuple[str, ...] = get_args(Status)
+AT_ONCE = 0.0
+"""In the column `stop_requested`, which else holds when a stop was asked for: asked again."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class RunRow:
         created, queued, started, ended, heartbeat: seconds since 1970; `started` is that of the latest attempt.
         stop_requested: someone asked it to stop.
         resume: this attempt goes on from the last checkpoint.
-        attempt: how often it was claimed; the token a worker writes with.
+        attempt: the token that its worker writes with; another one each time it is claimed or queued again.
         owner: who claimed it, or for whom it is reserved while queued.
         pid, pid_started: the worker process and its start time as psutil tells it.
         error: how it ended if it failed, diverged or was lost: `kind`, `message`, `advice`, … of that event.
@@ -73,6 +75,14 @@ class RunRow:
     result: Finished | None
     progress: RunProgress | None
     position: int | None = None
+
+    @property
+    def attempts(self) -> int:
+        """How many workers have begun it."""
+        # before they were counted: claimed once, then queued again and claimed for each resume
+        if self.progress is None or self.progress.attempts is None:
+            return (self.attempt + 1) // 2
+        return self.progress.attempts
 
     @property
     def collapsed(self) -> str | None:
@@ -120,13 +130,22 @@ def row_of(data: RowMapping, position: int | None) -> RunRow:
 
 @dataclass(frozen=True)
 class Signals:
-    """What a runner and a worker watch of a running run: its status, its attempt, whether it shall stop, what it is doing."""
+    """What a runner and a worker watch of a running run: its status, its attempt, whether it shall stop, what it is doing.
+
+    Attributes:
+        stop: it was asked to stop; `at_once`: more than once, so that nothing is waited for.
+        phase: see `isoviz.events.Entered`.
+        checkpoint_step: the optimiser step of its last checkpoint.
+        step_seconds: how long an optimiser step takes, as measured; 0 where no step was reported yet.
+    """
 
     status: str
     attempt: int
     stop: bool
+    at_once: bool
     phase: str | None
     checkpoint_step: int
+    step_seconds: float
 
 
 def signals_of(data: RowMapping) -> Signals:
@@ -136,8 +155,10 @@ def signals_of(data: RowMapping) -> Signals:
         status=data["status"],
         attempt=data["attempt"],
         stop=data["stop_requested"] is not None,
+        at_once=data["stop_requested"] == AT_ONCE,
         phase=progress.phase or None,
         checkpoint_step=progress.checkpoint_step,
+        step_seconds=progress.step_seconds or 0.0,
     )
 
 
@@ -167,6 +188,7 @@ class RunProgress(BaseModel):
     losses: dict[str, Number] = Field(default_factory=dict)
     samples_per_second: Number | None = None
     eta_seconds: Number | None = None
+    step_seconds: float | None = None
     checkpoint_step: int = 0
     device: str = ""
     startup_seconds: float | None = None
@@ -176,6 +198,8 @@ class RunProgress(BaseModel):
     measured_epoch: int | None = None
     isoscore: float | None = None
     isoscore_star: float | None = None
+    attempts: int | None = None
+    writer: int | None = None
 
 
 def fold(progress: RunProgress, event: Event) -> RunProgress:
@@ -192,7 +216,9 @@ def fold(progress: RunProgress, event: Event) -> RunProgress:
         case Resumed():
             return taken("step", "epoch", checkpoint_step=event.step)
         case Stepped():
-            return taken("step", "epoch", "losses", "samples_per_second", "eta_seconds", phase="training", detail="")
+            names = ("step", "epoch", "losses", "samples_per_second", "eta_seconds")
+            seconds = event.step_seconds or progress.step_seconds
+            return taken(*names, phase="training", detail="", step_seconds=seconds)
         case Evaluated():
             return taken("primary", "metrics", "loss")
         case Measured():
@@ -217,6 +243,10 @@ def check_writer(record: RowMapping, attempt: int | None, *, ending: bool) -> No
 def change_of(record: RowMapping, events: Sequence[Event], moment: float) -> dict[str, Any]:
     """What new events, the last perhaps an ending, change in the run's own record."""
     progress = RunProgress.model_validate_json(record["progress"] or "{}")
+    if record["status"] == "running" and progress.writer != record["attempt"]:
+        known = record["attempt"] // 2 if record["progress"] else 0
+        begun = known if progress.attempts is None else progress.attempts
+        progress = progress.model_copy(update={"attempts": begun + 1, "writer": record["attempt"]})
     for event in events:
         progress = fold(progress, event)
     change: dict[str, Any] = {"progress": progress.model_dump_json()}

@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, case, delete, func, insert, or_, select, update
 
@@ -17,7 +17,7 @@ from isoviz.events import ENDINGS, RESUMABLE, Event, Stopped, parse_event
 from isoviz.home import store_url
 from isoviz.runs.database import Database, StoreUnavailableError
 from isoviz.runs.identity import host_name, new_id, one_line, run_name, this_process
-from isoviz.runs.rows import STATUSES, RunRow, Signals, change_of, check_writer, row_of, signals_of
+from isoviz.runs.rows import AT_ONCE, STATUSES, RunRow, Signals, change_of, check_writer, row_of, signals_of
 from isoviz.runs.schema import events as _events
 from isoviz.runs.schema import runs as _runs
 
@@ -25,6 +25,9 @@ __all__ = ["RunRow", "Signals", "Store", "StoreUnavailableError"]
 
 
 E = TypeVar("E", bound=Event)
+REPEAT_SECONDS: Final = 1.0
+"""Between two wishes to stop, so that a double click is one."""
+
 RunRows = list[RunRow]
 EventsOf = list[E]
 EventRows = list[tuple[int, dict[str, Any]]]
@@ -110,12 +113,12 @@ class Store:
 
     def delete(self, run_id: str) -> None:
         """Remove a run, its events and its folder. A running one is refused."""
+        # One statement, which a claim at the same moment waits for or goes before; the events go with it (ON DELETE CASCADE).
+        gone = delete(_runs).where(_runs.c.id == run_id, _runs.c.status != "running")
         with self._database.writing() as connection:
-            status = self._record(connection, run_id)["status"]
-            if status == "running":
+            if connection.execute(gone).rowcount == 0:
+                self._record(connection, run_id)
                 raise StoreError(f"run '{run_id}' is running: stop it before deleting it")
-            connection.execute(delete(_events).where(_events.c.run_id == run_id))
-            connection.execute(delete(_runs).where(_runs.c.id == run_id))
         shutil.rmtree(self._path(run_id), ignore_errors=True)
 
     def rename(self, run_id: str, name: str) -> None:
@@ -317,10 +320,16 @@ class Store:
             return [row_of(record, None) for record in connection.execute(query).mappings()]
 
     def request_stop(self, run_id: str) -> None:
-        """Ask a run to stop: a queued one has stopped at once, a running one will; an ended one stays as it is."""
+        """Ask a run to stop: a queued one has stopped at once, an ended one stays as it is.
+
+        A running one stops after the optimiser step at hand, with a checkpoint. Asked again, a second or more later, it ends at
+        once, and what it did since its last checkpoint is lost.
+        """
+        before, now = _runs.c.stop_requested, self._database.now()
+        repeated = and_(_runs.c.status == "running", before < now - REPEAT_SECONDS)
         with self._database.writing() as connection:
             asked = update(_runs).where(_runs.c.id == run_id, _runs.c.status.in_(("queued", "running")))
-            asked = asked.values(stop_requested=func.coalesce(_runs.c.stop_requested, self._database.now()))
+            asked = asked.values(stop_requested=case((repeated, AT_ONCE), else_=func.coalesce(before, now)))
             asked = asked.values(last_seq=_runs.c.last_seq + case((_runs.c.status == "queued", 1), else_=0))
             record = connection.execute(asked.returning(_runs)).mappings().one_or_none()
             if record is None:

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from dashboard import tables
+from isoviz.events import Finished
 from tests.dashboard.made_up import config, result, row
 
 
@@ -74,7 +75,7 @@ def test_unfinished_and_collapsed_runs_are_named_not_dropped() -> None:
 
 def test_a_run_of_before_collapse_was_kept_is_known_by_its_matthews_correlation() -> None:
     new = result(0.5, 0.5, matthews=0.0)  # not collapsed: its validation split has one class
-    old = {part: value for part, value in new.items() if part != "collapsed"}
+    old = Finished.model_validate(new.model_dump(exclude={"collapsed"}))
     table = frame(row("r1", config(), found=old), row("r2", config(), found=new))
     assert list(table["problem"]) == ["collapsed: predicts one class", ""]
 

@@ -62,7 +62,7 @@ def test_any_metric_of_the_catalogue_is_an_axis(open_page: OpenPage, store: Stor
     sweep(store)
     page = open_page("tradeoffs", tradeoffs_isotropy="Average cosine")
     field = page.selectbox(key="tradeoffs_isotropy")
-    assert field.options == [metric.title for metric in measures.of_runs()] and field.value == "Average cosine"
+    assert field.options == [metric.number_title for metric in measures.of_runs()] and field.value == "Average cosine"
     (tradeoff, _, against) = figures(page)
     assert tradeoff["layout"]["xaxis"]["title"]["text"] == "Average cosine (head)"  # type: ignore[index]
     assert against["layout"]["yaxis"]["title"]["text"] == "Average cosine (head)"  # type: ignore[index]
