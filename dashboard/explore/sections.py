@@ -50,7 +50,8 @@ def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[ChosenClo
     titles = _titles()
     former = _FORMER_TITLES.get(st.query_params.get(PREFIX + "measure", ""))
     if former is not None:  # links of before stay good
-        st.query_params[PREFIX + "measure"] = metrics.get(former).number_title
+        del st.query_params[PREFIX + "measure"]
+        st.session_state[PREFIX + "measure"] = metrics.get(former).number_title
     title = str(st.selectbox("Measure", list(titles), key=PREFIX + "measure", bind="query-params", width=420))
     measure = titles[title]
     columns = st.columns(len(views), gap="medium")
