@@ -130,7 +130,7 @@ def processes(repeats: int) -> tuple[list[Line], float]:
 def waiting_spare() -> SpareKeeper:
     """One that has imported everything."""
     (home() / "jobs" / "logs").mkdir(parents=True, exist_ok=True)
-    keeper = SpareKeeper(f"{jobs.__name__}:prepare", "any", lambda count: home() / "jobs" / "logs" / "spare-0.log")
+    keeper = SpareKeeper(jobs.PREPARE, "any", lambda count: home() / "jobs" / "logs" / "spare-0.log")
     keeper.expect(600.0)
     keeper.tend()
     ready()

@@ -54,7 +54,7 @@ class JobState:
         result: when done; while it is running, what is there already.
         progress: while running.
         seconds: since it was asked for, while waiting or running.
-        ahead: how many go before it, while waiting.
+        ahead: while waiting, how many must end before it can start.
         message, field, advice: of a job that failed or was lost, in the user's terms.
         log: the file with its output, where there is one.
     """
@@ -390,7 +390,7 @@ def _dispatch() -> None:
 def _spawn(kind: JobKind) -> None:
     """Start a process that serves a kind: the app's spare where there is one, else a new one."""
     log = home() / "jobs" / "logs" / f"{kind.name}-{os.getpid()}-{time.time_ns() % 1_000_000}.log"
-    process = spare.take() if spare is not None and kind.prepared else None
+    process = spare.take() if spare is not None and spare.prepare == kind.prepare else None
     arguments = {"room": kind.room, "kind": kind.name}
     if process is not None:
         with contextlib.suppress(OSError):  # it died this moment
@@ -433,7 +433,9 @@ def _waiting() -> list[Waiting]:
 
 def _ahead(kind: JobKind, folder: Path) -> int:
     turn = [job.folder for job in _waiting() if job.kind.lane == kind.lane]
-    return turn.index(folder) if folder in turn else 0
+    running = sum(one.job is not None for one in at_work() if one.lane == kind.lane.name)
+    waited_for = running if running >= kind.lane.at_once() else 0
+    return waited_for + (turn.index(folder) if folder in turn else 0)
 
 
 def _lost(

@@ -31,7 +31,7 @@ class SpareKeeper:
     """
 
     def __init__(self, prepare: str, slot: str, log: Callable[[int], Path], *, always: bool = False) -> None:
-        self._prepare = prepare
+        self.prepare = prepare
         self._slot = slot
         self._log = log
         self._always = always
@@ -90,7 +90,7 @@ class SpareKeeper:
         """Another one, whether or not there is one; the caller's."""
         self._count += 1
         self._surroundings = surroundings()
-        return Spare(self._prepare, self._slot, self._log(self._count))
+        return Spare(self.prepare, self._slot, self._log(self._count))
 
     def close(self) -> None:
         """End it, and start no other."""

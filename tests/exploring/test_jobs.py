@@ -104,7 +104,7 @@ def test_failed_view_says_why_and_is_started_anew(request_: ViewRequest, key: st
 
 def test_bundled_model_end_to_end_in_a_spare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spares, "MEMORY", 0)
-    keeper = SpareKeeper(f"{jobs.__name__}:prepare", "any", lambda count: tmp_path / "spare.log")
+    keeper = SpareKeeper(jobs.PREPARE, "any", lambda count: tmp_path / "spare.log")
     monkeypatch.setattr(queue, "spare", keeper)
     keeper.expect(600)
     keeper.tend()

@@ -107,7 +107,7 @@ def test_lane_has_its_limit_the_urgent_go_first_and_nobody_waits_unseen(busy: Pa
     queue.start(WARM, "elsewhere", {})
     assert settled(WARM, "elsewhere").status == "done", "another lane is not held up"
     patient, urgent = queue.look(PATIENT, "patient"), queue.look(LIGHT, "urgent")
-    assert (patient.status, patient.ahead, urgent.status, urgent.ahead) == ("waiting", 1, "waiting", 0)
+    assert (patient.status, patient.ahead, urgent.status, urgent.ahead) == ("waiting", 2, "waiting", 1)
     assert queue.waiting_above(kinds.QUEUED) and not queue.waiting_above(kinds.PERSON)
     assert [entry.job for entry in queue.at_work() if entry.lane == "light"] == ["first"]
     busy.unlink()
@@ -160,7 +160,7 @@ def test_job_outlives_the_app_that_asked_and_the_next_app_finds_it(busy: Path) -
     pid = running(LIGHT, "k")
     app.kill()
     app.communicate()
-    assert queue.look(LIGHT, "k").status == "running" and queue.look(LIGHT, "behind").ahead == 0
+    assert queue.look(LIGHT, "k").status == "running" and queue.look(LIGHT, "behind").ahead == 1
     busy.unlink()
     done, behind = settled(LIGHT, "k").result, settled(LIGHT, "behind").result
     assert done is not None and behind is not None

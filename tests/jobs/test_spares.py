@@ -14,13 +14,13 @@ from isoviz.jobs.processes import is_alive
 from isoviz.jobs.service import JobService
 from isoviz.jobs.spares import SpareKeeper
 from tests.jobs.conftest import settled, until
-from tests.jobs.light import LIGHT, WARM
+from tests.jobs.light import LIGHT, PREPARE, WARM
 
 
 @pytest.fixture
 def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpareKeeper]:
     monkeypatch.setattr(spares, "MEMORY", 0)
-    made = SpareKeeper("tests.jobs.light:ready", "any", lambda count: tmp_path / f"spare-{count % 2}.log")
+    made = SpareKeeper(PREPARE, "any", lambda count: tmp_path / f"spare-{count % 2}.log")
     yield made
     made.close()
 
@@ -75,7 +75,7 @@ def test_app_serves_jobs_from_its_spare_and_clears_what_is_old(busy: Path, monke
     monkeypatch.setattr(service, "AFTER_SECONDS", 1.0)
     swept: list[float] = []
     monkeypatch.setattr(queue, "sweep", lambda: swept.append(time.monotonic()))
-    app = JobService("tests.jobs.light:ready")
+    app = JobService(PREPARE)
     app.start()
     try:
         app.expect()
