@@ -151,6 +151,8 @@ def start(
 
                 save_file({name: np.ascontiguousarray(array) for name, array in inputs.items()}, folder / INPUTS)
             write_json(folder / REQUEST, {"kind": kind.name, "surroundings": surroundings(), "request": dict(request)})
+        else:
+            _adopt(folder)
         _dispatch()
     return look(kind, key)
 
@@ -168,6 +170,7 @@ def retry(kind: JobKind, key: str) -> JobState:
             for name in (ERROR, PROCESS, LOG, progress.FILE):
                 (folder / name).unlink(missing_ok=True)
             os.utime(folder / REQUEST)
+            _adopt(folder)
             _dispatch()
     return look(kind, key)
 
@@ -249,7 +252,7 @@ class Waiting:
 
     kind: JobKind
     folder: Path
-    surroundings: Mapping[str, str]
+    surroundings: str
 
 
 @dataclass(frozen=True)
@@ -258,7 +261,7 @@ class AtWork:
 
     Attributes:
         kind, lane: their names.
-        surroundings: of the environment what decides where models, data and devices are.
+        surroundings: see `isoviz.jobs.spares.surroundings`; it takes jobs that were asked for in the same ones.
         job: the key of the one it works on; None if it waits for one.
         since: when it began that, or was started.
         taken: how many jobs it has begun.
@@ -269,7 +272,7 @@ class AtWork:
     started: float
     kind: str
     lane: str
-    surroundings: Mapping[str, str]
+    surroundings: str
     log: str
     job: str | None = None
     since: float = 0.0
@@ -304,8 +307,8 @@ class AtWork:
 
 def take(me: AtWork, kind: JobKind) -> tuple[AtWork, Waiting | None]:
     """Called by a process under the lock: the next job if it is of its kind, now its own."""
-    turn = [job for job in _waiting() if job.kind.lane == kind.lane]
-    if not turn or turn[0].kind is not kind or dict(turn[0].surroundings) != dict(me.surroundings):
+    turn = [job for job in _waiting() if job.kind.lane == kind.lane and job.surroundings == me.surroundings]
+    if not turn or turn[0].kind is not kind:
         return me, None
     write_json(turn[0].folder / PROCESS, {"pid": me.pid, "started": me.started})
     return me.write(turn[0].folder.name), turn[0]
@@ -353,8 +356,27 @@ def _give_up(dead: AtWork) -> None:
             return
 
 
+def adopt() -> None:
+    """Called by an app that begins: what was asked for in another one and still waits is its own from now on."""
+    with exclusive():
+        for job in _waiting():
+            _adopt(job.folder)
+
+
+def _adopt(folder: Path) -> None:
+    content = read_json(folder / REQUEST)
+    if content is not None and content["surroundings"] != surroundings():
+        asked = (folder / REQUEST).stat()
+        write_json(folder / REQUEST, {**content, "surroundings": surroundings()})
+        os.utime(folder / REQUEST, ns=(asked.st_atime_ns, asked.st_mtime_ns))  # it keeps its turn
+
+
 def _dispatch() -> None:
-    """Under the lock: for each waiting job, the most urgent first, a process that will take it, where one may be had."""
+    """Under the lock: for each waiting job, the most urgent first, a process that will take it, where one may be had.
+
+    A process that we start has our surroundings, so that only jobs asked for in the same are for us to start.
+    """
+    here = surroundings()
     free = _processes()
     lanes: dict[str, int] = {}
     for one in free:
@@ -365,9 +387,9 @@ def _dispatch() -> None:
     full: set[str] = set()
     for job in _waiting():
         lane = job.kind.lane
-        if lane.name in full:
+        if lane.name in full or job.surroundings != here:
             continue  # nobody overtakes in a lane
-        fitting = [one for one in free if one.kind == job.kind.name and one.surroundings == job.surroundings]
+        fitting = [one for one in free if one.kind == job.kind.name and one.surroundings == here]
         if fitting:
             free.remove(fitting[0])
             reserved += 1

@@ -39,6 +39,7 @@ class JobService:
     def start(self) -> None:
         """Start the thread. Returns at once."""
         queue.spare = self._spare
+        queue.adopt()
         self._thread.start()
 
     def expect(self) -> None:

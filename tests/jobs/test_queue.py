@@ -22,7 +22,8 @@ from isoviz.jobs.processes import is_alive
 from isoviz.jobs.progress import write_json
 from isoviz.jobs.queue import JobState
 from tests.jobs.conftest import settled, until
-from tests.jobs.light import BROKEN, LIGHT, PATIENT, STORE, WARM
+from tests.jobs.here import lane_taken
+from tests.jobs.light import BROKEN, LANE, LIGHT, PATIENT, STORE, WARM
 
 X = {"x": np.arange(3.0)}
 
@@ -195,3 +196,17 @@ def test_folders_of_an_older_version_are_no_jobs(monkeypatch: pytest.MonkeyPatch
     assert queue.look(LIGHT, "running").status == "none" and queue.look(LIGHT, "failed").message == "no"
     monkeypatch.setattr(queue, "_spawn", lambda kind: None)
     assert queue.start(LIGHT, "running", {}).status == "waiting"
+
+
+def test_job_asked_for_elsewhere_waits_for_its_own_app_or_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with lane_taken(LANE):
+        queue.start(LIGHT, "k", {})
+        asked = (STORE.job_folder("k") / queue.REQUEST).stat().st_mtime_ns
+        monkeypatch.setenv("ISOVIZ_STORE", "postgresql://somebody:password@server/isoviz")
+    queue.dispatch()
+    assert not queue.at_work() and queue.look(LIGHT, "k").status == "waiting", "it would look in another store"
+    queue.adopt()
+    assert (STORE.job_folder("k") / queue.REQUEST).stat().st_mtime_ns == asked
+    assert settled(LIGHT, "k").status == "done"
+    queue.start(LIGHT, "l", {})
+    assert "password" not in on_disk()
