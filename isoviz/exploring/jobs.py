@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from isoviz.errors import InputError
 from isoviz.exploring import encoders, maps, results
 from isoviz.exploring.request import Rows, ViewRequest, key_of, rows_of
-from isoviz.jobs import queue
+from isoviz.jobs import queue, scheduling
 from isoviz.jobs.kinds import ENCODERS, GIB, Job, JobKind, Lane
 from isoviz.jobs.queue import JobState
 from isoviz.jobs.results import ResultStore
@@ -155,7 +155,7 @@ def obtain(request: ViewRequest, *, patience: float = 3600.0) -> results.ViewRes
             raise InputError(state.message, field=state.field, advice=state.advice)
         if time.monotonic() > deadline:
             raise InputError(f"patience: the view took longer than {patience:g} seconds", field="patience")
-        queue.dispatch()
+        scheduling.dispatch()
         time.sleep(0.2)
 
 

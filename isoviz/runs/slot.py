@@ -14,7 +14,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from isoviz.events import ENDINGS, Stopped
-from isoviz.jobs import queue
+from isoviz.jobs import scheduling
 from isoviz.jobs.processes import Process, is_alive, reap
 from isoviz.jobs.spares import SpareKeeper
 from isoviz.runs.execution import LOG
@@ -124,7 +124,7 @@ class SlotServer:
 
     def _held(self) -> bool:
         """Whether people's jobs wait for their turn, and have not for too long: a run would take the processor from them."""
-        if not queue.waiting_above(RUN.priority):
+        if not scheduling.waiting_above(RUN.priority):
             self._held_since = None
             return False
         self._held_since = self._held_since or time.monotonic()

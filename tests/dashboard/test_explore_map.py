@@ -22,7 +22,7 @@ from isoviz.exploring.jobs import QUESTIONS, SENTENCES
 from isoviz.exploring.maps import MapRequest
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
-from isoviz.jobs import queue
+from isoviz.jobs import queue, scheduling
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.progress import Progress, write_json
 from isoviz.jobs.queue import JobState
@@ -207,7 +207,7 @@ def test_what_is_on_its_way_or_failed_is_told(
 def test_sentences_that_failed_once_are_retried_from_the_page(
     open_page: OpenPage, view: ViewResult, made: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queue, "_spawn", lambda kind: None)
+    monkeypatch.setattr(scheduling, "_spawn", lambda kind: None)
     page = open_page("explore", **address(made[0]), explore_own="w1 w2")
     assert errors(page) == [] and "Your sentences: starting" in texts(page)
     (folder,) = (QUESTIONS.root / "jobs").iterdir()

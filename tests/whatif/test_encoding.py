@@ -18,7 +18,7 @@ from isoviz import metrics, tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.exploring import encoders
-from isoviz.jobs import queue
+from isoviz.jobs import queue, scheduling
 from isoviz.jobs.kinds import KINDS
 from isoviz.jobs.results import ERROR
 from isoviz.runs.store import Store
@@ -255,7 +255,7 @@ def test_every_kind_is_retried_by_its_button_and_when_asked_a_while_later(
 ) -> None:
     kind = KINDS[name]
     started: list[str] = []
-    monkeypatch.setattr(queue, "_spawn", lambda kind: started.append(kind.name))
+    monkeypatch.setattr(scheduling, "_spawn", lambda kind: started.append(kind.name))
     fail_job(kind, "k", "no such model", "model")
     assert queue.start(kind, "k", {}, retry=False).status == "failed" and started == []
     assert queue.retry(kind, "k").status == "waiting" and started == [name]
