@@ -50,4 +50,5 @@ def stopping_for(row: RunRow) -> float | None:
     if not row.stop_requested or row.status != "running":
         asked.pop(row.id, None)
         return None
-    return time.time() - asked.setdefault(row.id, time.time())
+    first_seen = asked.setdefault(row.id, time.time())
+    return time.time() - first_seen

@@ -9,11 +9,11 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import explanations, menu, resources, theme, wording
+from dashboard import explanations, measures, menu, resources, theme, wording
 from dashboard.tables import decimals, primary_metric
 from isoviz import demo, metrics
 from isoviz.events import ENDINGS
-from isoviz.runs.rows import RunRow
+from isoviz.runs.rows import RunProgress, RunRow
 
 POINTS = 300
 SHOWN = 8
@@ -115,22 +115,24 @@ def _line(row: RunRow) -> None:
             st.page_link(menu.LIVE, label=label, query_params={"run": row.id}, help="Watch it live.")
         else:
             st.page_link(menu.RUN, label=label, query_params={"id": row.id}, help="Open the run's page.")
-        st.caption(told(row), width="stretch", text_alignment="right")
+        st.caption(one_line(row), width="stretch", text_alignment="right")
 
 
-def told(row: RunRow) -> str:
+def one_line(row: RunRow) -> str:
     """The one thing worth saying of a run in a list."""
-    progress = row.progress or {}
     if row.status == "queued":
         return wording.place(row)
     if row.status == "running":
-        step, total = progress.get("step"), progress.get("total_steps")
-        return f"step {step} of {total}" if total else wording.plain(str(progress.get("phase", "starting")))
+        progress = row.progress or RunProgress()
+        if progress.total_steps:
+            return f"step {progress.step} of {progress.total_steps}"
+        return wording.plain(progress.phase or "starting")
     if row.result:
-        values = row.result.get("metrics", {})
+        values = row.result.metrics
         metric = primary_metric(row.config.task, values)
-        star = row.result.get("isotropy", {}).get("isoscore_star")
-        return wording.plain(f"{metric} {decimals(values.get(metric))}, IsoScore* {decimals(star)}")
+        isotropy = measures.comparing()
+        number = decimals(row.result.isotropy.number(isotropy.slug), isotropy.decimals)
+        return wording.plain(f"{metric} {decimals(values.get(metric))}, {isotropy.heading} {number}")
     return wording.plain(str((row.error or {}).get("message", "")))
 
 

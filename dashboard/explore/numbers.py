@@ -12,83 +12,49 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import downloads, wording
+from dashboard import downloads, measures, wording
 from dashboard.explore.form import PREFIX, ChosenCloud, alike, file_name
 from dashboard.steady import steady
 from dashboard.tables import decimals
+from isoviz import metrics
 from isoviz.exploring.results import ViewResult
+from isoviz.metrics.measuring import notes_of
+from isoviz.metrics.record import CloudRecord
 
-COLUMNS: dict[str, str] = {
-    "layer": "Layer",
-    "pooling": "Pooling",
-    "n": "n",
-    "d": "d",
-    "isoscore": "IsoScore",
-    "isoscore_unbiased": "unbiased",
-    "low": "95 % from",
-    "high": "95 % to",
-    "isoscore_star": "IsoScore*",
-    "ev_1": "EV₁",
-    "mean_cosine": "Mean cosine",
-    "participation_ratio": "PR",
-    "effective_rank": "Effective rank",
-    "twonn": "TwoNN",
+_AROUND = {"layer": "Layer", "pooling": "Pooling", "n": "n", "d": "d"}
+_OF_DIMENSIONS = {
     "mean_norm": "‖mean‖",
-    "abs_correlation": "Mean |ρ|",
     "sigma_min": "σ min",
     "sigma_median": "σ median",
     "sigma_max": "σ max",
     "outliers": "Outlier dimensions",
     "notes": "Notes",
 }
-"""Column → heading on screen."""
-
-HELP: dict[str, str] = {
-    "n": "Points of the cloud. TwoNN and the unbiased score may be taken on fewer: see Notes.",
+_HELP = {
+    "n": "Points of the cloud. Some metrics use fewer: see Notes.",
     "d": "Dimensions of the cloud.",
-    "isoscore_unbiased": "IsoScore corrected for few points; of tokens, on one token of each row.",
-    "low": "Lower end of the 95 % interval of the unbiased score, by leaving out one row at a time.",
-    "high": "Upper end of the 95 % interval of the unbiased score, by leaving out one row at a time.",
-    "isoscore_star": "Of tokens alone, because its Σ_S is that of training tokens.",
-    "ev_1": "Share of the variance along the strongest direction.",
-    "participation_ratio": "Participation ratio: how many directions share the variance, were they to share it evenly.",
-    "twonn": "Intrinsic dimension by the two nearest neighbours of each point.",
     "mean_norm": "Length of the mean vector: how far the cloud lies from the origin.",
-    "abs_correlation": "Mean absolute correlation of two different dimensions.",
     "sigma_min": "Smallest standard deviation of a dimension.",
     "sigma_median": "Median standard deviation of the dimensions.",
     "sigma_max": "Largest standard deviation of a dimension.",
     "outliers": "Dimensions whose mean is more than three standard deviations from the average of all means.",
 }
-"""Column → what its heading means, where that is no plain word."""
-
-_WORDS = {
-    "isoscore": "IsoScore",
-    "isoscore_unbiased": "the unbiased IsoScore",
-    "isoscore_unbiased_interval": "the interval of the unbiased IsoScore",
-    "isoscore_star": "IsoScore*",
-    "participation_ratio": "participation ratio",
-    "effective_rank": "effective rank",
-    "ev": "EV",
-    "mean_cosine": "the average cosine",
-    "twonn": "TwoNN",
-}
-"""Measures as notes name them → in plain words."""
-
-_LATEX = ("layer", "pooling", "n", "isoscore", "isoscore_unbiased", "isoscore_star", "ev_1", "mean_cosine",
-          "participation_ratio", "effective_rank", "twonn")  # fmt: skip
-_LATEX_NAMES = {"EV₁": "$EV_1$"}
-_SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
-    sign: f"\\{sign}" for sign in "&%$#_{}"
-}
-_SYMBOLS = {"Σ_S": r"$\Sigma_S$", "ζ": r"$\zeta$"}
-"""That a caption may hold beside text, and LaTeX has by another name."""
 
 
-def frame(entries: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """One line per entry, the columns of `COLUMNS`; what is undefined is missing, its reason in `notes`. The entry of all
+def headings() -> dict[str, str]:
+    """Column → heading on screen. A metric with an interval has columns for its ends."""
+    of_metrics: dict[str, str] = {}
+    for metric in measures.of_clouds():
+        of_metrics[metric.slug] = metric.heading
+        if metric.interval is not None:
+            of_metrics |= {f"{metric.slug}_low": "95 % from", f"{metric.slug}_high": "95 % to"}
+    return {**_AROUND, **of_metrics, **_OF_DIMENSIONS}
+
+
+def frame(entries: Iterable[CloudRecord]) -> pd.DataFrame:
+    """One line per entry, the columns of `headings`; what is undefined is missing, its reason in `notes`. The entry of all
     layers together has no layer."""
-    return pd.DataFrame([_line(entry) for entry in entries], columns=list(COLUMNS)).astype({"layer": "Int64"})
+    return pd.DataFrame([_line(entry) for entry in entries], columns=list(headings())).astype({"layer": "Int64"})
 
 
 def of_shrinkage(shrinkage: Mapping[str, Any]) -> str:
@@ -101,36 +67,45 @@ def of_shrinkage(shrinkage: Mapping[str, Any]) -> str:
     return f"IsoScore*: {words}." if words else f"There is no IsoScore*: {shrinkage['reason']}."
 
 
-def of_layers(together: Mapping[str, Any]) -> str:
+def of_layers(view: ViewResult) -> str:
     """What the entry of all layers together is of."""
-    first, last = together["layers"]
+    first, last = min(1, view.depth), view.depth
     which = f"layer {last}" if first == last else f"layers {first} to {last}"
     return f"every token of {which} as one cloud (cloud layers)"
 
 
-def value(entry: Mapping[str, Any], measure: str) -> float | None:
-    """A measure of an entry by its column, None where undefined."""
-    if measure == "ev_1":
-        return entry["ev"][0] if entry["ev"] else None
-    number: float | None = entry[measure]
-    return number
+def value(entry: CloudRecord, measure: str) -> float | None:
+    """A number of an entry by its column, None where undefined."""
+    if measure == "mean_norm":
+        return entry.dimensions.mean_norm if entry.dimensions else None
+    return entry.number(measure)
 
 
-def points_of(entry: Mapping[str, Any], measure: str) -> str:
+def points_of(entry: CloudRecord, measure: str) -> str:
     """On how many points a measure was taken, and of how many where those are not all: `5,184`, `500 of 5,184`."""
-    taken = entry.get({"isoscore_unbiased": "unbiased_points", "twonn": "twonn_points"}.get(measure, "n"))
-    total = wording.number(entry["n"])
-    return total if taken in (None, entry["n"]) else f"{wording.number(taken)} of {total}"
+    taken, total = entry.points_of(measure), wording.number(entry.n)
+    return total if taken == entry.n else f"{wording.number(taken)} of {total}"
 
 
-def notes_on(entry: Mapping[str, Any], measure: str) -> list[str]:
+def notes_on(entry: CloudRecord, measure: str) -> list[str]:
     """What the notes of an entry say of one measure, in plain words; all of them where it is undefined and none names it."""
-    name = {"ev_1": "ev"}.get(measure, measure)
-    notes: list[str] = entry["warnings"]
-    about = [note for note in notes if re.search(rf"\b{name}\b", note.partition("; only ")[0])]
+    notes = notes_of(entry)
+    about = [note for note in notes if re.search(rf"\b{measure}\b", note)]
     if value(entry, measure) is None and not about:
         about = notes
-    return [re.sub(r"\b[a-z_]+\b", lambda word: _WORDS.get(word[0], word[0]), note) for note in about]
+    return [in_words(note) for note in about]
+
+
+def in_words(note: str) -> str:
+    """A note with the titles of metrics in the place of their slugs."""
+    known = metrics.catalogue()
+    return re.sub(r"\b[a-z_0-9]+\b", lambda word: _lowered(known[word[0]].title) if word[0] in known else word[0], note)
+
+
+def _lowered(title: str) -> str:
+    """As within a sentence: a name such as IsoScore keeps its capitals."""
+    first, *_ = title.split()
+    return title[0].lower() + title[1:] if first[1:].islower() else title
 
 
 def behind(view: ViewResult, layer: int, pooling: str) -> pd.DataFrame:
@@ -156,41 +131,32 @@ def behind(view: ViewResult, layer: int, pooling: str) -> pd.DataFrame:
 
 
 def latex(table: pd.DataFrame, caption: str) -> str:
-    """A booktabs table of the main measures, three decimals."""
-    chosen = pd.DataFrame(
-        {
-            _LATEX_NAMES.get(COLUMNS[name], COLUMNS[name]): table[name]
-            if name in ("pooling", "n")
-            else ["--" if pd.isna(number) else str(number) for number in table[name]]
-            if name == "layer"
-            else [decimals(number) for number in table[name]]
-            for name in _LATEX
-        }
-    )
-    text: str = chosen.to_latex(index=False, escape=False, caption=_escaped(caption), column_format="rl" + "r" * 9)
-    return text.replace("−", "$-$")
+    """A booktabs table of all metrics, one decimal more than in a mean over seeds."""
+    columns: dict[str, Iterable[str]] = {
+        "Layer": ["--" if pd.isna(layer) else str(layer) for layer in table["layer"]],
+        "Pooling": table["pooling"],
+        "n": table["n"].astype(str),
+    }
+    for metric in measures.of_clouds():
+        numbers = table[metric.slug].astype(float)
+        columns[downloads.latex_heading(metric)] = [decimals(number, metric.decimals) for number in numbers]
+    return downloads.latex_table(columns, caption, "rl" + "r" * (len(columns) - 2))
 
 
-def _escaped(text: str) -> str:
-    for symbol, command in _SYMBOLS.items():
-        if symbol in text:
-            return command.join(_escaped(part) for part in text.split(symbol))
-    return "".join(_SPECIAL.get(sign, sign) for sign in text)
-
-
-def _line(entry: Mapping[str, Any]) -> dict[str, Any]:
-    low, high = entry["isoscore_unbiased_interval"] or (None, None)
-    sigma = entry["sigma"] or {}
-    same = ("layer", "pooling", "n", "d", "isoscore", "isoscore_unbiased", "mean_cosine", "participation_ratio")
-    return {
-        **{name: entry[name] for name in same},
-        **{name: entry[name] for name in ("isoscore_star", "effective_rank", "twonn", "mean_norm", "abs_correlation")},
-        "low": low,
-        "high": high,
-        "ev_1": value(entry, "ev_1"),
-        **{f"sigma_{name}": sigma.get(name) for name in ("min", "median", "max")},
-        "outliers": " ".join(str(number) for number in entry["outlier_dimensions"]),
-        "notes": "; ".join(entry["warnings"]),
+def _line(entry: CloudRecord) -> dict[str, Any]:
+    of_dimensions = entry.dimensions
+    sigma = of_dimensions.sigma if of_dimensions else (None, None, None)
+    line: dict[str, Any] = {name: getattr(entry, name) for name in _AROUND}
+    for metric in measures.of_clouds():
+        line[metric.slug] = entry.number(metric.slug)
+        if metric.interval is not None:
+            ends = entry.interval(metric.slug) or (None, None)
+            line |= {f"{metric.slug}_low": ends[0], f"{metric.slug}_high": ends[1]}
+    return line | {
+        "mean_norm": value(entry, "mean_norm"),
+        **dict(zip(("sigma_min", "sigma_median", "sigma_max"), sigma, strict=True)),
+        "outliers": " ".join(map(str, of_dimensions.outliers if of_dimensions else ())),
+        "notes": "; ".join(in_words(note) for note in notes_of(entry)),
     }
 
 
@@ -218,15 +184,15 @@ def section(chosen: list[ChosenCloud]) -> None:
         )
         notes = [of_shrinkage(one.view.facts["shrinkage"])]
         if together:
-            notes.insert(0, f"The line without a layer: {of_layers(together)}.")
+            notes.insert(0, f"The line without a layer: {of_layers(one.view)}.")
         caption = " ".join([about, *notes])
         if len(chosen) > 1:
             st.markdown(f"**{named}**: {wording.plain(about)}")
         st.dataframe(
-            table.rename(columns=COLUMNS),
+            table.rename(columns=headings()),
             key=one.prefix + "numbers",
             hide_index=True,
-            column_config=_columns(table),
+            column_config=_columns(),
             placeholder="–",
             alt=f"Every measure of {len(table)} clouds, one line per layer and pooling",
         )
@@ -240,22 +206,24 @@ def _figures_first(chosen: list[ChosenCloud]) -> None:
     """In a new tab, let the browser draw what it has got before it loads a megabyte of scripts for its first table."""
     first = not st.session_state.get(_SEEN)
     st.session_state[_SEEN] = True
-    if first and not any(
-        one.view.pending for one in chosen
-    ):  # else somebody waited for it here, and the tab is not new
+    waited_for = any(one.view.pending for one in chosen)  # then the tab is not new
+    if first and not waited_for:
         time.sleep(TABLES_AFTER)
 
 
-def _columns(table: pd.DataFrame) -> dict[str, Any]:
-    words, told = COLUMNS, HELP
-    fine = ("isoscore", "isoscore_star", "isoscore_unbiased", "low", "high", "ev_1", "mean_cosine", "abs_correlation")
-    coarse = ("participation_ratio", "effective_rank", "twonn", "mean_norm")
-    small = ("sigma_min", "sigma_median", "sigma_max")
-    formats = dict.fromkeys(fine, "%.4f") | dict.fromkeys(coarse, "%.2f") | dict.fromkeys(small, "%.3g")
-    return {
-        **{words[name]: st.column_config.Column(help=told[name]) for name in told},
-        **{
-            words[name]: st.column_config.NumberColumn(format=how, help=told.get(name)) for name, how in formats.items()
-        },
-        words["notes"]: st.column_config.TextColumn(width="large"),
+def _columns() -> dict[str, Any]:
+    words = headings()
+    number = st.column_config.NumberColumn
+    config: dict[str, Any] = {words[name]: st.column_config.Column(help=text) for name, text in _HELP.items()}
+    for metric in measures.of_clouds():
+        how = f"%.{metric.decimals + 1}f"
+        config[metric.heading] = number(help=metric.tooltip, format=how)
+        if metric.interval is not None:
+            for end, name in (("low", "Lower"), ("high", "Upper")):
+                text = f"{name} end of the 95 % interval of {metric.title}, by leaving out one row at a time."
+                config[words[f"{metric.slug}_{end}"]] = number(help=text, format=how)
+    config |= {
+        words[name]: number(format="%.3g", help=_HELP[name]) for name in ("sigma_min", "sigma_median", "sigma_max")
     }
+    config[words["mean_norm"]] = number(format="%.2f", help=_HELP["mean_norm"])
+    return config | {words["notes"]: st.column_config.TextColumn(width="large")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 import time
 from types import TracebackType
@@ -14,6 +15,7 @@ from isoviz.runs.store import Store
 
 TICK_SECONDS: Final = 0.2
 HEARTBEAT_SECONDS: Final = 1.0
+INTERRUPT_SECONDS: Final = 1.0
 
 
 class Emitter:
@@ -24,6 +26,8 @@ class Emitter:
     not report it again. While the database does not answer (disk full, server away) events are kept and tried again for
     `patience` seconds; only then, or when the run is no longer ours to write, does `emit` raise what happened, which ends the
     training. Use it as a context: leaving it waits until everything is written or given up.
+
+    A run that was asked to stop twice ends as by Ctrl-C, where it trains in the main thread.
 
     Args:
         store: where to.
@@ -46,6 +50,8 @@ class Emitter:
         self._times: list[float] = []
         self._failing_since: float | None = None
         self._stop = False
+        self._in_main_thread = threading.current_thread() is threading.main_thread()
+        self._interrupted = -INTERRUPT_SECONDS
         self._wake = threading.Event()
         self._closing = False
         self._thread = threading.Thread(target=self._serve, name=f"emitter-{run_id}", daemon=True)
@@ -143,3 +149,8 @@ class Emitter:
         if signals.attempt != self._attempt or (signals.status != "running" and self.ending is None):
             raise StoreError(f"run '{self._run_id}' was given up by its runner: it is {signals.status}")
         self._stop = signals.stop
+        if signals.at_once and self._in_main_thread and self.ending is None:
+            now = time.monotonic()
+            if now - self._interrupted >= INTERRUPT_SECONDS:  # the first is only noted where Ctrl-C asks to stop gently
+                self._interrupted = now
+                _thread.interrupt_main()

@@ -32,9 +32,10 @@ runs = Table(
     Column("started", Double),
     Column("ended", Double),
     Column("heartbeat", Double),
+    # When a stop was asked for; 0 (`rows.AT_ONCE`) when it was asked for again.
     Column("stop_requested", Double),
     Column("resume", Boolean, nullable=False),
-    # Counts claims. A worker writes only while its attempt is the current one, so a worker that was given up for lost
+    # Counts claims and resumes. A worker writes only while its attempt is the current one, so a worker that was given up for lost
     # cannot write into the attempt that replaced it.
     Column("attempt", Integer, nullable=False),
     # Queued with an owner: reserved, only that owner (a command line) may run it. Running: who claimed it.

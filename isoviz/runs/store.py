@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, case, delete, func, insert, or_, select, update
 
@@ -17,7 +17,7 @@ from isoviz.events import ENDINGS, RESUMABLE, Event, Stopped, parse_event
 from isoviz.home import store_url
 from isoviz.runs.database import Database, StoreUnavailableError
 from isoviz.runs.identity import host_name, new_id, one_line, run_name, this_process
-from isoviz.runs.rows import STATUSES, RunRow, Signals, change_of, check_writer, row_of, signals_of
+from isoviz.runs.rows import AT_ONCE, STATUSES, RunRow, Signals, change_of, check_writer, row_of, signals_of
 from isoviz.runs.schema import events as _events
 from isoviz.runs.schema import runs as _runs
 
@@ -25,6 +25,9 @@ __all__ = ["RunRow", "Signals", "Store", "StoreUnavailableError"]
 
 
 E = TypeVar("E", bound=Event)
+REPEAT_SECONDS: Final = 1.0
+"""Between two wishes to stop, so that a double click is one."""
+
 RunRows = list[RunRow]
 EventsOf = list[E]
 EventRows = list[tuple[int, dict[str, Any]]]
@@ -110,12 +113,12 @@ class Store:
 
     def delete(self, run_id: str) -> None:
         """Remove a run, its events and its folder. A running one is refused."""
+        # One statement, which a claim at the same moment waits for or goes before; the events go with it (ON DELETE CASCADE).
+        gone = delete(_runs).where(_runs.c.id == run_id, _runs.c.status != "running")
         with self._database.writing() as connection:
-            status = self._record(connection, run_id)["status"]
-            if status == "running":
+            if connection.execute(gone).rowcount == 0:
+                self._record(connection, run_id)
                 raise StoreError(f"run '{run_id}' is running: stop it before deleting it")
-            connection.execute(delete(_events).where(_events.c.run_id == run_id))
-            connection.execute(delete(_runs).where(_runs.c.id == run_id))
         shutil.rmtree(self._path(run_id), ignore_errors=True)
 
     def rename(self, run_id: str, name: str) -> None:
@@ -237,16 +240,15 @@ class Store:
         Raises:
             StoreError: the run is not running (any more), or by another attempt.
         """
-        bodies = [event.model_dump_json() for event in events]
         ending = bool(events) and events[-1].kind in ENDINGS
         with self._database.writing() as connection:
             # Taking the numbers holds the row until the end of the transaction: they have neither gaps nor twins.
-            taken = update(_runs).where(_runs.c.id == run_id).values(last_seq=_runs.c.last_seq + len(bodies))
+            taken = update(_runs).where(_runs.c.id == run_id).values(last_seq=_runs.c.last_seq + len(events))
             record = connection.execute(taken.returning(_runs)).mappings().one_or_none()
             if record is None:
                 raise self._unknown(run_id)
             check_writer(record, attempt, ending=ending)
-            self._insert(connection, record, bodies, times or [time.time()] * len(bodies))
+            self._insert(connection, record, events, times or [time.time()] * len(events))
         return int(record["last_seq"])
 
     def claim(self, owner: str, device: str, *, id: str | None = None) -> RunRow | None:
@@ -318,17 +320,23 @@ class Store:
             return [row_of(record, None) for record in connection.execute(query).mappings()]
 
     def request_stop(self, run_id: str) -> None:
-        """Ask a run to stop: a queued one has stopped at once, a running one will; an ended one stays as it is."""
+        """Ask a run to stop: a queued one has stopped at once, an ended one stays as it is.
+
+        A running one stops after the optimiser step at hand, with a checkpoint. Asked again, a second or more later, it ends at
+        once, and what it did since its last checkpoint is lost.
+        """
+        before, now = _runs.c.stop_requested, self._database.now()
+        repeated = and_(_runs.c.status == "running", before < now - REPEAT_SECONDS)
         with self._database.writing() as connection:
             asked = update(_runs).where(_runs.c.id == run_id, _runs.c.status.in_(("queued", "running")))
-            asked = asked.values(stop_requested=func.coalesce(_runs.c.stop_requested, self._database.now()))
+            asked = asked.values(stop_requested=case((repeated, AT_ONCE), else_=func.coalesce(before, now)))
             asked = asked.values(last_seq=_runs.c.last_seq + case((_runs.c.status == "queued", 1), else_=0))
             record = connection.execute(asked.returning(_runs)).mappings().one_or_none()
             if record is None:
                 self._record(connection, run_id)
             elif record["status"] == "queued":
                 stopped = Stopped(step=signals_of(record).checkpoint_step)
-                self._insert(connection, record, [stopped.model_dump_json()], [time.time()])
+                self._insert(connection, record, [stopped], [time.time()])
 
     def stop_requested(self, run_id: str) -> bool:
         """Whether someone asked a run to stop."""
@@ -391,19 +399,17 @@ class Store:
             raise self._unknown(run_id)
         return record
 
-    def _insert(
-        self, connection: Connection, record: RowMapping, bodies: Sequence[str], times: Sequence[float]
-    ) -> None:
+    def _insert(self, connection: Connection, record: RowMapping, new: Sequence[Event], times: Sequence[float]) -> None:
         """Write events whose numbers end with the record's `last_seq`, and what they change in the record."""
-        if not bodies:
+        if not new:
             return
-        first = record["last_seq"] - len(bodies) + 1
+        first = record["last_seq"] - len(new) + 1
         rows = [
-            {"run_id": record["id"], "seq": first + place, "time": moment, "body": body}
-            for place, (body, moment) in enumerate(zip(bodies, times, strict=True))
+            {"run_id": record["id"], "seq": first + place, "time": moment, "body": event.model_dump_json()}
+            for place, (event, moment) in enumerate(zip(new, times, strict=True))
         ]
         connection.execute(insert(_events), rows)
-        change = change_of(record, [json.loads(body) for body in bodies], times[-1])
+        change = change_of(record, new, times[-1])
         connection.execute(update(_runs).where(_runs.c.id == record["id"]).values(**change))
 
     def _set(self, run_id: str, **values: Any) -> None:

@@ -16,6 +16,7 @@ from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, resolution, too_few, undefined
 from isoviz.metrics.cosine import mean_cosine_estimate
 from isoviz.metrics.moments import Moments, sum_of_squares
+from isoviz.metrics.sample import Sample
 from isoviz.metrics.scores import plug_in_estimate, ratio_estimate, unbiased_estimate
 from isoviz.metrics.spectrum import cumulative_shares, effective_rank_of, eigenvalues
 from isoviz.posthoc.factored import FactoredCloud, Kind, Matrix
@@ -414,7 +415,7 @@ class _Points:
         length = float(self.mean @ self.mean)
         norms = self.squares + 2 * self._along_mean + length
         if norms.min() <= 1e-4 * max(float(self.squares.max()), length):
-            return mean_cosine_estimate(self._centred + self.mean)[0]
+            return mean_cosine_estimate(Sample(self._centred + self.mean))
         weights = 1 / np.sqrt(norms)
         total, n = weights @ self._centred + self.mean * weights.sum(), len(norms)
         return Estimate(float((total @ total - n) / (n * (n - 1))))

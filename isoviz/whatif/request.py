@@ -14,7 +14,7 @@ import isoviz
 from isoviz import tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
-from isoviz.home import home
+from isoviz.jobs.results import ResultStore
 from isoviz.runs.rows import RunRow
 from isoviz.training.weights import FILE, newest
 
@@ -28,9 +28,8 @@ KINDS: Final = ("classification", "regression")
 """Head kinds whose output layer reads one vector per row; the others have nothing that a chain could stand before."""
 
 
-def root() -> Path:
-    """Where embeddings and trained layers are kept, in `isoviz.home.home()`."""
-    return home() / "whatif"
+STORE: Final = ResultStore("whatif", formerly=("locks",))
+"""Where embeddings and trained layers are kept."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def request_for(run: RunRow, folder: Path, data_fingerprint: str = "") -> Encodi
     checkpoint = newest(folder)
     if checkpoint is None or not (checkpoint / FILE).is_file():
         raise InputError(f"run: the checkpoint of '{run.id}' is gone; train it again", field="run")
-    epoch = (run.result or {}).get("metrics", {}).get("epoch")
+    epoch = run.result.metrics.get("epoch") if run.result else None
     return EncodingRequest(
         run.id,
         run.config.model_dump(mode="json"),

@@ -6,7 +6,6 @@ import io
 import json
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,15 +17,21 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import downloads
 from dashboard.explore import point_map, points
-from isoviz.exploring import desk, desk_worker, maps, measuring, results, selection
-from isoviz.exploring.desk import Reply
+from isoviz.exploring import maps, measuring, selection
+from isoviz.exploring.jobs import QUESTIONS, SENTENCES
 from isoviz.exploring.maps import MapRequest
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
+from isoviz.jobs import queue, scheduling
+from isoviz.jobs.kinds import JobKind
+from isoviz.jobs.progress import Progress, write_json
+from isoviz.jobs.queue import JobState
+from isoviz.jobs.results import ERROR
 from isoviz.models import sources
-from isoviz.models.extract import embed
 from tests.dashboard.conftest import ROOT, OpenPage
 from tests.dashboard.reading import address, drawn, errors, keep, texts
+from tests.jobs.here import work_here
+from tests.tiny import embed
 
 ROWS = 24
 
@@ -51,7 +56,7 @@ def view(made: tuple[ViewRequest, dict, dict]) -> ViewResult:  # type: ignore[ty
 
 @pytest.fixture
 def answered(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The desk's work done at once in this process, UMAP's by PCA: what the page does with answers, without waiting."""
+    """The jobs done at once in this process, UMAP's by PCA: what the page does with answers, without waiting."""
     asked: list[str] = []
 
     class Fitted:
@@ -62,14 +67,12 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         def transform(self, points: Any) -> Any:
             return self._map.place(points)
 
-    def ask(kind: desk.Kind, question: Any, given: Any = None, *, at: Path | None = None) -> Reply:
-        asked.append(kind)
-        kept = desk_worker.Kept(2)
-        facts, arrays = desk_worker.WORK[kind](dict(question), given or {}, kept, lambda *told: None, results.root())
-        return Reply("done", "some", facts=facts, arrays=arrays)
+    def ask(kind: JobKind, request: Any, inputs: Any = None) -> JobState:
+        asked.append(kind.name)
+        return work_here(kind, queue.content_key(kind, request, inputs), request, inputs)
 
     monkeypatch.setattr(maps, "fit_umap", lambda points, request, tell=None: Fitted(points, request))
-    monkeypatch.setattr(desk, "ask", ask)
+    monkeypatch.setattr(queue, "ask", ask)
     yield asked
 
 
@@ -173,7 +176,7 @@ def test_umap_comes_from_the_desk_and_places_own_sentences(
     open_page: OpenPage, view: ViewResult, made: Any, answered: list[str]
 ) -> None:
     page = open_page("explore", **address(made[0]), explore_map="UMAP", explore_size="3-D", explore_own="w1")
-    assert errors(page) == [] and answered.count("maps") >= 2
+    assert errors(page) == [] and answered.count("map") >= 2
     figure = json.loads(figures(page)[0]["figure"])
     assert figure["layout"]["scene"]["xaxis"]["title"]["text"] == "UMAP 1" and figures(page)[0]["solid"]
     assert figure["data"][-1]["name"] == "own sentences"
@@ -182,23 +185,38 @@ def test_umap_comes_from_the_desk_and_places_own_sentences(
 def test_what_is_on_its_way_or_failed_is_told(
     open_page: OpenPage, view: ViewResult, made: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from isoviz.exploring.progress import Progress
-
-    replies = [Reply("running", "x", Progress(30, 100, "laying out the map, step 60 of 200"))]
-    monkeypatch.setattr(desk, "ask", lambda kind, question, given=None: replies[-1])
+    replies = [JobState("running", "x", progress=Progress(30, 100, "laying out the map, step 60 of 200"))]
+    monkeypatch.setattr(queue, "ask", lambda kind, request, inputs=None: replies[-1])
     page = open_page("explore", **address(made[0]), explore_map="UMAP")
     (bar,) = page.get("progress")
     assert errors(page) == [] and bar.proto.value == 30 and "step 60 of 200" in bar.proto.text
     dropped: list[str] = []
-    monkeypatch.setattr(desk, "forget", lambda kind, id, at=None: dropped.append(id))
+    monkeypatch.setattr(queue, "let_go", lambda kind, key: dropped.append(key))
     page.button(key="explore_map_stop").click().run()
     assert errors(page) == [] and page.segmented_control(key="explore_map").value == "PCA" and dropped == ["x"]
     page.segmented_control(key="explore_map").set_value("UMAP").run()
-    replies.append(Reply("failed", "x", message="points: UMAP needs at least 5 (got 2)", field="points"))
+    replies.append(JobState("failed", "x", message="points: UMAP needs at least 5 (got 2)", field="points"))
+    retried: list[str] = []
+    monkeypatch.setattr(queue, "retry", lambda kind, key: retried.append(key))
     page.run()
     assert "UMAP needs at least 5" in errors(page)[0]
     page.button(key="explore_map_again").click().run()
-    assert dropped == ["x", "x"]
+    assert retried == ["x"]
+
+
+def test_sentences_that_failed_once_are_retried_from_the_page(
+    open_page: OpenPage, view: ViewResult, made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduling, "_spawn", lambda kind: None)
+    page = open_page("explore", **address(made[0]), explore_own="w1 w2")
+    assert errors(page) == [] and "Your sentences: starting" in texts(page)
+    (folder,) = (QUESTIONS.root / "jobs").iterdir()
+    failure = {"status": "failed", "message": "the weights are not there", "field": None, "advice": "Bring them back."}
+    write_json(folder / ERROR, failure)
+    assert errors(page.run()) == ["The weights are not there. Bring them back."]
+    page.button(key="explore_own_sentences_retry").click().run()
+    assert errors(page) == [] and "Your sentences: starting" in texts(page)
+    assert queue.look(SENTENCES, folder.name).status == "waiting"
 
 
 def test_one_button_stops_the_umaps_of_all_views_and_what_is_not_wanted_any_more_ends(
@@ -206,13 +224,13 @@ def test_one_button_stops_the_umaps_of_all_views_and_what_is_not_wanted_any_more
 ) -> None:
     under_way: dict[str, Any] = {}
 
-    def ask(kind: desk.Kind, question: Any, given: Any = None) -> Reply:
-        id = desk.id_of(question)
-        under_way[id] = question
-        return Reply("running" if len(under_way) == 1 else "waiting", id)
+    def ask(kind: JobKind, request: Any, inputs: Any = None) -> JobState:
+        key = queue.content_key(kind, request)
+        under_way[key] = request
+        return JobState("running" if len(under_way) == 1 else "waiting", key)
 
-    monkeypatch.setattr(desk, "ask", ask)
-    monkeypatch.setattr(desk, "forget", lambda kind, id, at=None: under_way.pop(id))
+    monkeypatch.setattr(queue, "ask", ask)
+    monkeypatch.setattr(queue, "let_go", lambda kind, key: under_way.pop(key))
     second = {"explore2_layer": "1", "explore2_rows": str(ROWS)}
     page = open_page("explore", **address(made[0]), explore_views="2", **second, explore_map="UMAP")
     assert errors(page) == [] and sorted(question["layer"] for question in under_way.values()) == [1, 4]
@@ -267,7 +285,7 @@ def test_saved_picture_names_its_cloud(open_page: OpenPage, view: ViewResult, ma
     about = {data["name"].split("-validation-")[-1]: data["about"] for data in named if "about" in data}
     assert len(about) == 8
     assert about.pop("pca-layer1-mean") == source + "layer 1 · mean · 24 points, d = 128"
-    of_tokens = view.entry(1, "tokens")["n"]
+    of_tokens = view.entry(1, "tokens").n
     assert about.pop("profile-layer1-mean") == (
         f"{source}layers 0 to 4 · cls: n = 24; mean: n = 24; tokens: n = {of_tokens} · d = 128"
     )
@@ -352,7 +370,7 @@ def test_the_same_in_python(open_page: OpenPage, view: ViewResult, made: Any) ->
     told, names = io.StringIO(), {}  # type: ignore[var-annotated]
     with redirect_stdout(told):
         exec(code, names)
-    assert told.getvalue().split()[0] == repr(view.entry(1, "mean")["isoscore"])
+    assert told.getvalue().split()[0] == repr(view.entry(1, "mean").number("isoscore"))
     figure = json.loads(figures(page)[0]["figure"])
     x = np.concatenate([numbers(trace, "x") for trace in figure["data"]])
     np.testing.assert_allclose(np.sort(names["coordinates"][:, 0]), np.sort(x), rtol=1e-5)
@@ -369,7 +387,7 @@ def test_isoscore_star_in_python_is_of_the_layer_and_of_all_together(
     with redirect_stdout(told):
         exec(code, {})
     assert view.together is not None
-    expected = [view.entry(3, "tokens")["isoscore_star"], view.together["isoscore_star"]]
+    expected = [one.number("isoscore_star") for one in (view.entry(3, "tokens"), view.together)]
     assert told.getvalue().split()[:2] == list(map(repr, expected))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import live, menu
@@ -59,6 +60,20 @@ def test_stop_is_asked_once_and_counts_the_seconds(store: Store, open_page: Open
     (stopping,) = [button for button in app.button if button.key == "stop-chosen"]
     assert stopping.disabled
     assert stopping.label.startswith("Stopping … ")
+
+
+def test_a_stop_that_takes_long_can_be_forced(
+    store: Store, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "STOP_NOW_SECONDS", 0.0)
+    monkeypatch.setattr("isoviz.runs.store.REPEAT_SECONDS", 0.0)
+    run = Story(store).begin().walk(1, 3)
+    store.request_stop(run.id)
+    app = open_page("live")
+    (button,) = [button for button in app.button if button.key == "stop-chosen"]
+    assert (button.label, button.disabled) == ("Stop now", False)
+    button.click().run()
+    assert store.signals(run.id).at_once
 
 
 def test_cancelling_takes_a_run_out_of_the_queue(store: Store, open_page: OpenPage) -> None:

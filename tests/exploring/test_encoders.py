@@ -15,11 +15,10 @@ from isoviz.errors import ModelError
 from isoviz.exploring import encoders, measuring, points
 from isoviz.exploring.request import ViewRequest
 from isoviz.models import sources
-from isoviz.models.extract import embed
 from isoviz.models.views import Pooling
 from isoviz.runs.execution import execute
 from isoviz.runs.store import Store
-from tests.tiny import TinyModels
+from tests.tiny import TinyModels, embed
 
 TEXTS = [["w1 w2 w3", "w4", "w0 w9 w8 w7 w6 w5"]]
 
@@ -75,7 +74,7 @@ def test_encoder_of_a_finished_run(finished: str, store: Store, tiny_models: Tin
     assert ((rows["length"] > points.unpacked(plain[points.ROWS])["length"]) == (prefix is not None)).all()
     accuracy = (rows["prediction"] == rows["label"]).mean()
     result = store.get(finished).result
-    assert result is not None and result["metrics"]["accuracy"] == pytest.approx(accuracy)
+    assert result is not None and result.metrics["accuracy"] == pytest.approx(accuracy)
     assert ((rows["error"] < 0.5) == (rows["prediction"] == rows["label"])).all()
 
     texts = [tasks.load(tasks.get("glue/cola"), cola).validation["sentence"].tolist()]

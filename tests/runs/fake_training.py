@@ -11,14 +11,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import isoviz.runs.worker  # noqa: F401  (a spare has it ready)
 from isoviz.config import RunConfig
 from isoviz.errors import DataError, DivergedError
 from isoviz.events import Checkpointed, Entered, Event, Finished, Resumed, Stepped, Stopped
 
-SPEC = "tests.runs.fake_training:train"
+FAKE = "tests.runs.fake_training"
+SPEC = f"{FAKE}:train"
 
 if (
-    "--train" in sys.argv
+    "--prepare" in sys.argv
 ):  # imported by a worker, whose next act is to wait for its order: its log tells those who wait for that
     print(f"spare {os.getpid()} is ready", flush=True)
 
@@ -74,6 +76,11 @@ def train(
             while not (run_dir / "finish").exists():
                 time.sleep(0.02)
             return stop(emit)
+        case "step slowly":
+            step(emit, 2, seconds=600.0)
+            while not (run_dir / "finish").exists():
+                time.sleep(0.02)
+            return stop(emit)
         case "ignore everything":
             ignore_everything(run_dir, emit)
         case "linger":
@@ -82,10 +89,16 @@ def train(
     return None
 
 
-def step(emit: Callable[[Event], None], number: int) -> None:
+def step(emit: Callable[[Event], None], number: int, seconds: float | None = None) -> None:
     emit(
         Stepped(
-            step=number, epoch=0.0, losses={"total": 1.0}, learning_rate=0.1, samples_per_second=1.0, eta_seconds=0.0
+            step=number,
+            epoch=0.0,
+            losses={"total": 1.0},
+            learning_rate=0.1,
+            samples_per_second=1.0,
+            eta_seconds=0.0,
+            step_seconds=seconds,
         )
     )
 

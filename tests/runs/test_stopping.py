@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from isoviz.config import RunConfig
 from isoviz.runs import slot
 from isoviz.runs.runner import Runner
-from isoviz.runs.store import Signals, Store
+from isoviz.runs.store import REPEAT_SECONDS, Signals, Store
 from tests.runs.observing import LONG, PATIENCE, ended, finish, gone, kinds, posix, until, within
 
 Make = Callable[..., RunConfig]
@@ -62,6 +63,32 @@ def test_a_worker_that_is_saving_gets_the_time(
     row = ended(local, run_id)
     assert row.status == "stopped"
     assert local.events(run_id)[-1][1]["forced"] is False
+
+
+def test_a_slow_step_gets_the_time_it_needs(
+    runner: Runner, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slot, "STOP_SECONDS", 0.0)  # no patience but for the step at hand
+    (run_id,) = local.create([config("step slowly")])
+    until(lambda: local.signals(run_id).step_seconds == 600.0)
+    local.request_stop(run_id)
+    time.sleep(10 * slot.WATCH_SECONDS)
+    assert local.get(run_id).status == "running"
+    finish(local, run_id)
+    assert ended(local, run_id).status == "stopped"
+    ending = local.events(run_id)[-1][1]
+    assert (ending["step"], ending["forced"]) == (5, False)
+
+
+def test_a_second_stop_waits_for_no_step(runner: Runner, local: Store, config: Make) -> None:
+    (run_id,) = local.create([config("step slowly")])
+    until(lambda: local.signals(run_id).step_seconds == 600.0)
+    local.request_stop(run_id)
+    time.sleep(REPEAT_SECONDS)
+    assert local.get(run_id).status == "running"
+    local.request_stop(run_id)
+    assert ended(local, run_id).status == "stopped"
+    assert local.events(run_id)[-1][1]["forced"] is True
 
 
 @posix

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import update
 
 from isoviz.config import RunConfig
 from isoviz.errors import StoreError
-from isoviz.events import Checkpointed, Stopped
+from isoviz.events import Checkpointed, Entered, Stopped
 from isoviz.runs import schema
 from isoviz.runs.identity import host_name
 from isoviz.runs.store import Store
-from tests.runs.reports import ENDINGS, FAILED, FINISHED, begun
+from tests.runs.reports import ENDINGS, FAILED, FINISHED, begun, step
 
 Make = Callable[..., RunConfig]
 
@@ -97,7 +99,7 @@ def test_resumable_runs_are_queued_again_at_the_end(store: Store, config: Make, 
     store.requeue(run_id)
     row = store.get(run_id)
     assert (row.status, row.resume, row.stop_requested, row.ended, row.error) == ("queued", True, False, None, None)
-    assert (row.progress or {})["checkpoint_step"] == 4
+    assert row.progress is not None and row.progress.checkpoint_step == 4
     assert [r.id for r in store.list(order="queue")] == [other, run_id]
     assert row.position == 2
 
@@ -169,3 +171,88 @@ def test_an_unclaimed_run_is_back_in_its_place(store: Store, config: Make) -> No
     assert again is not None and again.id == ids[0]
     store.unclaim(again.id, row.attempt)
     assert store.get(again.id).status == "running", "only the attempt that claimed it gives it back"
+
+
+def test_attempts_are_the_workers_that_began_it(store: Store, config: Make) -> None:
+    (run_id,) = store.create([config()])
+    assert store.get(run_id).attempts == 0
+    abandoned = store.claim("a runner that dies", "cpu")
+    assert abandoned is not None
+    store.unclaim(run_id, abandoned.attempt)
+    for count in (1, 2, 3):
+        row = store.claim("me", "cpu")
+        assert row is not None
+        store.append(run_id, [Entered(phase="loading")], attempt=row.attempt)
+        store.append(run_id, [step(count), Stopped(step=0)], attempt=row.attempt)
+        assert store.get(run_id).attempts == count
+        store.requeue(run_id)
+        assert store.get(run_id).attempts == count, "a run that waits again has not begun again"
+    store.request_stop(run_id)
+    assert store.get(run_id).attempts == 3
+
+
+def test_attempts_of_a_run_that_began_before_they_were_counted(store: Store, config: Make) -> None:
+    run_id = begun(store, config())
+    store.append(run_id, [step(1), Stopped(step=0)])
+    with store._database.writing() as connection:
+        old = json.dumps({"phase": "training", "step": 1})
+        connection.execute(update(schema.runs).values(progress=old))
+    assert store.get(run_id).attempts == 1
+    store.requeue(run_id)
+    row = store.claim("me", "cpu")
+    assert row is not None
+    store.append(run_id, [step(2)], attempt=row.attempt)
+    assert store.get(run_id).attempts == 2
+
+
+def test_asked_to_stop_again_a_run_ends_at_once(store: Store, config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id = begun(store, config())
+    store.request_stop(run_id)
+    store.request_stop(run_id)  # a double click
+    assert (store.signals(run_id).stop, store.signals(run_id).at_once) == (True, False)
+    monkeypatch.setattr("isoviz.runs.store.REPEAT_SECONDS", 0.0)
+    time.sleep(0.01)
+    store.request_stop(run_id)
+    assert (store.signals(run_id).stop, store.signals(run_id).at_once) == (True, True)
+    store.append(run_id, [Stopped(step=0, forced=True)])
+    store.requeue(run_id)
+    assert (store.signals(run_id).stop, store.signals(run_id).at_once) == (False, False)
+
+
+def test_a_run_is_claimed_or_deleted_never_both(store: Store, store_url: str, config: Make) -> None:
+    other = Store(store_url)
+    outcomes: set[tuple[bool, bool]] = set()
+
+    def deleted(run_id: str) -> bool:
+        try:
+            other.delete(run_id)
+        except StoreError as error:
+            assert "is running" in str(error)
+            return False
+        return True
+
+    with ThreadPoolExecutor(2) as pool:
+        for number in range(150):
+            (run_id,) = store.create([config()])
+            together = threading.Barrier(2)
+            lead = (
+                number % 30 - 15
+            ) / 20_000  # who begins, and by how much, so that each moment of one meets the other's
+
+            def claim(run_id: str = run_id, together: threading.Barrier = together, lead: float = lead) -> bool:
+                together.wait()
+                time.sleep(max(0.0, -lead))
+                return store.claim("me", "cpu", id=run_id) is not None
+
+            claimed = pool.submit(claim)
+            together.wait()
+            time.sleep(max(0.0, lead))
+            gone = deleted(run_id)
+            outcomes.add((claimed.result(), gone))
+            left = [row.id for row in store.list(status="running")]
+            assert left == ([run_id] if claimed.result() else [])
+            if left:
+                store.append(run_id, [FAILED])
+                store.delete(run_id)
+    other.close()
+    assert outcomes <= {(True, False), (False, True)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
+import os
 import re
 import shutil
 from dataclasses import replace
@@ -17,11 +17,16 @@ from isoviz import metrics, tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.exploring import encoders
+from isoviz.jobs import queue, scheduling
+from isoviz.jobs.kinds import KINDS
+from isoviz.jobs.results import ERROR
 from isoviz.runs.store import Store
-from isoviz.whatif import chains, embeddings, encoding, jobs, notebook, worker
+from isoviz.whatif import chains, embeddings, encoding, jobs, notebook
 from isoviz.whatif.embeddings import load
 from isoviz.whatif.engine import NotReadyError, WhatIf, train_layer
-from isoviz.whatif.request import LayerRequest, refuse_kind, request_for, root
+from isoviz.whatif.jobs import ENCODING
+from isoviz.whatif.request import STORE, LayerRequest, refuse_kind, request_for
+from tests.jobs.here import fail_job, work_here
 from tests.tiny import TinyModels
 from tests.whatif.trained import train
 
@@ -48,11 +53,10 @@ def test_the_frozen_head_predicts_what_the_run_predicted(runs):
         assert (len(found.train), len(found.validation)) == rows
         assert (found.head.predict(found.validation.astype(np.float64)) == found.predicted).all()
         for name, value in found.facts["metrics"].items():
-            assert value == pytest.approx(store.get(run).result["metrics"][name])
+            assert value == pytest.approx(store.get(run).result.metrics[name])
         assert found.frozen_metric(found.validation) == pytest.approx(found.facts["metrics"][found.facts["primary"]])
-        isotropy = store.get(run).result["isotropy"]
-        assert isotropy["cloud"] == "head"
-        assert metrics.isoscore(found.validation) == pytest.approx(isotropy["isoscore"], rel=1e-4)
+        isotropy = store.get(run).result.isotropy
+        assert metrics.isoscore(found.validation) == pytest.approx(isotropy.number("isoscore"), rel=1e-4)
 
 
 def test_both_clouds_where_the_method_changes_the_vector(runs):
@@ -93,15 +97,15 @@ def test_a_run_that_reports_its_best_epoch_is_read_at_it(tiny_models, tmp_path, 
     changes: dict[str, object] = {"epochs": 4, "learning_rate": 0.08, "schedule": "constant", "select": "best"}
     store = Store(home)
     ids = (train(home, tiny_models, read=False, seed=seed, **changes) for seed in range(8))
-    row = next(row for row in map(store.get, ids) if row.result["metrics"]["epoch"] < 4)
-    epoch = row.result["metrics"]["epoch"]
-    assert row.result["weights"]["epoch"] == epoch
+    row = next(row for row in map(store.get, ids) if row.result.metrics["epoch"] < 4)
+    epoch = row.result.metrics["epoch"]
+    assert row.result.weights.epoch == epoch
     found = embeddings(row.id)
     assert found.facts["epoch"] == epoch and found.facts["notes"] == []
     for name, value in found.facts["metrics"].items():
-        assert value == pytest.approx(row.result["metrics"][name]), name
-    assert metrics.isoscore(found.validation) == pytest.approx(row.result["isotropy"]["isoscore"], rel=1e-4)
-    assert metrics.mean_cosine(found.validation) == pytest.approx(row.result["isotropy"]["mean_cosine"], abs=1e-5)
+        assert value == pytest.approx(row.result.metrics[name]), name
+    assert metrics.isoscore(found.validation) == pytest.approx(row.result.isotropy.number("isoscore"), rel=1e-4)
+    assert metrics.mean_cosine(found.validation) == pytest.approx(row.result.isotropy.number("mean_cosine"), abs=1e-5)
 
     logits = encoders.load_run(f"run:{row.id}", store).logits([found.texts], 128)
     assert (logits.argmax(axis=1) == found.predicted).all()
@@ -144,14 +148,10 @@ def test_what_cannot_be_read(runs):
 def test_a_job_reads_in_a_process_of_its_own(runs):
     store = Store(None)
     request = request_for(store.get(runs[0]), store.folder_of(runs[0]))
-    shutil.rmtree(root() / "results")
-    assert jobs.look(request.key).kind == "none"
-    folder = root() / "jobs" / request.key
-    folder.mkdir(parents=True)
-    (folder / "request.json").write_text(json.dumps(request.as_json()))
-    assert worker.main([str(folder)]) == 0  # what the process does, here
-    assert jobs.look(request.key).kind == "done" and not folder.exists()
-    assert jobs.start(request).kind == "done"  # nothing is started for what is there
+    shutil.rmtree(STORE.root / "results")
+    assert jobs.look(request).status == "none"
+    assert work_here(ENCODING, request.key, request.as_json()).status == "done"  # what the process does, here
+    assert jobs.start(request).status == "done"  # nothing is started for what is there
     assert load(request.key).train.shape == (96, 16)
 
 
@@ -159,13 +159,8 @@ def test_a_job_that_cannot_work_says_why(runs):
     store = Store(None)
     request = request_for(store.get(runs[0]), store.folder_of(runs[0]))
     broken = replace(request, config={**request.config, "data": "/nowhere"}, rows=30)
-    folder = root() / "jobs" / broken.key
-    folder.mkdir(parents=True)
-    (folder / "request.json").write_text(json.dumps(broken.as_json()))
-    assert worker.main([str(folder)]) == 1
-    state = jobs.look(broken.key)
-    assert state.kind == "failed" and state.field == "data" and "/nowhere" in state.message
-    assert "/nowhere" in (folder / "error.json").read_text()
+    state = work_here(ENCODING, broken.key, broken.as_json())
+    assert state.status == "failed" and state.field == "data" and "/nowhere" in state.message
 
 
 @pytest.mark.parametrize(
@@ -210,7 +205,7 @@ def test_an_isolayer_is_trained_on_the_spot(runs):
     assert isinstance(request, LayerRequest) and request.before == "scale:factor=3"
     told: list[int] = []
     facts, arrays = train_layer(request, lambda done, total, text: told.append(done))
-    worker.keep(request, facts, arrays, root(), root() / "partial")
+    STORE.publish(request.key, facts, arrays)
     assert told and told == sorted(told)
     with pytest.raises(NotReadyError) as waiting:  # there, but the points have to be taken through it
         engine.answer(steps, build=False)
@@ -226,3 +221,19 @@ def test_an_isolayer_is_trained_on_the_spot(runs):
         found.isolayer().fit(found.train[:10])
     with pytest.raises(InputError, match="reads 16 numbers, not 5"):
         found.isolayer().fit(found.train[:, :5])
+
+
+@pytest.mark.parametrize("name", ["view", "sentences", "map", "encoding", "layer"])
+def test_every_kind_is_retried_by_its_button_and_when_asked_a_while_later(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = KINDS[name]
+    started: list[str] = []
+    monkeypatch.setattr(scheduling, "_spawn", lambda kind: started.append(kind.name))
+    fail_job(kind, "k", "no such model", "model")
+    assert queue.start(kind, "k", {}, retry=False).status == "failed" and started == []
+    assert queue.retry(kind, "k").status == "waiting" and started == [name]
+    queue.stop(kind, "k")
+    failed = fail_job(kind, "k", "no such model", "model") / ERROR
+    os.utime(failed, (failed.stat().st_mtime - queue.RETRY_SECONDS - 1,) * 2)
+    assert queue.start(kind, "k", {}, retry=False).status == "waiting" and started == [name] * 2

@@ -1,0 +1,208 @@
+"""Jobs by the key of their content: whoever asks for the same gets the same result, from disk if it is there.
+
+A job is a folder in the store of its kind: `request.json`, inputs, then `process.json` of who works on it, its progress and log,
+and `error.json` if it has failed. It goes when the result has its place. Jobs outlive the page and the server that asked for them;
+one whose process vanished is `lost`. Which job starts next is decided by `dispatch`, under one lock per home, by whoever calls it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.jobs import progress, scheduling
+from isoviz.jobs.kinds import INPUTS, KINDS, JobKind
+from isoviz.jobs.processes import is_alive
+from isoviz.jobs.progress import Progress, read_json, write_json
+from isoviz.jobs.results import ERROR, Result
+from isoviz.jobs.scheduling import LOG, PROCESS, REQUEST
+from isoviz.jobs.spares import surroundings
+
+Status = Literal["none", "waiting", "running", "done", "failed", "lost"]
+
+RETRY_SECONDS: Final = 60.0
+"""After so long a failed job is tried again when it is asked for, without anybody pressing a button."""
+
+
+@dataclass(frozen=True)
+class JobState:
+    """How a job stands.
+
+    Attributes:
+        status: `none` (never asked for, or stopped), `waiting` for its turn, `running`, `done`, `failed` (it says why) or `lost`
+            (its process vanished).
+        key: under which it was asked for.
+        result: when done; while it is running, what is there already.
+        progress: while running.
+        seconds: since it was asked for, while waiting or running.
+        ahead: while waiting, how many must end before it can start.
+        message, field, advice: of a job that failed or was lost, in the user's terms.
+        log: the file with its output, where there is one.
+    """
+
+    status: Status
+    key: str = ""
+    result: Result | None = None
+    progress: Progress = field(default_factory=Progress)
+    seconds: float = 0.0
+    ahead: int = 0
+    message: str = ""
+    field: str | None = None
+    advice: str = ""
+    log: Path | None = None
+
+    @property
+    def under_way(self) -> bool:
+        """Whether it is worth looking again soon."""
+        return self.status in ("waiting", "running")
+
+    @property
+    def in_trouble(self) -> bool:
+        """Whether it ended without a result."""
+        return self.status in ("failed", "lost")
+
+
+# ------------------------------------------------------------------------------------------------------- asking, stopping
+
+
+def look(kind: JobKind, key: str) -> JobState:
+    """How the job of this key stands now. Reads a few small files."""
+    folder = kind.results.job_folder(key)
+    result = kind.results.find(key)
+    if result is not None and not result.pending:
+        return JobState("done", key, result)
+    try:
+        seconds = max(0.0, time.time() - (folder / REQUEST).stat().st_mtime)
+    except (FileNotFoundError, NotADirectoryError):
+        result = kind.results.find(key)  # it may have ended between our looks
+        done = result is not None and not result.pending
+        return JobState("done" if done else "none", key, result)
+    error = read_json(folder / ERROR)
+    if error is not None:
+        return _trouble(error, key, result, folder)
+    process = read_json(folder / PROCESS)
+    if process is None:
+        if "kind" not in (read_json(folder / REQUEST) or {}):  # of an older version, or gone this moment
+            return JobState("none", key, result)
+        return JobState("waiting", key, result, seconds=seconds, ahead=scheduling.ahead(kind, folder))
+    if is_alive(process["pid"], process["started"]):
+        return JobState("running", key, result, progress.read(folder), seconds, log=folder / LOG)
+    if not folder.exists():
+        return look(kind, key)
+    return _trouble(scheduling.lost_error(), key, result, folder)
+
+
+def _trouble(error: Mapping[str, Any], key: str, result: Result | None, folder: Path) -> JobState:
+    status: Status = "lost" if error.get("status") == "lost" else "failed"
+    message, field, advice = error["message"], error["field"], error["advice"] or ""
+    return JobState(status, key, result, message=message, field=field, advice=advice, log=folder / LOG)
+
+
+def start(
+    kind: JobKind,
+    key: str,
+    request: Mapping[str, Any],
+    inputs: Mapping[str, NDArray[Any]] | None = None,
+    *,
+    retry: bool = True,
+) -> JobState:
+    """Ask for the job of this key; nothing if it is waiting, running or done. Never waits for it.
+
+    Args:
+        request: JSON that the kind's work understands.
+        inputs: arrays that belong to it.
+        retry: a failed or lost job is tried again at once; otherwise only `RETRY_SECONDS` after it failed.
+    """
+    state = look(kind, key)
+    if state.status in ("done", "running"):
+        return state
+    with scheduling.exclusive():
+        state = look(kind, key)
+        folder = kind.results.job_folder(key)
+        if state.status == "lost" and not (folder / ERROR).exists():
+            write_json(folder / ERROR, scheduling.lost_error())  # the time from which it may be tried again
+        recent = state.in_trouble and time.time() - (folder / ERROR).stat().st_mtime < RETRY_SECONDS
+        if state.status in ("done", "running") or (recent and not retry):
+            return state
+        if state.status != "waiting":
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            if inputs:
+                from safetensors.numpy import save_file
+
+                save_file({name: np.ascontiguousarray(array) for name, array in inputs.items()}, folder / INPUTS)
+            write_json(folder / REQUEST, {"kind": kind.name, "surroundings": surroundings(), "request": dict(request)})
+        else:
+            scheduling.adopt_job(folder)
+        scheduling.start_next()
+    return look(kind, key)
+
+
+def ask(kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[Any]] | None = None) -> JobState:
+    """Ask, or look how it stands: the same call as often as one likes, for jobs whose content is all in request and inputs."""
+    return start(kind, content_key(kind, request, inputs), request, inputs, retry=False)
+
+
+def retry(kind: JobKind, key: str) -> JobState:
+    """Try a failed or lost job again, as it was asked for; nothing if it is waiting, running, done or forgotten."""
+    with scheduling.exclusive():
+        folder = kind.results.job_folder(key)
+        if look(kind, key).in_trouble:
+            for name in (ERROR, PROCESS, LOG, progress.FILE):
+                (folder / name).unlink(missing_ok=True)
+            os.utime(folder / REQUEST)
+            scheduling.adopt_job(folder)
+            scheduling.start_next()
+    return look(kind, key)
+
+
+def content_key(kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[Any]] | None = None) -> str:
+    """Thirty-two hex digits of a request and its inputs."""
+    digest = hashlib.sha256(json.dumps([kind.name, dict(request)], sort_keys=True).encode())
+    for name, array in sorted((inputs or {}).items()):
+        digest.update(f"{name} {array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:32]
+
+
+def stop(kind: JobKind, key: str) -> None:
+    """End the job of this key with everything it started, and forget it, a failed one too; a result stays."""
+    folder = kind.results.job_folder(key)
+    with scheduling.exclusive():
+        for at_work in scheduling.living():
+            if (at_work.kind, at_work.job) == (kind.name, key):
+                at_work.end()
+        shutil.rmtree(folder, ignore_errors=True)
+        scheduling.start_next()
+
+
+def let_go(kind: JobKind, key: str) -> None:
+    """Stop a job that nobody here wants any more, unless it has ended; somebody else who waits for it has it started again."""
+    if look(kind, key).under_way:
+        stop(kind, key)
+
+
+def close() -> None:
+    """End every process of this home, whatever it does, and forget what is waiting. For tests and benchmarks."""
+    with scheduling.exclusive():
+        for job in scheduling.waiting():
+            shutil.rmtree(job.folder, ignore_errors=True)
+        for at_work in scheduling.living():
+            at_work.end()
+
+
+def sweep() -> None:
+    """Note which processes are gone; clear what is older or larger than may be kept."""
+    with scheduling.exclusive():
+        scheduling.living()
+        for store in {kind.results for kind in KINDS.values()}:
+            store.shrink()
