@@ -4,30 +4,66 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import posthoc
+from isoviz import metrics, posthoc
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import Estimate, resolution, too_few, undefined
-from isoviz.metrics.cosine import mean_cosine_estimate
+from isoviz.metrics.cloud import resolution
+from isoviz.metrics.measuring import reading_of
 from isoviz.metrics.moments import Moments, sum_of_squares
-from isoviz.metrics.sample import Sample
-from isoviz.metrics.scores import plug_in_estimate, ratio_estimate, unbiased_estimate
-from isoviz.metrics.spectrum import cumulative_shares, effective_rank_of, eigenvalues
+from isoviz.metrics.protocol import Metric
+from isoviz.metrics.sample import Directions, Sample
+from isoviz.metrics.scores import REPORTED_ZETA
+from isoviz.metrics.spectrum import cumulative_shares
 from isoviz.posthoc.factored import FactoredCloud, Kind, Matrix
-from isoviz.whatif import chains, layer, slower
+from isoviz.whatif import chains, layer
 from isoviz.whatif.chains import Step
 from isoviz.whatif.embeddings import Cloud, Embeddings, load
 from isoviz.whatif.heads import Difference, paired_difference, primary, refit
 from isoviz.whatif.request import LayerRequest
 
-MEASURES: Final = ("isoscore", "isoscore_unbiased", "participation_ratio", "effective_rank", "mean_cosine")
-"""Closed forms, in the order in which they are shown."""
+
+def at_once() -> list[Metric]:
+    """Metrics that a move of a slider shows: of one covariance, its eigenvalues and one pass over the points, in any rotation."""
+    return [
+        metric
+        for metric in _numbers()
+        if metric.from_sums
+        and not metric.inputs
+        and "rotation" in metric.unchanged_by
+        and _needs_no_second_spectrum(metric)
+    ]
+
+
+def later() -> list[Metric]:
+    """The other metrics of the catalogue: of pairs of points, of the image's own dimensions, or with further inputs."""
+    first = at_once()
+    return [metric for metric in _numbers() if metric not in first]
+
+
+def _numbers() -> list[Metric]:
+    """What gives one number of independent points, alone or with what a chain can supply."""
+    return [
+        metric
+        for metric in metrics.catalogue().values()
+        if metric.estimate is not None
+        and metric.gives != "curve"
+        and ("rows" in metric.kinds or (metric.inputs and _INPUTS.issuperset(metric.inputs)))
+    ]
+
+
+def _needs_no_second_spectrum(metric: Metric) -> bool:
+    return metric.cost == "closed form" or (metric.cost == "eigenvalues" and "shift" in metric.unchanged_by)
+
+
+_INPUTS: Final = frozenset({"shrinkage_cov", "zeta"})
+"""What IsoScore* needs beside the points: here Σ_S is that of the training image under the same chain, ζ = `REPORTED_ZETA`."""
 
 EV_KEPT: Final = 200
 
@@ -112,7 +148,7 @@ class Answer:
 
     Attributes:
         n, d: its points and dimensions.
-        measures: of `MEASURES`; None where undefined.
+        measures: by slug, of `at_once()`; None where undefined.
         ev: EV_1 … EV_k, k at most `EV_KEPT` (k,); None where undefined.
         frozen: the task's primary metric when the run's own head reads the image; None if it cannot.
         reasons: name of what is None → why.
@@ -135,7 +171,7 @@ class Full:
     """What follows an answer.
 
     Attributes:
-        measures: of `slower.SLOWER`; None where undefined.
+        measures: by slug, of `later()`; None where undefined.
         refitted: the primary metric of a head fitted anew on the training image.
         frozen_difference, refitted_difference: from no transform, the latter from a head refitted there; None if undefined.
         map: (m, 2) the two strongest principal components of the image, m = n.
@@ -250,37 +286,20 @@ class WhatIf:
         return found
 
     def _answer(self, cloud: FactoredCloud) -> Answer:
-        n, d = len(cloud.base.validation), cloud.width
-        reasons: dict[str, str] = {}
-        ev: NDArray[np.float64] | None = None
-        estimates = dict.fromkeys(MEASURES, undefined(too_few(n)))
-        points = _Points(cloud, self.embeddings.head.weight)
-        if n >= 2:
-            moments = _moments(cloud, points)
-            spectrum = None if moments.collapsed or moments.matrix is None else eigenvalues(moments.matrix)
-            estimates = {
-                "isoscore": plug_in_estimate(moments),
-                "isoscore_unbiased": unbiased_estimate(moments),
-                "participation_ratio": ratio_estimate(moments),
-                "effective_rank": undefined("all points are equal")
-                if spectrum is None
-                else effective_rank_of(spectrum),
-                "mean_cosine": points.mean_cosine(),
-            }
-            if spectrum is not None:
-                ev = cumulative_shares(spectrum, min(EV_KEPT, n, d))
+        sample = ImageSample(cloud, self.embeddings.head.weight)
+        values, reasons = _measured(at_once(), sample)
+        spectrum = sample.eigenvalues
+        ev = None if spectrum is None else cumulative_shares(spectrum, min(EV_KEPT, sample.n, sample.d))
         frozen, predicted = None, None
-        if points.logits is None:
+        if sample.logits is None:
             head_width = self.embeddings.head.width
-            reasons["frozen"] = f"the frozen head reads {head_width} numbers, the chain leaves {d}"
+            reasons["frozen"] = f"the frozen head reads {head_width} numbers, the chain leaves {sample.d}"
         else:
-            predicted = self.embeddings.head.decide(points.logits + self.embeddings.head.bias)
+            predicted = self.embeddings.head.decide(sample.logits + self.embeddings.head.bias)
             frozen = primary(self._metric, self.embeddings.labels, predicted)
             if frozen is None:
                 reasons["frozen"] = "the metric is undefined for these predictions"
-        reasons |= {name: str(estimate.problem) for name, estimate in estimates.items() if estimate.problem}
-        values = {name: _value(estimate) for name, estimate in estimates.items()}
-        return Answer(n, d, values, ev, frozen, reasons, predicted, cloud.only_rounding)
+        return Answer(sample.n, sample.d, values, ev, frozen, reasons, predicted, cloud.only_rounding)
 
     @property
     def nbytes(self) -> int:
@@ -293,7 +312,7 @@ class WhatIf:
         return str(self.embeddings.facts["primary"])
 
     def full(self, steps: Sequence[Step]) -> Full:
-        """What takes longer: the measures of `slower`, the refitted head, intervals, the map."""
+        """What takes longer: the metrics of `later`, the refitted head, intervals, the map."""
         stages = self.stages(steps)
         while True:
             try:
@@ -347,7 +366,15 @@ class WhatIf:
         refitted_difference = difference(first.refitted_predicted if first else again, again)
         places, shares = _map(cloud)
         yield
-        measures, reasons = slower.measures(cloud, points)
+        inputs = {"shrinkage_cov": cloud.train_covariance, "zeta": REPORTED_ZETA}
+        image = Sample(cloud.image(cloud.validation), inputs=inputs)
+        measures: dict[str, float | None] = {}
+        reasons: dict[str, str] = {}
+        for metric in later():
+            yield
+            value, why = _measured([metric], image)
+            measures |= value
+            reasons |= why
         return Full(
             measures=measures,
             refitted=primary(self._metric, embeddings.labels, again),
@@ -389,61 +416,72 @@ def _moved(transform: posthoc.Transform, cloud: FactoredCloud, fitted: bool) -> 
     return replace(FactoredCloud.of_points(train, validation, cloud.resolution), only_rounding=cloud.only_rounding)
 
 
-class _Points:
-    """What is read from the validation image's points: one pass that scales them, one product.
+class ImageSample(Sample):
+    """The validation image as metrics of `at_once` read it, without its points: one pass that scales them, one product.
 
     Attributes:
-        mean: (d,) of the image, in the coordinates of the base.
-        squares: (n,) squared distances from the mean.
         logits: (n, labels) of a head without its bias; None if it cannot read the image.
     """
 
     def __init__(self, cloud: FactoredCloud, weight: Matrix) -> None:
-        centre = cloud.base.validation_mean * cloud.factors
-        self.mean = cloud.shift + centre
-        self._centred = cloud.validation
-        self._centred -= centre
-        self.squares = np.einsum("ij,ij->i", self._centred, self._centred)
+        self.points = None
+        self.n, self.d = len(cloud.base.validation), cloud.width
+        self.eps = float(np.finfo(np.float64).eps)
+        self.inputs = {}
+        self._cloud = cloud
+        shift = cloud.base.validation_mean * cloud.factors
+        self._mean = cloud.shift + shift
+        self._points = cloud.validation
+        self._points -= shift
+        self._squares = np.einsum("ij,ij->i", self._points, self._points)
         reads = cloud.width == weight.shape[1]
-        columns = [self.mean[:, None], *([cloud.read_by(weight)] if reads else [])]
-        products = self._centred @ np.concatenate(columns, axis=1)
+        columns = [self._mean[:, None], *([cloud.read_by(weight)] if reads else [])]
+        products = self._points @ np.concatenate(columns, axis=1)
         self._along_mean = products[:, 0]
-        self.logits = products[:, 1:] + (centre @ columns[1] + weight @ cloud.mean) if reads else None
+        self.logits = products[:, 1:] + (shift @ columns[1] + weight @ cloud.mean) if reads else None
 
-    def mean_cosine(self) -> Estimate:
+    @cached_property
+    def moments(self) -> Moments | None:
+        """T, F and Q, which are the same in every orthonormal basis, and the covariance in that of the coordinates."""
+        if self.n < 2:
+            return None
+        cloud = self._cloud
+        alive = cloud.factors != 0
+        factors = cloud.factors[alive]
+        covariance = cloud.base.validation_covariance
+        variances = covariance.diagonal()[alive] * factors**2
+        largest = float(variances.max()) if alive.any() else 0.0
+        if largest <= (self.eps * float(np.abs(self._mean).max())) ** 2:
+            return Moments(self.n, self.d, 0.0, 0.0, 0.0, None, True)
+        factors = factors / np.sqrt(largest)  # scores do not depend on the unit, their fourth powers do
+        matrix = factors[:, None] * covariance[np.ix_(alive, alive)] * factors
+        squares = self._squares / largest
+        return Moments(
+            n=self.n,
+            d=self.d,
+            trace=float(matrix.diagonal().sum()),
+            frobenius=sum_of_squares(matrix),
+            quartic=float(squares @ squares) / (self.n - 1),
+            matrix=matrix,
+            collapsed=False,
+        )
+
+    @cached_property
+    def directions(self) -> Directions:
         """From ‖y‖² = ‖y − ȳ‖² + 2 (y − ȳ)·ȳ + ‖ȳ‖²; from the points themselves where that would cancel."""
-        length = float(self.mean @ self.mean)
-        norms = self.squares + 2 * self._along_mean + length
-        if norms.min() <= 1e-4 * max(float(self.squares.max()), length):
-            return mean_cosine_estimate(Sample(self._centred + self.mean))
+        length = float(self._mean @ self._mean)
+        norms = self._squares + 2 * self._along_mean + length
+        if norms.min() <= 1e-4 * max(float(self._squares.max()), length):
+            return Sample(self._points + self._mean).directions
         weights = 1 / np.sqrt(norms)
-        total, n = weights @ self._centred + self.mean * weights.sum(), len(norms)
-        return Estimate(float((total @ total - n) / (n * (n - 1))))
+        return Directions(weights @ self._points + self._mean * weights.sum(), 0)
 
 
-def _moments(cloud: FactoredCloud, points: _Points) -> Moments:
-    """T, F and Q of the validation image; all of them are the same in every orthonormal basis."""
-    base = cloud.base
-    n, d = len(base.validation), cloud.width
-    alive = cloud.factors != 0
-    factors = cloud.factors[alive]
-    variances = base.validation_covariance.diagonal()[alive] * factors**2
-    largest = float(variances.max()) if alive.any() else 0.0
-    eps = float(np.finfo(np.float64).eps)
-    if largest <= (eps * float(np.abs(points.mean).max())) ** 2:
-        return Moments(n, d, 0.0, 0.0, 0.0, None, True)
-    factors = factors / np.sqrt(largest)  # scores do not depend on the unit, their fourth powers do
-    matrix = factors[:, None] * base.validation_covariance[np.ix_(alive, alive)] * factors
-    squares = points.squares / largest
-    return Moments(
-        n=n,
-        d=d,
-        trace=float(matrix.diagonal().sum()),
-        frobenius=sum_of_squares(matrix),
-        quartic=float(squares @ squares) / (n - 1),
-        matrix=matrix,
-        collapsed=False,
-    )
+def _measured(wanted: Iterable[Metric], sample: Sample) -> tuple[dict[str, float | None], dict[str, str]]:
+    """Values by slug, None where undefined; and why."""
+    readings = {metric.slug: reading_of(metric, sample, interval=False) for metric in wanted}
+    reasons = {slug: reading.undefined for slug, reading in readings.items() if reading.undefined}
+    return {slug: _finite(reading.value) for slug, reading in readings.items()}, reasons
 
 
 def _map(cloud: FactoredCloud) -> tuple[NDArray[np.float32], tuple[float, float]]:
@@ -465,5 +503,5 @@ def _like(places: NDArray[np.float32], before: NDArray[np.float32]) -> NDArray[n
     return (places * signs).astype(np.float32)
 
 
-def _value(found: Estimate) -> float | None:
-    return None if found.problem or not np.isfinite(found.value) else float(found.value)
+def _finite(value: Any) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(value)
