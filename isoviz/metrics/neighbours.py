@@ -99,7 +99,7 @@ class Neighbours(NamedTuple):
 
 
 def nearest(points: NDArray[np.float64], k: int) -> Neighbours:
-    """The k nearest of n >= 2 points, fewer where there are no more. Of equal distances the lower index comes first.
+    """The k nearest of n >= 2 points, fewer where there are no more. Among equal distances the choice is arbitrary.
 
     The Gram identity only finds the candidates; their distances are computed from differences, free of its
     cancellation.
