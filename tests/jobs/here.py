@@ -87,3 +87,12 @@ def lane_taken(lane: Lane) -> Iterator[None]:
             held.callback(entry.file.unlink, missing_ok=True)
         yield
     scheduling.dispatch()
+
+
+def end_all() -> None:
+    """End every process of this home, whatever it does, and forget what is waiting."""
+    with scheduling.exclusive():
+        for job in scheduling.waiting():
+            shutil.rmtree(job.folder, ignore_errors=True)
+        for process in scheduling.living():
+            process.end()
