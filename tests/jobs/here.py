@@ -41,7 +41,13 @@ def write_job(
     if process is not None:
         write_json(folder / scheduling.PROCESS, {"pid": process.pid, "started": process.create_time()})
         entry = scheduling.AtWork(
-            process.pid, process.create_time(), kind.name, kind.lane.name, surroundings(), str(folder / "own.log"), taken=1
+            process.pid,
+            process.create_time(),
+            kind.name,
+            kind.lane.name,
+            surroundings(),
+            str(folder / "own.log"),
+            taken=1,
         )
         entry.file.parent.mkdir(parents=True, exist_ok=True)
         entry.write(key)
