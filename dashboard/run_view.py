@@ -15,11 +15,12 @@ from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
 from dashboard.tables import method_title, variant
-from isoviz.config import OwnTask, RunConfig
+from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Started
 from isoviz.runs import planning
 from isoviz.runs.rows import RunRow
+from isoviz.tasks.protocol import OwnTask
 from isoviz.training import weights
 
 _METHOD_FIELDS = ("method", "params", "version")
