@@ -9,8 +9,7 @@ import numpy as np
 
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import check_shape, float64_matrix, is_tensor, resolution, too_few, undefined, warn_undefined
-from isoviz.metrics.moments import Moments
-from isoviz.metrics.scores import plug_in_estimate, unbiased_estimate
+from isoviz.metrics.moments import Moments, plug_in_estimate, unbiased_estimate
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Array, Points
@@ -204,6 +203,11 @@ class CovarianceAccumulator:
             warn_undefined("covariance", too_few(self.count))
             return np.full((self.d, self.d), np.nan) if self.count == 0 else self._scatter * float("nan")
         return self._scatter / (self.count - 1)
+
+    @property
+    def quartic(self) -> float:
+        """Σ‖x̃‖⁴ over the points less their mean; 0 before the first point. Overflows long before the points do."""
+        return 0.0 if self.count == 0 else float(self._quartic)
 
     @property
     def trace(self) -> float:

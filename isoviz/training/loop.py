@@ -37,7 +37,7 @@ from isoviz.training import (
     second_stage,
     weights,
 )
-from isoviz.training.checkpoints import Progress
+from isoviz.training.checkpoints import Epoch, Progress
 from isoviz.training.second_stage import Stage
 from isoviz.training.setup import Setup, load_setup
 
@@ -343,9 +343,7 @@ class _Run:
         with threadpool_limits(limits=1, user_api="blas"):
             measured = self._measured(found)
         self.emit(measured)
-        progress.history.append(
-            {"evaluated": evaluated.model_dump(mode="json"), "measured": measured.model_dump(mode="json")}
-        )
+        progress.history.append(Epoch(evaluated=evaluated, measured=measured))
         if (
             setup.processes.is_main
             and outcome.reported(setup.config, progress, setup.task.primary) is progress.history[-1]
@@ -358,10 +356,9 @@ class _Run:
         sample = setup.rows.sample(measuring.SHRINKAGE_POINTS // setup.plain.num_layers)
         sigma = measuring.shrinkage(setup.plain, sample, setup.accelerator, setup.processes.gather, self.check)
         arrays = f"arrays/epoch-{progress.epoch:03d}.safetensors"
-        if setup.processes.is_main:
-            measuring.save_arrays(setup.run_dir / arrays, found.head)
-        weight = setup.plain.output.weight
-        return measuring.measured(found, sigma, weight, step=progress.step, epoch=progress.epoch, arrays=arrays)
+        folder = setup.run_dir if setup.processes.is_main else None
+        weight, step, epoch = setup.plain.output.weight, progress.step, progress.epoch
+        return measuring.measured(found, sigma, weight, step=step, epoch=epoch, arrays=arrays, folder=folder)
 
     # ---- ending ------------------------------------------------------------------------------------------------
 

@@ -74,9 +74,7 @@ def fit(
     generator = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
         torch.manual_seed(seed)
-        method.fit_frozen(
-            Frozen(pooled, labels, model.output, model.task_loss, metric, generator, report_step, check)
-        )
+        method.fit_frozen(Frozen(pooled, labels, model.output, model.task_loss, metric, generator, report_step, check))
     return steps
 
 

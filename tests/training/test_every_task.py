@@ -42,7 +42,7 @@ def test_a_task_with_its_bundled_model(slug: str, method: str, tmp_path: Path) -
     assert last.kind == "finished", events
     # six rows may leave a correlation undefined, but no metric may be forgotten
     assert set(task.metrics) <= set(last.metrics) and np.isfinite(last.metrics["loss"])
-    assert last.isotropy["n"] == 6 and last.isotropy["isoscore_star"] is not None
+    assert last.isotropy.clouds["head"].n == 6 and last.isotropy.number("isoscore_star") is not None
     told = [event for event in events if event.kind == "stepped"]
     assert told and (method == "baseline") == ("istar" not in told[-1].losses)
     folder = checkpoints.newest(tmp_path / "run")
