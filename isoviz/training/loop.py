@@ -171,7 +171,7 @@ class _Run:
                 data_revision=setup.data_revision,
                 signatures=metrics.signature(setup.task.metrics),
                 versions={name: version(name) for name in ("torch", "transformers", "accelerate")},
-                baselines=baselines.of(setup.task, rows.guess),
+                baselines=baselines.reference_values(setup.task, rows.guess),
                 notes=report.score_notes(
                     setup.task, {VALIDATION: rows.frame, **{name: scored.frame for name, scored in rows.extra.items()}}
                 ),
