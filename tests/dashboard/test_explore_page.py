@@ -184,7 +184,7 @@ def test_finished_view_is_shown_at_once_with_its_numbers(
     assert errors(page) == [] and "Pick a model and a task, then press Analyse" not in texts(page)
     assert len(drawn(page)) == 5  # the map and the matrix are components
     shown = page.dataframe[0].value
-    assert len(shown) == 10 and list(shown.columns) == list(numbers.COLUMNS.values())
+    assert len(shown) == 10 and list(shown.columns) == list(numbers.headings().values())
     entry = kept_view.entry(2, "cls")
     line = shown[(shown["Layer"] == 2) & (shown["Pooling"] == "cls")].iloc[0]
     assert (line["n"], line["d"]) == (ROWS, 16)
