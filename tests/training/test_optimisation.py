@@ -24,7 +24,7 @@ class Small(torch.nn.Module):
         self.linear = torch.nn.Linear(3, 2)
         self.frozen = torch.nn.Parameter(torch.ones(2, 2), requires_grad=False)
         self.own = torch.nn.Linear(2, 2)
-        self.method = SimpleNamespace(parameter_groups=lambda: groups(self))
+        self.hooks = SimpleNamespace(parameter_groups=lambda: groups(self))
 
 
 def settings(**values):
