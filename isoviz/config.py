@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -126,6 +127,11 @@ class RunConfig(BaseModel):
         if value is not None and (value.count("|") > 1 or not value.strip(" |")):
             raise ValueError("expected words, with at most one | between those before the first and the second text")
         return value
+
+    def setup_key(self) -> str:
+        """Equal for runs that differ in nothing but seed, thread count and the minutes between checkpoints."""
+        kept = self.model_dump(mode="json", exclude={"seed", "threads", "checkpoint_minutes"})
+        return json.dumps(kept, sort_keys=True)
 
     @classmethod
     def checked(cls, **values: Any) -> Self:
