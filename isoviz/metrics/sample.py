@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from isoviz.metrics.cloud import float64_matrix, resolution
 from isoviz.metrics.moments import Moments, centre, cloud_moments, eigenvalues, prefers_gram, std_of, sum_of_squares
+from isoviz.metrics.nearest import Neighbours, nearest
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points
-    from isoviz.metrics.neighbours import Neighbours
     from isoviz.metrics.streaming import CovarianceAccumulator
 
 NEAREST = 10
@@ -131,8 +131,6 @@ class Sample:
     @cached_property
     def neighbours(self) -> Neighbours:
         """The `NEAREST` nearest neighbours of each point, n >= 2."""
-        from isoviz.metrics.neighbours import nearest
-
         assert self.points is not None
         return nearest(self.points, NEAREST)
 
