@@ -95,6 +95,8 @@ def problem(row: RunRow) -> str:
         message = (row.error or {}).get("message")
         return f"{row.status}: {message}" if message else row.status
     reasons = [f"collapsed: {row.collapsed}"] if row.collapsed else []
+    if row.result is not None and row.result.random_weights:
+        reasons.append(f"random weights: {row.result.random_weights}")
     if row.result is None or row.result.isotropy.number("isoscore") is None:
         reasons.append("IsoScore undefined: the cloud has no spread")
     return "; ".join(reasons)
