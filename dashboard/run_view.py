@@ -142,6 +142,13 @@ def numbers(run: RunRow) -> None:
         return
     st.caption(f"On the validation split{reported_epoch(run)}")
     started = _started(run)
+    if run.collapsed:
+        st.warning(
+            f"Collapsed: the model {run.collapsed}, whatever the row. Its scores are those of a constant guess.",
+            icon=":material/trending_flat:",
+        )
+    for note in started.notes if started else []:
+        st.info(wording.plain(note), icon=":material/info:")
     lines = result_lines(run.result, started.eval_rows if started else None)
     _table(lines, name=190, value=140, measured_on=200)
 

@@ -224,8 +224,8 @@ def final(kind: type[Method], events: list[Any], measure: str, cloud: str = "") 
     """A measure at the end; of what the output layer reads, or of all layers' tokens where the method leaves that alone."""
     measured = [event for event in events if event.kind == "measured"][-1]
     if measure == "isoscore_star":
-        return measured.isoscore_star
-    return getattr(measured.clouds[cloud or ("head" if changes_input(kind) else "layers")], measure)
+        return measured.isotropy.number(measure)
+    return measured.isotropy.cloud(cloud or ("head" if changes_input(kind) else "layers")).number(measure)
 
 
 @every_method
