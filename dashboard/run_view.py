@@ -15,12 +15,13 @@ from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
 from dashboard.tables import decimals, method_title, variant
 from isoviz import metrics
-from isoviz.config import OwnTask, RunConfig
+from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Finished, Started
 from isoviz.metrics.record import Measurement
 from isoviz.runs import planning
 from isoviz.runs.rows import RunRow
+from isoviz.tasks.protocol import OwnTask
 from isoviz.training import weights
 
 _METHOD_FIELDS = ("method", "params", "version")

@@ -20,7 +20,7 @@ from isoviz.methods.composition import changes_input
 from isoviz.methods.protocol import Method, Params, Sample
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network
-from isoviz.models.families import HeadKind
+from isoviz.tasks.protocol import HeadKind
 from isoviz.training import train
 from isoviz.training.optimisation import make_optimizer
 from tests.tiny import TinyModels
