@@ -62,7 +62,7 @@ def publish(n: int, d: int, rows: int) -> ViewRequest:
     facts["entries"] = shrinkage.without(profile(views, split="validation"), "these points are made up")
     arrays = measuring.arrays_of(views)
     arrays |= measuring.points_of(views, points.rows(frame, tasks.get(TASK), views.lengths), ["w"] * len(few))
-    results.publish(results.root() / "made", key_for(request), facts, arrays, at=results.root())
+    results.publish(key_for(request), facts, arrays)
     return request
 
 

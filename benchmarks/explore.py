@@ -46,8 +46,11 @@ from _report import Table, machine, write_section
 from _timing import medians, options
 from playwright.sync_api import Browser, sync_playwright
 
-from isoviz.exploring import jobs, maps, results, selection, starting
+from isoviz.exploring import jobs, maps, results, selection
 from isoviz.exploring.request import ViewRequest
+from isoviz.home import home
+from isoviz.jobs import queue
+from isoviz.jobs.spares import SpareKeeper
 from tests.browser.conftest import FLAGS, start
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -109,11 +112,9 @@ def processes(repeats: int) -> tuple[list[Line], float]:
     found: dict[str, list[tuple[float, float]]] = {"a waiting process": [], "a fresh process": []}
     for number in range(repeats + 1):
         for place, times in enumerate(found.values()):
-            shutil.rmtree(results.root() / "outputs", ignore_errors=True)  # it is kept per model, whatever the view
+            shutil.rmtree(results.STORE.root / "outputs", ignore_errors=True)  # it is kept per model, whatever the view
             request = ViewRequest(MODEL, TASK, seed=2 * number + place)
-            if place == 0:
-                wait_for_spare()
-                starting.expect(results.root() / "spare.log", idle=0.0)  # no second one after it
+            queue.spare = waiting_spare() if place == 0 else None
             took = requested(request)
             if number:  # the first ones fill the disk's cache
                 times.append(took)
@@ -126,18 +127,20 @@ def processes(repeats: int) -> tuple[list[Line], float]:
     return lines, fresh / waiting
 
 
-def wait_for_spare() -> None:
-    """Until one has imported everything."""
-    log = results.root() / "spare.log"
-    log.unlink(missing_ok=True)
-    starting.expect(log)
-    ready(log)
+def waiting_spare() -> SpareKeeper:
+    """One that has imported everything."""
+    (home() / "jobs" / "logs").mkdir(parents=True, exist_ok=True)
+    keeper = SpareKeeper(f"{jobs.__name__}:prepare", "any", lambda count: home() / "jobs" / "logs" / "spare-0.log")
+    keeper.expect(600.0)
+    keeper.tend()
+    ready()
+    return keeper
 
 
-def ready(log: Path) -> None:
-    """Until the spare with this log has imported everything."""
+def ready() -> None:
+    """Until a spare of this home has imported everything."""
     deadline = time.monotonic() + 120
-    while not (log.is_file() and "ready" in log.read_text()):
+    while not any("ready" in log.read_text() for log in (home() / "jobs" / "logs").glob("spare-*.log")):
         if time.monotonic() > deadline:
             raise SystemExit("the spare process does not get ready")
         time.sleep(0.05)
@@ -151,9 +154,9 @@ def requested(request: ViewRequest) -> tuple[float, float]:
     while results.find(key) is None:
         time.sleep(0.005)
     first = time.perf_counter() - began
-    while (state := jobs.look(key)).kind == "running":
+    while (state := queue.look(jobs.VIEW, key)).under_way:
         time.sleep(0.005)
-    if state.kind != "done":
+    if state.status != "done":
         raise SystemExit(f"the view failed: {state.message}")
     took = time.perf_counter() - began
     psutil.wait_procs(psutil.Process().children())  # its own end must not fall into the next one's time
@@ -226,14 +229,13 @@ def cloud_steps(request: ViewRequest, repeats: int) -> list[Line]:
 
 def pressed(browser: Browser, url: str, repeats: int) -> list[Line]:
     """From pressing Analyse, with a spare that the open page had ready, until the first picture and until everything."""
-    log = results.root() / "spare.log"
     first, everything = [], []
     for number in range(repeats):
-        shutil.rmtree(results.root() / "outputs", ignore_errors=True)
+        shutil.rmtree(results.STORE.root / "outputs", ignore_errors=True)
         with opened(browser, address(url, ViewRequest(MODEL, TASK, max_rows=499 - number))) as page:
             button = page.get_by_role("button", name="Analyse", exact=True)
             button.wait_for()
-            ready(log)
+            ready()
             page.wait_for_timeout(1000)
             note_drawings(page, FIRST_PICTURE)
             began = time.perf_counter()
@@ -242,7 +244,10 @@ def pressed(browser: Browser, url: str, repeats: int) -> list[Line]:
             page.get_by_role("button", name="Stop", exact=True).wait_for(state="detached")
             page.locator(".st-key-explore_output .js-plotly-plot").wait_for()
             everything.append(time.perf_counter() - began)
-            page.wait_for_timeout(5000)  # the next spare begins a moment after the view is whole, and its log anew
+            for log in (home() / "jobs" / "logs").glob(
+                "spare-*.log"
+            ):  # the next spare begins a moment after the view is whole
+                log.unlink()
     return [Line("first picture", first, "s", 2.0), Line("everything", everything, "s", 10.0)]
 
 

@@ -29,7 +29,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-# threads wait as every worker's do (`isoviz.training.devices.share_cores`); torch reads it when it is loaded
+# threads wait as every worker's do (`isoviz.jobs.processes.share_cores`); torch reads it when it is loaded
 os.environ.update({"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"})
 
 import torch

@@ -1,7 +1,7 @@
 """What waiting threads cost: training steps with threads that spin, sleep, or spin briefly first, alone and beside busy processes.
 
 Each variant is a process of its own, because the policy is read when torch is loaded. Prints steps per second; the engine's
-choice (`isoviz.training.devices.share_cores`) is the third.
+choice (`isoviz.jobs.processes.share_cores`) is the third.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from isoviz.training.devices import share_cores
+from isoviz.jobs.processes import share_cores
 
 STEPS = """
 import time, torch

@@ -1,15 +1,20 @@
-"""How far jobs in the background are, and the one button that ends them: the same wherever a page waits for some."""
+"""How far jobs in the background are, why one has no result, and the buttons that stop and retry: the same on every page."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import wording
-from isoviz.exploring.jobs import State
+from dashboard import forms, wording
+from dashboard.logs import read_tail
+from isoviz.errors import InputError
+from isoviz.jobs import queue
+from isoviz.jobs.kinds import JobKind
+from isoviz.jobs.queue import JobState
 
 TICK = 0.5
 """Seconds between two drawings of the progress. Nothing is drawn while no job runs."""
@@ -29,7 +34,7 @@ class Waited:
     """
 
     name: str
-    look: Callable[[], State]
+    look: Callable[[], JobState]
     stop: Callable[[], None]
     news: Callable[[], bool] = lambda: False
 
@@ -47,10 +52,10 @@ def watch(jobs: Sequence[Waited], *, key: str, patience: float = 0.0, before: Ca
 
 def _watch(jobs: Sequence[Waited], key: str, patience: float, before: Callable[[], None] | None) -> None:
     for job, state in zip(jobs, _states(jobs, before), strict=True):
-        told = state.progress
         name = f"{job.name}: " if job.name else ""
-        words = f"{name}{100 * told.fraction:.0f} % · {told.text} · {wording.duration(state.seconds)}"
-        st.progress(told.fraction, text=wording.plain(words))
+        fraction = state.progress.fraction
+        share = f"{100 * fraction:.0f} % · " if state.status == "running" else ""
+        st.progress(fraction, text=wording.plain(f"{name}{share}{step(state)} · {wording.duration(state.seconds)}"))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if st.button("Stop all" if len(jobs) > 1 else "Stop", key=key, icon=":material/stop_circle:"):
             for job in jobs:
@@ -63,10 +68,45 @@ def _watch(jobs: Sequence[Waited], key: str, patience: float, before: Callable[[
         _states(jobs, before)
 
 
-def _states(jobs: Sequence[Waited], before: Callable[[], None] | None) -> list[State]:
+def step(state: JobState) -> str:
+    """What a job that is on its way is doing, or waiting for."""
+    if state.status == "running":
+        return state.progress.text
+    return f"waiting for {state.ahead} other{'' if state.ahead == 1 else 's'} to finish" if state.ahead else "starting"
+
+
+def trouble(state: JobState, *, place: DeltaGenerator | None = None) -> None:
+    """Why a job has no result, in `place` or here; below, its log where that may say more."""
+    with place or st.container():
+        advice = f" {state.advice}" if state.advice else ""
+        forms.error_beside(forms.sentence(InputError(state.message, field=state.field)) + advice)
+    text = None if state.log is None else read_tail(state.log)
+    if text and (state.status == "lost" or state.field is None):
+        with st.expander("Log", icon=":material/terminal:"):
+            st.code(text, language=None, wrap_lines=True, height=240)
+
+
+def retry_button(kind: JobKind, keys: Collection[str], *, key: str) -> None:
+    """The button that asks again for jobs that have no result.
+
+    Args:
+        keys: of the jobs.
+        key: of the button.
+    """
+
+    def retry() -> None:
+        for failed in keys:
+            queue.retry(kind, failed)
+
+    st.button("Retry", key=key, icon=":material/refresh:", on_click=retry)
+
+
+def _states(jobs: Sequence[Waited], before: Callable[[], None] | None) -> list[JobState]:
     states = [job.look() for job in jobs]
-    if any(state.kind != "running" or job.news() for job, state in zip(jobs, states, strict=True)):
+    if any(not state.under_way or job.news() for job, state in zip(jobs, states, strict=True)):
         _again(before)
+    if any(state.status == "waiting" for state in states):
+        queue.dispatch()  # where no app serves, nobody else does
     return states
 
 

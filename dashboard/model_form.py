@@ -109,7 +109,7 @@ def _here(field: str, several: bool) -> None:
 
 
 def _published(field: str, several: bool) -> None:
-    labels = {one.name: one.told for one in PUBLISHED}
+    labels = {one.name: one.label for one in PUBLISHED}
     _pick("Models that the papers fine-tune", field, several, labels, f"{len(labels)} models")
     if reason := hub.offline():
         st.caption(f"Models outside this machine's hub cache cannot be downloaded now: {wording.plain(reason)}.")

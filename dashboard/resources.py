@@ -1,4 +1,4 @@
-"""What the whole process shares: the store, the runner, and a spare process for views.
+"""What the whole process shares: the store, the runner, and the service of the jobs that pages ask for.
 
 They live at module level and not in Streamlit's resource cache, which anybody may clear and which hot reload fills a
 second time; the truth is in the store anyway, and a runner can be built again at any time.
@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 from isoviz.home import store_url
 
 if TYPE_CHECKING:
+    from isoviz.jobs.service import JobService
     from isoviz.runs.runner import Runner
     from isoviz.runs.store import Store
 
 _lock = threading.RLock()
 _stores: dict[str, Store] = {}
 _runners: dict[str, Runner] = {}
-_serving = threading.Event()
+_job_service: JobService | None = None
 
 
 def _url() -> str:
@@ -56,27 +57,31 @@ def runner() -> Runner | None:
 
 def begin() -> None:
     """The app serves from now on: it runs what is queued, and has a spare ready where a page expects work."""
-    _serving.set()
+    global _job_service
+    # every room whose jobs this app serves
+    from isoviz.exploring import jobs
+    from isoviz.jobs.service import JobService
+    from isoviz.whatif import jobs as _  # noqa: F401
+
+    _job_service = JobService(f"{jobs.__name__}:prepare")
+    _job_service.start()
     runner()
 
 
-def expect_views() -> None:
-    """Somebody looks at a page that computes in processes: the next one shall begin at once. Nothing where no app serves."""
-    if _serving.is_set():
-        from isoviz.exploring import results, starting
-
-        starting.expect(results.root() / "spare.log")
+def expect_jobs() -> None:
+    """Somebody looks at a page that computes in the background: the next job shall begin at once. Nothing where no app serves."""
+    if _job_service is not None:
+        _job_service.expect()
 
 
 def close() -> None:
-    """Stop every runner, not the runs: those have their own processes, which the next runner adopts. The spare ends."""
-    if _serving.is_set():
-        from isoviz.exploring import starting
-
-        _serving.clear()
-        starting.close()
+    """Stop every runner and the service, not what runs: that has its own processes, which the next app finds."""
+    global _job_service
+    if _job_service is not None:
+        _job_service.close()
+        _job_service = None
     with _lock:
-        for found in _runners.values():
-            found.close()
+        for running in _runners.values():
+            running.close()
         _runners.clear()
         _stores.clear()

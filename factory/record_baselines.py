@@ -20,7 +20,7 @@ from factory.baselines import bag_of_words, by_phenomenon, copied, majority, wor
 from factory.tasks import SLUGS, generate, generator
 from isoviz import tasks
 from isoviz.demo import RECORD, bundled_model_dir
-from isoviz.training.devices import share_cores
+from isoviz.jobs.processes import share_cores
 
 if TYPE_CHECKING:
     from isoviz.config import RunConfig

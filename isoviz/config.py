@@ -172,10 +172,6 @@ class RunConfig(BaseModel):
         except ValidationError as error:
             raise input_error(error) from None
 
-    def with_(self, **changes: Any) -> Self:
-        """A copy with some fields changed, validated again."""
-        return type(self).checked(**{**self.model_dump(), **changes})
-
 
 def input_error(error: ValidationError, prefix: str = "") -> InputError:
     """The first violation of a pydantic model as a one-line `InputError`."""

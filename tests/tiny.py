@@ -173,3 +173,16 @@ def _network(family: str, words: int, dropout: float) -> Any:
         t.T5Config(d_model=16, d_kv=8, d_ff=32, num_layers=2, num_decoder_layers=2, num_heads=2, eos_token_id=3,
                    relative_attention_num_buckets=8, dropout_rate=dropout, classifier_dropout=dropout, decoder_start_token_id=0, **common)
     )  # fmt: skip
+
+
+def embed(
+    source: Any, texts: Any, *, pooling: str = "cls", layer: int | None = None, max_length: int = 128
+) -> np.ndarray:
+    """One cloud of one pass, (n, d): n texts, or all n tokens for `tokens`; of the last layer unless one is given."""
+    from isoviz.models.extract import layer_views
+
+    layers = "last" if layer is None else [layer]
+    views = layer_views(
+        source, texts, poolings=(pooling,), layers=layers, max_length=max_length, max_tokens_per_layer=None
+    )
+    return views.points(views.depth if layer is None else layer, pooling)

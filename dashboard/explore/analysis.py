@@ -7,17 +7,18 @@ from collections.abc import Iterable
 
 import streamlit as st
 
-from dashboard import forms, job_progress, resources, wording
+from dashboard import job_progress, resources, wording
 from dashboard.components.figure import draw
 from dashboard.explore import figures
 from dashboard.explore.form import PREFIX, Filled, alike, forget_hub_models, view_names
 from dashboard.job_progress import Waited
-from dashboard.logs import read_tail
 from dashboard.steady import steady
-from isoviz.errors import InputError, IsoVizError
+from isoviz.errors import IsoVizError
 from isoviz.exploring import jobs, results
-from isoviz.exploring.jobs import State
+from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.results import ViewResult
+from isoviz.jobs import queue
+from isoviz.jobs.queue import JobState
 from isoviz.metrics.catalogue import METRICS
 
 # --------------------------------------------------------------------------------------- from the form to the views
@@ -29,21 +30,21 @@ def ask(all_filled: list[Filled]) -> list[ViewResult]:
 
     A view is there as soon as it has pictures, though some of its numbers may still be on their way.
     """
-    states = [jobs.look(filled.key) if filled.key else State("none") for filled in all_filled]
-    if any(state.kind != "done" for state in states):
-        resources.expect_views()
+    states = [queue.look(VIEW, filled.key) if filled.key else JobState("none") for filled in all_filled]
+    if any(state.status != "done" for state in states):
+        resources.expect_jobs()
     ready = all(filled.request is not None for filled in all_filled)
-    kinds = {state.kind for state in states}
-    label = "Analyse again" if kinds & {"failed", "lost"} else "Analyse"
+    statuses = {state.status for state in states}
+    settled = {"waiting", "running", "done"}
     if st.button(
-        label,
+        "Retry" if statuses & {"failed", "lost"} else "Analyse",
         key=PREFIX + "look",
         type="primary",
         icon=":material/visibility:",
-        disabled=not ready or kinds <= {"running", "done"},
+        disabled=not ready or statuses <= settled,
     ):
         states = [
-            state if state.kind in ("running", "done") else _started(filled)
+            state if state.status in settled else _started(filled)
             for filled, state in zip(all_filled, states, strict=True)
         ]
     views: list[ViewResult] = []
@@ -51,12 +52,12 @@ def ask(all_filled: list[Filled]) -> list[ViewResult]:
     running: dict[str, list[int]] = {}
     progress = st.container()
     for number, (filled, state) in enumerate(zip(all_filled, states, strict=True), start=1):
-        quiet &= state.kind in ("none", "done")
+        quiet &= state.status in ("none", "done")
         view = results.find(filled.key) if filled.key else None
-        if state.kind == "running" and filled.key is not None:
+        if state.under_way and filled.key is not None:
             running.setdefault(filled.key, []).append(number)
-        elif state.kind in ("failed", "lost"):
-            _trouble(filled, state)
+        elif state.in_trouble:
+            job_progress.trouble(state, place=filled.place_of(state.field))
         if view is not None:
             views.append(view)
     if running:
@@ -69,17 +70,17 @@ def ask(all_filled: list[Filled]) -> list[ViewResult]:
         return views
     if quiet:
         _nothing_yet(all_filled)
-    if kinds <= {"none", "running", "done"}:
+    if statuses <= {"none", *settled}:
         _soon()
     return []
 
 
-def _started(filled: Filled) -> State:
+def _started(filled: Filled) -> JobState:
     assert filled.request is not None and filled.key is not None
     try:
         return jobs.start(filled.request, filled.key)
     except IsoVizError as error:
-        return State("failed", message=str(error), field=error.field, advice=error.advice or "")
+        return JobState("failed", message=str(error), field=error.field, advice=error.advice or "")
 
 
 def _waited(running: dict[str, list[int]], view_count: int) -> list[Waited]:
@@ -88,7 +89,7 @@ def _waited(running: dict[str, list[int]], view_count: int) -> list[Waited]:
     for key, numbers in running.items():
         view = results.find(key)
         news = functools.partial(_news, key, None if view is None else view.pending)
-        look, stop = functools.partial(jobs.look, key), functools.partial(jobs.stop, key)
+        look, stop = functools.partial(queue.look, VIEW, key), functools.partial(queue.stop, VIEW, key)
         jobs_waited_for.append(Waited(view_names(numbers) if view_count > 1 else "", look, stop, news))
     return jobs_waited_for
 
@@ -97,18 +98,6 @@ def _news(key: str, pending: tuple[str, ...] | None) -> bool:
     """Whether there are pictures (`pending` is None where there were none), or more numbers than all but those that were."""
     view = results.find(key)
     return view is not None and view.pending != pending
-
-
-def _trouble(filled: Filled, state: State) -> None:
-    """Why there is no view, beside the field it is about; the log where it may tell more."""
-    error = InputError(state.message, field=state.field)
-    advice = f" {state.advice}" if state.advice else ""
-    with filled.place_of(state.field) or st.container():
-        forms.error_beside(forms.sentence(error) + advice)
-    text = None if state.log is None else read_tail(state.log)
-    if text and (state.kind == "lost" or state.field is None):
-        with st.expander("Log", icon=":material/terminal:"):
-            st.code(text, language=None, wrap_lines=True, height=240)
 
 
 def _soon() -> None:
@@ -153,7 +142,7 @@ def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
             f"computed in {wording.duration(seconds)} ({facts['device']})",
         ]
         if len(views) == 1:
-            kept, limit = wording.size(results.size()), wording.size(results.limit())
+            kept, limit = wording.size(results.STORE.size()), wording.size(results.STORE.limit())
             parts.append(f"cached views use {kept} of {limit}; the ones unused for longest are removed first")
         st.caption(wording.plain(" · ".join(parts)))
         notes = [f"Still being computed: {_titles(view.pending)}."] if view.pending else []

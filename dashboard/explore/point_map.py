@@ -11,16 +11,18 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import downloads, explanations, forms, wording
+from dashboard import downloads, explanations, forms, job_progress, wording
 from dashboard.components.scatter_map import scatter_map
 from dashboard.explore import figures, points
 from dashboard.explore.form import PREFIX, ChosenCloud, cloud_file
 from dashboard.explore.points import Cloud, Layout, Marks, cloud_of, cloud_points
 from dashboard.steady import steady
 from isoviz.errors import InputError
-from isoviz.exploring import desk, maps, neighbours, selection
-from isoviz.exploring.desk import Reply
+from isoviz.exploring import maps, neighbours, selection
+from isoviz.exploring.jobs import MAP, SENTENCES
 from isoviz.exploring.maps import MapRequest
+from isoviz.jobs import queue
+from isoviz.jobs.queue import JobState
 
 # ------------------------------------------------------------------------------------------------------ the section
 
@@ -28,7 +30,6 @@ TICK = 0.5
 """Seconds between looks at what is on its way."""
 POINTS = (1_000, 2_000, 5_000, 10_000, 20_000)
 _KIND_NAMES: dict[str, maps.Kind] = {"PCA": "pca", "UMAP": "umap"}
-_UNDER_WAY = ("waiting", "running")
 _WAITING = PREFIX + "waiting"
 _REQUEST = PREFIX + "laid_out"
 
@@ -67,20 +68,20 @@ def _section(chosen: list[ChosenCloud]) -> None:
                 picture(one, cloud, layout, request, colour, reply, placed, room, marks)
             else:
                 on_its_way(one, layout)
-            points.trouble(reply)
-            if isinstance(placed, Reply):
-                points.trouble(placed)
-    umaps = [item for item in layouts if isinstance(item, Reply)]
-    let_go([*umaps, *(item for item in own if isinstance(item, Reply))])
-    if pending_umaps := [reply for reply in umaps if reply.kind in _UNDER_WAY]:
+            points.progress_of(one, SENTENCES, reply)
+            if isinstance(placed, JobState):
+                points.progress_of(one, MAP, placed)
+    umaps = [item for item in layouts if isinstance(item, JobState)]
+    let_go([*umaps, *(item for item in own if isinstance(item, JobState))])
+    if pending_umaps := [reply for reply in umaps if reply.under_way]:
         stop(pending_umaps)
     explanations.show(request.kind)
     for one, cloud, layout in zip(chosen, clouds, layouts, strict=True):
         if isinstance(layout, Layout):
             points.selected(one, cloud, layout)
     points.neighbours_of(chosen, clouds, lines, replies)
-    pending = [item for item in (*layouts, *replies, *own) if isinstance(item, Reply)]
-    waiting = any(reply.kind in _UNDER_WAY for reply in pending)
+    pending = [item for item in (*layouts, *replies, *own) if isinstance(item, JobState)]
+    waiting = any(reply.under_way for reply in pending)
     before = bool(st.session_state.get(_WAITING)), st.session_state.get(_REQUEST, request)
     st.session_state[_WAITING], st.session_state[_REQUEST] = waiting, request
     if before != (waiting, request):  # the rest of the page must know
@@ -159,10 +160,10 @@ def _axes_shared(views: int) -> bool:
 # ----------------------------------------------------------------------------------------------- clouds and layouts
 
 _ASKED = PREFIX + "maps_asked"
-"""The ids of the questions that this session waits for."""
+"""The keys of the jobs that this session waits for."""
 
 
-def layout_of(one: ChosenCloud, cloud: Cloud, request: MapRequest) -> Layout | Reply | InputError:
+def layout_of(one: ChosenCloud, cloud: Cloud, request: MapRequest) -> Layout | JobState | InputError:
     """The map, or how it stands on its way, or why there can be none."""
     key = f"{one.view.folder.name[:8]}{request.key(one.layer, one.pooling)[:8]}"
     places = maps.drawn(len(cloud.points), request)
@@ -178,11 +179,11 @@ def layout_of(one: ChosenCloud, cloud: Cloud, request: MapRequest) -> Layout | R
             return Layout(pca.coordinates, places, axes, pca, key)
     except InputError as error:
         return error
-    reply = desk.ask("maps", _question(one, request))
-    if reply.kind != "done":
-        return reply
+    state = queue.ask(MAP, _map_request(one, request))
+    if state.status != "done" or state.result is None:
+        return state
     axes = [f"UMAP {number}" for number in range(1, request.dimensions + 1)]
-    return Layout(reply.arrays["coordinates"], places, axes, None, key)
+    return Layout(state.result.arrays["coordinates"], places, axes, None, key)
 
 
 @st.cache_resource(show_spinner=False, max_entries=32, ttl=1800)
@@ -192,40 +193,36 @@ def _pca(key: str, layer: int, pooling: str, settings: str) -> maps.PCAMap:
     return maps.pca(every[maps.drawn(len(every), request)], request.dimensions)
 
 
-def _question(one: ChosenCloud, request: MapRequest) -> dict[str, Any]:
+def _map_request(one: ChosenCloud, request: MapRequest) -> dict[str, Any]:
     return {"view": one.view.folder.name, "layer": one.layer, "pooling": one.pooling, "map": request.as_json()}
 
 
 def own_places(
-    one: ChosenCloud, request: MapRequest, layout: Layout | Reply | InputError, reply: Reply | None
-) -> NDArray[np.floating] | Reply | None:
+    one: ChosenCloud, request: MapRequest, layout: Layout | JobState | InputError, reply: JobState | None
+) -> NDArray[np.floating] | JobState | None:
     """Where own sentences lie in the map; None while there are none, or no map."""
-    if reply is None or reply.kind != "done" or not isinstance(layout, Layout):
+    if reply is None or reply.status != "done" or reply.result is None or not isinstance(layout, Layout):
         return None
-    embedded = reply.arrays["points"]
+    embedded = reply.result.arrays["points"]
     if layout.pca is not None:
         return layout.pca.place(embedded)
-    placed = desk.ask("maps", _question(one, request), {"points": embedded})
-    return placed.arrays["coordinates"] if placed.kind == "done" else placed
+    placed = queue.ask(MAP, _map_request(one, request), {"points": embedded})
+    return placed if placed.status != "done" or placed.result is None else placed.result.arrays["coordinates"]
 
 
-def on_its_way(one: ChosenCloud, layout: Reply | InputError) -> None:
+def on_its_way(one: ChosenCloud, layout: JobState | InputError) -> None:
     """What is told of a map that is not there yet, or cannot be."""
     if isinstance(layout, InputError):
         forms.error_beside(forms.sentence(layout))
         return
-    if layout.kind == "failed":
-        forms.error_beside(forms.sentence(InputError(layout.message, field=layout.field)) + f" {layout.advice}")
-        if st.button("Try again", key=one.prefix + "map_again", icon=":material/refresh:"):
-            desk.forget("maps", layout.id)
-            st.rerun()
+    if layout.in_trouble:
+        job_progress.trouble(layout)
+        job_progress.retry_button(MAP, [layout.key], key=one.prefix + "map_again")
         return
-    progress = layout.progress
-    words = "waiting for its turn" if layout.kind == "waiting" else progress.text
-    st.progress(progress.fraction, text=wording.plain(f"UMAP: {words}"))
+    st.progress(layout.progress.fraction, text=wording.plain(f"UMAP: {job_progress.step(layout)}"))
 
 
-def stop(pending: Sequence[Reply]) -> None:
+def stop(pending: Sequence[JobState]) -> None:
     """The button that ends the UMAPs of all views: one of them among PCA maps would be of no use."""
     several = len(pending) > 1
     st.button(
@@ -243,13 +240,13 @@ def _without_umap() -> None:
     st.session_state[PREFIX + "map"] = "PCA"
 
 
-def let_go(wanted: Sequence[Reply]) -> None:
+def let_go(wanted: Sequence[JobState]) -> None:
     """End what this session has asked of UMAP and wants no more, so that nothing is computed that nobody looks at; somebody else
     who waits for it has it started again. What is on its way when the page is left stays."""
-    asked = {reply.id for reply in wanted}
-    for id in st.session_state.get(_ASKED, set()) - asked:
-        desk.let_go("maps", id)
-    st.session_state[_ASKED] = asked
+    keys = {state.key for state in wanted}
+    for key in st.session_state.get(_ASKED, set()) - keys:
+        queue.let_go(MAP, key)
+    st.session_state[_ASKED] = keys
 
 
 def begin() -> None:
@@ -270,8 +267,8 @@ def picture(
     layout: Layout,
     request: MapRequest,
     colour: str,
-    reply: Reply | None,
-    placed: NDArray[np.floating] | Reply | None,
+    reply: JobState | None,
+    placed: NDArray[np.floating] | JobState | None,
     room: NDArray[Any] | None,
     marks: Marks | None,
 ) -> None:
@@ -292,7 +289,7 @@ def picture(
         column,
         [cloud.texts[place] for place in layout.places],
         own=own,
-        own_texts=[] if own is None or reply is None else points.labels(reply),
+        own_texts=[] if own is None or reply is None or reply.result is None else points.labels(reply.result),
         range_of=room,
         equal=request.kind == "pca" and one.views == 1,
         compact=one.views > 1,

@@ -12,14 +12,17 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import address, forms, wording
+from dashboard import address, job_progress, wording
 from dashboard.components.scatter_map import drawn
 from dashboard.explore.form import PREFIX, ChosenCloud
 from isoviz import tasks
-from isoviz.errors import InputError
-from isoviz.exploring import desk, maps, neighbours, results, selection
-from isoviz.exploring.desk import Reply
+from isoviz.exploring import maps, neighbours, results, selection
+from isoviz.exploring.jobs import SENTENCES
 from isoviz.exploring.neighbours import Metric, Neighbours
+from isoviz.jobs import queue
+from isoviz.jobs.kinds import JobKind
+from isoviz.jobs.queue import JobState
+from isoviz.jobs.results import Result
 
 
 @dataclass(frozen=True)
@@ -268,13 +271,13 @@ def sentence_field(chosen: list[ChosenCloud]) -> list[str]:
     return lines[:MOST_LINES]
 
 
-def embed_sentences(one: ChosenCloud, lines: Sequence[str]) -> Reply | None:
+def embed_sentences(one: ChosenCloud, lines: Sequence[str]) -> JobState | None:
     """How the embedding of the lines stands; None if there are none."""
     if not lines:
         return None
     facts = one.view.facts
     assert one.filled.request is not None
-    question = {
+    request = {
         "model": one.filled.request.model,
         "fingerprint": facts["model_fingerprint"],
         "layer": one.layer,
@@ -283,50 +286,52 @@ def embed_sentences(one: ChosenCloud, lines: Sequence[str]) -> Reply | None:
         "direction": one.filled.request.direction,
         "texts": _columns(lines, len(tasks.get(_task(one)).inputs)),
     }
-    return desk.ask("sentences", question)
+    return queue.ask(SENTENCES, request)
 
 
-def labels(reply: Reply) -> list[str]:
+def labels(sentences: Result) -> list[str]:
     """What each own point is called: its token, or the number of its line."""
-    if reply.facts["tokens"]:
-        return list(reply.facts["tokens"])
-    return [f"{int(line) + 1}" for line in reply.arrays["texts"]]
+    if sentences.facts["tokens"]:
+        return list(sentences.facts["tokens"])
+    return [f"{int(line) + 1}" for line in sentences.arrays["texts"]]
 
 
-def trouble(reply: Reply | None) -> None:
-    """What is told of sentences that are not placed yet, or cannot be."""
-    if reply is None or reply.kind == "done":
+def progress_of(one: ChosenCloud, kind: JobKind, state: JobState | None) -> None:
+    """What is said of sentences that are not embedded or placed yet, or cannot be."""
+    if state is None or state.status == "done":
         return
-    if reply.kind == "failed":
-        forms.error_beside(forms.sentence(InputError(reply.message, field=reply.field)) + f" {reply.advice}")
+    if state.in_trouble:
+        job_progress.trouble(state)
+        job_progress.retry_button(kind, [state.key], key=f"{one.prefix}own_{kind.name}_retry")
         return
-    words = "starting" if reply.kind == "waiting" else reply.progress.text
-    st.caption(f":material/hourglass_top: Your sentences: {wording.plain(words)} …")
+    st.caption(f":material/hourglass_top: Your sentences: {wording.plain(job_progress.step(state))} …")
 
 
 def neighbours_of(
-    chosen: list[ChosenCloud], clouds: Sequence[Cloud], lines: Sequence[str], replies: Sequence[Reply | None]
+    chosen: list[ChosenCloud], clouds: Sequence[Cloud], lines: Sequence[str], replies: Sequence[JobState | None]
 ) -> None:
     """The rows nearest to each own sentence, in the full space."""
     done = [
-        (one, cloud, reply)
+        (one, cloud, reply.result)
         for one, cloud, reply in zip(chosen, clouds, replies, strict=True)
-        if reply is not None and reply.kind == "done"
+        if reply is not None and reply.status == "done" and reply.result is not None
     ]
     if not done:
         return
     with st.container(border=True, key=PREFIX + "own_neighbours"):
         st.markdown("**Nearest to your sentences**")
         metric = metric_field(PREFIX + "own_")
-        for one, cloud, reply in done:
+        for one, cloud, sentences in done:
             if one.views > 1:
                 st.caption(f"View {one.number}: {wording.plain(one.cloud_words)}")
             parts = []
-            for line, label, point in zip(reply.arrays["texts"], labels(reply), reply.arrays["points"], strict=True):
+            for line, label, point in zip(
+                sentences.arrays["texts"], labels(sentences), sentences.arrays["points"], strict=True
+            ):
                 nearest = neighbours.nearest(cloud.points, point, metric=metric, k=_NEAREST)
                 part = cloud.table.iloc[nearest.places].copy()
                 part.insert(0, metric, nearest.values)
-                token = f"{label} · " if reply.facts["tokens"] else ""
+                token = f"{label} · " if sentences.facts["tokens"] else ""
                 part.insert(0, "yours", f"{int(line) + 1}. {token}{lines[int(line)]}")
                 parts.append(part)
             table = pd.concat(parts)

@@ -9,7 +9,6 @@ import streamlit as st
 
 from dashboard import choosing, forms, job_progress, resources, wording
 from dashboard.job_progress import Waited
-from dashboard.logs import read_tail
 from dashboard.tables import method_title
 from dashboard.whatif import form, panel
 from dashboard.whatif.form import PREFIX
@@ -57,28 +56,22 @@ def embeddings_of(run: RunRow) -> str | None:
     except InputError as error:
         forms.error_beside(forms.sentence(error))
         return None
-    state = jobs.look(request.key)
-    if state.kind == "done":
+    state = jobs.look(request)
+    if state.status == "done":
         return request.key
-    if state.kind == "running":
-        job = Waited("", functools.partial(jobs.look, request.key), functools.partial(jobs.stop, request.key))
+    if state.under_way:
+        job = Waited("", functools.partial(jobs.look, request), functools.partial(jobs.stop, request))
         job_progress.watch([job], key=PREFIX + "stop")
         return None
-    if state.kind in ("failed", "lost"):
-        advice = f" {state.advice}" if state.advice and state.kind == "failed" else ""
-        message = state.message if state.kind == "failed" else "the process that read the embeddings is gone"
-        forms.error_beside(forms.sentence(InputError(message, field=state.field)) + advice)
-        text = None if state.log is None else read_tail(state.log)
-        if text and (state.kind == "lost" or state.field is None):
-            with st.expander("Log", icon=":material/terminal:"):
-                st.code(text, language=None, wrap_lines=True, height=240)
+    if state.in_trouble:
+        job_progress.trouble(state)
     if state.field != "run":  # the run itself cannot serve: read again, it would still not
-        _offer(request, again=state.kind != "none")
+        _offer(request, again=state.status != "none")
     return None
 
 
 def _offer(request: EncodingRequest, *, again: bool) -> None:
-    resources.expect_views()
+    resources.expect_jobs()
     with st.container(border=True):
         st.markdown("#### First, the run's embeddings")
         st.markdown(

@@ -17,7 +17,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import forms, wording
+from dashboard import forms, job_progress, wording
 from dashboard.whatif import drawing as drawing
 from dashboard.whatif import form
 from dashboard.whatif.drawing import View
@@ -42,7 +42,7 @@ PATIENCE = 60.0
 """Seconds for which a visit waits for what follows; after that it says how to look again."""
 
 _WAITED = PREFIX + "layer_waited"
-"""The key of the layer that a visitor waits for."""
+"""The request of the layer that a visitor waits for."""
 _STOPPED = PREFIX + "layer_stopped"
 """The key of the one that a visitor stopped."""
 
@@ -138,11 +138,11 @@ def _layers(engine: WhatIf, steps: tuple[Step, ...], view: View, until: float) -
         _let_go(request)
         if request is None:
             return True  # only something to compute here; a later layer is asked for after that
-        state = jobs.look(request.key)
-        stopped = state.kind == "none" and st.session_state.get(_STOPPED) == request.key
-        if state.kind == "none" and not stopped:
+        state = jobs.look(request)
+        stopped = state.status == "none" and st.session_state.get(_STOPPED) == request.key
+        if (state.status == "none" and not stopped) or state.status == "waiting":
             state = jobs.start(request)
-        if stopped or state.kind in ("failed", "lost"):
+        if stopped or state.in_trouble:
             with view.said.container():
                 if stopped:
                     st.caption("IsoLayer was not trained to its end: you stopped it.")
@@ -158,9 +158,9 @@ def _layers(engine: WhatIf, steps: tuple[Step, ...], view: View, until: float) -
                 key=f"{PREFIX}stop_{request.key}",
                 icon=":material/stop_circle:",
                 on_click=_stop,
-                args=(request.key,),
+                args=(request,),
             )
-        told = f"IsoLayer is being trained: {state.progress.text}, {wording.duration(state.seconds)}"
+        told = f"IsoLayer is being trained: {job_progress.step(state)}, {wording.duration(state.seconds)}"
         place.caption(f":material/hourglass_top: {wording.plain(told)}")
         if time.monotonic() > until:
             _later(buttons)
@@ -168,9 +168,9 @@ def _layers(engine: WhatIf, steps: tuple[Step, ...], view: View, until: float) -
         time.sleep(TICK)
 
 
-def _stop(key: str) -> None:
-    jobs.stop(key)
-    st.session_state[_STOPPED] = key
+def _stop(request: LayerRequest) -> None:
+    jobs.stop(request)
+    st.session_state[_STOPPED] = request.key
 
 
 def _train_again(request: LayerRequest) -> None:
@@ -180,10 +180,10 @@ def _train_again(request: LayerRequest) -> None:
 
 def _let_go(request: LayerRequest | None) -> None:
     """End the training of a layer that this visitor has moved away from; somebody else who waits for it has it started again."""
-    older = st.session_state.get(_WAITED)
-    if older is not None and (request is None or older != request.key):
+    older: LayerRequest | None = st.session_state.get(_WAITED)
+    if older is not None and older != request:
         jobs.stop(older)
-    st.session_state[_WAITED] = None if request is None else request.key
+    st.session_state[_WAITED] = request
 
 
 def _wait(

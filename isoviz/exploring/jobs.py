@@ -1,163 +1,163 @@
-"""Views on their way: one job per key, whoever asks for it, in a process that outlives the page and the server.
+"""What Explore has computed in the background: views, own sentences, maps by UMAP.
 
 A view's pictures are there before its last numbers are: `isoviz.exploring.results.find` gives them while the job runs.
 """
 
 from __future__ import annotations
 
-import contextlib
-import shutil
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-from filelock import FileLock
+import numpy as np
+from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.exploring import encoders, progress, results, starting
-from isoviz.exploring.job_folder import ERROR, LOG, PROCESS, REQUEST
-from isoviz.exploring.progress import UNTOLD, Progress, read_json, write_json
-from isoviz.exploring.request import ViewRequest, key_of, rows_of
-from isoviz.runs.processes import Worker, is_alive
+from isoviz.exploring import encoders, maps, results
+from isoviz.exploring.request import Rows, ViewRequest, key_of, rows_of
+from isoviz.jobs import queue
+from isoviz.jobs.kinds import ENCODERS, GIB, Job, JobKind, Lane
+from isoviz.jobs.queue import JobState
+from isoviz.jobs.results import ResultStore
+from isoviz.jobs.worker import ENCODER_MODULES, import_modules
 
-_YOUNG: Final = 20.0
-"""Seconds after which a job without a process is no job that is being started."""
-
-
-@dataclass(frozen=True)
-class State:
-    """How the view of a key stands.
-
-    Attributes:
-        kind: `none` (never asked for, or stopped), `running`, `done`, `failed` (it says why) or `lost` (its process vanished).
-        progress: while running.
-        seconds: since it was started, while running.
-        message, field, advice: of a job that failed or was lost, in the user's terms.
-        log: the file with the worker's output, where there is one.
-    """
-
-    kind: Literal["none", "running", "done", "failed", "lost"]
-    progress: Progress = UNTOLD
-    seconds: float = 0.0
-    message: str = ""
-    field: str | None = None
-    advice: str = ""
-    log: Path | None = None
+QUESTIONS: Final = ResultStore("questions", lambda: GIB // 4, most=400, failure_seconds=3600.0)
+"""Answers to what somebody typed or chose on the page: few and not for long, because people's sentences are among them."""
+_IDLE_SECONDS: Final = 600.0
 
 
-def look(key: str, *, at: Path | None = None) -> State:
-    """How the view of this key stands now. Reads a few small files."""
-    root = at or results.root()
-    folder = root / "jobs" / key
-    if _is_whole(key, root):
-        return State("done")
-    try:
-        age = time.time() - (folder / REQUEST).stat().st_mtime
-    except (FileNotFoundError, NotADirectoryError):
-        return State("done") if _is_whole(key, root) else State("none")
-    process = read_json(folder / PROCESS)
-    alive = age < _YOUNG if process is None else is_alive(process["pid"], process["started"])
-    error = read_json(folder / ERROR)
-    if error is not None:
-        return State(
-            "failed", message=error["message"], field=error["field"], advice=error["advice"] or "", log=folder / LOG
-        )
-    if alive:
-        return State("running", progress.read(folder), max(0.0, age), log=folder / LOG)
-    if _is_whole(key, root):  # it ended between our looks
-        return State("done")
-    if not folder.exists():
-        return State("none")
-    return State(
-        "lost",
-        message="the process that computed this view is gone",
-        advice="It was killed, perhaps because memory ran out: look again, or take fewer rows.",
-        log=folder / LOG,
-    )
+def _compute_view(job: Job) -> None:
+    from isoviz.exploring import measuring
+
+    request = ViewRequest.from_json(job.request)
+    key = ""
+
+    def show(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        nonlocal key
+        key = key or _key_now(request, facts)  # which may read the rows
+        job.publish(facts, arrays, key)
+
+    facts, arrays = measuring.compute(request, job.report, show)
+    job.publish(facts, arrays, key or _key_now(request, facts))
 
 
-def start(request: ViewRequest, key: str, *, at: Path | None = None) -> State:
-    """Start the job of this key unless it runs or is done; a failed or lost one is started anew.
+def _key_now(request: ViewRequest, facts: dict[str, Any]) -> str:
+    """Not the key that was asked for: a model that came from the hub has another one now that it is here."""
+    if request.direction:  # keys are of the rows in the task's own direction
+        rows = rows_of(request.task, request.data)
+    else:
+        rows = Rows(facts["data_fingerprint"], {request.split: facts["rows_in_split"]})
+    return key_of(request, encoders.resolve(request.model), rows)
+
+
+def _embed_sentences(job: Job) -> None:
+    request = job.request
+    job.report(0, 2, "loading the model")
+    direction = request.get("direction")
+    model = job.memory.get((request["fingerprint"], direction), lambda: encoders.load(request["model"], direction))
+    job.report(1, 2, "reading the sentences")
+    embedded = model.embed(request["texts"], request["layer"], request["pooling"], request["max_length"])
+    job.publish({"tokens": list(embedded.tokens)}, {"points": embedded.points, "texts": embedded.texts})
+
+
+def _lay_out(job: Job) -> None:
+    request, inputs = job.request, job.inputs()
+    view = results.find(request["view"])
+    if view is None:
+        raise InputError("this view is not kept any more", advice="Compute it again.")
+    layer, pooling, settings = request["layer"], request["pooling"], maps.from_json(request["map"])
+    settings.check()
+
+    def fit() -> Any:
+        points = view.points(layer, pooling)
+        return maps.fit_umap(points[maps.drawn(len(points), settings)], settings, job.report)
+
+    fitted = job.memory.get((request["view"], settings.key(layer, pooling)), fit)
+    if "points" in inputs:
+        job.report(99, 100, "placing the sentences")
+        coordinates = fitted.transform(inputs["points"])
+    else:
+        coordinates = fitted.embedding_
+    job.publish({}, {"coordinates": np.asarray(coordinates, dtype=np.float32)})
+
+
+VIEW: Final = JobKind(
+    "view",
+    __name__,
+    _compute_view,
+    results.STORE,
+    ENCODERS,
+    memory_field="max_rows",
+    memory_advice="Take fewer rows, or close what else needs memory.",
+)
+"""Of a `ViewRequest`, under the key that `isoviz.exploring.request.key_of` gives."""
+
+SENTENCES: Final = JobKind(
+    "sentences", __name__, _embed_sentences, QUESTIONS, Lane("sentences"), warm_seconds=_IDLE_SECONDS
+)
+"""`{"model", "fingerprint", "layer", "pooling", "max_length", "direction", "texts": columns of texts}`; leaves the arrays of
+`isoviz.exploring.encoders.Embedded`, and `tokens`. Its process keeps the model, so that the next sentences are read at once."""
+
+MAP: Final = JobKind(
+    "map",
+    __name__,
+    _lay_out,
+    QUESTIONS,
+    Lane("maps"),  # two UMAPs never run at the same time
+    prepared=False,
+    warm_seconds=_IDLE_SECONDS,
+    remembers=3,
+    memory_advice="Take fewer points, or close what else needs memory.",
+)
+"""`{"view": key, "layer", "pooling", "map": a MapRequest}`, with `points` (m, d) as input if they are to be placed in that map;
+leaves `coordinates`. Its process keeps fitted maps; one that is not in memory any more is made again."""
+
+
+def start(request: ViewRequest, key: str) -> JobState:
+    """Start the view of this key unless it is on its way or done; a failed or lost one is started anew.
 
     Args:
-        request: what to compute.
         key: of its content (`isoviz.exploring.request.key_of`).
 
     Raises:
         InputError: a setting that is not allowed.
     """
     request.check()
-    return begin("isoviz.exploring.worker", key, request.as_json(), at=at or results.root())
+    return queue.start(VIEW, key, request.as_json())
 
 
-def begin(module: str, key: str, request: Mapping[str, Any], *, at: Path) -> State:
-    """Start a job of any kind unless it runs or is done; a failed or lost one is started anew.
-
-    Args:
-        module: of its process, called as `python -m MODULE JOB_FOLDER`; it keeps to the files of `isoviz.exploring.job_folder`.
-        request: what its `request.json` holds.
-    """
-    with _alone(at, key):
-        state = look(key, at=at)
-        if state.kind in ("running", "done"):
-            return state
-        folder = at / "jobs" / key
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        write_json(folder / REQUEST, dict(request))
-        pid, started = starting.launch(module, [str(folder)], folder / LOG)
-        # The worker writes the same of itself. If it is done with everything already, its folder is gone.
-        with contextlib.suppress(FileNotFoundError):
-            write_json(folder / PROCESS, {"pid": pid, "started": started})
-    return look(key, at=at)
-
-
-def obtain(request: ViewRequest, *, at: Path | None = None, patience: float = 3600.0) -> results.ViewResult:
+def obtain(request: ViewRequest, *, patience: float = 3600.0) -> results.ViewResult:
     """The view of a request, computed if it is not there yet; waits for it. For notebooks: a page looks instead of waiting.
 
     Raises:
         IsoVizError: what the job failed with, or that it took longer than `patience` seconds.
     """
-    request.check()
-    key = key_of(request, encoders.resolve(request.model), rows_of(request.task, request.data))
-    start(request, key, at=at)
+
+    def key_now() -> str:  # a hub model has another key once it is here
+        return key_of(request, encoders.resolve(request.model), rows_of(request.task, request.data))
+
+    start(request, key_now())
     deadline = time.monotonic() + patience
     while True:
-        # a hub model has another key once it is here
-        key = key_of(request, encoders.resolve(request.model), rows_of(request.task, request.data))
-        state = look(key, at=at)
-        view = results.find(key, at=at) if state.kind == "done" else None
+        key = key_now()
+        state = queue.look(VIEW, key)
+        view = results.find(key) if state.status == "done" else None
         if view is not None:
             return view
-        if state.kind in ("failed", "lost"):
+        if state.in_trouble:
             raise InputError(state.message, field=state.field, advice=state.advice)
         if time.monotonic() > deadline:
             raise InputError(f"patience: the view took longer than {patience:g} seconds", field="patience")
+        queue.dispatch()
         time.sleep(0.2)
 
 
-def stop(key: str, *, at: Path | None = None) -> None:
-    """End the job of this key with everything it started, and forget it; nothing if there is none."""
-    root = at or results.root()
-    folder = root / "jobs" / key
-    with _alone(root, key):
-        process = read_json(folder / PROCESS)
-        if process is not None and is_alive(process["pid"], process["started"]):
-            Worker(process["pid"], process["started"]).kill()
-        shutil.rmtree(folder, ignore_errors=True)
+def prepare() -> None:
+    """What a spare does: import what reading with an encoder needs, and do once what is slow the first time in a process."""
+    from isoviz import tasks
 
-
-def _is_whole(key: str, root: Path) -> bool:
-    view = results.find(key, at=root)
-    return view is not None and not view.pending
-
-
-@contextlib.contextmanager
-def _alone(root: Path, key: str) -> Iterator[None]:
-    """Of all sessions and servers that ask for a key, one at a time."""
-    locks = root / "locks"
-    locks.mkdir(parents=True, exist_ok=True)
-    with FileLock(locks / f"{key}.lock"):
-        yield
+    # somebody looks at the page and is about to press, so not at low priority
+    extraction = ("pyarrow.parquet", "isoviz.models.extract", "isoviz.models.profile", "isoviz.exploring.measuring")
+    import_modules((*ENCODER_MODULES, *extraction, "isoviz.jobs.serving"), gently=False)
+    tasks.load(tasks.get("demo/acceptability"))
+    encoders.load("demo/tiny-bert").embed([["the cat sleeps"]], layer=1, pooling="cls", max_length=8)
+    print("ready", flush=True)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from isoviz import metrics
 from isoviz.exploring import results
-from isoviz.exploring.progress import read_json, write_json
+from isoviz.jobs.progress import read_json, write_json
 from isoviz.metrics.partition_function import Reading, partitions
 
 if TYPE_CHECKING:
@@ -47,11 +47,11 @@ def of(
         source: on this machine; of a run, with the run's own fingerprint.
         run: the finished run whose encoder the source is.
         tell: told rows done and rows in all.
-        at: where it is kept; `results.root()` if None.
+        at: where it is kept; `results.STORE.root` if None.
     """
     from isoviz.models.checkpoint import output_embeddings
 
-    kept = (at or results.root()) / "outputs" / f"{source.fingerprint}-{VERSION}.json"
+    kept = (at or results.STORE.root) / "outputs" / f"{source.fingerprint}-{VERSION}.json"
     found = read_json(kept)
     if found is not None:
         return found

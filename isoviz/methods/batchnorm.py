@@ -67,7 +67,7 @@ class BatchNorm(Method):
     )
     Params = BatchNormParams
     params: BatchNormParams
-    direction = "none"
+    effects = {"mean_cosine": "down"}
     traps = (
         "Equal variances alone need not make a cloud more isotropic, and it changes how fast the encoder moves: measured, the "
         "sign depends on the encoder (more on the bundled one, less on a randomly initialised one).",

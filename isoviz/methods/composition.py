@@ -100,7 +100,6 @@ def compose(parts: Sequence[type[Method]]) -> type[Composed]:
     """
     if reason := why_not(parts):
         raise InputError(f"method: {reason}", field="method")
-    directions = {part.direction for part in parts}
     fields = {
         f"{part.slug}.{name}": (field.annotation, _told(field, part, parts))
         for part in parts
@@ -117,7 +116,6 @@ def compose(parts: Sequence[type[Method]]) -> type[Composed]:
             "summary": " ".join(part.summary for part in parts),
             "equation": r"\\".join(part.equation for part in parts if part.equation),
             "Params": create_model(f"Params[{slug}]", __base__=Params, **fields),  # type: ignore[call-overload]
-            "direction": directions.pop() if len(directions) == 1 else "none",
             "traps": tuple(f"{part.title}: {trap}" for part in parts for trap in part.traps),
             "kinds": tuple(kind for kind in parts[0].kinds if all(kind in part.kinds for part in parts)),
             "of_rows_together": any(part.of_rows_together for part in parts),

@@ -56,7 +56,7 @@ class CosReg(Method):
     )
     Params = CosRegParams
     params: CosRegParams
-    direction = "none"
+    effects = {"mean_cosine": "against λ"}
     traps = (
         "It moves the mean of the cloud. IsoScore ignores the mean, so it need not change.",
         "On the output matrix of a two-class task the term is half one cosine: almost no force.",

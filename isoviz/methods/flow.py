@@ -265,7 +265,7 @@ class Flow(Method):
     )
     Params = FlowParams
     params: FlowParams
-    direction = "more"
+    effects = {"isoscore": "up"}
     traps = (
         "The isotropy calibration paper gives no settings for the flow and does not say which vector the classifier reads. "
         "Here: the pooled vector, mapped, with the map trained beside the task. Settings are those of BERT-flow.",

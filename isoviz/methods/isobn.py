@@ -110,7 +110,7 @@ class IsoBN(Method):
     )
     Params = IsoBNParams
     params: IsoBNParams
-    direction = "more"
+    effects = {"isoscore": "up"}
     traps = (
         "The scaling is diagonal: it cannot remove correlation, only shrink dimensions that have it.",
         "Equation 7 of the paper lacks a square root; without it the total variance is not kept. We use the root, as the code does.",

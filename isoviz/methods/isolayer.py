@@ -199,7 +199,7 @@ class IsoLayer(Method):
     )
     Params = IsoLayerParams
     params: IsoLayerParams
-    direction = "more"
+    effects = {"isoscore": "up"}
     of_rows_together = False  # fine-tuning is plain, and the layer has batches of its own
     traps = (
         "Early stopping looks at training rows that the encoder has already fitted: their metric says little.",

@@ -89,7 +89,7 @@ class IStar(Method):
     paper = Paper(short="Rudman & Eickhoff 2024", title="Stable Anisotropic Regularization", year=2024, bibtex=BIBTEX)
     Params = IStarParams
     params: IStarParams
-    direction = "sign of λ"
+    effects = {"isoscore_star": "with λ"}
     traps = (
         "The gradient scales with 1 − ζ: comparing λ across ζ compares different forces.",
         "On texts the tokens are the decoder's, and the unbiased estimator takes its first position, the start token's.",

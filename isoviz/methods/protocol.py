@@ -7,7 +7,7 @@ Method files import torch inside functions only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -17,7 +17,7 @@ from isoviz.errors import InputError
 from isoviz.models.families import HEAD_KINDS, HeadKind
 from isoviz.parameters import Paper, Params, parameter
 
-__all__ = ["Frozen", "Method", "Paper", "Params", "Representations", "Sample", "parameter"]
+__all__ = ["Effect", "Frozen", "Method", "Paper", "Params", "Representations", "Sample", "parameter"]
 
 if TYPE_CHECKING:
     import torch
@@ -105,6 +105,13 @@ class Frozen:
     check: Callable[[], None]
 
 
+Effect = Literal["up", "down", "with λ", "against λ"]
+"""How a measure moves. Measures are `isoscore` and `mean_cosine` (what the output layer reads, after a method that changes it
+against before; of all layers' tokens, where a method leaves that as it is), `isoscore_star`, and `penalty`, the method's own
+terms at the end against what they are without a gradient. "up" and "down" are by at least 0.02, of a penalty by a tenth; "with λ" is λ = 1
+above λ = −1 by at least 0.05."""
+
+
 class Method:
     """One isotropy method. Override only the hooks it needs; every default does nothing.
 
@@ -115,7 +122,8 @@ class Method:
         equation: LaTeX.
         paper: where it comes from (None for the baseline).
         Params: its parameters.
-        direction: what it does to isotropy, measured by the conformance suite: "more", "less", "sign of λ", "none".
+        effects: what a short training shows, measure → direction; the conformance suite holds a method to it, and one that names
+            nothing to leaving every number as it is (see `Effect`). Combinations name nothing and are not held to it.
         traps: sentences a user should read before trusting a number.
         kinds: head kinds that it can be trained on.
         pulls: what its penalty pulls to a target, in words; methods that pull the same do not combine.
@@ -130,7 +138,7 @@ class Method:
     equation: ClassVar[str] = ""
     paper: ClassVar[Paper | None] = None
     Params: ClassVar[type[Params]] = Params
-    direction: ClassVar[Literal["more", "less", "sign of λ", "none"]] = "none"
+    effects: ClassVar[Mapping[str, Effect]] = {}
     traps: ClassVar[tuple[str, ...]] = ()
     kinds: ClassVar[tuple[HeadKind, ...]] = HEAD_KINDS
     pulls: ClassVar[str] = ""

@@ -60,7 +60,7 @@ def layer_views(
         seed: of the token samples.
         direction: "en-ro" where the texts are to be translated, for tokenizers that mark their language.
         allow_random: read a model whose checkpoint lacks encoder weights; `warnings` says so.
-        progress: told after each step.
+        progress: called after each step.
 
     Raises:
         InputError: a layer or pooling that there is not, no rows, or more points than `MEMORY_LIMIT` holds.
@@ -118,34 +118,6 @@ def layer_views(
         tokens=collector.tokens,
         warnings=tuple(warnings),
     )
-
-
-def embed(
-    source: ModelSource,
-    texts: Sequence[Sequence[str]],
-    *,
-    pooling: Pooling = "cls",
-    layer: int | None = None,
-    max_length: int | None = 128,
-    batch_size: int = 64,
-    progress: Progress | None = None,
-) -> NDArray[np.float32]:
-    """One cloud, (n, d) float32: n texts, or all n tokens for `tokens`. Arguments and errors as for `layer_views`.
-
-    Args:
-        layer: None for the last.
-    """
-    views = layer_views(
-        source,
-        texts,
-        poolings=(pooling,),
-        layers="last" if layer is None else [layer],
-        max_length=max_length,
-        batch_size=batch_size,
-        max_tokens_per_layer=None,
-        progress=progress,
-    )
-    return views.points(views.depth if layer is None else layer, pooling)
 
 
 class _Collector:
@@ -222,7 +194,7 @@ class _Collector:
 
 
 def _fetching(progress: Progress | None, rows: int) -> hub.Tell | None:
-    """A download's bytes told as part of a progress that counts rows."""
+    """A download's bytes as part of a progress that counts rows."""
     if progress is None:
         return None
     return lambda *what: progress(0, rows, hub.in_words(*what))

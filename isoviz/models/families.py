@@ -34,13 +34,10 @@ text's end token, having read the text itself one place to the right.
 """
 
 SPANS: frozenset[str] = frozenset(CLASSIFIERS)
-"""Families that find a stretch of the second text."""
+"""Families that find a stretch of the second text; deberta-v2 counts DeBERTa-v3 in."""
 
 SEQ2SEQ: frozenset[str] = frozenset({"bart", "mbart", "t5", "marian"})
 """Families that write a text of their own."""
-
-FAMILIES: frozenset[str] = frozenset(CLASSIFIERS) | SEQ2SEQ
-"""All that can be fine-tuned in some way; deberta-v2 counts DeBERTa-v3 in."""
 
 RESERVED_POSITIONS: dict[str, int] = {"roberta": 2, "xlm-roberta": 2, "camembert": 2}
 """Position embeddings that a family keeps for padding: its longest input is that much shorter than their number."""

@@ -26,13 +26,13 @@ _PATIENCE: Final = 3.0
 _ASK_AGAIN: Final = 300.0
 """Seconds for which the answer counts: detected once, yet a server that runs for weeks notices a cable that was plugged in."""
 _REMEMBERED: Final = 60.0
-_TELL_EVERY: Final = 0.25
-_TOLD_AT_MOST: Final = 200
-"""Times that a download is told: each becomes an event of its run."""
+_SECONDS_BETWEEN_REPORTS: Final = 0.25
+_MAX_REPORTS: Final = 200
+"""Progress reports of a download at most: each becomes an event of its run."""
 _NAME: Final = re.compile(r"(?:[A-Za-z0-9][\w.-]{0,95}/)?[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _REVISION: Final = re.compile(r"[\w][\w./-]{0,199}", re.ASCII)
-_asked: dict[str, tuple[float, str | None]] = {}
-_seen: dict[tuple[str, str, str | None], tuple[float, Remote]] = {}
+_problems: dict[str, tuple[float, str | None]] = {}  # endpoint → when it was asked, and why it cannot be reached
+_remotes: dict[tuple[str, str, str | None], tuple[float, Remote]] = {}
 
 
 @dataclass(frozen=True)
@@ -97,17 +97,17 @@ def offline() -> str | None:
 
     if constants.HF_HUB_OFFLINE or os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "TRUE", "YES", "ON"):
         return "the hub cannot be reached (HF_HUB_OFFLINE is set; start again without it to ask the hub)"
-    moment, answer = _asked.get(constants.ENDPOINT, (None, None))
+    moment, answer = _problems.get(constants.ENDPOINT, (None, None))
     if moment is None or time.monotonic() - moment > _ASK_AGAIN:
         answer = _unreachable(constants.ENDPOINT)
-        _asked[constants.ENDPOINT] = (time.monotonic(), answer)
+        _problems[constants.ENDPOINT] = (time.monotonic(), answer)
     return answer
 
 
 def ask_again() -> None:
-    """Forget what `offline` and `look` found."""
-    _asked.clear()
-    _seen.clear()
+    """Forget the answers of `offline` and `look`."""
+    _problems.clear()
+    _remotes.clear()
 
 
 def look(name: str, revision: str | None = None) -> Remote:
@@ -119,31 +119,35 @@ def look(name: str, revision: str | None = None) -> Remote:
     from huggingface_hub import HfApi, constants, hf_hub_download
 
     key = (constants.ENDPOINT, name, revision)
-    moment, remote = _seen.get(key, (0.0, None))
+    moment, remote = _remotes.get(key, (0.0, None))
     if remote and time.monotonic() - moment < _REMEMBERED:
         return remote
     shown = f"{name}@{revision}" if revision else name
     with _in_our_terms(f"model: '{shown}'"):
         path = Path(hf_hub_download(name, "config.json", revision=revision, etag_timeout=10))
         commit = path.parent.name
-        found = HfApi().model_info(name, revision=commit, files_metadata=True, timeout=10)
-    files = tuple((one.rfilename, one.size or 0) for one in found.siblings or () if folders.is_wanted(one.rfilename))
+        info = HfApi().model_info(name, revision=commit, files_metadata=True, timeout=10)
+    siblings = info.siblings or ()
+    files = tuple((one.rfilename, one.size or 0) for one in siblings if folders.is_wanted(one.rfilename))
     config = folders.config_of(path.parent)
     if config is None:
         raise ModelError(f"model: '{shown}' has a config.json that is not valid JSON", field="model")
-    problem = folders.problem_in({one.rfilename for one in found.siblings or ()}, config)
+    problem = folders.problem_in({one.rfilename for one in siblings}, config)
     if problem:
         raise ModelError(f"model: '{shown}' {problem}", field="model")
     remote = Remote(name, commit, files, config)
-    _seen[key] = (time.monotonic(), remote)
+    _remotes[key] = (time.monotonic(), remote)
     return remote
 
 
 def fetch(remote: Remote, tell: Tell | None = None) -> Path:
-    """Bring its files into the cache, and give their folder. Files that are complete there are not fetched again.
+    """Download its files into the cache; their folder. Files that are complete there are not fetched again.
+
+    File by file, not by `snapshot_download`: that one starts all files at once and, interrupted, ends only when they are all
+    downloaded.
 
     Args:
-        tell: told a few times per second.
+        tell: called a few times per second.
 
     Raises:
         ModelError: the download broke off, and how far it was.
@@ -154,9 +158,9 @@ def fetch(remote: Remote, tell: Tell | None = None) -> Path:
     folder = Path()
     for name, size in remote.files:
         meter.begin(size)
-        with _in_our_terms(f"model: '{remote.name}'", meter.told):
-            found = hf_hub_download(remote.name, name, revision=remote.revision, tqdm_class=meter.bar())
-        folder = Path(found).parent
+        with _in_our_terms(f"model: '{remote.name}'", meter.in_words):
+            path = hf_hub_download(remote.name, name, revision=remote.revision, tqdm_class=meter.bar())
+        folder = Path(path).parent
         meter.end()
     return folder
 
@@ -172,21 +176,19 @@ def search(text: str, limit: int = 20) -> list[Match]:
     if reason := offline():
         raise ModelError(f"model: {reason}", field="model")
     with _in_our_terms(f"model: the search for '{text}'"):
-        found = list(
-            HfApi().list_models(
-                search=text, limit=limit, sort="downloads", expand=["config", "downloads", "gated", "safetensors"]
-            )
+        models = HfApi().list_models(
+            search=text, limit=limit, sort="downloads", expand=["config", "downloads", "gated", "safetensors"]
         )
-    return [_match(one) for one in found]
+        return [_match(model) for model in models]
 
 
 @contextmanager
-def _in_our_terms(what: str, far: Callable[[], str] | None = None) -> Iterator[None]:
+def _in_our_terms(what: str, progress: Callable[[], str] | None = None) -> Iterator[None]:
     """Turn what the client raises into a `ModelError`, one line beginning with `what`.
 
     Args:
         what: `model: 'name'`.
-        far: how far a download was, for one that breaks off.
+        progress: how far a download is, for one that breaks off.
     """
     from huggingface_hub.errors import (
         EntryNotFoundError,
@@ -202,29 +204,28 @@ def _in_our_terms(what: str, far: Callable[[], str] | None = None) -> Iterator[N
     try:
         yield
     except GatedRepoError:
-        said = "is gated: accept its terms on its page of the hub, then log in with `hf auth login` or set HF_TOKEN"
+        problem = "is gated: accept its terms on its page of the hub, then log in with `hf auth login` or set HF_TOKEN"
     except RevisionNotFoundError:
-        said = "has no such revision on the hub; name a branch, a tag or a commit that it has"
+        problem = "has no such revision on the hub; name a branch, a tag or a commit that it has"
     except RepositoryNotFoundError:
-        said = "is not on the hub (or it is private, and you are not logged in); look at the spelling"
+        problem = "is not on the hub (or it is private, and you are not logged in); check the spelling"
     except HFValidationError:
-        said = "is neither a directory nor a hub id"
+        problem = "is neither a directory nor a hub id"
     except LocalEntryNotFoundError as error:
-        said = (
-            f"could not be fetched, for the hub did not answer ({_reason(error.__cause__ or error)}); try again later"
-        )
+        reason = _reason(error.__cause__ or error)
+        problem = f"could not be downloaded: the hub did not answer ({reason}); try again later"
     except EntryNotFoundError:
-        said = "on the hub has no config.json, so it is no model that transformers can load"
+        problem = "has no config.json on the hub, so transformers cannot load it"
     except (HTTPError, OSError, XetDownloadError) as error:
-        after = f": the download broke off after {far()}" if far else ""
-        said = f"could not be had from the hub{after} ({_reason(error)}); try again"
+        after = f": the download broke off after {progress()}" if progress else ""
+        problem = f"could not be downloaded from the hub{after} ({_reason(error)}); try again"
     else:
         return
-    raise ModelError(f"{what} {said}", field="model")
+    raise ModelError(f"{what} {problem}", field="model")
 
 
 def in_words(done: int, total: int, text: str) -> str:
-    """What a `Tell` is told, as one text."""
+    """The arguments of a `Tell` as one text."""
     return f"{text}, {_megabytes(done)} of {_megabytes(total)} MB"
 
 
@@ -233,7 +234,7 @@ def _megabytes(count: int) -> str:
 
 
 class _Meter:
-    """Counts the bytes of all files together and tells somebody, now and then."""
+    """Counts the bytes of all files together and reports them now and then."""
 
     def __init__(self, total: int, tell: Tell | None) -> None:
         self.total, self.tell = total, tell
@@ -242,14 +243,14 @@ class _Meter:
 
     def begin(self, size: int) -> None:
         self.size, self.now = size, 0
-        self._say(force=self.before == 0)
+        self._report(force=self.before == 0)
 
     def end(self) -> None:
         self.before += self.size
         self.now = 0
-        self._say(force=self.before >= self.total)
+        self._report(force=self.before >= self.total)
 
-    def told(self) -> str:
+    def in_words(self) -> str:
         return f"{_megabytes(self.before + self.now)} of {_megabytes(self.total)} MB"
 
     def bar(self) -> Any:
@@ -264,15 +265,15 @@ class _Meter:
 
             def update(self, n: float | None = 1) -> bool | None:
                 meter.now += int(n or 0)
-                meter._say()
+                meter._report()
                 return None
 
         return Silent
 
-    def _say(self, force: bool = False) -> None:
+    def _report(self, force: bool = False) -> None:
         done = min(self.before + self.now, self.total)
-        step = _TOLD_AT_MOST * done // max(1, self.total)
-        if self.tell and (force or (step > self.step and time.monotonic() - self.last > _TELL_EVERY)):
+        step = _MAX_REPORTS * done // max(1, self.total)
+        if self.tell and (force or (step > self.step and time.monotonic() - self.last > _SECONDS_BETWEEN_REPORTS)):
             self.step, self.last = step, time.monotonic()
             self.tell(done, self.total, "downloading the model")
 

@@ -46,8 +46,8 @@ def of(config: Mapping[str, Any], slug: str, columns: Sequence[str], direction: 
         direction: of a translation, "en-ro".
     """
     name = _name(slug, direction)
-    told = config.get("task_specific_params")
-    own = told.get(name) if isinstance(told, dict) else None
+    per_task = config.get("task_specific_params")
+    own = per_task.get(name) if isinstance(per_task, dict) else None
     prefix = own.get("prefix") if isinstance(own, dict) else None
     if isinstance(prefix, str) and prefix.strip():
         return prefix.strip()

@@ -43,7 +43,7 @@ def profile(
         split: name of the rows' split, repeated in each entry.
         max_neighbours: TwoNN is taken on a seeded subsample of a cloud with more points.
         twonn: False leaves it out, which takes most of the time; `with_twonn` adds it.
-        progress: told after each cloud.
+        progress: called after each cloud.
     """
     keys: list[tuple[int, Pooling]] = [*views.clouds, *((layer, "tokens") for layer in views.tokens)]
     keys.sort(key=lambda key: (POOLINGS.index(key[1]), key[0]))

@@ -21,7 +21,7 @@ class PublishedModel:
     assumed: bool = False
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         """In a list: id, papers, and whether the checkpoint is a guess."""
         guess = " (the paper names the family only)" if self.assumed else ""
         return f"{self.name} · {', '.join(self.papers)}{guess}"

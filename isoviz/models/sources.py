@@ -70,7 +70,7 @@ def fetch(source: ModelSource, tell: hub.Tell | None = None) -> ModelSource:
     """The same model with all its files on this machine, so that `location` is a directory; at once unless it is on the hub.
 
     Args:
-        tell: told bytes done, bytes in all, and what is being done.
+        tell: called with bytes done, bytes in all, and what is being done.
 
     Raises:
         ModelError: the download broke off.

@@ -8,8 +8,8 @@ from typing import Final
 
 from isoviz.errors import StoreError
 from isoviz.events import Event, Lost
+from isoviz.jobs.processes import is_alive
 from isoviz.runs.identity import host_name
-from isoviz.runs.processes import is_alive
 from isoviz.runs.store import Store, StoreUnavailableError
 
 SILENT_SECONDS: Final = 30.0

@@ -14,11 +14,14 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from isoviz.events import ENDINGS, Stopped
+from isoviz.jobs import queue
+from isoviz.jobs.processes import Process, is_alive, reap
+from isoviz.jobs.spares import SpareKeeper
 from isoviz.runs.execution import LOG
 from isoviz.runs.identity import host_name
-from isoviz.runs.processes import Spare, Worker, is_alive
 from isoviz.runs.recovery import end, lost, mark_lost
 from isoviz.runs.store import RunRow, Store, StoreUnavailableError
+from isoviz.runs.worker import CALL, DEFAULT_TRAIN, PREPARE, PRIORITY
 
 POLL_SECONDS: Final = 0.2
 WATCH_SECONDS: Final = 0.1
@@ -32,7 +35,8 @@ _EXIT_SECONDS: Final = 5.0  # a worker that told its ending but does not exit st
 _SWEEP_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 1.0
 _SPARE_DELAY_SECONDS: Final = 2.0  # the next spare must not slow the start of a run
-_SPARE_RETRY_SECONDS: Final = 30.0
+HOLD_SECONDS: Final = 120.0
+"""For so long at most a queued run waits for people's jobs to have their turn: a class never stops asking."""
 
 _log = logging.getLogger(__name__)
 
@@ -61,9 +65,13 @@ class SlotServer:
         self._train = train
         self._owner = owner_of(slot)
         self._file_name = re.sub(r"[^\w.-]+", "-", f"{host_name()}-{slot}")
-        self._spare: Spare | None = None
-        self._spares = 0
-        self._spare_due = 0.0
+        self._spare = SpareKeeper(
+            PREPARE if train == DEFAULT_TRAIN else train.partition(":")[0],
+            slot,
+            lambda count: store.folder / "logs" / f"spare-{self._file_name}-{count % 2}.log",
+            always=True,
+        )
+        self._held_since: float | None = None
         self._sweep_due = 0.0
 
     def serve(self) -> None:
@@ -84,8 +92,7 @@ class SlotServer:
                         _log.warning("slot %s: %s", self._slot, error, exc_info=not expected)
                         self._closing.wait(_RETRY_SECONDS)
         finally:
-            if self._spare is not None:
-                self._spare.kill()
+            self._spare.close()
 
     @contextmanager
     def _lock(self) -> Iterator[bool]:
@@ -107,12 +114,21 @@ class SlotServer:
             for run_id in mark_lost(self._store, self._watched):
                 _log.warning("run %s is lost", run_id)
             self._sweep_due = time.monotonic() + _SWEEP_SECONDS
-        self._keep_spare()
-        row = self._store.claim(self._owner, self._slot)
+            reap()
+        self._tend_spare()
+        row = None if self._held() else self._store.claim(self._owner, self._slot)
         if row is None:
             self._closing.wait(POLL_SECONDS)
         else:
             self._drive(row)
+
+    def _held(self) -> bool:
+        """Whether people's jobs wait for their turn, and have not for too long: a run would take the processor from them."""
+        if not queue.waiting_above(PRIORITY):
+            self._held_since = None
+            return False
+        self._held_since = self._held_since or time.monotonic()
+        return time.monotonic() - self._held_since < HOLD_SECONDS
 
     def _adopt(self) -> None:
         """Take over what this slot was running when an earlier runner, or we, let go of it."""
@@ -123,22 +139,19 @@ class SlotServer:
                 self._store.unclaim(row.id, row.attempt)
             elif is_alive(row.pid, row.pid_started):
                 _log.info("run %s: adopted its worker %d", row.id, row.pid)
-                self._watch(row, Worker(row.pid, row.pid_started))
+                self._watch(row, Process(row.pid, row.pid_started))
             else:
                 end(self._store, row.id, row.attempt, lost(None))
 
     def _drive(self, row: RunRow) -> None:
         log = self._store.folder_of(row.id) / LOG
         before = _size(log)
-        spare = self._spare
-        if spare is None or spare.gone:
-            spare = self._new_spare()
-        self._spare = None
-        self._spare_due = time.monotonic() + _SPARE_DELAY_SECONDS
+        spare = self._spare.take() or self._spare.new()
+        self._spare.postpone(_SPARE_DELAY_SECONDS)
         # First the store, then the worker: if we die in between, the spare dies with us and its number tells it.
         self._store.set_worker(row.id, spare.pid, spare.started)
         try:
-            spare.hand(self._store.url, row.id)
+            spare.order(CALL, {"store": self._store.url, "run": row.id, "train": self._train}, log)
         except OSError as error:  # it died this moment: watching finds that out
             _log.warning("run %s: the spare worker is gone: %s", row.id, error)
         self._watch(row, spare)
@@ -148,7 +161,7 @@ class SlotServer:
             with log.open("ab") as file:
                 file.write(spare.log.read_bytes())
 
-    def _watch(self, row: RunRow, worker: Worker) -> None:
+    def _watch(self, row: RunRow, worker: Process) -> None:
         """Until the worker and all it started are gone and its ending is written, or the runner closes."""
         asked: float | None = None
         saving: float | None = None
@@ -180,25 +193,15 @@ class SlotServer:
                         worker.kill()
                         killed = True
                         continue
-                self._keep_spare()
+                self._tend_spare()
             except StoreUnavailableError as error:
                 _log.warning("run %s: %s", row.id, error)
             self._closing.wait(WATCH_SECONDS)
 
-    def _keep_spare(self) -> None:
-        """Have a spare at hand, but neither while a run is starting nor again and again if it does not live."""
-        if self._spare is not None and self._spare.gone:
-            _log.warning("slot %s: the spare worker ended with %s", self._slot, self._spare.exit_code)
-            self._spare = None
-            self._spare_due = time.monotonic() + _SPARE_RETRY_SECONDS
-        if self._spare is None and time.monotonic() >= self._spare_due:
-            self._spare = self._new_spare()
-
-    def _new_spare(self) -> Spare:
-        # Two names in turn: the one before may still be writing to its file when the next begins.
-        self._spares += 1
-        log = self._store.folder / "logs" / f"spare-{self._file_name}-{self._spares % 2}.log"
-        return Spare(self._slot, log, self._train)
+    def _tend_spare(self) -> None:
+        exit_code = self._spare.tend()
+        if exit_code is not None:
+            _log.warning("slot %s: the spare worker ended with %s", self._slot, exit_code)
 
 
 def _size(path: Path) -> int:

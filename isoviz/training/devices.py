@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import MutableMapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -55,17 +54,6 @@ def resolve_precision(asked: str) -> Precision:
         return asked  # type: ignore[return-value]
     devices = describe()
     return "bf16" if devices.on_gpu and devices.bf16 else "no"
-
-
-def share_cores(environment: MutableMapping[str, str]) -> None:
-    """Let a training process's threads spin only briefly, then sleep, while they wait for each other; call it before torch
-    is imported.
-
-    By default they spin for long. Beside a browser, the server or a second run that costs a great deal; sleeping at once
-    costs small encoders, whose steps are made of thousands of short waits. `benchmarks/waiting.py` measures both.
-    """
-    environment.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    environment.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def print_json() -> None:

@@ -1,8 +1,7 @@
 """A finished run's embeddings and frozen head, and what a chain of transforms would do to both.
 
-    request.py     what is computed in a process of its own, and the key of its content
-    jobs.py        start, look at, stop such a process
-    worker.py      the process
+    request.py     what is computed in the background, and the key of its content
+    jobs.py        the two kinds of job that compute it
     encoding.py    the one pass of the run's weights over its rows
     embeddings.py  what that pass left, as arrays
     chains.py      a chain of transforms as text, for an address, and back

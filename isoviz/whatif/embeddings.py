@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.exploring import results
+from isoviz.jobs import queue
+from isoviz.jobs.results import ARRAYS, FACTS
 from isoviz.whatif import encoding
 from isoviz.whatif.heads import FrozenHead, primary, refit
 from isoviz.whatif.layer import IsoLayerTransform, LabelledRows
-from isoviz.whatif.request import request_for, root
+from isoviz.whatif.request import STORE, request_for
 
 if TYPE_CHECKING:
     from isoviz.runs.store import Store
@@ -99,16 +100,16 @@ def embeddings(run: str, *, store: Store | str | Path | None = None, cloud: Clou
 
     opened = store if isinstance(store, Store) else Store(store)
     request = request_for(opened.get(run), opened.folder_of(run))
-    if results.find(request.key, at=root()) is None:
-        facts, arrays = encoding.compute(request, lambda done, total, text: None)
-        results.publish(root() / "jobs" / f"{request.key}.here", request.key, facts, arrays, at=root())
-        results.shrink(results.limit(), at=root(), keep=request.key)
+    if STORE.find(request.key) is None:
+        STORE.publish(request.key, *encoding.compute(request, lambda done, total, text: None))
+        with queue.exclusive():
+            STORE.shrink(keep=request.key)
     return load(request.key, cloud)
 
 
 def load(key: str, cloud: Cloud = "head") -> Embeddings:
     """The embeddings of a pass that is done; KeyError if there is none."""
-    found = results.find(key, at=root())  # also keeps it from being the next to go
+    found = STORE.find(key)  # also keeps it from being the next to go
     if found is None:
         raise KeyError(key)
     return _read(key, cloud, found.folder)
@@ -120,8 +121,8 @@ def _read(key: str, cloud: Cloud, folder: Path) -> Embeddings:
 
     if cloud not in CLOUDS:
         raise InputError(f"cloud: no cloud '{cloud}' (allowed: {', '.join(CLOUDS)})", field="cloud")
-    arrays = load_file(folder / results.ARRAYS)
-    facts = json.loads((folder / results.PROFILE).read_text(encoding="utf-8"))
+    arrays = load_file(folder / ARRAYS)
+    facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     facts["differs"] = "train.head" in arrays
     chosen = cloud if facts["differs"] else "pooled"
     return Embeddings(
@@ -143,6 +144,6 @@ def _read(key: str, cloud: Cloud, folder: Path) -> Embeddings:
 def _texts(folder: Path) -> list[str]:
     from safetensors import safe_open
 
-    with safe_open(folder / results.ARRAYS, framework="np") as file:
+    with safe_open(folder / ARRAYS, framework="np") as file:
         texts: list[str] = json.loads(file.get_tensor("texts").tobytes().decode())
     return texts

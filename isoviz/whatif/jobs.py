@@ -1,24 +1,54 @@
-"""Encodings and layers on their way: one process per key, whoever asks. Its files are those of a view's job, and so is its care."""
+"""What What-if has computed in the background: the pass over a run's rows, and IsoLayers trained on the spot."""
 
 from __future__ import annotations
 
-from isoviz.exploring import jobs as views
-from isoviz.exploring.jobs import State
-from isoviz.whatif.request import Request, root
+from typing import Any, Final
 
-__all__ = ["State", "look", "start", "stop"]
+from numpy.typing import NDArray
 
-
-def look(key: str) -> State:
-    """How the job of this key stands: `none`, `running`, `done`, `failed` or `lost`."""
-    return views.look(key, at=root())
+from isoviz.jobs import queue
+from isoviz.jobs.kinds import ENCODERS, Job, JobKind, Lane, half_of_the_cores
+from isoviz.jobs.queue import JobState
+from isoviz.whatif.request import STORE, EncodingRequest, Request, request_of
 
 
-def stop(key: str) -> None:
-    """End the job of this key with everything it started, and forget it; nothing if there is none."""
-    views.stop(key, at=root())
+def compute(request: Request, report: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The facts and arrays of a request; raises `IsoVizError` in the user's terms."""
+    if isinstance(request, EncodingRequest):
+        from isoviz.whatif import encoding
+
+        return encoding.compute(request, report)
+    from isoviz.whatif import engine
+
+    return engine.train_layer(request, report)
 
 
-def start(request: Request) -> State:
-    """Start the job unless it runs or is done; a failed or lost one is started anew."""
-    return views.begin("isoviz.whatif.worker", request.key, request.as_json(), at=root())
+def _work(job: Job) -> None:
+    job.publish(*compute(request_of(job.request), job.report))
+
+
+ENCODING: Final = JobKind("encoding", __name__, _work, STORE, ENCODERS)
+"""Of an `EncodingRequest`."""
+
+LAYER: Final = JobKind("layer", __name__, _work, STORE, Lane("layers", half_of_the_cores), warm_seconds=60.0)
+"""Of a `LayerRequest`; a slider's next move asks for another one."""
+
+
+def kind_of(request: Request) -> JobKind:
+    """The kind of job that a request is for."""
+    return ENCODING if isinstance(request, EncodingRequest) else LAYER
+
+
+def look(request: Request) -> JobState:
+    """How the job of this request stands."""
+    return queue.look(kind_of(request), request.key)
+
+
+def start(request: Request) -> JobState:
+    """Start the job unless it is on its way or done; a failed or lost one is started anew."""
+    return queue.start(kind_of(request), request.key, request.as_json())
+
+
+def stop(request: Request) -> None:
+    """End the job with everything it started, and forget it; nothing if there is none."""
+    queue.stop(kind_of(request), request.key)

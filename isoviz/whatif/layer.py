@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from isoviz import methods
 from isoviz.errors import InputError
-from isoviz.exploring import results
 from isoviz.methods.isolayer import IsoLayer, IsoLayerParams
 from isoviz.metrics.cloud import is_tensor
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.protocol import InTraining, Paper, Params, State, Transform
 from isoviz.tasks.protocol import HeadKind
 from isoviz.whatif.heads import FrozenHead
-from isoviz.whatif.request import LayerRequest, root
+from isoviz.whatif.request import STORE, LayerRequest
 
 Report = Callable[[int, int, str], None]
 
@@ -132,13 +131,11 @@ class IsoLayerTransform(Transform):
 
 def trained(request: LayerRequest, rows: LabelledRows) -> IsoLayerTransform | None:
     """The layer that a process has trained; None if none has yet."""
-    kept = results.find(request.key, at=root())
+    kept = STORE.find(request.key)
     if kept is None:
         return None
-    from safetensors.numpy import load_file
-
-    arrays = load_file(kept.folder / results.ARRAYS)
-    return IsoLayerTransform(rows, **request.params).given(arrays["linear"], arrays["offset"])
+    linear, offset = kept.arrays["linear"], kept.arrays["offset"]
+    return IsoLayerTransform(rows, **request.params).given(linear, offset)
 
 
 def _train(params: Any, x: NDArray[np.float64], rows: LabelledRows, report: Report | None) -> Affine:

@@ -14,7 +14,7 @@ import isoviz
 from isoviz import tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
-from isoviz.home import home
+from isoviz.jobs.results import ResultStore
 from isoviz.runs.rows import RunRow
 from isoviz.training.weights import FILE, newest
 
@@ -28,9 +28,8 @@ KINDS: Final = ("classification", "regression")
 """Head kinds whose output layer reads one vector per row; the others have nothing that a chain could stand before."""
 
 
-def root() -> Path:
-    """Where embeddings and trained layers are kept, in `isoviz.home.home()`."""
-    return home() / "whatif"
+STORE: Final = ResultStore("whatif", formerly=("locks",))
+"""Where embeddings and trained layers are kept."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from dashboard import theme
-from isoviz.exploring import desk
+from isoviz.jobs import queue
 from tests.browser.conftest import Server, becomes, fits, keep_view, steady
 
 ROWS = 100
@@ -52,7 +52,7 @@ def serving(serve: Callable[..., Server]) -> Iterator[Server]:
     """A server that has the view of the bundled model already."""
     keep_view(ROWS)
     yield serve()
-    desk.close()
+    queue.close()
 
 
 def area_of(page: Page) -> dict[str, float]:

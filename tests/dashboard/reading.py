@@ -30,7 +30,7 @@ def keep(made: tuple[ViewRequest, dict, dict]) -> ViewResult:  # type: ignore[ty
     """A computed view (request, facts and arrays), where the pages of this test find it."""
     request, facts, arrays = made
     key = key_for(request)
-    results.publish(results.root() / "jobs" / key / "result", key, facts, arrays, at=results.root())
+    results.publish(key, facts, arrays)
     found = results.find(key)
     assert found is not None
     return found

@@ -6,7 +6,6 @@ import io
 import json
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,15 +17,19 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import downloads
 from dashboard.explore import point_map, points
-from isoviz.exploring import desk, desk_worker, maps, measuring, results, selection
-from isoviz.exploring.desk import Reply
+from isoviz.exploring import maps, measuring, selection
 from isoviz.exploring.maps import MapRequest
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
+from isoviz.jobs import queue
+from isoviz.jobs.kinds import JobKind
+from isoviz.jobs.progress import Progress
+from isoviz.jobs.queue import JobState
 from isoviz.models import sources
-from isoviz.models.extract import embed
 from tests.dashboard.conftest import ROOT, OpenPage
 from tests.dashboard.reading import address, drawn, errors, keep, texts
+from tests.jobs.here import work_here
+from tests.tiny import embed
 
 ROWS = 24
 
@@ -51,7 +54,7 @@ def view(made: tuple[ViewRequest, dict, dict]) -> ViewResult:  # type: ignore[ty
 
 @pytest.fixture
 def answered(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The desk's work done at once in this process, UMAP's by PCA: what the page does with answers, without waiting."""
+    """The jobs done at once in this process, UMAP's by PCA: what the page does with answers, without waiting."""
     asked: list[str] = []
 
     class Fitted:
@@ -62,14 +65,12 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         def transform(self, points: Any) -> Any:
             return self._map.place(points)
 
-    def ask(kind: desk.Kind, question: Any, given: Any = None, *, at: Path | None = None) -> Reply:
-        asked.append(kind)
-        kept = desk_worker.Kept(2)
-        facts, arrays = desk_worker.WORK[kind](dict(question), given or {}, kept, lambda *told: None, results.root())
-        return Reply("done", "some", facts=facts, arrays=arrays)
+    def ask(kind: JobKind, request: Any, inputs: Any = None) -> JobState:
+        asked.append(kind.name)
+        return work_here(kind, queue.content_key(kind, request, inputs), request, inputs)
 
     monkeypatch.setattr(maps, "fit_umap", lambda points, request, tell=None: Fitted(points, request))
-    monkeypatch.setattr(desk, "ask", ask)
+    monkeypatch.setattr(queue, "ask", ask)
     yield asked
 
 
@@ -173,7 +174,7 @@ def test_umap_comes_from_the_desk_and_places_own_sentences(
     open_page: OpenPage, view: ViewResult, made: Any, answered: list[str]
 ) -> None:
     page = open_page("explore", **address(made[0]), explore_map="UMAP", explore_size="3-D", explore_own="w1")
-    assert errors(page) == [] and answered.count("maps") >= 2
+    assert errors(page) == [] and answered.count("map") >= 2
     figure = json.loads(figures(page)[0]["figure"])
     assert figure["layout"]["scene"]["xaxis"]["title"]["text"] == "UMAP 1" and figures(page)[0]["solid"]
     assert figure["data"][-1]["name"] == "own sentences"
@@ -182,23 +183,23 @@ def test_umap_comes_from_the_desk_and_places_own_sentences(
 def test_what_is_on_its_way_or_failed_is_told(
     open_page: OpenPage, view: ViewResult, made: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from isoviz.exploring.progress import Progress
-
-    replies = [Reply("running", "x", Progress(30, 100, "laying out the map, step 60 of 200"))]
-    monkeypatch.setattr(desk, "ask", lambda kind, question, given=None: replies[-1])
+    replies = [JobState("running", "x", progress=Progress(30, 100, "laying out the map, step 60 of 200"))]
+    monkeypatch.setattr(queue, "ask", lambda kind, request, inputs=None: replies[-1])
     page = open_page("explore", **address(made[0]), explore_map="UMAP")
     (bar,) = page.get("progress")
     assert errors(page) == [] and bar.proto.value == 30 and "step 60 of 200" in bar.proto.text
     dropped: list[str] = []
-    monkeypatch.setattr(desk, "forget", lambda kind, id, at=None: dropped.append(id))
+    monkeypatch.setattr(queue, "let_go", lambda kind, key: dropped.append(key))
     page.button(key="explore_map_stop").click().run()
     assert errors(page) == [] and page.segmented_control(key="explore_map").value == "PCA" and dropped == ["x"]
     page.segmented_control(key="explore_map").set_value("UMAP").run()
-    replies.append(Reply("failed", "x", message="points: UMAP needs at least 5 (got 2)", field="points"))
+    replies.append(JobState("failed", "x", message="points: UMAP needs at least 5 (got 2)", field="points"))
+    retried: list[str] = []
+    monkeypatch.setattr(queue, "retry", lambda kind, key: retried.append(key))
     page.run()
     assert "UMAP needs at least 5" in errors(page)[0]
     page.button(key="explore_map_again").click().run()
-    assert dropped == ["x", "x"]
+    assert retried == ["x"]
 
 
 def test_one_button_stops_the_umaps_of_all_views_and_what_is_not_wanted_any_more_ends(
@@ -206,13 +207,13 @@ def test_one_button_stops_the_umaps_of_all_views_and_what_is_not_wanted_any_more
 ) -> None:
     under_way: dict[str, Any] = {}
 
-    def ask(kind: desk.Kind, question: Any, given: Any = None) -> Reply:
-        id = desk.id_of(question)
-        under_way[id] = question
-        return Reply("running" if len(under_way) == 1 else "waiting", id)
+    def ask(kind: JobKind, request: Any, inputs: Any = None) -> JobState:
+        key = queue.content_key(kind, request)
+        under_way[key] = request
+        return JobState("running" if len(under_way) == 1 else "waiting", key)
 
-    monkeypatch.setattr(desk, "ask", ask)
-    monkeypatch.setattr(desk, "forget", lambda kind, id, at=None: under_way.pop(id))
+    monkeypatch.setattr(queue, "ask", ask)
+    monkeypatch.setattr(queue, "let_go", lambda kind, key: under_way.pop(key))
     second = {"explore2_layer": "1", "explore2_rows": str(ROWS)}
     page = open_page("explore", **address(made[0]), explore_views="2", **second, explore_map="UMAP")
     assert errors(page) == [] and sorted(question["layer"] for question in under_way.values()) == [1, 4]

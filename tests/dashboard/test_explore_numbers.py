@@ -13,9 +13,10 @@ import streamlit as st
 from dashboard import downloads, wording
 from dashboard.explore import numbers
 from isoviz.exploring import results
-from isoviz.exploring.progress import write_json
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
+from isoviz.jobs.progress import write_json
+from isoviz.jobs.results import FACTS
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import address, drawn, errors, key_for, texts
 
@@ -52,7 +53,7 @@ def test_a_number_tells_on_how_many_points_it_was_taken(
     assert "drawn at random; the mean is of all" not in texts(page)
 
     facts = {**kept_view.facts, "token_sample": 30}
-    write_json(kept_view.folder / results.PROFILE, facts)
+    write_json(kept_view.folder / FACTS, facts)
     told = "The matrix uses a random sample of 30 of these points; the mean uses all."
     assert told in texts(open_page("explore", **address(explored[0], **more)))
     assert numbers.points_of({"n": 5184, "twonn_points": 2000}, "twonn") == "2,000 of 5,184"
@@ -131,7 +132,7 @@ def test_cut_axis_is_told_with_the_outlier_and_its_value(
     shutil.rmtree(kept_view.folder)
     key = key_for(request)
     changed = arrays | {results.array_name(2, "cls", "mean"): mean}
-    results.publish(results.root() / "new", key, {**facts, "entries": entries}, changed, at=results.root())
+    results.publish(key, {**facts, "entries": entries}, changed)
     page = open_page("explore", **address(request))
     assert errors(page) == []
     told = "Outlier dimensions: 4; the axis is cut to −0.7 to 0.7, to keep the rest readable; beyond it: dimension 4 at −7.25."

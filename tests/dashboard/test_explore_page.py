@@ -13,13 +13,17 @@ from streamlit.testing.v1 import AppTest
 from dashboard import job_progress
 from dashboard.explore import analysis, numbers
 from dashboard.job_progress import Waited
-from isoviz.exploring import job_folder, jobs, measuring, results
-from isoviz.exploring.progress import ProgressFile, write_json
+from isoviz.exploring import jobs, measuring, results
+from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
-from isoviz.runs.processes import is_alive
+from isoviz.jobs import queue
+from isoviz.jobs.processes import is_alive
+from isoviz.jobs.progress import ProgressFile, write_json
+from isoviz.jobs.queue import JobState
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import ROWS, address, drawn, errors, key_for, texts
+from tests.jobs.here import fail_job, write_job
 from tests.tiny import write
 
 
@@ -39,9 +43,9 @@ def test_first_visit_says_what_will_be_here(open_page: OpenPage) -> None:
 def test_look_starts_the_job_of_what_the_form_says(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[tuple[ViewRequest, str]] = []
 
-    def start(request: ViewRequest, key: str) -> jobs.State:
+    def start(request: ViewRequest, key: str) -> JobState:
         started.append((request, key))
-        return jobs.State("running")
+        return JobState("running")
 
     monkeypatch.setattr(jobs, "start", start)
     page = open_page("explore", explore_rows="40", explore_split="train")
@@ -53,14 +57,11 @@ def test_look_starts_the_job_of_what_the_form_says(open_page: OpenPage, monkeypa
 
 def test_running_job_is_told_and_can_be_stopped(open_page: OpenPage) -> None:
     request = ViewRequest("demo/tiny-bert", "demo/acceptability")
-    folder = results.root() / "jobs" / key_for(request)
-    folder.mkdir(parents=True)
-    write_json(folder / job_folder.REQUEST, request.as_json())
     # A process of the test's own stands in for the worker.
     stand_in = subprocess.Popen(["sleep", "600"], start_new_session=True)
     born = psutil.Process(stand_in.pid).create_time()
     try:
-        write_json(folder / job_folder.PROCESS, {"pid": stand_in.pid, "started": born})
+        folder = write_job(VIEW, key_for(request), request.as_json(), process=psutil.Process(stand_in.pid))
         ProgressFile(folder)(300, 1000, "reading texts, 300 of 500 rows")
         page = open_page("explore")
         assert errors(page) == []
@@ -87,17 +88,14 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
     request, facts, arrays = explored
     key = key_for(request)
     soon = [{**entry, "twonn": None, "warnings": ["twonn is still being computed"]} for entry in facts["entries"]]
-    folder = results.root() / "jobs" / key
-    folder.mkdir(parents=True)
     soon_told = {"reason": "it is still being measured"}
     early = {**facts, "output": soon_told, "entries": soon, "pending": measuring.PENDING}
     early |= {"layers": None, "shrinkage": {"reason": "it is still being computed, from training tokens"}}
-    results.publish(folder / "result", key, early, arrays, at=results.root())
-    write_json(folder / job_folder.REQUEST, request.as_json())
+    results.publish(key, early, arrays)
     stand_in = subprocess.Popen(["sleep", "600"], start_new_session=True)
     born = psutil.Process(stand_in.pid).create_time()
     try:
-        write_json(folder / job_folder.PROCESS, {"pid": stand_in.pid, "started": born})
+        folder = write_job(VIEW, key, request.as_json(), process=psutil.Process(stand_in.pid))
         ProgressFile(folder)(700, 1000, "looking for neighbours (TwoNN), 3 of 9 clouds")
         at = address(request, explore_measure="Intrinsic dimension (TwoNN)")
         page = open_page("explore", **at)
@@ -107,11 +105,11 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
         assert "There is no IsoScore*: it is still being computed, from training tokens." in texts(page)
         assert "TwoNN is still being computed" in texts(page)
         assert page.button(key="explore_stop")
-        jobs.stop(key)  # AppTest cannot press in a page whose model is a folder
+        queue.stop(VIEW, key)  # AppTest cannot press in a page whose model is a folder
         page = open_page("explore", **at)
         assert not is_alive(stand_in.pid, born) and errors(page) == []
         assert len(drawn(page)) == 5 and not page.button(key="explore_look").disabled
-        assert results.finish(key, facts, at=results.root())
+        results.publish(key, facts, {})
         page = open_page("explore", **at)
         assert not page.get("progress") and "Still being computed" not in texts(page)
         assert page.button(key="explore_look").disabled
@@ -122,24 +120,18 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
 
 def test_vanished_worker_is_told_with_the_way_on(open_page: OpenPage) -> None:
     request = ViewRequest("demo/tiny-bert", "demo/acceptability")
-    folder = results.root() / "jobs" / key_for(request)
-    folder.mkdir(parents=True)
-    write_json(folder / job_folder.REQUEST, request.as_json())
-    write_json(folder / job_folder.PROCESS, {"pid": 2**22 + 1, "started": 1.0})
-    (folder / job_folder.LOG).write_text("<b>the last words</b>")
+    folder = write_job(VIEW, key_for(request), request.as_json())
+    write_json(folder / queue.PROCESS, {"pid": 2**22 + 1, "started": 1.0})
+    (folder / queue.LOG).write_text("<b>the last words</b>")
     page = open_page("explore")
     assert "is gone" in errors(page)[0] and "take fewer rows" in errors(page)[0]
-    assert page.button(key="explore_look").label == "Analyse again"
+    assert page.button(key="explore_look").label == "Retry"
     assert page.code[0].value == "<b>the last words</b>"
 
 
 def test_failed_job_is_told_beside_its_field(open_page: OpenPage) -> None:
     request = ViewRequest("demo/tiny-bert", "demo/acceptability")
-    folder = results.root() / "jobs" / key_for(request)
-    folder.mkdir(parents=True)
-    write_json(folder / job_folder.REQUEST, request.as_json())
-    error = {"message": "max_rows: these clouds need 9 GiB (allowed: 4)", "field": "max_rows", "advice": "Take fewer."}
-    write_json(folder / job_folder.ERROR, error)
+    fail_job(VIEW, key_for(request), "max_rows: these clouds need 9 GiB (allowed: 4)", "max_rows", "Take fewer.")
     page = open_page("explore")
     assert errors(page) == ["These clouds need 9 GiB (allowed: 4). Take fewer."]
     assert not page.button(key="explore_look").disabled
@@ -149,7 +141,7 @@ def test_page_is_drawn_anew_for_each_stage_of_numbers(monkeypatch: pytest.Monkey
     reruns: list[str] = []
     monkeypatch.setattr(st, "rerun", lambda: reruns.append("anew"))
     monkeypatch.setattr(results, "find", lambda key: ViewResult(Path("x"), {"pending": ["twonn", "isoscore_star"]}))
-    state = jobs.State("running")
+    state = JobState("running")
 
     def look(pending: tuple[str, ...] | None) -> None:
         job = Waited("", lambda: state, lambda: None, lambda: analysis._news("k", pending))
@@ -160,7 +152,7 @@ def test_page_is_drawn_anew_for_each_stage_of_numbers(monkeypatch: pytest.Monkey
     look(("twonn", "isoscore_star"))
     assert reruns == ["anew"]
     look(("twonn", "output matrix", "isoscore_star"))
-    state = jobs.State("done")
+    state = JobState("done")
     look(("twonn", "isoscore_star"))
     assert reruns == ["anew"] * 3
 
@@ -170,8 +162,8 @@ def test_one_button_stops_what_all_views_wait_for_and_each_job_is_told_once(
 ) -> None:
     running = {key_for(ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=rows)) for rows in (40, 50)}
     begun = set(running)
-    monkeypatch.setattr(jobs, "look", lambda key: jobs.State("running" if key in running else "none"))
-    monkeypatch.setattr(jobs, "stop", running.discard)
+    monkeypatch.setattr(queue, "look", lambda kind, key: JobState("running" if key in running else "none"))
+    monkeypatch.setattr(queue, "stop", lambda kind, key: running.discard(key))
     rows = {"explore_rows": "40", "explore2_rows": "50", "explore3_rows": "40"}
     page = open_page("explore", explore_views="3", **rows)
     told = [bar.proto.text.replace("\\", "") for bar in page.get("progress")]
@@ -296,10 +288,7 @@ def test_a_translation_is_read_in_the_direction_of_the_form(open_page: OpenPage,
     assert errors(page) == [] and page.segmented_control(key="explore_direction.wmt16/ro-en").value == "ro-en"
     page.segmented_control(key="explore_direction.wmt16/ro-en").set_value("en-ro").run()
     request = ViewRequest("demo/tiny-bert", "wmt16/ro-en", data, max_rows=500, direction="en-ro")
-    folder = results.root() / "jobs" / key_for(request)
-    folder.mkdir(parents=True)
-    write_json(folder / job_folder.REQUEST, request.as_json())
-    write_json(folder / job_folder.ERROR, {"message": "this very one", "field": None, "advice": ""})
+    fail_job(VIEW, key_for(request), "this very one")
     page.run()
     assert errors(page) == ["This very one."]
     page.segmented_control(key="explore_views").set_value(2).run()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,16 +10,17 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard import model_form
-from isoviz.exploring import job_folder, measuring, results, worker
-from isoviz.exploring.progress import write_json
+from isoviz.exploring import measuring, results
+from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.models import sources
-from isoviz.models.families import FAMILIES
+from isoviz.models.families import CLASSIFIERS
 from isoviz.models.published import PUBLISHED
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import address, drawn, key_for
 from tests.hub_client import looking_at
+from tests.jobs.here import work_here
 from tests.loopback_hub import LoopbackHub, Repository, serving
 from tests.models import readers
 from tests.tiny import TinyModels
@@ -165,26 +165,22 @@ def test_a_download_that_breaks_off_is_told_beside_the_field_and_can_be_tried_ag
     page = open_page("explore", **address(request))
     assert errors(page) == [] and "to download" in captions(page)
     hub.cut["model.safetensors"], hub.down_after_cut = 2000, True
-    assert _work(request) == 1
+    assert _work(request) == "failed"
     page = open_page("explore", **address(request))
     (error,) = errors(page)
     assert "the download broke off after" in error and "try again" in error
-    assert page.button(key="explore_look").label == "Analyse again"
+    assert page.button(key="explore_look").label == "Retry"
     hub.down = False
-    assert _work(request) == 0
+    assert _work(request) == "none"  # here it has another key
     model_form.forget()
     page = open_page("explore", **address(request))
     assert errors(page) == [] and len(drawn(page)) > 3
     assert f"in this machine's hub cache, {sources.resolve(NAME).size / 1000:.1f} kB" in captions(page)
 
 
-def _work(request: ViewRequest) -> int:
-    """What the job's process does, in this one."""
-    folder = results.root() / "jobs" / key_for(request)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    write_json(folder / job_folder.REQUEST, request.as_json())
-    return worker.main([str(folder)])
+def _work(request: ViewRequest) -> str:
+    """What the job's process does, in this one; how the job stands then."""
+    return work_here(VIEW, key_for(request), request.as_json()).status
 
 
 def test_a_decoder_is_explored_and_not_fine_tuned(
@@ -197,7 +193,7 @@ def test_a_decoder_is_explored_and_not_fine_tuned(
     request = ViewRequest(folder, "glue/cola", str(cola), max_rows=24)
     facts, arrays = measuring.compute(request, lambda done, total, text: None)
     key = key_for(request)
-    results.publish(results.root() / "jobs" / key / "result", key, facts, arrays, at=results.root())
+    results.publish(key, facts, arrays)
     page = open_page("explore", **address(request), explore_pooling="cls")
     assert errors(page) == [] and len(drawn(page)) > 3
     assert page.segmented_control(key="explore_pooling").options == ["last", "mean", "tokens"]
@@ -225,5 +221,5 @@ def test_the_papers_models_are_offered(open_page: OpenPage) -> None:
 
 def test_each_published_model_is_of_a_family_that_can_be_trained() -> None:
     """By the family's name in the id; the hub is not asked."""
-    assert all(any(family in one.name.replace("xlm-", "") for family in FAMILIES) for one in PUBLISHED)
+    assert all(any(family in one.name.replace("xlm-", "") for family in CLASSIFIERS) for one in PUBLISHED)
     assert len({one.name for one in PUBLISHED}) == len(PUBLISHED)

@@ -37,7 +37,7 @@ def test_a_finished_run_tells_everything(store: Store, open_page: OpenPage) -> N
 
 def test_it_says_whose_weights_are_kept(store: Store, open_page: OpenPage) -> None:
     run = store.get(Story(store).whole().id)
-    best = replace(run, config=run.config.with_(select="best"))
+    best = replace(run, config=run.config.model_copy(update={"select": "best"}))
     result = {**(run.result or {}), "weights": {"epoch": 4, "step": 40, "path": "checkpoints/step-0000040"}}
     assert (
         run_view.epochs_told(run) == run_view.epochs_told(best) == ", after epoch 4."

@@ -70,9 +70,9 @@ def test_explore_from_the_first_pictures_to_the_last_numbers(
     early = {**facts, "output": {"reason": "later"}, "pending": measuring.PENDING, "layers": None}
     early["shrinkage"] = {"reason": "later"}
     key = key_for(request)
-    results.publish(results.root() / "jobs" / key / "result", key, early, arrays, at=results.root())
+    results.publish(key, early, arrays)
     first = places(open_page("explore", **address(request)))
-    assert results.finish(key, facts, at=results.root())
+    results.publish(key, facts, {})
     last = places(open_page("explore", **address(request)))
     assert {"explore_pooling", "explore_layer", "explore_measure", "explore_own", "explore_ev_axis"} < set(first)
     assert set(before) < set(first) and set(first) == set(last)

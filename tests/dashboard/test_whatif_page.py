@@ -19,16 +19,18 @@ from dashboard.whatif.to_train import form_address
 from isoviz import metrics
 from isoviz.config import OwnTask
 from isoviz.events import Entered
-from isoviz.exploring.jobs import State
-from isoviz.exploring.progress import ProgressFile, write_json
+from isoviz.jobs.progress import ProgressFile, write_json
+from isoviz.jobs.queue import JobState
 from isoviz.runs.store import Store
 from isoviz.training.weights import FILE, newest
 from isoviz.whatif import chains, embeddings
 from isoviz.whatif.background import BACKGROUND
-from isoviz.whatif.request import LayerRequest, request_for, root
+from isoviz.whatif.jobs import ENCODING
+from isoviz.whatif.request import STORE, LayerRequest, request_for
 from tests.dashboard.conftest import PATIENCE, ROOT, OpenPage
 from tests.dashboard.made_up import config, finish
 from tests.dashboard.reading import drawn
+from tests.jobs.here import work_here, write_job
 from tests.tiny import TinyModels
 from tests.whatif.trained import train
 
@@ -204,7 +206,7 @@ def test_a_run_deleted_or_made_room_for_while_it_is_looked_at(runs: tuple[str, s
     store.delete(row.id)
     panel = AppTest.from_function(the_panel, args=(row, key), default_timeout=PATIENCE).run()
     assert errors(panel) == [] and len(tiles(panel)) == 11 and "Make it a run" in texts(panel)
-    shutil.rmtree(root() / "results" / key)
+    shutil.rmtree(STORE.root / "results" / key)
     panel = AppTest.from_function(the_panel, args=(row, key), default_timeout=PATIENCE).run()
     assert errors(panel) == [] and "the page is drawn anew" in texts(panel)
 
@@ -275,15 +277,15 @@ class Trainings:
     def __init__(self) -> None:
         self.running: list[str] = []
 
-    def look(self, key: str) -> State:
-        return State("running" if key in self.running else "none")
+    def look(self, request: LayerRequest) -> JobState:
+        return JobState("running" if request.key in self.running else "none")
 
-    def start(self, request: LayerRequest) -> State:
+    def start(self, request: LayerRequest) -> JobState:
         self.running.append(request.key)
-        return self.look(request.key)
+        return self.look(request)
 
-    def stop(self, key: str) -> None:
-        self.running.remove(key)
+    def stop(self, request: LayerRequest) -> None:
+        self.running.remove(request.key)
 
 
 def test_a_layer_in_training_is_stopped_by_its_button_and_by_the_next_move(
@@ -313,15 +315,12 @@ def test_before_the_first_reading_and_while_it_goes_on(
 ) -> None:
     import psutil
 
-    shutil.rmtree(root() / "results")
+    shutil.rmtree(STORE.root / "results")
     page = open_page("whatif", run=runs[0])
     assert "First, the run's embeddings" in texts(page) and button(page, "Read the embeddings")
     store = Store(None)
     request = request_for(store.get(runs[0]), store.folder_of(runs[0]))
-    me, folder = psutil.Process(), root() / "jobs" / request.key
-    folder.mkdir(parents=True)
-    write_json(folder / "request.json", request.as_json())
-    write_json(folder / "worker.json", {"pid": me.pid, "started": me.create_time()})
+    folder = write_job(ENCODING, request.key, request.as_json(), process=psutil.Process())
     ProgressFile(folder)(420, 1000, "encoding train, 40 of 96 rows")
     page = open_page("whatif", run=runs[0])
     assert errors(page) == [] and button(page, "Stop")
@@ -336,8 +335,6 @@ def test_before_the_first_reading_and_while_it_goes_on(
 def test_a_run_that_diverged_is_told_in_one_line(runs: tuple[str, str], open_page: OpenPage, what: str) -> None:
     from safetensors.numpy import load_file, save_file
 
-    from isoviz.whatif import worker
-
     store = Store(None)
     row, folder = store.get(runs[0]), store.folder_of(runs[0])
     weights = newest(folder) / FILE  # type: ignore[operator]
@@ -347,10 +344,7 @@ def test_a_run_that_diverged_is_told_in_one_line(runs: tuple[str, str], open_pag
     save_file(arrays, weights)
     assert "Read the embeddings" in [found.label for found in open_page("whatif", run=row.id).button]
     request = request_for(row, folder)
-    job = root() / "jobs" / request.key
-    job.mkdir(parents=True)
-    write_json(job / "request.json", request.as_json())
-    assert worker.main([str(job)]) == 1
+    assert work_here(ENCODING, request.key, request.as_json()).status == "failed"
     page = open_page("whatif", run=row.id)
     (told,) = errors(page)
     assert "its training diverged, so there is nothing to transform" in told and "lower learning rate" in told

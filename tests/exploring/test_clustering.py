@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from isoviz.exploring.results import array_name
 KEPT = 12
 
 
-def made(at: Path, **facts: Any) -> results.ViewResult:
+def made(**facts: Any) -> results.ViewResult:
     """A view of two layers and two poolings of which few points are kept."""
     rng = np.random.default_rng(0)
     clouds = [(layer, pooling) for pooling in ("cls", "tokens") for layer in (0, 1)]
@@ -24,14 +23,14 @@ def made(at: Path, **facts: Any) -> results.ViewResult:
         arrays[array_name(1, pooling, "order")] = np.arange(5, dtype=np.int32)
         arrays[array_name(1, pooling, "correlation")] = np.full((5, 5), 255, dtype=np.uint8)
     entries = [{"layer": layer, "pooling": pooling, "n": 900} for layer, pooling in clouds]
-    results.publish(at / "made", "0" * 32, {"depth": 1, "entries": entries, **facts}, arrays, at=at)
-    found = results.find("0" * 32, at=at)
+    results.publish("0" * 32, {"depth": 1, "entries": entries, **facts}, arrays)
+    found = results.find("0" * 32)
     assert found is not None
     return found
 
 
-def test_points_of_a_picture_are_those_it_was_computed_from(tmp_path: Path) -> None:
-    view = made(tmp_path, token_sample=500)
+def test_points_of_a_picture_are_those_it_was_computed_from() -> None:
+    view = made(token_sample=500)
     assert clustering.points_in(view, 1, "cls") == 900  # computed with the view, before points were let go
     assert clustering.points_in(view, 1, "tokens") == 500
     assert (
@@ -44,5 +43,5 @@ def test_points_of_a_picture_are_those_it_was_computed_from(tmp_path: Path) -> N
         view.kept(2, "cls")
 
 
-def test_a_view_that_does_not_tell_its_sample_has_what_it_kept(tmp_path: Path) -> None:
-    assert clustering.points_in(made(tmp_path), 1, "tokens") == KEPT
+def test_a_view_that_does_not_tell_its_sample_has_what_it_kept() -> None:
+    assert clustering.points_in(made(), 1, "tokens") == KEPT

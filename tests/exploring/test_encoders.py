@@ -15,11 +15,10 @@ from isoviz.errors import ModelError
 from isoviz.exploring import encoders, measuring, points
 from isoviz.exploring.request import ViewRequest
 from isoviz.models import sources
-from isoviz.models.extract import embed
 from isoviz.models.views import Pooling
 from isoviz.runs.execution import execute
 from isoviz.runs.store import Store
-from tests.tiny import TinyModels
+from tests.tiny import TinyModels, embed
 
 TEXTS = [["w1 w2 w3", "w4", "w0 w9 w8 w7 w6 w5"]]
 

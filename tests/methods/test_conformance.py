@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from safetensors.torch import load_model, save_model
 from isoviz import methods
 from isoviz.config import RunConfig
 from isoviz.events import Event
+from isoviz.methods.composition import changes_input
 from isoviz.methods.protocol import Method, Params, Sample
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network
@@ -172,29 +175,117 @@ def run(
     return events
 
 
-@every_method
-def test_its_declared_direction_is_seen(tmp_path, slug):
-    """A short real training of the bundled encoder. "more": what the method hands on is more isotropic than what it gets, by
-    IsoScore of the same rows. "sign of λ": IsoScore* follows λ."""
-    kind = methods.get(slug)
+Trained = Callable[[str, dict[str, object]], list[Any]]
+"""The events of a short training by method and parameters."""
 
-    def isotropy(params: dict[str, object], folder: str) -> dict[str, Any]:
+
+def check_effects(kind: type[Method], trained: Trained) -> None:
+    """What `Method.effects` names is seen, and where it names nothing nothing is."""
+    if not kind.effects:
+        one, plain = trained(kind.slug, {})[-1], trained("baseline", {})[-1]
+        assert (one.metrics, one.isotropy) == (plain.metrics, plain.isotropy)
+    for measure, effect in kind.effects.items():
+        if effect in ("with λ", "against λ"):
+            apart = final(kind, trained(kind.slug, {"lam": 1.0}), measure) - final(
+                kind, trained(kind.slug, {"lam": -1.0}), measure
+            )
+            assert apart > 0.05 if effect == "with λ" else apart < -0.05
+            continue
+        events = trained(kind.slug, {})
+        if measure == "penalty":
+            with without_gradient(kind):  # what the term does by itself while the task is learned
+                by_itself = own_terms(trained(kind.slug, {}))
+            change, least = own_terms(events) - by_itself, 0.1 * abs(by_itself)
+        elif measure != "isoscore_star" and changes_input(kind):
+            change, least = final(kind, events, measure) - final(kind, events, measure, "pooled"), 0.02
+        else:
+            change, least = final(kind, events, measure) - final(kind, trained("baseline", {}), measure), 0.02
+        assert change > least if effect == "up" else change < -least, (measure, change)
+
+
+@contextmanager
+def without_gradient(kind: type[Method]) -> Iterator[None]:
+    """The method's terms are reported, and train nothing."""
+    penalties = kind.penalties
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            kind, "penalties", lambda *given: {name: term.detach() for name, term in penalties(*given).items()}
+        )
+        yield
+
+
+def own_terms(events: list[Any]) -> float:
+    """The sum of a method's terms at the last step."""
+    losses = [event.losses for event in events if event.kind == "stepped"][-1]
+    return float(sum(value for name, value in losses.items() if name not in ("task", "total")))
+
+
+def final(kind: type[Method], events: list[Any], measure: str, cloud: str = "") -> float:
+    """A measure at the end; of what the output layer reads, or of all layers' tokens where the method leaves that alone."""
+    measured = [event for event in events if event.kind == "measured"][-1]
+    if measure == "isoscore_star":
+        return measured.isoscore_star
+    return getattr(measured.clouds[cloud or ("head" if changes_input(kind) else "layers")], measure)
+
+
+@every_method
+def test_its_declared_effects_are_seen(tmp_path, slug):
+    """On the bundled encoder."""
+
+    def trained(slug: str, params: dict[str, object]) -> list[Event]:
         cfg = RunConfig.checked(
             model="demo/tiny-bert", task="demo/acceptability", method=slug, params=methods.check_params(slug, params),
             epochs=2, learning_rate=6e-4, max_train=400, max_eval=300, max_length=48, precision="no", threads=1,
         )  # fmt: skip
-        return run(cfg, tmp_path / folder)[-1].isotropy
+        return run(cfg, new_folder(tmp_path))
 
-    if kind.direction == "sign of λ":
-        assert isotropy({"lam": 1.0}, "up")["isoscore_star"] > isotropy({"lam": -1.0}, "down")["isoscore_star"] + 0.05
-        return
-    found = isotropy({}, "run")
-    change = found["isoscore"] - found["pooled"]["isoscore"]
-    if kind.direction == "none":
-        acts_on_the_vector = kind.transform is not Method.transform
-        assert acts_on_the_vector or change == 0
-    else:
-        assert change > 0.02 if kind.direction == "more" else change < -0.02
+    if slug != "baseline":  # what the others are held against
+        check_effects(methods.get(slug), trained)
+
+
+def new_folder(root: Path) -> Path:
+    return Path(tempfile.mkdtemp(dir=root))
+
+
+class Silent(Method):
+    """Says that it changes nothing, and halves what the output layer reads."""
+
+    slug, title, summary = "silent", "Silent", "Halves."
+
+    def transform(self, reps, training):
+        return reps.pooled / 2
+
+
+class Stuck(Method):
+    """Says that its term falls, and gives it no gradient."""
+
+    slug, title, summary = "stuck", "Stuck", "Pulls at nothing."
+    effects = {"penalty": "down"}
+
+    def penalties(self, reps):
+        return {"stuck": reps.pooled.detach().square().mean()}
+
+
+class Backwards(Stuck):
+    """Says that it lowers the mean cosine, and turns all vectors to the first dimension."""
+
+    slug, title = "backwards", "Backwards"
+    effects = {"mean_cosine": "down"}
+
+    def transform(self, reps, training):
+        return reps.pooled + 100 * torch.eye(reps.pooled.shape[1])[0]
+
+
+@pytest.mark.parametrize("wrong", [Silent, Stuck, Backwards])
+def test_a_method_that_declares_what_it_does_not_do_is_caught(tiny_models, cola, tmp_path, monkeypatch, wrong):
+    known = {**methods.catalogue(), wrong.slug: wrong}
+    monkeypatch.setattr(methods, "catalogue", lambda: known)
+
+    def trained(slug, params):
+        return run(config(tiny_models("bert"), cola, slug, params), new_folder(tmp_path))
+
+    with pytest.raises(AssertionError):
+        check_effects(wrong, trained)
 
 
 @every_method

@@ -12,11 +12,12 @@ import transformers
 from isoviz.errors import InputError, ModelError
 from isoviz.models import encoder, sources
 from isoviz.models.checkpoint import output_embeddings
-from isoviz.models.extract import embed, layer_views
+from isoviz.models.extract import layer_views
 from isoviz.models.profile import profile
 from isoviz.models.views import poolings_of
 from tests import tiny
 from tests.models import readers
+from tests.tiny import embed
 
 GENERATOR = np.random.default_rng(5)
 TEXTS = [" ".join(GENERATOR.choice(tiny.WORDS, size=GENERATOR.integers(1, 12))) for _ in range(17)]

@@ -14,9 +14,10 @@ from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.models import encoder, extract, sources
 from isoviz.models.adapter import load_network, load_tokenizer
 from isoviz.models.checkpoint import output_embeddings
-from isoviz.models.extract import embed, layer_views
+from isoviz.models.extract import layer_views
 from isoviz.models.profile import profile
 from tests import tiny
+from tests.tiny import embed
 
 GENERATOR = np.random.default_rng(4)
 ONE = [" ".join(GENERATOR.choice(tiny.WORDS, size=GENERATOR.integers(1, 12))) for _ in range(23)]

@@ -14,11 +14,11 @@ import pytest
 from isoviz.__main__ import main
 from isoviz.errors import ModelError
 from isoviz.models import cache, hub, sources
-from isoviz.models.extract import embed
 from isoviz.runs.store import Store
 from tests.hub_client import looking_at
 from tests.loopback_hub import Repository, serving
 from tests.models import readers
+from tests.tiny import embed
 
 NAME = "acme/tiny"
 

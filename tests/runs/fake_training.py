@@ -11,14 +11,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import isoviz.runs.worker  # noqa: F401  (a spare has it ready)
 from isoviz.config import RunConfig
 from isoviz.errors import DataError, DivergedError
 from isoviz.events import Checkpointed, Entered, Event, Finished, Resumed, Stepped, Stopped
 
-SPEC = "tests.runs.fake_training:train"
+FAKE = "tests.runs.fake_training"
+SPEC = f"{FAKE}:train"
 
 if (
-    "--train" in sys.argv
+    "--prepare" in sys.argv
 ):  # imported by a worker, whose next act is to wait for its order: its log tells those who wait for that
     print(f"spare {os.getpid()} is ready", flush=True)
 

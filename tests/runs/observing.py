@@ -13,7 +13,7 @@ from typing import Any, Final
 import psutil
 import pytest
 
-from isoviz.runs.processes import Worker, is_alive
+from isoviz.jobs.processes import Process, is_alive
 from isoviz.runs.store import RunRow, Store
 
 PATIENCE: Final = 120.0
@@ -86,7 +86,7 @@ def workers() -> list[psutil.Process]:
     found = []
     for child in psutil.Process().children():
         with suppress(psutil.NoSuchProcess):  # it ended while we looked
-            if child.status() != psutil.STATUS_ZOMBIE and "isoviz.runs.worker" in " ".join(child.cmdline()):
+            if child.status() != psutil.STATUS_ZOMBIE and "isoviz.jobs.worker" in " ".join(child.cmdline()):
                 found.append(child)
     return found
 
@@ -95,4 +95,4 @@ def end_workers(store: Store) -> None:
     """End what a failed test left running: it must not outlive the test."""
     for row in store.list(status="running"):
         if row.pid not in (None, os.getpid()) and row.pid_started is not None and is_alive(row.pid, row.pid_started):
-            Worker(row.pid, row.pid_started).kill()
+            Process(row.pid, row.pid_started).kill()

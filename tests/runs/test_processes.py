@@ -12,10 +12,10 @@ import psutil
 import pytest
 
 from isoviz.config import RunConfig
-from isoviz.runs.processes import Spare, environment, is_alive
+from isoviz.jobs.processes import Spare, environment, is_alive
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
-from tests.runs.fake_training import SPEC
+from tests.runs.fake_training import FAKE
 from tests.runs.observing import LONG, ended, gone, kinds, posix, until, within
 
 Make = Callable[..., RunConfig]
@@ -60,8 +60,8 @@ def test_two_slots_run_two_at_once_and_see_their_device(
 SPARE = """
 import sys, time
 from pathlib import Path
-from isoviz.runs.processes import Spare
-spare = Spare("cpu", Path(sys.argv[1]), sys.argv[2])
+from isoviz.jobs.processes import Spare
+spare = Spare(sys.argv[2], "cpu", Path(sys.argv[1]))
 print(spare.pid, flush=True)
 time.sleep(600)
 """
@@ -70,7 +70,7 @@ time.sleep(600)
 @posix
 def test_a_spare_exits_when_its_parent_is_killed(tmp_path: Path) -> None:
     parent = subprocess.Popen(
-        [sys.executable, "-c", SPARE, str(tmp_path / "log"), SPEC], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", SPARE, str(tmp_path / "log"), FAKE], stdout=subprocess.PIPE, text=True
     )
     assert parent.stdout is not None
     pid = int(parent.stdout.readline())
@@ -81,7 +81,7 @@ def test_a_spare_exits_when_its_parent_is_killed(tmp_path: Path) -> None:
 
 
 def test_a_spare_has_a_group_of_its_own(tmp_path: Path) -> None:
-    spare = Spare("cpu", tmp_path / "log", SPEC)
+    spare = Spare(FAKE, "cpu", tmp_path / "log")
     try:
         if sys.platform != "win32":
             assert os.getpgid(spare.pid) == spare.pid != os.getpgid(0)

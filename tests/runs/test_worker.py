@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from isoviz.runs import worker
+from isoviz.jobs import worker
 
 READY = """
 import sys
 from pathlib import Path
 import torch
-from isoviz.runs import planning, waiting, worker
-waiting.prepare(worker._PRELOADED, gently=True)
+from isoviz.runs import planning, worker
+worker.prepare()
 assert not torch.cuda.is_initialized(), "a spare must leave the GPU alone"
 from isoviz.training import train
 (config,) = planning.expand(
@@ -34,10 +34,10 @@ def test_a_spare_has_imported_what_a_run_needs(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", READY, str(tmp_path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     late = done.stdout.split()
-    assert len(late) < 100, f"{len(late)} modules are imported while someone waits; add to _PRELOADED: {late}"
+    assert len(late) < 100, f"{len(late)} modules are imported while someone waits; add to PRELOADED: {late}"
 
 
 def test_without_an_order_the_worker_ends(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with (tmp_path / "empty").open("w+") as empty:
         monkeypatch.setattr("sys.stdin", empty)
-        assert worker.main(["--train", "tests.runs.fake_training:train"]) == 0
+        assert worker.main(["--prepare", "tests.runs.fake_training"]) == 0

@@ -62,9 +62,9 @@ def run(cfg: RunConfig, folder: Path, stop: Any = lambda: False, resume: bool = 
 def not_the_last(cfg: RunConfig, folder: Path) -> tuple[RunConfig, list[Event], Path]:
     """A run whose best epoch is not its last: the rate ruins the network, and a seed without luck is soon found."""
     for seed in range(8):
-        events = run(cfg.with_(seed=seed), folder / str(seed))
+        events = run(cfg.model_copy(update={"seed": seed}), folder / str(seed))
         if events[-1].metrics["epoch"] < cfg.epochs:
-            return cfg.with_(seed=seed), events, folder / str(seed)
+            return cfg.model_copy(update={"seed": seed}), events, folder / str(seed)
     pytest.fail("the last epoch was the best of eight runs")
 
 
@@ -131,7 +131,7 @@ def test_what_is_kept_gives_what_is_reported(tiny_models, data, tmp_path, method
 
 def test_the_last_epochs_run_keeps_and_writes_what_it_did(whole, tmp_path):
     """Nothing more than before for `select=last`, at any moment; and the same training whatever is selected."""
-    cfg, best, folder = whole[0].with_(select="last"), whole[1], whole[2]
+    cfg, best, folder = whole[0].model_copy(update={"select": "last"}), whole[1], whole[2]
     seen: list[tuple[str, list[str]]] = []
     events: list[Event] = []
 
@@ -333,7 +333,7 @@ def ends(whole, tmp_path_factory) -> dict[str, Any]:
     found = {}
     changes = {"earlier": {}, "last as best": {"epochs": 1}, "last": {"select": "last"}}
     for name, change in changes.items():
-        cfg, folder, told = whole[0].with_(**change), tmp_path_factory.mktemp("ends"), []
+        cfg, folder, told = whole[0].model_copy(update=change), tmp_path_factory.mktemp("ends"), []
 
         def settle(run_dir: Path, progress: Progress, best: int | None, told: list[Any] = told) -> None:
             told.append((progress, best))

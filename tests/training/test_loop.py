@@ -98,7 +98,7 @@ def test_it_learns(tiny_models, cola, tmp_path):
 def test_the_same_seed_gives_the_same_numbers_and_another_does_not(tiny_models, cola, tmp_path):
     cfg = config(tiny_models("bert"), cola, epochs=1)
     first, second = run(cfg, tmp_path / "a"), run(cfg, tmp_path / "b")
-    third = run(cfg.with_(seed=1), tmp_path / "c")
+    third = run(cfg.model_copy(update={"seed": 1}), tmp_path / "c")
     losses = [[e.losses for e in of(events, "stepped")] for events in (first, second, third)]
     assert losses[0] == losses[1]
     assert losses[0] != losses[2]

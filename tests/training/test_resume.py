@@ -185,7 +185,7 @@ execute(Store(sys.argv[1]), sys.argv[2], train=killed)
 def test_killed_after_a_timed_checkpoint(tiny_models, cola, tmp_path, event, resumed_at):
     """Every step leaves a checkpoint. Killed right after one, or before the next, no event is lost and none is twice."""
     cfg = config(tiny_models("bert"), cola, "istar", checkpoint_minutes=1e-9)
-    whole = run(cfg.with_(checkpoint_minutes=0), tmp_path / "whole")
+    whole = run(cfg.model_copy(update={"checkpoint_minutes": 0}), tmp_path / "whole")
     store = Store(tmp_path / "store")
     (run_id,) = store.create([cfg])
     command = [sys.executable, "-c", KILLED, str(tmp_path / "store"), run_id, event, "11"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import re
 import shutil
 import threading
@@ -19,11 +18,13 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.exploring import encoders
 from isoviz.runs.store import Store
-from isoviz.whatif import chains, embeddings, encoding, jobs, notebook, worker
+from isoviz.whatif import chains, embeddings, encoding, jobs, notebook
 from isoviz.whatif.background import Background
 from isoviz.whatif.embeddings import load
 from isoviz.whatif.engine import NotReadyError, WhatIf, train_layer
-from isoviz.whatif.request import LayerRequest, refuse_kind, request_for, root
+from isoviz.whatif.jobs import ENCODING
+from isoviz.whatif.request import STORE, LayerRequest, refuse_kind, request_for
+from tests.jobs.here import work_here
 from tests.tiny import TinyModels
 from tests.whatif.trained import train
 
@@ -146,14 +147,10 @@ def test_what_cannot_be_read(runs):
 def test_a_job_reads_in_a_process_of_its_own(runs):
     store = Store(None)
     request = request_for(store.get(runs[0]), store.folder_of(runs[0]))
-    shutil.rmtree(root() / "results")
-    assert jobs.look(request.key).kind == "none"
-    folder = root() / "jobs" / request.key
-    folder.mkdir(parents=True)
-    (folder / "request.json").write_text(json.dumps(request.as_json()))
-    assert worker.main([str(folder)]) == 0  # what the process does, here
-    assert jobs.look(request.key).kind == "done" and not folder.exists()
-    assert jobs.start(request).kind == "done"  # nothing is started for what is there
+    shutil.rmtree(STORE.root / "results")
+    assert jobs.look(request).status == "none"
+    assert work_here(ENCODING, request.key, request.as_json()).status == "done"  # what the process does, here
+    assert jobs.start(request).status == "done"  # nothing is started for what is there
     assert load(request.key).train.shape == (96, 16)
 
 
@@ -161,13 +158,8 @@ def test_a_job_that_cannot_work_says_why(runs):
     store = Store(None)
     request = request_for(store.get(runs[0]), store.folder_of(runs[0]))
     broken = replace(request, config={**request.config, "data": "/nowhere"}, rows=30)
-    folder = root() / "jobs" / broken.key
-    folder.mkdir(parents=True)
-    (folder / "request.json").write_text(json.dumps(broken.as_json()))
-    assert worker.main([str(folder)]) == 1
-    state = jobs.look(broken.key)
-    assert state.kind == "failed" and state.field == "data" and "/nowhere" in state.message
-    assert "/nowhere" in (folder / "error.json").read_text()
+    state = work_here(ENCODING, broken.key, broken.as_json())
+    assert state.status == "failed" and state.field == "data" and "/nowhere" in state.message
 
 
 @pytest.mark.parametrize(
@@ -212,7 +204,7 @@ def test_an_isolayer_is_trained_on_the_spot(runs):
     assert isinstance(request, LayerRequest) and request.before == "scale:factor=3"
     told: list[int] = []
     facts, arrays = train_layer(request, lambda done, total, text: told.append(done))
-    worker.keep(request, facts, arrays, root(), root() / "partial")
+    STORE.publish(request.key, facts, arrays)
     assert told and told == sorted(told)
     with pytest.raises(NotReadyError) as waiting:  # there, but the points have to be taken through it
         engine.answer(steps, build=False)

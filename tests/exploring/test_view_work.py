@@ -1,9 +1,8 @@
-"""The worker's own part, in this process: where a result goes, and what is told when there is none."""
+"""A view's work, in this process: where its result goes, and in which steps."""
 
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,15 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from isoviz.exploring import job_folder, jobs, measuring, results, shrinkage, worker
+from isoviz.exploring import measuring, results, shrinkage
 from isoviz.exploring import request as requests
-from isoviz.exploring.progress import write_json
+from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
+from isoviz.jobs import queue
+from isoviz.jobs.queue import JobState
+from isoviz.jobs.results import ARRAYS, ResultStore
 from isoviz.models import profile, sources
+from tests.jobs.here import work_here
 from tests.tiny import TinyModels
 
 
@@ -24,27 +27,23 @@ def request_(tiny_models: TinyModels, cola: Path) -> ViewRequest:
     return ViewRequest(str(tiny_models("distilbert")), "glue/cola", str(cola), max_rows=6)
 
 
-def job(request: ViewRequest, key: str) -> Path:
-    folder = results.root() / "jobs" / key
-    folder.mkdir(parents=True)
-    write_json(folder / job_folder.REQUEST, request.as_json())
-    return folder
+def work(request: ViewRequest, key: str) -> JobState:
+    return work_here(VIEW, key, request.as_json())
 
 
 def test_model_that_changed_name_by_arriving_is_kept_under_its_content(request_: ViewRequest) -> None:
-    folder = job(request_, "asked-before-the-download")
-    assert worker.main([str(folder)]) == 0
-    assert not folder.exists() and jobs.look(folder.name).kind == "none"
+    assert work(request_, "asked-before-the-download").status == "none"
     true = key_of(request_, sources.resolve(request_.model), rows_of(request_.task, request_.data))
-    assert jobs.look(true).kind == "done"
+    assert queue.look(VIEW, true).status == "done"
 
 
 def test_older_views_make_room(request_: ViewRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     arrays = {"0.cls.sigma": np.zeros(500, dtype=np.float32)}
-    results.publish(results.root() / "old", "old", {"depth": 0, "entries": []}, arrays, at=results.root())
+    results.publish("old", {"depth": 0, "entries": []}, arrays)
     monkeypatch.setenv("ISOVIZ_VIEWS_LIMIT", "0.000001")  # a kilobyte
-    assert worker.main([str(job(request_, "new"))]) == 0
-    assert results.find("old") is None and results.size() > 1_000  # the one just made stays
+    key = key_of(request_, sources.resolve(request_.model), rows_of(request_.task, request_.data))
+    assert work(request_, key).status == "done"
+    assert results.find("old") is None and results.STORE.size() > 1_000  # the one just made stays
 
 
 def test_pictures_are_there_before_twonn_is(request_: ViewRequest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,11 +56,11 @@ def test_pictures_are_there_before_twonn_is(request_: ViewRequest, monkeypatch: 
         view = results.find(key)
         assert view is not None
         early.append(view)
-        assert jobs.look(key).kind == "running"
+        assert queue.look(VIEW, key).status == "running"
         return with_twonn(*arguments, **options)
 
     monkeypatch.setattr(profile, "with_twonn", watched)
-    assert worker.main([str(job(request_, key))]) == 0
+    assert work(request_, key).status == "done"
     first, view = early[0], results.find(key)
     assert view is not None and first.folder == view.folder
     assert first.pending == ("twonn", "output matrix", "isoscore_star")
@@ -73,7 +72,7 @@ def test_pictures_are_there_before_twonn_is(request_: ViewRequest, monkeypatch: 
             name: whole[name] for name in whole if name not in later
         }
         assert soon["twonn"] is None and soon["warnings"][-2] == "twonn is still being computed"
-    assert {*map(str, load_file(view.folder / results.ARRAYS))} == {*expected[1]}
+    assert {*map(str, load_file(view.folder / ARRAYS))} == {*expected[1]}
 
 
 def test_isoscore_star_comes_last_and_holds_up_nothing(request_: ViewRequest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,12 +82,12 @@ def test_isoscore_star_comes_last_and_holds_up_nothing(request_: ViewRequest, mo
 
     def watched(*arguments: Any) -> Any:
         view = results.find(key)
-        assert view is not None and jobs.look(key).kind == "running"
+        assert view is not None and queue.look(VIEW, key).status == "running"
         early.append(view)
         return target(*arguments)
 
     monkeypatch.setattr(shrinkage, "target", watched)
-    assert worker.main([str(job(request_, key))]) == 0
+    assert work(request_, key).status == "done"
     (first,), view = early, results.find(key)
     assert view is not None and first.pending == ("isoscore_star",) and first.together is None
     assert "reason" in first.facts["output"] and first.facts["output"] == view.facts["output"]
@@ -109,9 +108,7 @@ def test_numbers_that_are_there_stay_while_the_rest_is_computed_again(
 
     with monkeypatch.context() as patch:
         patch.setattr(shrinkage, "target", fail)
-        folder = job(request_, key)
-        assert worker.main([str(folder)]) == 1
-    shutil.rmtree(folder)
+        assert work(request_, key).status == "failed"
     seen: list[tuple[str, ...]] = []
     with_twonn = profile.with_twonn
 
@@ -122,7 +119,7 @@ def test_numbers_that_are_there_stay_while_the_rest_is_computed_again(
         return with_twonn(*arguments, **options)
 
     monkeypatch.setattr(profile, "with_twonn", watched)
-    assert worker.main([str(job(request_, key))]) == 0
+    assert work(request_, key).status == "done"
     view = results.find(key)
     assert {*seen} == {("isoscore_star",)} and view is not None and not view.pending
 
@@ -144,15 +141,14 @@ def test_pictures_stay_when_twonn_fails_and_the_next_time_completes_them(
 
     with monkeypatch.context() as patch:
         patch.setattr(profile, "with_twonn", fail)
-        folder = job(request_, key)
-        assert worker.main([str(folder)]) == 1
+        assert work(request_, key).status == "failed"
     view = results.find(key)
-    assert view is not None and view.pending and jobs.look(key).kind == "failed"
-    shutil.rmtree(folder)  # as `jobs.stop` does, which would end this process: it is the worker here
-    assert jobs.look(key).kind == "none"
-    assert worker.main([str(job(request_, key))]) == 0
+    assert view is not None and view.pending
+    queue.stop(VIEW, key)
+    assert queue.look(VIEW, key).status == "none"
+    assert work(request_, key).status == "done"
     view = results.find(key)
-    assert view is not None and not view.pending and jobs.look(key).kind == "done"
+    assert view is not None and not view.pending and queue.look(VIEW, key).status == "done"
     assert all(entry["twonn"] for entry in view.entries if entry["pooling"] == "tokens" and entry["layer"] == 2)
 
 
@@ -163,39 +159,10 @@ def test_view_that_made_room_before_it_was_whole_comes_back(
     with_twonn = profile.with_twonn
 
     def crowded(*arguments: Any, **options: Any) -> Any:
-        results.shrink(0)
+        ResultStore("views", lambda: 0).shrink()
         return with_twonn(*arguments, **options)
 
     monkeypatch.setattr(profile, "with_twonn", crowded)
-    assert worker.main([str(job(request_, key))]) == 0
+    assert work(request_, key).status == "done"
     view = results.find(key)
     assert view is not None and not view.pending and view.array(2, "cls", "ev") is not None
-
-
-@pytest.mark.parametrize(
-    ("error", "message", "field"),
-    [
-        (MemoryError(), "the machine's memory is not enough for this", "max_rows"),
-        (RuntimeError("a bug\nwith details"), "the computation failed with RuntimeError: a bug", None),
-        (AssertionError(), "the computation failed with AssertionError", None),
-    ],
-)
-def test_what_went_wrong_is_told(
-    error: Exception, message: str, field: str | None, request_: ViewRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*arguments: object) -> None:
-        raise error
-
-    monkeypatch.setattr(measuring, "compute", fail)
-    folder = job(request_, "some-key")
-    assert worker.main([str(folder)]) == 1
-    told = json.loads((folder / job_folder.ERROR).read_text())
-    assert (told["message"], told["field"]) == (message, field) and told["advice"]
-    assert jobs.look("some-key").kind == "failed"
-
-
-def test_limit_that_is_no_number_stops_before_the_work(request_: ViewRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ISOVIZ_VIEWS_LIMIT", "lots")
-    folder = job(request_, "some-key")
-    assert worker.main([str(folder)]) == 1
-    assert "number of GiB" in jobs.look("some-key").message

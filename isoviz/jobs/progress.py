@@ -29,10 +29,6 @@ class Progress:
         return min(1.0, max(0.0, self.done / self.total)) if self.total > 0 else 0.0
 
 
-UNTOLD: Final = Progress()
-"""Before a job has told any."""
-
-
 class ProgressFile:
     """Writes progress at most twice a second, and never backwards.
 
@@ -48,7 +44,7 @@ class ProgressFile:
         self._furthest = 0.0
 
     def __call__(self, done: int, total: int, text: str) -> None:
-        """Tell that `done` of `total` is done."""
+        """Report that `done` of `total` is done."""
         now = self._clock()
         if self._written is not None and now - self._written < EVERY:
             return
@@ -58,9 +54,11 @@ class ProgressFile:
 
 
 def read(folder: Path) -> Progress:
-    """The progress of a job, `UNTOLD` before it has told any."""
-    found = read_json(folder / FILE)
-    return UNTOLD if found is None else Progress(int(found["done"]), int(found["total"]), str(found["text"]))
+    """The progress of the job in a folder; that of one that has only begun, if it has reported none."""
+    reported = read_json(folder / FILE)
+    if reported is None:
+        return Progress()
+    return Progress(int(reported["done"]), int(reported["total"]), str(reported["text"]))
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -73,7 +71,7 @@ def write_json(path: Path, content: Any) -> None:
 def read_json(path: Path) -> dict[str, Any] | None:
     """The object in a JSON file, None if there is no such file (any more)."""
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return found
+    return content

@@ -1,19 +1,25 @@
-"""What a process does that waits for its order: import what it will need, read one line, send its output to a log."""
+"""The entry point of every background process: `python -m isoviz.jobs.worker [--prepare MODULE[:FUNCTION]]`.
+
+It begins as a spare: it prepares itself and waits for one line of JSON on its standard input, `{"call": "MODULE:FUNCTION",
+"arguments": {...}, "log": PATH}`. If that ends without a line, whoever started it is gone and so is the spare. From the line on
+it stands alone: its output goes to the log, and it outlives the application.
+"""
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import os
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
 # What an encoder of the most common kind imports on its way, much of it lazily: seconds, while someone waits. None touches
 # a GPU.
-ENCODERS: Final = (
+ENCODER_MODULES: Final = (
     "torch",
     "transformers",
     "transformers.models.auto.tokenization_auto",
@@ -29,12 +35,36 @@ _THREADED: Final = ("numpy", "scipy.linalg")
 _NICE: Final = 10
 
 
-def prepare(modules: Iterable[str], *, gently: bool) -> None:
+def main(arguments: list[str] | None = None) -> int:
+    """Prepare, wait for an order and carry it out; the exit code is the order's."""
+    parser = argparse.ArgumentParser(prog="python -m isoviz.jobs.worker", description=__doc__)
+    parser.add_argument("--prepare", default="", metavar="MODULE[:FUNCTION]", help="what to do before the order comes")
+    prepare = parser.parse_args(arguments).prepare
+    if prepare:
+        load(prepare)()
+    line = sys.stdin.readline()
+    if not line.strip():
+        return 0
+    order: dict[str, Any] = json.loads(line)
+    log_to(Path(order["log"]))
+    code: int = load(order["call"])(**order["arguments"])
+    return code
+
+
+def load(name: str) -> Callable[..., Any]:
+    """The function named `MODULE:FUNCTION`; of `MODULE` alone, one that does nothing once it is imported."""
+    module, _, function = name.partition(":")
+    imported = importlib.import_module(module)
+    return getattr(imported, function) if function else lambda: None
+
+
+def import_modules(modules: Iterable[str], *, gently: bool) -> None:
     """Import modules, and before them what has threads of its own.
 
     Args:
         gently: at low priority, where something is probably computing beside us and nobody waits yet.
     """
+    modules = tuple(modules)
     _import_all(_THREADED)
     if not gently or sys.platform != "linux":
         _import_all(modules)
@@ -42,22 +72,13 @@ def prepare(modules: Iterable[str], *, gently: bool) -> None:
 
     # Only Linux has priorities per thread, and an ordinary user can never raise one again: so a thread that ends afterwards
     # does it there.
-    def lowered() -> None:
+    def import_at_low_priority() -> None:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         _import_all(modules)
 
-    thread = threading.Thread(target=lowered, name="imports")
+    thread = threading.Thread(target=import_at_low_priority, name="imports")
     thread.start()
     thread.join()
-
-
-def order() -> dict[str, Any] | None:
-    """The line of JSON that came on standard input; None if that ended without one, because whoever started us is gone."""
-    line = sys.stdin.readline()
-    if not line.strip():
-        return None
-    found: dict[str, Any] = json.loads(line)
-    return found
 
 
 def log_to(path: Path) -> None:
@@ -77,3 +98,7 @@ def log_to(path: Path) -> None:
 def _import_all(modules: Iterable[str]) -> None:
     for module in modules:
         importlib.import_module(module)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

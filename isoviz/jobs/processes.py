@@ -1,4 +1,4 @@
-"""Worker processes: starting one, or a spare that waits for its order; telling whether it lives, and ending all of it."""
+"""Background processes: starting one, telling whether it lives, and ending it with everything that it started."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 import psutil
-
-from isoviz.runs.worker import DEFAULT_TRAIN
-from isoviz.training.devices import share_cores
 
 _PACKAGE_PARENT: Final = Path(__file__).resolve().parents[2]
 _SIGTERM_SECONDS: Final = 0.15
@@ -34,8 +31,8 @@ def is_alive(pid: int, started: float) -> bool:
         return True
 
 
-class Worker:
-    """A worker process, ours or adopted, with everything that it started.
+class Process:
+    """A background process, ours or adopted, with everything that it started.
 
     Args:
         pid, started: its process id and start time.
@@ -74,11 +71,11 @@ class Worker:
 
     def _members(self) -> list[psutil.Process]:
         """The living members of its process group, and its descendants, some of which may have left the group."""
-        found: set[psutil.Process] = set()
+        members: set[psutil.Process] = set()
         if is_alive(self.pid, self.started):
             with suppress(psutil.NoSuchProcess):
                 leader = psutil.Process(self.pid)
-                found |= {leader, *leader.children(recursive=True)}
+                members |= {leader, *leader.children(recursive=True)}
         for process in psutil.process_iter():
             try:
                 # Windows has no groups, but there a child keeps its parent's number after the parent is gone.
@@ -87,75 +84,69 @@ class Worker:
                 else:
                     ours = os.getpgid(process.pid) == self.pid
                 if ours and process.status() != psutil.STATUS_ZOMBIE:
-                    found.add(process)
+                    members.add(process)
             except (psutil.Error, OSError):
                 continue
-        return list(found)
+        return list(members)
 
 
-class Waiting(Worker):
+class Spare(Process):
     """A process that imports what its order will need and then waits for it. Without one it exits when this process does.
 
     Args:
-        module, arguments: what to run, as `python -m MODULE ARGUMENTS`; it reads its order with `isoviz.runs.waiting`.
+        prepare: what it does first, as `MODULE` or `MODULE:FUNCTION`; empty: nothing.
         slot: the device slot it is for, such as `cpu` or `cuda:1`, and it sees no other device; `any` for all of them.
         log: the file that takes its output until it has an order.
     """
 
-    def __init__(self, module: str, arguments: Sequence[str], slot: str, log: Path) -> None:
+    def __init__(self, prepare: str, slot: str, log: Path) -> None:
         log.parent.mkdir(parents=True, exist_ok=True)
         self.log = log
-        child = spawn(module, arguments, slot, log, stdin=subprocess.PIPE)
+        # -P: the folder that someone happens to be in must not shadow modules.
+        command = [sys.executable, "-P", "-m", "isoviz.jobs.worker", *(["--prepare", prepare] if prepare else [])]
+        # A group of its own, so that ending it ends what it started and a Ctrl+C in a terminal does not reach it.
+        group: dict[str, Any] = {"start_new_session": True}
+        if sys.platform == "win32":
+            group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
+        with log.open("wb") as output:
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                text=True,
+                env=environment(slot),
+                **group,
+            )
+        _children.append(child)
         super().__init__(child.pid, psutil.Process(child.pid).create_time(), child)
 
-    def order(self, what: Mapping[str, Any]) -> subprocess.Popen[str]:
+    def order(self, call: str, arguments: Mapping[str, Any], log: Path) -> None:
         """Tell it what to do; from now on it outlives this process.
 
-        Returns:
-            Its handle, for whoever waits for its end.
+        Args:
+            call: `MODULE:FUNCTION`, which returns the exit code.
+            arguments: by name; JSON.
+            log: the file that takes its output from now on.
 
         Raises:
             OSError: it died before.
         """
         assert self._child is not None and self._child.stdin is not None
         with self._child.stdin as line:
-            line.write(json.dumps(what) + "\n")
-        return self._child
+            line.write(json.dumps({"call": call, "arguments": dict(arguments), "log": str(log)}) + "\n")
 
 
-class Spare(Waiting):
-    """A worker that has no run yet.
-
-    Args:
-        slot, log: see `Waiting`.
-        train: see `isoviz.runs.worker`.
-    """
-
-    def __init__(self, slot: str, log: Path, train: str = DEFAULT_TRAIN) -> None:
-        super().__init__("isoviz.runs.worker", ["--train", train], slot, log)
-
-    def hand(self, store_url: str, run_id: str) -> None:
-        """Make it the worker of a run; raises like `order`."""
-        self.order({"store": store_url, "run": run_id})
+_children: list[subprocess.Popen[str]] = []
 
 
-def spawn(
-    module: str, arguments: Sequence[str], slot: str, log: Path, stdin: int = subprocess.DEVNULL
-) -> subprocess.Popen[str]:
-    """Start `python -m MODULE ARGUMENTS` in a process group of its own, with its output in `log`; `slot` as for `environment`."""
-    # -P: the folder that someone happens to be in must not shadow modules.
-    command = [sys.executable, "-P", "-m", module, *arguments]
-    groups: dict[str, Any] = {"start_new_session": True}
-    if sys.platform == "win32":
-        groups = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
-    with log.open("wb") as output:
-        return subprocess.Popen(
-            command, stdin=stdin, stdout=output, stderr=subprocess.STDOUT, text=True, env=environment(slot), **groups
-        )
+def reap() -> None:
+    """Take the exit codes of children that have ended: else they stay in the process table until this process ends."""
+    _children[:] = [child for child in _children if child.poll() is None]
 
 
 def environment(slot: str) -> dict[str, str]:
-    """The environment of a worker that shall see one device slot only; `any` for all devices."""
+    """The environment of a process that shall see one device slot only; `any` for all devices."""
     path = os.pathsep.join(filter(None, [str(_PACKAGE_PARENT), os.environ.get("PYTHONPATH", "")]))
     env = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
     share_cores(env)
@@ -167,3 +158,13 @@ def environment(slot: str) -> dict[str, str]:
         visible = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
         env["CUDA_VISIBLE_DEVICES"] = visible[int(index)].strip() if visible else index
     return env
+
+
+def share_cores(environment: MutableMapping[str, str]) -> None:
+    """Let a process's threads spin only briefly, then sleep, while they wait for each other; call it before torch is imported.
+
+    By default they spin for long. Beside a browser, the server or a second run that costs a great deal; sleeping at once
+    costs small encoders, whose steps are made of thousands of short waits. `benchmarks/waiting.py` measures both.
+    """
+    environment.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    environment.setdefault("GOMP_SPINCOUNT", "1000")

@@ -1,0 +1,145 @@
+"""A kind of job: what it does, how urgent it is, what it may use at once, and how its results are kept."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from numpy.typing import NDArray
+
+from isoviz.jobs.progress import ProgressFile
+
+if TYPE_CHECKING:
+    from isoviz.jobs.results import ResultStore
+
+QUEUED, PERSON = 0, 1
+"""Priorities: a job that nobody waits for in front of a screen, and one that somebody does."""
+
+GIB: Final = 2**30
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Jobs that share what they need most, whatever their kind.
+
+    Attributes:
+        name: the same for all kinds that use it.
+        at_once: how many processes it may have on this machine.
+    """
+
+    name: str
+    at_once: Callable[[], int] = lambda: 1
+
+
+def a_quarter_of_the_cores() -> int:
+    """For work that fills several cores: a class that asks at once must not bring the machine down."""
+    return max(1, (os.cpu_count() or 1) // 4)
+
+
+def half_of_the_cores() -> int:
+    """For work that fills a core or two."""
+    return max(1, (os.cpu_count() or 1) // 2)
+
+
+ENCODERS: Final = Lane("encoders", a_quarter_of_the_cores)
+"""Everything that reads many rows with an encoder: so many of them are in memory and computing at a time."""
+
+
+class Recent:
+    """The last few of something that is slow to make."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._items: OrderedDict[Any, Any] = OrderedDict()
+
+    def get(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What is held under this key, made if it is not there; the longest unused one goes before another is made."""
+        if key not in self._items:
+            while len(self._items) >= self._most:
+                self._items.popitem(last=False)
+            self._items[key] = make()
+        self._items.move_to_end(key)
+        return self._items[key]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as the function sees it that does its work.
+
+    Attributes:
+        kind: of the job.
+        key: under which it was asked for.
+        folder: its own, gone when the work is done.
+        request: what it was asked for, as JSON.
+        report: takes `done`, `total` and what is being done.
+        memory: what stays from one job of this process to the next, such as a loaded model.
+    """
+
+    kind: JobKind
+    key: str
+    folder: Path
+    request: Mapping[str, Any]
+    report: ProgressFile
+    memory: Recent
+
+    def inputs(self) -> dict[str, NDArray[Any]]:
+        """The arrays that came with the request."""
+        if not (self.folder / INPUTS).exists():
+            return {}
+        from safetensors.numpy import load_file
+
+        return load_file(self.folder / INPUTS)
+
+    def publish(self, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], key: str | None = None) -> None:
+        """Give the result its place; facts that list something under `pending` are published again later, without it.
+
+        Args:
+            key: if it turned out to be another than the job was asked for under.
+        """
+        self.kind.results.publish(key or self.key, facts, arrays)
+
+
+INPUTS: Final = "inputs.safetensors"
+
+
+@dataclass(frozen=True)
+class JobKind:
+    """A kind of job with results under keys of their content; declared once, at the top of a module.
+
+    Attributes:
+        name: unique.
+        room: the module that declares it (`__name__`), imported by the process that works on it.
+        work: does one job and publishes its result; an `IsoVizError` is shown in its own words.
+        results: where those are kept, and how many.
+        lane: what it shares with other kinds.
+        priority: `PERSON` or `QUEUED`; within a lane the higher goes first, then who asked first.
+        memory: bytes that must be free for another process to start beside others.
+        prepared: whether the app's spare may become its process; not for what needs no encoder.
+        warm_seconds: for which the process waits for another job after the last one; it goes sooner where memory is short.
+        remembers: how many models or the like stay in its memory from one job to the next.
+        memory_field, memory_advice: the field and what to do, for somebody whose job ran out of memory.
+    """
+
+    name: str
+    room: str
+    work: Callable[[Job], None]
+    results: ResultStore
+    lane: Lane
+    priority: int = PERSON
+    memory: int = GIB
+    prepared: bool = True
+    warm_seconds: float = 0.0
+    remembers: int = 1
+    memory_field: str | None = None
+    memory_advice: str = "Close what else needs memory."
+
+    def __post_init__(self) -> None:
+        KINDS[self.name] = self
+
+
+KINDS: dict[str, JobKind] = {}
+"""Every kind whose room has been imported, by name."""

@@ -1,0 +1,69 @@
+"""The app's thread that keeps the queue moving: it starts what may start, tends the spare, and clears what is too old."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import Final
+
+from isoviz.home import home
+from isoviz.jobs import queue
+from isoviz.jobs.processes import reap
+from isoviz.jobs.spares import SpareKeeper
+
+TICK_SECONDS: Final = 0.2
+SWEEP_SECONDS: Final = 600.0
+IDLE_SECONDS: Final = 600.0
+"""After which a spare goes that nobody has expected to need since."""
+AFTER_SECONDS: Final = 3.0
+"""Between the end of work and the next spare: now its result is being drawn."""
+ALONE_SECONDS: Final = 20.0
+"""From the beginning of work in which no spare is started: importing would take a processor from what was just asked for."""
+
+_log = logging.getLogger(__name__)
+
+
+class JobService:
+    """Serves the jobs of this home for as long as the app lives. Jobs at work outlive it, and the next one finds them.
+
+    Args:
+        prepare: what the spare imports, see `isoviz.jobs.processes.Spare`.
+    """
+
+    def __init__(self, prepare: str) -> None:
+        self._spare = SpareKeeper(prepare, "any", lambda count: home() / "jobs" / "logs" / f"spare-{count % 2}.log")
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._serve, name="jobs", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread. Returns at once."""
+        queue.spare = self._spare
+        self._thread.start()
+
+    def expect(self) -> None:
+        """Somebody looks at a page that computes in the background: the next job shall begin at once."""
+        self._spare.expect(IDLE_SECONDS)
+
+    def close(self) -> None:
+        """Stop the thread and the spare."""
+        self._closing.set()
+        self._thread.join()
+        queue.spare = None
+        self._spare.close()
+
+    def _serve(self) -> None:
+        sweep_due = 0.0
+        while not self._closing.wait(TICK_SECONDS):
+            try:
+                reap()
+                if any(one.working and time.time() - one.since < ALONE_SECONDS for one in queue.at_work()):
+                    self._spare.postpone(AFTER_SECONDS)
+                queue.dispatch()
+                self._spare.tend()
+                if time.monotonic() >= sweep_due:
+                    queue.sweep()
+                    sweep_due = time.monotonic() + SWEEP_SECONDS
+            except Exception:  # whatever it was, the next turn may do better
+                _log.exception("the job service")
+                self._closing.wait(5 * TICK_SECONDS)

@@ -1,0 +1,117 @@
+"""A process that works on jobs of one kind, one after the other, until none is left for it."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import shutil
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from isoviz.errors import IsoVizError
+from isoviz.jobs import queue
+from isoviz.jobs.kinds import KINDS, Job, JobKind, Recent
+from isoviz.jobs.progress import ProgressFile, read_json, write_json
+from isoviz.jobs.results import ERROR
+from isoviz.jobs.worker import log_to
+
+_LOOK: Final = 0.05
+_MEMORY_LOOK: Final = 1.0
+
+
+def serve(room: str, kind: str) -> int:
+    """Work on the jobs of a kind; what `isoviz.jobs.worker` is ordered to call.
+
+    Args:
+        room: the module that declares the kind.
+    """
+    importlib.import_module(room)
+    return serve_kind(KINDS[kind])
+
+
+def serve_kind(kind: JobKind) -> int:
+    """Until no job has been left for `kind.warm_seconds`, memory is short, or a job left this process unfit for another."""
+    with queue.exclusive():  # whoever started us has written our file by then
+        entries = [entry for entry in queue.at_work() if entry.pid == os.getpid() and entry.lives]
+    if not entries:  # we were ended before we had begun
+        return 0
+    (me,) = entries
+    memory = Recent(kind.remembers)
+    idle_since = time.monotonic()
+    fit = True
+    while True:
+        with queue.exclusive():
+            me, job = queue.take(me, kind) if fit else (me, None)
+            if job is None and (
+                not fit or time.monotonic() - idle_since >= kind.warm_seconds or _memory_is_short(kind)
+            ):
+                queue.leave(me)
+                Path(me.log).unlink(missing_ok=True)
+                return 0
+        if job is None:
+            _wait(kind, idle_since + kind.warm_seconds)
+            continue
+        log_to(job.folder / queue.LOG)
+        fit = work(kind, job.folder, memory)
+        log_to(Path(me.log))
+        if not (job.folder / ERROR).exists():
+            shutil.rmtree(job.folder, ignore_errors=True)
+        me = me.write(None)
+        idle_since = time.monotonic()
+
+
+def work(kind: JobKind, folder: Path, memory: Recent) -> bool:
+    """Do the job of a folder: afterwards its result has its place, or `error.json` says why not.
+
+    Returns:
+        Whether this process is fit for another one.
+    """
+    content = read_json(folder / queue.REQUEST)
+    if content is None:  # stopped this moment
+        return True
+    try:
+        kind.results.limit()  # one that is no number is reported before the work
+        kind.work(Job(kind, folder.name, folder, content["request"], ProgressFile(folder), memory))
+        with queue.exclusive():
+            kind.results.shrink(keep=folder.name)
+        return True
+    except IsoVizError as error:
+        _fail(folder, str(error), error.field, error.advice or "")
+        return True
+    except Exception as error:  # a bug, or a machine's trouble: the log has the traceback, the page its name
+        if not folder.exists():  # stopped while it ran
+            return False
+        traceback.print_exc()
+        if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+            where = "machine" if isinstance(error, MemoryError) else "device"
+            _fail(folder, f"the {where}'s memory is not enough for this", kind.memory_field, kind.memory_advice)
+        else:
+            reason = next(iter(str(error).strip().splitlines()), "")
+            words = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
+            _fail(folder, f"the computation failed with {words}", None, "The log below tells more.")
+        return False
+
+
+def _fail(folder: Path, message: str, field: str | None, advice: str) -> None:
+    print(message, file=sys.stderr, flush=True)
+    with contextlib.suppress(FileNotFoundError):
+        write_json(folder / ERROR, {"status": "failed", "message": message, "field": field, "advice": advice})
+
+
+def _wait(kind: JobKind, until: float) -> None:
+    """Until a job waits in our lane, the time is over, or a second has passed."""
+    until = min(until, time.monotonic() + _MEMORY_LOOK)
+    while time.monotonic() < until:
+        time.sleep(_LOOK)
+        if queue.waiting_in(kind.lane):
+            return
+
+
+def _memory_is_short(kind: JobKind) -> bool:
+    return psutil.virtual_memory().available < kind.memory

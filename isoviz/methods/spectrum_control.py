@@ -1,0 +1,183 @@
+"""Spectrum control: the output weight's singular values follow a decaying curve, polynomial or exponential (paper 003)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import ValidationInfo, field_validator
+
+from isoviz.methods.protocol import Method, Paper, Params, Representations, parameter
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from isoviz.metrics.spectrum_control import Kind
+    from isoviz.models.adapter import HeadedModel
+
+BIBTEX = """\
+@inproceedings{wang2020spectrum,
+  title={Improving Neural Language Generation with Spectrum Control},
+  author={Wang, Lingxiao and Huang, Jing and Huang, Kevin and Hu, Ziniu and Wang, Guangtao and Gu, Quanquan},
+  booktitle={International Conference on Learning Representations},
+  year={2020}
+}
+"""
+
+
+def _strength(symbol: str, term: str) -> Any:
+    return parameter(
+        1.0,
+        label="Strength",
+        symbol=symbol,
+        help="How strongly the singular values are pulled to the target. 0 adds no term.",
+        source=f"Isotropy calibration, section 3, {term} (its value is not given)",
+        ge=0,
+        le=1000,
+    )
+
+
+def _decay(default: float, label: str, symbol: str, help: str, term: str, **bounds: Any) -> Any:
+    source = f"Isotropy calibration, section 3, {term} (its value is not given; our choice is a slow decay)"
+    return parameter(default, label=label, symbol=symbol, help=help, source=source, **bounds)
+
+
+def _scale(help: str, term: str) -> Any:
+    return parameter(
+        0.0,
+        label="Scale",
+        symbol="c₁",
+        help=f"{help} 0: chosen so that the targets carry the weight's own squared norm at the start.",
+        source=f"Isotropy calibration, section 3, {term} (its value is not given; 0 is our choice and cannot empty the weight)",
+        ge=0,
+        le=1e6,
+    )
+
+
+def _checked_decay(kind: Kind, c2: object, gamma: object) -> None:
+    """Refuse, with the reason, what the bound would refuse without one."""
+    from isoviz.metrics.spectrum_control import why_not_decaying
+
+    if isinstance(c2, int | float) and isinstance(gamma, int | float):
+        problem = why_not_decaying(kind, float(c2), float(gamma))
+        if problem:
+            raise ValueError(problem[1])
+
+
+class SpectrumPolParams(Params):
+    """Parameters of spectrum control with polynomial decay."""
+
+    lam: float = _strength("λ_p", "R_pol")
+    gamma: float = _decay(
+        -0.5,
+        "Decay",
+        "γ",
+        "Exponent of k^γ, below 0. Near 0 the target is almost flat; −1 falls like 1/k.",
+        "R_pol",
+        ge=-5,
+        lt=0,
+    )
+    c1: float = _scale("First target value.", "R_pol")
+
+    @field_validator("gamma", mode="before")
+    @classmethod
+    def _falls(cls, value: object) -> object:
+        _checked_decay("polynomial", 1.0, value)
+        return value
+
+
+class SpectrumExpParams(Params):
+    """Parameters of spectrum control with exponential decay."""
+
+    lam: float = _strength("λ_e", "R_exp")
+    gamma: float = _decay(
+        0.5,
+        "Decay",
+        "γ",
+        "Exponent of k inside exp(−c₂ k^γ), above 0. Larger falls faster at high k.",
+        "R_exp",
+        gt=0,
+        le=5,
+    )
+    c2: float = _decay(
+        0.1, "Rate", "c₂", "Rate of the decay, above 0. Near 0 the target is almost flat.", "R_exp", gt=0, le=100
+    )
+    c1: float = _scale("Scale of the targets.", "R_exp")
+
+    @field_validator("gamma", "c2", mode="before")
+    @classmethod
+    def _falls(cls, value: object, info: ValidationInfo) -> object:
+        _checked_decay("exponential", *((value, 1.0) if info.field_name == "c2" else (1.0, value)))
+        return value
+
+
+class _SpectrumControl(Method):
+    """Adds λ Σ_k (σ_k − t_k)² to the loss, σ_k the singular values of the output weight, t_k a falling curve."""
+
+    paper = Paper(
+        short="Wang et al. 2020",
+        title="Improving Neural Language Generation with Spectrum Control",
+        year=2020,
+        bibtex=BIBTEX,
+    )
+    params: SpectrumPolParams | SpectrumExpParams
+    curve: ClassVar[Kind]
+    pulls = "the singular values of the output matrix"
+    effects = {"penalty": "down"}
+    of_rows_together = False  # its term is of the output weights
+    traps = (
+        "For two labels there are two singular values: hardly a spectrum. Pulling both to a small target empties the "
+        "classifier, which then predicts one class, as in the paper's GLUE table. The default scale keeps the norm.",
+        "It shapes the output weight, not the representations: their IsoScore moves only through what the encoder learns. "
+        "I1 and I2 depend on the weight's scale, so read them beside its norm.",
+        "Where the output weight is also the input embedding (tied), the penalty changes what the encoder reads.",
+        "The original method trains the factors of W = UΣVᵀ; here, as the isotropy calibration paper describes, W itself is "
+        "trained under the penalty. Neither paper's strength, scale or decay is known.",
+    )
+
+    def attach(self, model: HeadedModel) -> None:
+        """Fix the target (min(labels, h),): with c1 = 0 its Σ t_k² is ‖W‖²_F of the weight as it is now."""
+        import torch
+
+        from isoviz.metrics.spectrum_control import energy_matched_c1, spectrum_target
+
+        weight = model.output.weight.detach()
+        count, c2, gamma = min(weight.shape), getattr(self.params, "c2", 0.0), self.params.gamma
+        energy = float(weight.double().square().sum())
+        c1 = self.params.c1 or energy_matched_c1(self.curve, count, c2, gamma, energy)
+        state = torch.nn.Module()
+        target = spectrum_target(self.curve, count, c1, c2, gamma)
+        state.register_buffer("target", torch.tensor(target, dtype=torch.float32))
+        self.state = state
+
+    def penalties(self, reps: Representations) -> dict[str, Tensor]:
+        """{slug: λ Σ_k (σ_k − t_k)²}, a scalar in float32 with its closed-form gradient."""
+        from isoviz.metrics.spectrum_control import spectrum_penalty
+
+        if self.params.lam == 0:
+            return {}
+        return {self.slug: self.params.lam * spectrum_penalty(reps.output_weight, self.buffer("target"))}
+
+
+class SpectrumPol(_SpectrumControl):
+    """Adds λ Σ_k (σ_k − c1 k^γ)² to the loss, σ_k the singular values of the output weight."""
+
+    slug = "spectrum_pol"
+    title = "Spectrum control (polynomial)"
+    summary = "Pulls the singular values of the output weight towards a slow polynomial decay."
+    equation = r"L = L_{\mathrm{task}} + \lambda_p \sum_{k} \left(\sigma_k - c_1 k^{\gamma}\right)^2,\quad \gamma < 0"
+    Params = SpectrumPolParams
+    curve = "polynomial"
+
+
+class SpectrumExp(_SpectrumControl):
+    """Adds λ Σ_k (σ_k − c1 exp(−c2 k^γ))² to the loss, σ_k the singular values of the output weight."""
+
+    slug = "spectrum_exp"
+    title = "Spectrum control (exponential)"
+    summary = "Pulls the singular values of the output weight towards a slow exponential decay."
+    equation = (
+        r"L = L_{\mathrm{task}} + \lambda_e \sum_{k} \left(\sigma_k - c_1 e^{-c_2 k^{\gamma}}\right)^2,"
+        r"\quad c_2 > 0,\ \gamma > 0"
+    )
+    Params = SpectrumExpParams
+    curve = "exponential"

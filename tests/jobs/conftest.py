@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from isoviz.jobs import queue
+from isoviz.jobs.kinds import JobKind
+from isoviz.jobs.queue import JobState
+
+PATIENCE = 120.0
+"""Seconds that anything may take on a machine that is busy with something else."""
+
+
+def until(true: Callable[[], object]) -> None:
+    """Wait for something."""
+    deadline = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def settled(kind: JobKind, key: str) -> JobState:
+    """The state of a job that is neither waiting nor running any more."""
+    until(lambda: queue.dispatch() or not queue.look(kind, key).under_way)
+    return queue.look(kind, key)
+
+
+@pytest.fixture(autouse=True)
+def _no_process_stays() -> Iterator[None]:
+    yield
+    queue.close()
+
+
+@pytest.fixture
+def busy(tmp_path: Path) -> Iterator[Path]:
+    """A job goes on as long as this file is there."""
+    path = tmp_path / "busy"
+    path.touch()
+    yield path
+    path.unlink(missing_ok=True)

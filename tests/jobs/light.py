@@ -1,0 +1,58 @@
+"""Kinds of jobs without torch: each way in which a job can go, on request."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from isoviz.errors import InputError
+from isoviz.jobs.kinds import QUEUED, Job, JobKind, Lane
+from isoviz.jobs.results import ResultStore
+
+STORE = ResultStore("light", most=4)
+LANE = Lane("light")
+
+
+def work(job: Job) -> None:
+    """Do what the request says; a file named `while` holds it up as long as it is there."""
+    request = job.request
+    print(f"done by {os.getpid()}", flush=True)
+    job.report(3, 10, "holding")
+    if "children" in request:
+        deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+        apart = subprocess.Popen([sys.executable, "-c", deaf], start_new_session=True)
+        Path(request["children"]).write_text(f"{apart.pid}")
+    while Path(request.get("while", "/nowhere")).exists():
+        time.sleep(0.02)
+    match request.get("does"):
+        case "reject":
+            raise InputError("rows: must be at least 2 (got 1)", field="rows", advice="Take more.")
+        case "break":
+            raise RuntimeError("a bug\nwith details")
+        case "run out of memory":
+            raise MemoryError
+        case "fail once":
+            flag = Path(request["flag"])
+            if not flag.exists():
+                flag.touch()
+                raise InputError("not yet")
+    doubled = job.inputs().get("x", np.arange(2.0)) * 2
+    seen = job.memory.get("seen", list)
+    seen.append(request.get("number"))
+    job.publish({"pid": os.getpid(), "seen": list(seen)}, {"doubled": doubled})
+
+
+LIGHT = JobKind("light", __name__, work, STORE, LANE, memory=0, memory_field="rows", memory_advice="Take fewer.")
+WARM = JobKind("warm", __name__, work, STORE, Lane("warm"), memory=0, warm_seconds=600.0, prepared=False)
+PATIENT = JobKind("patient", __name__, work, STORE, LANE, memory=0, priority=QUEUED)
+BROKEN = JobKind("broken", "tests.jobs.no_such_room", work, STORE, Lane("broken"), memory=0)
+
+
+def ready() -> None:
+    """Stands in for what a spare imports."""
+    print("ready", flush=True)

@@ -1,0 +1,197 @@
+"""Jobs with real processes: one per key, watched, stopped and retried; what may run at once, and who goes first."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from isoviz.home import home
+from isoviz.jobs import kinds, queue
+from isoviz.jobs.kinds import JobKind
+from isoviz.jobs.processes import is_alive
+from isoviz.jobs.progress import write_json
+from isoviz.jobs.queue import JobState
+from tests.jobs.conftest import settled, until
+from tests.jobs.light import BROKEN, LIGHT, PATIENT, STORE, WARM
+
+X = {"x": np.arange(3.0)}
+
+
+def running(kind: JobKind, key: str) -> int:
+    """Wait until the job is worked on; the id of the process that does."""
+    until(lambda: queue.look(kind, key).status == "running")
+    (entry,) = (entry for entry in queue.at_work() if entry.job == key)
+    return entry.pid
+
+
+def on_disk() -> str:
+    return "".join(path.read_text(errors="replace") for path in home().rglob("*") if path.is_file())
+
+
+def test_same_content_is_computed_once_and_leaves_nothing_of_the_question() -> None:
+    first = queue.ask(LIGHT, {"number": 1, "text": "a private sentence"}, X)
+    assert first.under_way
+    done = settled(LIGHT, first.key)
+    assert done.status == "done" and done.result is not None
+    assert done.result.facts["seen"] == [1] and done.result.arrays["doubled"].tolist() == [0, 2, 4]
+    again = queue.ask(LIGHT, {"number": 1, "text": "a private sentence"}, {"x": X["x"].copy()})
+    assert again.status == "done" and again.result is not None and again.result.facts == done.result.facts
+    assert len({queue.content_key(LIGHT, {"a": 1}, given) for given in (None, X, {"x": X["x"] + 1})}) == 3
+    until(lambda: "a private sentence" not in on_disk())
+    until(lambda: not queue.at_work())  # it stays for nobody
+
+
+def test_sessions_that_ask_at_the_same_time_share_one_process(busy: Path) -> None:
+    states: list[JobState] = []
+
+    def ask() -> None:
+        states.append(queue.start(LIGHT, "k", {"while": str(busy)}))
+
+    sessions = [threading.Thread(target=ask) for _ in range(4)]
+    for session in sessions:
+        session.start()
+    for session in sessions:
+        session.join()
+    assert all(state.under_way for state in states)
+    pid = running(LIGHT, "k")
+    state = queue.look(LIGHT, "k")
+    until(lambda: queue.look(LIGHT, "k").progress.text == "holding")
+    assert queue.look(LIGHT, "k").progress.fraction == 0.3 and state.log is not None
+    assert state.log.read_text() == f"done by {pid}\n" and len(queue.at_work()) == 1
+    busy.unlink()
+    assert settled(LIGHT, "k").status == "done"
+
+
+def test_killed_worker_is_noticed_and_its_job_can_be_retried(busy: Path) -> None:
+    request = {"while": str(busy)}
+    queue.start(LIGHT, "k", request)
+    psutil.Process(running(LIGHT, "k")).kill()
+    until(lambda: queue.look(LIGHT, "k").status == "lost")
+    lost = queue.start(LIGHT, "k", request, retry=False)  # a page that only looks again: it might be killed again
+    assert lost.status == "lost" and "is gone" in lost.message and "Retry" in lost.advice
+    assert not any(entry.lives for entry in queue.at_work())
+    busy.unlink()
+    assert queue.retry(LIGHT, "k").under_way
+    assert settled(LIGHT, "k").status == "done"
+
+
+def test_stop_ends_what_the_job_started_and_forgets_it(busy: Path, tmp_path: Path) -> None:
+    children = tmp_path / "children"
+    queue.start(LIGHT, "k", {"while": str(busy), "children": str(children)})
+    queue.start(LIGHT, "next", {})
+    pid = running(LIGHT, "k")
+    until(lambda: children.exists() and children.read_text())
+    queue.stop(LIGHT, "k")
+    assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    assert not psutil.pid_exists(int(children.read_text())), "it had left the process group"
+    assert queue.look(LIGHT, "k").status == "none" and not STORE.job_folder("k").exists()
+    assert settled(LIGHT, "next").status == "done", "what waited behind it has its turn"
+
+
+def test_lane_has_its_limit_the_urgent_go_first_and_nobody_waits_unseen(busy: Path) -> None:
+    queue.start(LIGHT, "first", {"while": str(busy)})
+    running(LIGHT, "first")
+    queue.start(PATIENT, "patient", {})
+    time.sleep(0.01)
+    queue.start(LIGHT, "urgent", {})
+    queue.start(WARM, "elsewhere", {})
+    assert settled(WARM, "elsewhere").status == "done", "another lane is not held up"
+    patient, urgent = queue.look(PATIENT, "patient"), queue.look(LIGHT, "urgent")
+    assert (patient.status, patient.ahead, urgent.status, urgent.ahead) == ("waiting", 1, "waiting", 0)
+    assert queue.waiting_above(kinds.QUEUED) and not queue.waiting_above(kinds.PERSON)
+    assert [entry.job for entry in queue.at_work() if entry.lane == "light"] == ["first"]
+    busy.unlink()
+    urgent, patient = settled(LIGHT, "urgent"), settled(PATIENT, "patient")
+    assert urgent.result is not None and patient.result is not None
+    assert urgent.result.folder.stat().st_ctime_ns < patient.result.folder.stat().st_ctime_ns
+
+
+def test_warm_process_keeps_what_it_loaded_and_goes_where_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(2):
+        queue.start(WARM, f"k{number}", {"number": number})
+        settled(WARM, f"k{number}")
+    result = STORE.find("k1")
+    assert result is not None and result.facts["seen"] == [0, 1], "the second in the process of the first"
+    until(lambda: [entry.job for entry in queue.at_work()] == [None])
+    pid = result.facts["pid"]
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")  # what it would find is no longer what a new process would
+    queue.start(WARM, "k2", {})
+    done = settled(WARM, "k2").result
+    assert done is not None and done.facts["pid"] != pid
+    hungry = replace(LIGHT, name="hungry", memory=2**60)
+    queue.start(hungry, "k3", {})
+    assert not any(entry.kind == "warm" for entry in queue.at_work()), "it makes room"
+    assert [entry.kind for entry in queue.at_work()] == ["hungry"], "one is started however short memory is"
+    queue.close()
+    kinds.KINDS.pop("hungry")
+
+
+def test_failure_says_why_and_is_tried_again_when_asked_a_while_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = {"does": "fail once", "flag": str(tmp_path / "flag")}
+    key = queue.ask(LIGHT, request).key
+    failed = settled(LIGHT, key)
+    assert (failed.status, failed.message) == ("failed", "not yet")
+    assert queue.ask(LIGHT, request).status == "failed", "not at each look"
+    monkeypatch.setattr(queue, "RETRY_SECONDS", 0.0)
+    assert queue.ask(LIGHT, request).under_way
+    assert settled(LIGHT, key).status == "done"
+
+
+def test_job_outlives_the_app_that_asked_and_the_next_app_finds_it(busy: Path) -> None:
+    code = (
+        "import json, sys, time; from isoviz.jobs import queue; from tests.jobs.light import LIGHT\n"
+        "queue.start(LIGHT, 'k', {'while': sys.argv[1]}); queue.start(LIGHT, 'behind', {})\n"
+        "print('asked', flush=True); time.sleep(600)"
+    )
+    app = subprocess.Popen([sys.executable, "-c", code, str(busy)], stdout=subprocess.PIPE, text=True)
+    assert app.stdout is not None and app.stdout.readline() == "asked\n"
+    pid = running(LIGHT, "k")
+    app.kill()
+    app.communicate()
+    assert queue.look(LIGHT, "k").status == "running" and queue.look(LIGHT, "behind").ahead == 0
+    busy.unlink()
+    done, behind = settled(LIGHT, "k").result, settled(LIGHT, "behind").result
+    assert done is not None and behind is not None
+    assert done.facts["pid"] == behind.facts["pid"] == pid
+
+
+def test_process_that_cannot_begin_leaves_its_reason_and_is_not_started_for_ever() -> None:
+    queue.start(BROKEN, "k", {})
+    lost = settled(BROKEN, "k")
+    assert lost.status == "lost" and lost.log is not None
+    assert "No module named 'tests.jobs.no_such_room'" in lost.log.read_text()
+    assert not queue.at_work()
+
+
+def test_process_with_the_same_number_is_not_the_worker(busy: Path) -> None:
+    queue.start(LIGHT, "k", {"while": str(busy)})
+    running(LIGHT, "k")
+    path = STORE.job_folder("k") / queue.PROCESS
+    process = json.loads(path.read_text())
+    assert is_alive(process["pid"], process["started"])
+    write_json(path, {**process, "started": process["started"] - 100})
+    assert queue.look(LIGHT, "k").status == "lost"
+
+
+def test_folders_of_an_older_version_are_no_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for key in ("running", "failed"):
+        STORE.job_folder(key).mkdir(parents=True)
+        write_json(STORE.job_folder(key) / queue.REQUEST, {"model": "x"})
+    write_json(STORE.job_folder("running") / "worker.json", {"pid": os.getpid(), "started": 0.0})
+    write_json(STORE.job_folder("failed") / "error.json", {"message": "no", "field": None, "advice": None})
+    queue.dispatch()
+    assert queue.look(LIGHT, "running").status == "none" and queue.look(LIGHT, "failed").message == "no"
+    monkeypatch.setattr(queue, "_spawn", lambda kind: None)
+    assert queue.start(LIGHT, "running", {}).status == "waiting"
