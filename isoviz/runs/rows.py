@@ -31,7 +31,7 @@ class RunRow:
         owner: who claimed it, or for whom it is reserved while queued.
         pid, pid_started: the worker process and its start time as psutil tells it.
         error: how it ended if it failed, diverged or was lost: `kind`, `message`, `advice`, … of that event.
-        result: `metrics`, `isotropy`, `timing`, `collapsed` of a finished run, and its `weights` if told (`isoviz.events.Weights`).
+        result: `metrics`, `isotropy`, `timing`, `collapsed` of a finished run, and its `weights` if known (`isoviz.events.Weights`).
         progress: see `fold`.
         position: place in the queue counted from 1, None if it does not wait.
     """
