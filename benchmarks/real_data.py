@@ -51,7 +51,7 @@ def measured(slug: str, direction: str | None, folder: Path, options: argparse.N
         return f"| {folder.name} | {slug} | ended as {last.kind} |"
     values = ", ".join(f"{name} {_number(last.metrics[name])}" for name in task.metrics)
     guess = ", ".join(f"{name} {_number(value)}" for name, value in begun.baselines.items())
-    isotropy = f"{_number(last.isotropy['isoscore'])} (n = {last.isotropy['n']}, d = {last.isotropy['d']})"
+    isotropy = f"{_number(last.isotropy.number('isoscore'))} (n = {last.isotropy.clouds['head'].n}, d = {last.isotropy.clouds['head'].d})"
     rows = f"{begun.train_rows} + {begun.eval_rows}"
     return f"| {folder.name} | {slug} {direction or ''} | {rows} | {values} | {guess} | {isotropy} | {seconds:.0f} |"
 

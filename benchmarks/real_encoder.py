@@ -26,7 +26,8 @@ from _claims import Line, claims_table, means_table, runs_table
 from isoviz import methods, tasks
 from isoviz.config import RunConfig
 from isoviz.errors import IsoVizError
-from isoviz.events import RESUMABLE
+from isoviz.events import RESUMABLE, Finished
+from isoviz.metrics.record import Measurement
 from isoviz.runs import planning
 from isoviz.runs.execution import execute
 from isoviz.runs.store import RunRow, Store
@@ -62,7 +63,7 @@ def main() -> int:
         rows = [run(store, config) for config in configs]
         failed = sum(row.status not in SHOWN for row in rows)
     one_setting_per_task(rows)
-    lines = [line(row, last_measured(store, row)) for row in ordered(rows)]
+    lines = [line(row) for row in ordered(rows)]
     for table in (runs_table(lines), means_table(lines), claims_table(lines)):
         print(f"\n{table.markdown()}")
     return 1 if failed else 0
@@ -182,21 +183,12 @@ def name_of(config: RunConfig) -> str:
     return " ".join([config.method, *(f"{n}={v:+g}" if n == "lam" else f"{n}={v}" for n, v in sorted(told.items()))])
 
 
-def last_measured(store: Store, row: RunRow) -> dict[str, Any]:
-    """The last `measured` event of a run, for the token clouds that its result does not hold."""
-    found: dict[str, Any] = {}
-    after = 0
-    while events := store.events(row.id, after):
-        found = next((event for _, event in reversed(events) if event["kind"] == "measured"), found)
-        after = events[-1][0]
-    return found
-
-
-def line(row: RunRow, measured: dict[str, Any]) -> Line:
+def line(row: RunRow) -> Line:
     """One run as the tables want it."""
-    config, result = row.config, row.result or {}
-    isotropy, pooled = result.get("isotropy", {}), result.get("isotropy", {}).get("pooled", {})
-    tokens = measured.get("clouds", {}).get("layers", {})
+    config, result = row.config, row.result or Finished(metrics={}, isotropy=Measurement(), timing={})
+    isotropy = result.isotropy
+    pooled = isotropy.clouds.get("pooled")
+    tokens = isotropy.clouds.get("layers")
     primary = tasks.get(config.task).primary
     return Line(
         task=config.task,
@@ -206,21 +198,21 @@ def line(row: RunRow, measured: dict[str, Any]) -> Line:
         status=row.status,
         lam=config.params.get("lam"),  # type: ignore[arg-type]
         metric_name=primary,
-        metric=result.get("metrics", {}).get(primary),
-        isoscore=isotropy.get("isoscore"),
-        unbiased=isotropy.get("isoscore_unbiased"),
-        isoscore_star=isotropy.get("isoscore_star"),
-        ev=tuple(isotropy.get("ev") or ()),
-        pooled=pooled.get("isoscore"),
-        pooled_ev=tuple(pooled.get("ev") or ()),
-        tokens=tokens.get("isoscore"),
-        tokens_cosine=tokens.get("mean_cosine"),
-        i1=isotropy.get("i1"),
-        i2=isotropy.get("i2"),
-        norm=isotropy.get("weight_norm"),
-        twonn=isotropy.get("twonn"),
-        cosine=isotropy.get("mean_cosine"),
-        seconds=result.get("timing", {}).get("train_seconds"),
+        metric=result.metrics.get(primary),
+        isoscore=isotropy.number("isoscore"),
+        unbiased=isotropy.number("isoscore_unbiased"),
+        isoscore_star=isotropy.number("isoscore_star"),
+        ev=isotropy.curve("ev"),
+        pooled=pooled.number("isoscore") if pooled else None,
+        pooled_ev=pooled.curve("ev") if pooled else (),
+        tokens=tokens.number("isoscore") if tokens else None,
+        tokens_cosine=tokens.number("mean_cosine") if tokens else None,
+        i1=isotropy.number("i1"),
+        i2=isotropy.number("i2"),
+        norm=isotropy.output.norm if isotropy.output else None,
+        twonn=isotropy.number("twonn"),
+        cosine=isotropy.number("mean_cosine"),
+        seconds=result.timing.get("train_seconds"),
     )
 
 

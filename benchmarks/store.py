@@ -19,7 +19,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from isoviz.config import RunConfig
-from isoviz.events import Cloud, Event, Finished, Measured, Stepped
+from isoviz.events import Event, Finished, Measured, Stepped
+from isoviz.metrics.record import CloudRecord, Measurement, Reading
 from isoviz.runs.store import Store
 
 
@@ -53,7 +54,7 @@ def fill(store: Store, runs: int, events: int) -> list[str]:
         store.claim("benchmark", "cpu", id=run_id)
         for batch in batches:
             store.append(run_id, batch)
-        store.append(run_id, [Finished(metrics={"accuracy": 0.9}, isotropy={"ev": [0.1] * 128}, timing={})])
+        store.append(run_id, [Finished(metrics={"accuracy": 0.9}, isotropy=measured(0).isotropy, timing={})])
     return ids
 
 
@@ -65,30 +66,15 @@ def step(number: int) -> Stepped:
 
 
 def measured(number: int) -> Measured:
-    cloud = Cloud(
-        cloud="head",
-        split="validation",
-        n=500,
-        d=128,
-        isoscore=0.3,
-        isoscore_unbiased=0.3,
-        mean_cosine=0.5,
-        participation_ratio=30.0,
-        effective_rank=40.0,
-        twonn=9.0,
-        ev=[random.random() for _ in range(128)],
-    )
-    return Measured(
-        step=number,
-        epoch=number // 100,
-        isoscore_star=0.2,
-        clouds={"head": cloud, "pooled": cloud, "layers": cloud},
-        by_layer=[0.1] * 5,
-        i1=0.5,
-        i2=0.5,
-        weight_norm=1.0,
-        arrays="arrays/epoch-000.safetensors",
-    )
+    numbers = ("isoscore", "isoscore_unbiased", "mean_cosine", "participation_ratio", "effective_rank", "twonn")
+    readings = {slug: Reading(value=0.3) for slug in numbers}
+    readings["ev"] = Reading(value=tuple(random.random() for _ in range(50)))
+    clouds = {
+        name: CloudRecord(cloud=name, split="validation", n=500, d=128, readings=readings)
+        for name in ("head", "pooled", "layers", *(f"layer_{layer}" for layer in range(1, 6)))
+    }
+    arrays = "arrays/epoch-000.safetensors"
+    return Measured(step=number, epoch=number // 100, isotropy=Measurement(clouds=clouds), arrays=arrays)
 
 
 def measure(store: Store, ids: list[str], events: int, repeats: int) -> None:

@@ -53,7 +53,7 @@ def latex(summary: pd.DataFrame, metric: str, caption: str) -> str:
             "IsoScore": _spread(summary, "isoscore", "isoscore_sd"),
             "IsoScore*": _spread(summary, "isoscore_star", "isoscore_star_sd"),
             "unbiased": _spread(summary, "isoscore_unbiased", "isoscore_unbiased_sd"),
-            "EV1": _spread(summary, "ev1", "ev1_sd"),
+            "EV1": _spread(summary, "ev_1", "ev_1_sd"),
         }
     )
     text: str = table.to_latex(index=False, escape=True, caption=_escaped(caption), column_format="ll" + "r" * 6)

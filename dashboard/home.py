@@ -13,7 +13,7 @@ from dashboard import explanations, menu, resources, theme, wording
 from dashboard.tables import decimals, primary_metric
 from isoviz import demo, metrics
 from isoviz.events import ENDINGS
-from isoviz.runs.rows import RunRow
+from isoviz.runs.rows import RunProgress, RunRow
 
 POINTS = 300
 SHOWN = 8
@@ -120,16 +120,17 @@ def _line(row: RunRow) -> None:
 
 def told(row: RunRow) -> str:
     """The one thing worth saying of a run in a list."""
-    progress = row.progress or {}
     if row.status == "queued":
         return wording.place(row)
     if row.status == "running":
-        step, total = progress.get("step"), progress.get("total_steps")
-        return f"step {step} of {total}" if total else wording.plain(str(progress.get("phase", "starting")))
+        progress = row.progress or RunProgress()
+        if progress.total_steps:
+            return f"step {progress.step} of {progress.total_steps}"
+        return wording.plain(progress.phase or "starting")
     if row.result:
-        values = row.result.get("metrics", {})
+        values = row.result.metrics
         metric = primary_metric(row.config.task, values)
-        star = row.result.get("isotropy", {}).get("isoscore_star")
+        star = row.result.isotropy.number("isoscore_star")
         return wording.plain(f"{metric} {decimals(values.get(metric))}, IsoScore* {decimals(star)}")
     return wording.plain(str((row.error or {}).get("message", "")))
 

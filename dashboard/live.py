@@ -11,7 +11,7 @@ from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
 from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, RESUMABLE
-from isoviz.runs.rows import RunRow
+from isoviz.runs.rows import RunProgress, RunRow
 
 TICK = 2.0
 """Seconds between looks at the list while something runs or waits. Curves do not depend on it."""
@@ -96,7 +96,6 @@ def _activity(run_id: str, status: str, pinned: bool) -> None:
 
 
 def _line(row: RunRow, *, selected: bool) -> None:
-    progress = row.progress or {}
     name = wording.plain(wording.run_title(row))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(theme.status_badge(row.status), width="content")
@@ -105,22 +104,23 @@ def _line(row: RunRow, *, selected: bool) -> None:
         elif st.button(name, key=f"watch-{row.id}", type="tertiary", help="Watch this run."):
             st.query_params["run"] = row.id
             st.rerun()
-        st.caption(_doing(row, progress), width="stretch")
+        st.caption(_doing(row), width="stretch")
         if not selected:  # its button stands with its curves
             _stop_button(row, key=f"stop-{row.id}")
 
 
-def _doing(row: RunRow, progress: dict[str, object]) -> str:
+def _doing(row: RunRow) -> str:
     if row.status == "queued":
         return wording.place(row)
     since = stopping_for(row)
     if since is not None:
         return f"stopping … {since:.0f} s"
-    step, total, left = progress.get("step"), progress.get("total_steps"), progress.get("eta_seconds")
-    if not total:
-        return wording.plain(str(progress.get("phase", "starting")))
-    words = f"step {step} of {total}"
-    return f"{words} · {wording.duration(left)} left" if isinstance(left, (int, float)) else words
+    progress = row.progress or RunProgress()
+    if not progress.total_steps:
+        return wording.plain(progress.phase or "starting")
+    words = f"step {progress.step} of {progress.total_steps}"
+    left = progress.eta_seconds
+    return words if left is None else f"{words} · {wording.duration(left)} left"
 
 
 def _queue_tail(listed: int) -> None:

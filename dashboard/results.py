@@ -29,7 +29,7 @@ COLUMNS: dict[str, str] = {
     "isoscore_star_sd": "± s ",
     "isoscore": "IsoScore",
     "isoscore_unbiased": "unbiased",
-    "ev1": "EV₁",
+    "ev_1": "EV₁",
     "seconds": "Seconds",
 }
 
@@ -45,7 +45,7 @@ _RUN_WORDS = {
     "isoscore": "IsoScore",
     "isoscore_star": "IsoScore*",
     "isoscore_unbiased": "unbiased",
-    "ev1": "EV₁",
+    "ev_1": "EV₁",
     "model": "Model",
     "seconds": "Seconds",
     "problem": "Remarks",
@@ -146,7 +146,7 @@ def shown(summary: pd.DataFrame, levels: list[tuple[str, float]]) -> pd.DataFram
 def _column_config(metric: str) -> dict[str, Any]:
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {
-        COLUMNS[name]: number(**_NUMBER) for name in ("sd", "isoscore_star", "isoscore_star_sd", "isoscore", "ev1")
+        COLUMNS[name]: number(**_NUMBER) for name in ("sd", "isoscore_star", "isoscore_star_sd", "isoscore", "ev_1")
     }
     config["Mean"] = number(f"{metric}, mean", **_NUMBER)
     config["± s"] = number("± s", help="Sample standard deviation over the seeds; needs two.", **_NUMBER)
@@ -203,12 +203,12 @@ def every_run(runs: pd.DataFrame) -> None:
     if runs.empty:
         return
     st.subheader("Every run", anchor=False)
-    columns = ["run", "status", "task", "title", "variant", "seed", "metric", "value", *tables.ISOTROPY[:4], "model"]
+    columns = ["run", "status", "task", "title", "variant", "seed", "metric", "value", *tables.HEADLINE[:4], "model"]
     listed = runs[[*columns, "seconds", "problem", "group", "name"]]
     links = [f"run?id={run}" for run in listed["run"]]
     config: dict[str, Any] = {
         name: st.column_config.NumberColumn(**_NUMBER)
-        for name in ("value", "isoscore", "isoscore_star", "isoscore_unbiased", "ev1")
+        for name in ("value", "isoscore", "isoscore_star", "isoscore_unbiased", "ev_1")
     }
     config["open"] = st.column_config.LinkColumn("Run", display_text=r"run\?id=(.*)")
     config["seconds"] = st.column_config.NumberColumn(format="%.1f")

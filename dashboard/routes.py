@@ -25,6 +25,8 @@ from starlette.routing import BaseRoute, Route
 import isoviz
 from dashboard import resources, tokens, view_arrays
 from isoviz.errors import StoreError
+from isoviz.events import Measured, parse_event
+from isoviz.metrics.record import CloudRecord
 from isoviz.runs.store import StoreUnavailableError
 
 if TYPE_CHECKING:
@@ -147,15 +149,22 @@ def slim(event: Mapping[str, Any]) -> dict[str, Any]:
     """What the live components need of an event: no per-layer lists, short EV curves, None for anything undefined."""
     kept = {key: value for key, value in event.items() if key not in _DROPPED}
     if event["kind"] == "measured":
+        measured = parse_event(event)
+        assert isinstance(measured, Measured)
+        kept = {key: event[key] for key in ("kind", "time", "step", "epoch", "arrays") if key in event}
+        kept["isoscore_star"] = measured.isotropy.number("isoscore_star")
         kept["clouds"] = {
-            name: {**{k: v for k, v in cloud.items() if k != "ev"}, "ev": cloud["ev"][:EV_SHOWN]}
-            for name, cloud in event["clouds"].items()
-            if name in ("head", "layers")
+            name: _slim_cloud(cloud) for name, cloud in measured.isotropy.clouds.items() if name in ("head", "layers")
         }
     return {key: _finite(value) for key, value in kept.items()}
 
 
-_DROPPED = frozenset({"by_layer", "versions", "data_fingerprint", "model_fingerprint", "traceback"})
+def _slim_cloud(cloud: CloudRecord) -> dict[str, Any]:
+    values = {slug: cloud.number(slug) for slug in cloud.readings}
+    return {"split": cloud.split, "n": cloud.n, "d": cloud.d, **values, "ev": list(cloud.curve("ev")[:EV_SHOWN])}
+
+
+_DROPPED = frozenset({"isotropy", "versions", "data_fingerprint", "model_fingerprint", "traceback"})
 
 
 def _finite(value: Any) -> Any:

@@ -113,7 +113,7 @@ def _in_words(task: Task, report: DataReport, title: str) -> str:
 
 def problems(faults: Problems) -> None:
     """The first rows at fault, each with its place."""
-    listed = len(faults.shown)
+    listed = len(faults.first)
     one = faults.count == 1
     cut = f" Showing the first {listed}." if listed < faults.count else ""
     forms.error_beside(
@@ -121,7 +121,7 @@ def problems(faults: Problems) -> None:
     )
     st.dataframe(
         pd.DataFrame(
-            [(one.split, one.row, one.column, one.what, one.value) for one in faults.shown],
+            [(one.split, one.row, one.column, one.what, one.value) for one in faults.first],
             columns=["split", "row", "column", "what is wrong", "value"],
         ),
         hide_index=True,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -15,24 +14,16 @@ from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
 from dashboard.tables import method_title, variant
+from isoviz import metrics
 from isoviz.config import OwnTask, RunConfig
 from isoviz.errors import InputError, StoreError
-from isoviz.events import Started
+from isoviz.events import Finished, Started
+from isoviz.metrics.record import Measurement
 from isoviz.runs import planning
 from isoviz.runs.rows import RunRow
 from isoviz.training import weights
 
 _METHOD_FIELDS = ("method", "params", "version")
-_NUMBER_NAMES = {
-    "isoscore": "IsoScore",
-    "isoscore_unbiased": "unbiased IsoScore",
-    "isoscore_star": "IsoScore* (ζ = 0.2)",
-    "mean_cosine": "average cosine",
-    "twonn": "intrinsic dimension (TwoNN)",
-    "i1": "I1 of the output layer",
-    "i2": "I2 of the output layer",
-    "weight_norm": "norm of the output layer",
-}
 _TIMING_NAMES = {
     "train_seconds": ("time in training", "s"),
     "seconds_per_epoch": ("time per epoch", "s"),
@@ -157,7 +148,7 @@ def numbers(run: RunRow) -> None:
 def epochs_told(run: RunRow) -> str:
     """Whose numbers a finished run reports, and where there is a choice or a difference, whose weights it keeps."""
     assert run.result is not None
-    epoch = run.result.get("metrics", {}).get("epoch")
+    epoch = run.result.metrics.get("epoch")
     if epoch is None:
         return "."
     kept = _kept_epoch(run)
@@ -173,9 +164,8 @@ def epochs_told(run: RunRow) -> str:
 
 def _kept_epoch(run: RunRow) -> int | None:
     """After which epoch the weights of a finished run are; None if neither the run nor its folder tells."""
-    reported = (run.result or {}).get("weights")
-    if reported:
-        return int(reported["epoch"])
+    if run.result and run.result.weights:
+        return run.result.weights.epoch
     kept = weights.kept(resources.store().folder_of(run.id)) if run.status == "finished" else None
     return None if kept is None else kept.epoch
 
@@ -189,26 +179,42 @@ def _table(lines: Sequence[tuple[str, ...]], **widths: int) -> None:
     st.dataframe(frame, hide_index=True, width="stretch", height="content", column_config=config)
 
 
-def result_lines(result: dict[str, Any], rows: int | None) -> list[tuple[str, str, str]]:
+def _measured_on(isotropy: Measurement, slug: str) -> str:
+    home = isotropy.home(slug)
+    if home == "output":
+        return "output weights"
+    cloud = isotropy.clouds[home]
+    words = ["layers: all layers' tokens" if home == "layers" else ""]
+    words += [f"n = {wording.number(cloud.n)}", f"d = {cloud.d}"] if cloud.n else []
+    words += [f"ζ = {value:g}" for name, value in cloud.readings[slug].settings.items() if name == "zeta"]
+    told = ", ".join(filter(None, words))
+    return told if home == "layers" else f"{home}: {told}"
+
+
+def result_lines(result: Finished, rows: int | None) -> list[tuple[str, str, str]]:
     """Name, value and what it was measured on, for every number of a finished run; `rows` of the validation split."""
-    isotropy = result.get("isotropy", {})
-    cloud = f"{isotropy.get('cloud')}: n = {wording.number(isotropy.get('n'))}, d = {isotropy.get('d')}"
     split = "validation" if rows is None else f"validation: n = {wording.number(rows)}"
     lines = [
         (name.replace("_", " "), wording.number(value), split)
-        for name, value in result.get("metrics", {}).items()
+        for name, value in result.metrics.items()
         if name != "epoch"
     ]
-    for key, name in _NUMBER_NAMES.items():
-        if key in isotropy:
-            on = "output weights" if key in ("i1", "i2", "weight_norm") else cloud
-            on = "layers: all layers' tokens" if key == "isoscore_star" else on
-            lines.append((name, wording.number(isotropy[key]), on))
-        if key == "isoscore_unbiased" and (ends := isotropy.get("isoscore_unbiased_interval")):
-            lines.append(("  its 95 % interval", " to ".join(wording.number(end) for end in ends), cloud))
-    lines += [(f"EV_{k}", wording.number(ev), cloud) for k, ev in enumerate((isotropy.get("ev") or [])[:3], start=1)]
+    for slug, metric in metrics.catalogue().items():
+        reading = result.isotropy.reading(slug)
+        if reading is None or metric.gives == "curve":
+            continue
+        on = _measured_on(result.isotropy, slug)
+        lines.append((metric.number_title, wording.number(result.isotropy.number(slug)), on))
+        if reading.interval:
+            lines.append(("  its 95 % interval", " to ".join(wording.number(end) for end in reading.interval), on))
+    output = result.isotropy.output
+    if output is not None and output.norm is not None:
+        lines.append(("norm of the output weights", wording.number(output.norm), "output weights"))
+    if curve := result.isotropy.curve("ev"):
+        on = _measured_on(result.isotropy, "ev")
+        lines += [(f"EV_{k}", wording.number(share), on) for k, share in enumerate(curve[1:3], start=2)]
     for key, (name, unit) in _TIMING_NAMES.items():
-        value = result.get("timing", {}).get(key)
+        value = result.timing.get(key)
         if value is not None:
             lines.append((name, f"{wording.number(value, 3)} {unit}".strip(), "the run's device"))
     return lines
@@ -308,7 +314,7 @@ def provenance_lines(run: RunRow, started: Started | None) -> list[tuple[str, st
             *((f"Version of {name}", version) for name, version in started.versions.items()),
         ]
     if (kept := _kept_epoch(run)) is not None:
-        reported = (run.result or {}).get("metrics", {}).get("epoch")
+        reported = run.result.metrics.get("epoch") if run.result else None
         same = " (the one reported)" if reported == kept else ""
         lines.append(("Weights kept", f"after epoch {kept}{same}"))
     return [*lines, ("Disk use", wording.size(resources.store().disk_use(run.id)))]
@@ -323,7 +329,7 @@ def reproduce(run: RunRow) -> None:
         "name": run.name,
         "status": run.status,
         "config": run.config.model_dump(mode="json"),
-        "result": run.result,
+        "result": run.result.model_dump(mode="json", exclude={"kind"}) if run.result else None,
     }
     st.download_button(
         "Configuration and numbers (JSON)",

@@ -9,12 +9,21 @@ from typing import Any
 
 import pandas as pd
 
-from isoviz import methods, tasks
+from isoviz import methods, metrics, tasks
 from isoviz.config import RunConfig
+from isoviz.events import Finished
+from isoviz.metrics.record import Measurement
 from isoviz.runs.rows import RunRow
 
-ISOTROPY = ("isoscore", "isoscore_star", "isoscore_unbiased", "ev1", "mean_cosine")
-"""Columns of isotropy in `runs_frame`, all of the `head` cloud but `isoscore_star` (all layers' tokens, ζ = 0.2)."""
+ISOTROPY = tuple(
+    slug
+    for slug, metric in metrics.catalogue().items()
+    if metric.estimate is not None and metric.gives != "curve" and "weights" not in metric.kinds
+)
+"""Columns of isotropy in `runs_frame`, by slug: all of the `head` cloud but `isoscore_star` (all layers' tokens, ζ = 0.2)."""
+
+HEADLINE = tuple(slug for slug in ISOTROPY if metrics.get(slug).headline)
+"""Those that are shown where there is room for a few."""
 
 NOT_METRICS = frozenset({"loss", "epoch"})
 """Entries of a run's `metrics` that are no task metric."""
@@ -54,11 +63,10 @@ def runs_frame(rows: Iterable[RunRow]) -> pd.DataFrame:
 
 def _run(row: RunRow) -> dict[str, Any]:
     config = row.config
-    result = row.result or {}
-    metrics = {name: value for name, value in result.get("metrics", {}).items() if name not in NOT_METRICS}
-    isotropy = result.get("isotropy", {})
-    ev = isotropy.get("ev") or []
-    primary = primary_metric(config.task, metrics)
+    result = row.result or Finished(metrics={}, isotropy=Measurement(), timing={})
+    values = {name: value for name, value in result.metrics.items() if name not in NOT_METRICS}
+    head = result.isotropy.cloud("head")
+    primary = primary_metric(config.task, values)
     return {
         "run": row.id,
         "name": row.name,
@@ -74,13 +82,12 @@ def _run(row: RunRow) -> dict[str, Any]:
         "setup": setup_key(config),
         "seed": config.seed,
         "metric": primary,
-        "value": _number(metrics.get(primary)),
-        "metrics": metrics,
-        **{name: _number(isotropy.get(name)) for name in ISOTROPY if name != "ev1"},
-        "ev1": _number(ev[0] if ev else None),
-        "n": _number(isotropy.get("n")),
-        "d": _number(isotropy.get("d")),
-        "seconds": _number(result.get("timing", {}).get("train_seconds")),
+        "value": _number(values.get(primary)),
+        "metrics": values,
+        **{slug: _number(result.isotropy.number(slug)) for slug in ISOTROPY},
+        "n": _number(head.n if head else None),
+        "d": _number(head.d if head else None),
+        "seconds": _number(result.timing.get("train_seconds")),
         "problem": problem(row),
         "collapsed": row.collapsed or "",
     }
@@ -94,7 +101,7 @@ def problem(row: RunRow) -> str:
         message = (row.error or {}).get("message")
         return f"{row.status}: {message}" if message else row.status
     reasons = [f"collapsed: {row.collapsed}"] if row.collapsed else []
-    if (row.result or {}).get("isotropy", {}).get("isoscore") is None:
+    if row.result is None or row.result.isotropy.number("isoscore") is None:
         reasons.append("IsoScore undefined: the cloud has no spread")
     return "; ".join(reasons)
 

@@ -13,6 +13,7 @@ Its modules are imported by pages and at the start of every worker: import torch
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import logging
 import pkgutil
@@ -51,10 +52,19 @@ def in_folder(folder: str, kind: type, *, listed_as: str = "") -> dict[str, Any]
     """The items of our own folder by slug; arguments as for `discover`."""
     items: dict[str, Any] = {}
     for info in pkgutil.iter_modules(importlib.import_module(folder).__path__):
+        if listed_as and not _names(f"{folder}.{info.name}", listed_as):
+            continue
         module = importlib.import_module(f"{folder}.{info.name}")
         own = [item for item in _classes(module, kind) if item.__module__ == module.__name__]
         items |= {item.slug: item for item in (_listed(module, listed_as) if listed_as else own)}
     return items
+
+
+def _names(module: str, word: str) -> bool:
+    """Whether a module's source has this word: one that has not lists no item, and importing it might load torch."""
+    spec = importlib.util.find_spec(module)
+    get_source = getattr(spec.loader, "get_source", None) if spec else None
+    return get_source is None or word in (get_source(module) or "")
 
 
 def installed(group: str, kind: type, *, listed_as: str = "", taken: Collection[str] = ()) -> dict[str, Any]:

@@ -6,15 +6,23 @@ what lies beyond `Resumed.step` when it meets a `Resumed`, because a resumed run
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
+
+from isoviz.metrics.record import Measurement, upgraded_measured
 
 Status = Literal["queued", "running", "finished", "stopped", "failed", "diverged", "lost"]
 """queued → running → one of the endings; `lost` = the worker vanished (killed, crashed, silent) without an ending of its own."""
 
 ENDINGS: frozenset[str] = frozenset({"finished", "stopped", "failed", "diverged", "lost"})
 RESUMABLE: frozenset[str] = frozenset({"stopped", "failed", "lost"})
+
+
+Number = Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]
+"""A number that is written as null where it is not finite."""
 
 
 class _Event(BaseModel):
@@ -74,10 +82,10 @@ class Stepped(_Event):
     kind: Literal["stepped"] = "stepped"
     step: int
     epoch: float
-    losses: dict[str, float]
-    learning_rate: float
-    samples_per_second: float
-    eta_seconds: float
+    losses: dict[str, Number]
+    learning_rate: Number
+    samples_per_second: Number
+    eta_seconds: Number
     step_seconds: float | None = None
 
 
@@ -90,33 +98,10 @@ class Evaluated(_Event):
     kind: Literal["evaluated"] = "evaluated"
     step: int
     epoch: int
-    loss: float
+    loss: Number
     metrics: dict[str, float | None]
     primary: str
     collapsed: str | None = None
-
-
-class Cloud(_Event):
-    """The isotropy of one named point cloud (design: `head`, `pooled`, `layers`, `layer_k`). Undefined values are None.
-
-    `isoscore_unbiased_interval` is [low, high] at 95 %, by the jackknife over rows. `drawn` says how `head` and `pooled` came to
-    one point per row where the output layer reads every token; it is empty where there is nothing to choose.
-    """
-
-    cloud: str
-    split: str
-    drawn: str = ""
-    n: int
-    d: int
-    isoscore: float | None
-    isoscore_unbiased: float | None
-    isoscore_unbiased_interval: list[float] | None = None
-    mean_cosine: float | None
-    participation_ratio: float | None
-    effective_rank: float | None
-    twonn: float | None
-    ev: list[float]
-    undefined: dict[str, str] = Field(default_factory=dict)
 
 
 class Measured(_Event):
@@ -129,13 +114,13 @@ class Measured(_Event):
     kind: Literal["measured"] = "measured"
     step: int
     epoch: int
-    isoscore_star: float | None
-    clouds: dict[str, Cloud]
-    by_layer: list[float | None]
-    i1: float | None
-    i2: float | None
-    weight_norm: float | None
+    isotropy: Measurement
     arrays: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _upgraded(cls, data: Any) -> Any:
+        return data if not isinstance(data, Mapping) or "isotropy" in data else upgraded_measured(data)
 
 
 class Checkpointed(_Event):
@@ -156,15 +141,15 @@ class Weights(_Event):
 
 
 class Finished(_Event):
-    """The run ended as planned. The three parts are those of `train --json`.
+    """The run ended as planned.
 
-    `weights` is None where it was not told: runs of before it was kept their last epoch's. `collapsed` is that of the reported
-    epoch (`Evaluated`).
+    `isotropy` is that of the reported epoch, and so is `collapsed` (`Evaluated`). `weights` is None where it is not known: before
+    it was recorded, runs kept their last epoch's.
     """
 
     kind: Literal["finished"] = "finished"
     metrics: dict[str, float | None]
-    isotropy: dict[str, object]
+    isotropy: Measurement
     timing: dict[str, float | None]
     weights: Weights | None = None
     collapsed: str | None = None
@@ -224,6 +209,7 @@ Event = (
 _ADAPTER: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
 
 
-def parse_event(data: dict[str, object]) -> Event:
-    """The event that `event.model_dump(mode="json")` came from."""
-    return _ADAPTER.validate_python(data)
+def parse_event(data: Mapping[str, object]) -> Event:
+    """The event that `event.model_dump(mode="json")` came from, also of an older version; `time`, which the store adds, is left
+    out."""
+    return _ADAPTER.validate_python({name: value for name, value in data.items() if name != "time"})

@@ -6,9 +6,11 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from isoviz.config import RunConfig
-from isoviz.events import Checkpointed, Cloud, Entered, Evaluated, Event, Finished, Measured, Started, Stepped
+from isoviz.events import Checkpointed, Entered, Evaluated, Event, Finished, Measured, Started, Stepped
 from isoviz.methods import check_params
+from isoviz.metrics.record import Measurement
 from isoviz.runs.store import Store
+from tests.measured import cloud, measurement
 
 STEPS_PER_EPOCH = 40
 
@@ -132,12 +134,7 @@ class Story:
             Measured(
                 step=step,
                 epoch=epoch,
-                isoscore_star=self.star,
-                clouds={"head": self._cloud("head"), "pooled": self._cloud("pooled"), "layers": self._cloud("layers")},
-                by_layer=[self.star] * 4,
-                i1=0.62,
-                i2=0.01,
-                weight_norm=1.4,
+                isotropy=self._isotropy(),
                 arrays=f"arrays/epoch-{epoch:03d}.safetensors",
             ),
         )
@@ -154,21 +151,7 @@ class Story:
                     "loss": 0.15,
                     "epoch": self.config.epochs,
                 },
-                isotropy={
-                    "isoscore": self.isoscore,
-                    "isoscore_unbiased": self.unbiased,
-                    "mean_cosine": 0.02,
-                    "twonn": 11.3,
-                    "ev": self.ev,
-                    "n": self.rows,
-                    "d": self.dimensions,
-                    "cloud": "head",
-                    "split": "validation",
-                    "isoscore_star": self.star,
-                    "i1": 0.62,
-                    "i2": 0.01,
-                    "weight_norm": 1.4,
-                },
+                isotropy=self._isotropy(),
                 timing={
                     "train_seconds": 14.2,
                     "seconds_per_epoch": 3.55,
@@ -184,17 +167,9 @@ class Story:
         """From the first event to the last."""
         return self.begin().walk(1, self.total).finish()
 
-    def _cloud(self, name: str) -> Cloud:
-        return Cloud(
-            cloud=name,
-            split="validation",
-            n=self.rows,
-            d=self.dimensions,
-            isoscore=self.isoscore,
-            isoscore_unbiased=self.unbiased,
-            mean_cosine=0.02,
-            participation_ratio=9.0,
-            effective_rank=21.0,
-            twonn=11.3,
-            ev=self.ev,
-        )
+    def _isotropy(self) -> Measurement:
+        numbers = {"mean_cosine": 0.02, "participation_ratio": 9.0, "effective_rank": 21.0, "twonn": 11.3}
+        scores = {"isoscore": self.isoscore, "isoscore_unbiased": self.unbiased}
+        names = ("head", "pooled", *(f"layer_{number}" for number in range(1, 5)))
+        head, *others = (cloud(name, self.rows, self.dimensions, self.ev, **scores, **numbers) for name in names)
+        return measurement(head, self.star, *others, i1=0.62, i2=0.01)

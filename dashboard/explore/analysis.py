@@ -13,13 +13,13 @@ from dashboard.explore import figures
 from dashboard.explore.form import PREFIX, Filled, alike, forget_hub_models, view_names
 from dashboard.job_progress import Waited
 from dashboard.steady import steady
+from isoviz import metrics
 from isoviz.errors import IsoVizError
 from isoviz.exploring import jobs, results
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.results import ViewResult
 from isoviz.jobs import queue
 from isoviz.jobs.queue import JobState
-from isoviz.metrics.catalogue import METRICS
 
 # --------------------------------------------------------------------------------------- from the form to the views
 
@@ -151,4 +151,4 @@ def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
 
 
 def _titles(measures: Iterable[str]) -> str:
-    return ", ".join(METRICS[name].title if name in METRICS else name for name in measures)
+    return ", ".join(metrics.get(name).title if name in metrics.catalogue() else name for name in measures)

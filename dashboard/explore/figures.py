@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dashboard import theme
 from dashboard.explore.numbers import points_of, value
 from isoviz import metrics
+from isoviz.metrics.record import CloudRecord
 
 POOLING_TITLES = {
     "cls": "first token [CLS]",
@@ -44,7 +45,7 @@ def pooling_colour(pooling: str) -> str:
 
 
 def layer_profile(
-    entries: Sequence[Mapping[str, Any]], measure: str, label: str, chosen: tuple[int, str] | None = None
+    entries: Sequence[CloudRecord], measure: str, label: str, chosen: tuple[int, str] | None = None
 ) -> go.Figure:
     """A measure over the layers, one line per pooling; undefined values are gaps, intervals error bars.
 
@@ -55,23 +56,23 @@ def layer_profile(
         chosen: layer and pooling that the other figures show.
     """
     figure = go.Figure()
-    for pooling in dict.fromkeys(entry["pooling"] for entry in entries):
-        lines = [entry for entry in entries if entry["pooling"] == pooling]
+    for pooling in dict.fromkeys(entry.pooling for entry in entries):
+        lines = [entry for entry in entries if entry.pooling == pooling]
         symbol, dash = _STYLES.get(pooling, ("circle", "solid"))
         colour = pooling_colour(pooling)
         figure.add_scatter(
-            x=[entry["layer"] for entry in lines],
+            x=[entry.layer for entry in lines],
             y=[value(entry, measure) for entry in lines],
-            error_y=_interval(lines) if measure == "isoscore_unbiased" else None,
+            error_y=_interval(lines, measure),
             name=escape(POOLING_TITLES.get(pooling, pooling)),
             mode="lines+markers",
             line={"color": colour, "dash": dash, "width": 2},
             marker={
                 "symbol": symbol,
                 "color": colour,
-                "size": [13 if (entry["layer"], pooling) == chosen else 8 for entry in lines],
+                "size": [13 if (entry.layer, pooling) == chosen else 8 for entry in lines],
             },
-            customdata=[[points_of(entry, measure), entry["d"]] for entry in lines],
+            customdata=[[points_of(entry, measure), entry.d] for entry in lines],
             hovertemplate="layer %{x}: %{y:.4g}<br>n = %{customdata[0]}, d = %{customdata[1]}",
         )
     # no legend for what has no value, where another line has one
@@ -89,9 +90,9 @@ def layer_profile(
     return figure
 
 
-def _interval(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    ends = [entry["isoscore_unbiased_interval"] for entry in lines]
-    scores = [entry["isoscore_unbiased"] for entry in lines]
+def _interval(lines: Sequence[CloudRecord], measure: str) -> dict[str, Any] | None:
+    ends = [entry.interval(measure) for entry in lines]
+    scores = [entry.number(measure) for entry in lines]
     if not any(ends):
         return None
     known = [(end, score) if end and score is not None else None for end, score in zip(ends, scores, strict=True)]

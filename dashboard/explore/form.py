@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -18,6 +17,7 @@ from isoviz.errors import InputError
 from isoviz.exploring import encoders
 from isoviz.exploring.request import FEWEST_ROWS, MOST_ROWS, SPLITS, Rows, ViewRequest, key_of, rows_of
 from isoviz.exploring.results import ViewResult
+from isoviz.metrics.record import CloudRecord
 from isoviz.models.sources import ModelSource
 from isoviz.tasks.protocol import Task
 
@@ -287,14 +287,14 @@ class ChosenCloud:
         return self.view.folder.name, self.layer, self.pooling
 
     @property
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> CloudRecord:
         """The numbers of its cloud."""
         return self.view.entry(self.layer, self.pooling)
 
     @property
     def cloud_words(self) -> str:
         """Layer, pooling, n and d in words."""
-        return f"layer {self.layer}, {self.pooling}, n = {wording.number(self.entry['n'])}, d = {self.entry['d']}"
+        return f"layer {self.layer}, {self.pooling}, n = {wording.number(self.entry.n)}, d = {self.entry.d}"
 
     @property
     def source(self) -> str:
@@ -307,7 +307,7 @@ class ChosenCloud:
     @property
     def about(self) -> str:
         """Which cloud it is, in a line that stands by itself, as in a saved picture."""
-        n, d = wording.number(self.entry["n"]), self.entry["d"]
+        n, d = wording.number(self.entry.n), self.entry.d
         return f"{self.source} · layer {self.layer} · {self.pooling} · n = {n}, d = {d}"
 
 

@@ -15,46 +15,42 @@ import streamlit as st
 from dashboard import downloads, wording
 from dashboard.explore.form import PREFIX, ChosenCloud, alike, file_name
 from dashboard.steady import steady
-from dashboard.tables import decimals
+from dashboard.tables import ISOTROPY, decimals
+from isoviz import metrics
 from isoviz.exploring.results import ViewResult
+from isoviz.metrics.measuring import notes_of
+from isoviz.metrics.record import CloudRecord
 
-COLUMNS: dict[str, str] = {
-    "layer": "Layer",
-    "pooling": "Pooling",
-    "n": "n",
-    "d": "d",
-    "isoscore": "IsoScore",
-    "isoscore_unbiased": "unbiased",
-    "low": "95 % from",
-    "high": "95 % to",
-    "isoscore_star": "IsoScore*",
-    "ev_1": "EV₁",
-    "mean_cosine": "Mean cosine",
-    "participation_ratio": "PR",
-    "effective_rank": "Effective rank",
-    "twonn": "TwoNN",
-    "mean_norm": "‖mean‖",
-    "abs_correlation": "Mean |ρ|",
-    "sigma_min": "σ min",
-    "sigma_median": "σ median",
-    "sigma_max": "σ max",
-    "outliers": "Outlier dimensions",
-    "notes": "Notes",
-}
+METRICS: tuple[str, ...] = ISOTROPY
+"""Every number that a record of a cloud holds, in the order in which they are shown."""
+
+
+def _headings() -> dict[str, str]:
+    headings = {"layer": "Layer", "pooling": "Pooling", "n": "n", "d": "d"}
+    for slug in METRICS:
+        headings[slug] = metrics.get(slug).heading
+        if metrics.get(slug).interval is not None:
+            headings |= {"low": "95 % from", "high": "95 % to"}
+    return headings | {
+        "mean_norm": "‖mean‖",
+        "sigma_min": "σ min",
+        "sigma_median": "σ median",
+        "sigma_max": "σ max",
+        "outliers": "Outlier dimensions",
+        "notes": "Notes",
+    }
+
+
+COLUMNS: dict[str, str] = _headings()
 """Column → heading on screen."""
 
 HELP: dict[str, str] = {
-    "n": "Points of the cloud. TwoNN and the unbiased score may be taken on fewer: see Notes.",
+    "n": "Points of the cloud. Some metrics are taken on fewer: see Notes.",
     "d": "Dimensions of the cloud.",
-    "isoscore_unbiased": "IsoScore corrected for few points; of tokens, on one token of each row.",
+    **{slug: metrics.get(slug).tooltip for slug in METRICS},
     "low": "Lower end of the 95 % interval of the unbiased score, by leaving out one row at a time.",
     "high": "Upper end of the 95 % interval of the unbiased score, by leaving out one row at a time.",
-    "isoscore_star": "Of tokens alone, because its Σ_S is that of training tokens.",
-    "ev_1": "Share of the variance along the strongest direction.",
-    "participation_ratio": "Participation ratio: how many directions share the variance, were they to share it evenly.",
-    "twonn": "Intrinsic dimension by the two nearest neighbours of each point.",
     "mean_norm": "Length of the mean vector: how far the cloud lies from the origin.",
-    "abs_correlation": "Mean absolute correlation of two different dimensions.",
     "sigma_min": "Smallest standard deviation of a dimension.",
     "sigma_median": "Median standard deviation of the dimensions.",
     "sigma_max": "Largest standard deviation of a dimension.",
@@ -62,22 +58,8 @@ HELP: dict[str, str] = {
 }
 """Column → what its heading means, where that is no plain word."""
 
-_WORDS = {
-    "isoscore": "IsoScore",
-    "isoscore_unbiased": "the unbiased IsoScore",
-    "isoscore_unbiased_interval": "the interval of the unbiased IsoScore",
-    "isoscore_star": "IsoScore*",
-    "participation_ratio": "participation ratio",
-    "effective_rank": "effective rank",
-    "ev": "EV",
-    "mean_cosine": "the average cosine",
-    "twonn": "TwoNN",
-}
-"""Measures as notes name them → in plain words."""
-
-_LATEX = ("layer", "pooling", "n", "isoscore", "isoscore_unbiased", "isoscore_star", "ev_1", "mean_cosine",
-          "participation_ratio", "effective_rank", "twonn")  # fmt: skip
-_LATEX_NAMES = {"EV₁": "$EV_1$"}
+_LATEX = ("layer", "pooling", "n", *METRICS)
+_LATEX_NAMES = {metric.heading: metric.latex for metric in metrics.catalogue().values() if metric.latex}
 _SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
     sign: f"\\{sign}" for sign in "&%$#_{}"
 }
@@ -85,7 +67,7 @@ _SYMBOLS = {"Σ_S": r"$\Sigma_S$", "ζ": r"$\zeta$"}
 """That a caption may hold beside text, and LaTeX has by another name."""
 
 
-def frame(entries: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+def frame(entries: Iterable[CloudRecord]) -> pd.DataFrame:
     """One line per entry, the columns of `COLUMNS`; what is undefined is missing, its reason in `notes`. The entry of all
     layers together has no layer."""
     return pd.DataFrame([_line(entry) for entry in entries], columns=list(COLUMNS)).astype({"layer": "Int64"})
@@ -101,36 +83,45 @@ def of_shrinkage(shrinkage: Mapping[str, Any]) -> str:
     return f"IsoScore*: {words}." if words else f"There is no IsoScore*: {shrinkage['reason']}."
 
 
-def of_layers(together: Mapping[str, Any]) -> str:
+def of_layers(view: ViewResult) -> str:
     """What the entry of all layers together is of."""
-    first, last = together["layers"]
+    first, last = min(1, view.depth), view.depth
     which = f"layer {last}" if first == last else f"layers {first} to {last}"
     return f"every token of {which} as one cloud (cloud layers)"
 
 
-def value(entry: Mapping[str, Any], measure: str) -> float | None:
-    """A measure of an entry by its column, None where undefined."""
-    if measure == "ev_1":
-        return entry["ev"][0] if entry["ev"] else None
-    number: float | None = entry[measure]
-    return number
+def value(entry: CloudRecord, measure: str) -> float | None:
+    """A number of an entry by its column, None where undefined."""
+    if measure == "mean_norm":
+        return entry.dimensions.mean_norm if entry.dimensions else None
+    return entry.number(measure)
 
 
-def points_of(entry: Mapping[str, Any], measure: str) -> str:
+def points_of(entry: CloudRecord, measure: str) -> str:
     """On how many points a measure was taken, and of how many where those are not all: `5,184`, `500 of 5,184`."""
-    taken = entry.get({"isoscore_unbiased": "unbiased_points", "twonn": "twonn_points"}.get(measure, "n"))
-    total = wording.number(entry["n"])
-    return total if taken in (None, entry["n"]) else f"{wording.number(taken)} of {total}"
+    taken, total = entry.points_of(measure), wording.number(entry.n)
+    return total if taken == entry.n else f"{wording.number(taken)} of {total}"
 
 
-def notes_on(entry: Mapping[str, Any], measure: str) -> list[str]:
+def notes_on(entry: CloudRecord, measure: str) -> list[str]:
     """What the notes of an entry say of one measure, in plain words; all of them where it is undefined and none names it."""
-    name = {"ev_1": "ev"}.get(measure, measure)
-    notes: list[str] = entry["warnings"]
-    about = [note for note in notes if re.search(rf"\b{name}\b", note.partition("; only ")[0])]
-    if value(entry, measure) is None and not about:
-        about = notes
-    return [re.sub(r"\b[a-z_]+\b", lambda word: _WORDS.get(word[0], word[0]), note) for note in about]
+    notes = notes_of(entry)
+    found = [note for note in notes if re.search(rf"\b{measure}\b", note)]
+    if value(entry, measure) is None and not found:
+        found = notes
+    return [in_words(note) for note in found]
+
+
+def in_words(note: str) -> str:
+    """A note with the titles of metrics in the place of their slugs."""
+    known = metrics.catalogue()
+    return re.sub(r"\b[a-z_0-9]+\b", lambda word: _lowered(known[word[0]].title) if word[0] in known else word[0], note)
+
+
+def _lowered(title: str) -> str:
+    """As within a sentence: a name such as IsoScore keeps its capitals."""
+    first, *_ = title.split()
+    return title[0].lower() + title[1:] if first[1:].islower() else title
 
 
 def behind(view: ViewResult, layer: int, pooling: str) -> pd.DataFrame:
@@ -167,7 +158,9 @@ def latex(table: pd.DataFrame, caption: str) -> str:
             for name in _LATEX
         }
     )
-    text: str = chosen.to_latex(index=False, escape=False, caption=_escaped(caption), column_format="rl" + "r" * 9)
+    text: str = chosen.to_latex(
+        index=False, escape=False, caption=_escaped(caption), column_format="rl" + "r" * (len(_LATEX) - 2)
+    )
     return text.replace("−", "$-$")
 
 
@@ -178,19 +171,19 @@ def _escaped(text: str) -> str:
     return "".join(_SPECIAL.get(sign, sign) for sign in text)
 
 
-def _line(entry: Mapping[str, Any]) -> dict[str, Any]:
-    low, high = entry["isoscore_unbiased_interval"] or (None, None)
-    sigma = entry["sigma"] or {}
-    same = ("layer", "pooling", "n", "d", "isoscore", "isoscore_unbiased", "mean_cosine", "participation_ratio")
+def _line(entry: CloudRecord) -> dict[str, Any]:
+    low, high = entry.interval("isoscore_unbiased") or (None, None)
+    of_dimensions = entry.dimensions
+    sigma = of_dimensions.sigma if of_dimensions else (None, None, None)
     return {
-        **{name: entry[name] for name in same},
-        **{name: entry[name] for name in ("isoscore_star", "effective_rank", "twonn", "mean_norm", "abs_correlation")},
+        **{name: getattr(entry, name) for name in ("layer", "pooling", "n", "d")},
+        **{slug: entry.number(slug) for slug in METRICS},
         "low": low,
         "high": high,
-        "ev_1": value(entry, "ev_1"),
-        **{f"sigma_{name}": sigma.get(name) for name in ("min", "median", "max")},
-        "outliers": " ".join(str(number) for number in entry["outlier_dimensions"]),
-        "notes": "; ".join(entry["warnings"]),
+        "mean_norm": value(entry, "mean_norm"),
+        **dict(zip(("sigma_min", "sigma_median", "sigma_max"), sigma, strict=True)),
+        "outliers": " ".join(map(str, of_dimensions.outliers if of_dimensions else ())),
+        "notes": "; ".join(notes_of(entry)),
     }
 
 
@@ -218,7 +211,7 @@ def section(chosen: list[ChosenCloud]) -> None:
         )
         notes = [of_shrinkage(one.view.facts["shrinkage"])]
         if together:
-            notes.insert(0, f"The line without a layer: {of_layers(together)}.")
+            notes.insert(0, f"The line without a layer: {of_layers(one.view)}.")
         caption = " ".join([about, *notes])
         if len(chosen) > 1:
             st.markdown(f"**{named}**: {wording.plain(about)}")
@@ -248,10 +241,9 @@ def _figures_first(chosen: list[ChosenCloud]) -> None:
 
 def _columns(table: pd.DataFrame) -> dict[str, Any]:
     words, told = COLUMNS, HELP
-    fine = ("isoscore", "isoscore_star", "isoscore_unbiased", "low", "high", "ev_1", "mean_cosine", "abs_correlation")
-    coarse = ("participation_ratio", "effective_rank", "twonn", "mean_norm")
     small = ("sigma_min", "sigma_median", "sigma_max")
-    formats = dict.fromkeys(fine, "%.4f") | dict.fromkeys(coarse, "%.2f") | dict.fromkeys(small, "%.3g")
+    formats = {slug: f"%.{metrics.get(slug).decimals + 1}f" for slug in METRICS}
+    formats |= {"low": "%.4f", "high": "%.4f", "mean_norm": "%.2f"} | dict.fromkeys(small, "%.3g")
     return {
         **{words[name]: st.column_config.Column(help=told[name]) for name in told},
         **{

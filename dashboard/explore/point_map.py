@@ -297,11 +297,11 @@ def picture(
     )
     count, kept = len(layout.places), len(cloud.points)
     many = f"{count:,} points"
-    if count < one.entry["n"]:
-        kept_of = "" if count == kept or kept == one.entry["n"] else f"{kept:,} kept of "
-        many += f" drawn at random with seed {request.seed} from {kept_of}{one.entry['n']:,}"
+    if count < one.entry.n:
+        kept_of = "" if count == kept or kept == one.entry.n else f"{kept:,} kept of "
+        many += f" drawn at random with seed {request.seed} from {kept_of}{one.entry.n:,}"
     words = f"View {one.number}: layer" if one.views > 1 else "Layer"
-    words += f" {one.layer}, {one.pooling}; {many}, d = {one.entry['d']}"
+    words += f" {one.layer}, {one.pooling}; {many}, d = {one.entry.d}"
     if colour != UNCOLOURED and column is None:
         words += f"; this view has no {colour}"
     elif column is not None:
@@ -312,7 +312,7 @@ def picture(
         figure,
         key=points.component(one),
         name=cloud_file(one, request.kind),
-        about=f"{one.source} · layer {one.layer} · {one.pooling} · {many}, d = {one.entry['d']}",
+        about=f"{one.source} · layer {one.layer} · {one.pooling} · {many}, d = {one.entry.d}",
         words=f"{request.kind.upper()} map of {words}, coloured by {colour}",
         revision=layout.key,
         height=380 if one.views > 1 else 560,

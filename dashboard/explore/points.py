@@ -393,7 +393,7 @@ def columns(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _among(one: ChosenCloud, kept: int) -> str:
-    return wording.plain(f"Among {kept:,} points in {one.entry['d']} dimensions: layer {one.layer}, {one.pooling}.")
+    return wording.plain(f"Among {kept:,} points in {one.entry.d} dimensions: layer {one.layer}, {one.pooling}.")
 
 
 def _task(one: ChosenCloud) -> str:

@@ -17,11 +17,10 @@ from dashboard.components.figure import draw
 from dashboard.explore import figures, numbers
 from dashboard.explore.form import PREFIX, ChosenCloud, Filled, cloud_file, file_name
 from dashboard.steady import steady
-from isoviz import tasks
+from isoviz import metrics, tasks
 from isoviz.exploring import clustering, shrinkage
 from isoviz.exploring.maps import MapRequest
 from isoviz.exploring.results import ViewResult
-from isoviz.metrics.catalogue import METRICS
 
 
 def plot(one: ChosenCloud, name: str, figure: go.Figure, words: str, *, about: str = "") -> None:
@@ -39,11 +38,7 @@ def plot(one: ChosenCloud, name: str, figure: go.Figure, words: str, *, about: s
 
 # --------------------------------------------------------------------------------------------------- layer by layer
 
-MEASURES = ("isoscore", "isoscore_star", "isoscore_unbiased", "ev_1", "mean_cosine", "participation_ratio",
-            "effective_rank", "twonn")  # fmt: skip
-"""Of the catalogue, in the order in which they are offered; `MORE` comes after them."""
-
-MORE = {"Mean |ρ| of two dimensions": "abs_correlation", "Length of the mean vector": "mean_norm"}
+MORE = {"Length of the mean vector": "mean_norm"}
 """What else each cloud has a number of: title → column."""
 
 
@@ -72,7 +67,7 @@ def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[ChosenClo
             plot(one, "profile", figure, words, about=_all_clouds(one, measure))
             found = numbers.value(one.entry, measure)
             points = numbers.points_of(one.entry, measure)
-            told = f"Layer {one.layer}, {one.pooling}: {wording.number(found)} (n = {points}, d = {one.entry['d']})"
+            told = f"Layer {one.layer}, {one.pooling}: {wording.number(found)} (n = {points}, d = {one.entry.d})"
             st.caption(wording.plain(told))
             if found is None or measure != shrinkage.MEASURE:  # what it is from is told below
                 for note in numbers.notes_on(one.entry, measure):
@@ -93,9 +88,9 @@ def _all_clouds(one: ChosenCloud, measure: str) -> str:
     """Of which clouds the profile is, with the points that the measure was taken on."""
     pools = []
     for pooling in one.view.poolings:
-        counts = {numbers.points_of(entry, measure) for entry in one.view.entries if entry["pooling"] == pooling}
+        counts = {numbers.points_of(entry, measure) for entry in one.view.entries if entry.pooling == pooling}
         pools.append(f"{pooling}: n = {' or '.join(sorted(counts))}")
-    return f"{one.source} · layers 0 to {one.view.depth} · {'; '.join(pools)} · d = {one.entry['d']}"
+    return f"{one.source} · layers 0 to {one.view.depth} · {'; '.join(pools)} · d = {one.entry.d}"
 
 
 def _all_layers(one: ChosenCloud) -> None:
@@ -103,20 +98,20 @@ def _all_layers(one: ChosenCloud) -> None:
     together = one.view.together
     words = numbers.of_shrinkage(one.view.facts["shrinkage"])
     if together is not None:
-        value = wording.number(together[shrinkage.MEASURE])
-        which = numbers.of_layers(together)
-        words = f"{which[0].upper()}{which[1:]}: {value} (n = {wording.number(together['n'])}, d = {together['d']}). {words}"
+        value = wording.number(together.number(shrinkage.MEASURE))
+        which = numbers.of_layers(one.view)
+        words = f"{which[0].upper()}{which[1:]}: {value} (n = {wording.number(together.n)}, d = {together.d}). {words}"
     st.caption(wording.plain(words))
 
 
 def _titles() -> dict[str, str]:
-    return {METRICS[slug].title: slug for slug in MEASURES} | MORE
+    return {metrics.get(slug).number_title: slug for slug in numbers.METRICS} | MORE
 
 
 def measure_of_address() -> str:
     """The measure that the layer profile shows, by its column."""
     titles = _titles()
-    return titles.get(str(st.session_state.get(PREFIX + "measure")), MEASURES[0])
+    return titles.get(str(st.session_state.get(PREFIX + "measure")), numbers.METRICS[0])
 
 
 def _pooling_field(view: ViewResult, prefix: str) -> str:
@@ -157,12 +152,12 @@ def _layer_field(view: ViewResult, prefix: str) -> int:
 
 def _how_to_read(measure: str) -> None:
     """What a measure sees and what it cannot, as the catalogue claims it and the tests measure it."""
-    if measure not in MEASURES:
-        explanations.show("matrix" if measure == "abs_correlation" else measure)
+    if measure not in metrics.catalogue():
+        explanations.show(measure)
         return
-    metric = METRICS[measure]
+    metric = metrics.get(measure)
     with st.popover("How to read this", type="tertiary", icon=":material/help:"):
-        st.markdown(wording.plain(metric.sees) + "  \n" + wording.plain(metric.blind_to))
+        st.markdown("  \n".join(wording.plain(text) for text in (metric.sees, metric.blind_to, metric.help) if text))
         if measure == shrinkage.MEASURE:
             st.markdown(wording.plain(explanations.get(measure).reading))
         st.latex(metric.equation)
@@ -189,7 +184,7 @@ def cloud_figures(chosen: list[ChosenCloud]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         with st.container(width="content"):
             if alone:
-                st.caption(f"n = {wording.number(first.entry['n'])} points, d = {first.entry['d']} dimensions")
+                st.caption(f"n = {wording.number(first.entry.n)} points, d = {first.entry.d} dimensions")
         _axis_field()
     if alone:
         for row in (("spectrum", "mean_activation"), ("sigma_histogram", "cosine_histogram")):
@@ -256,11 +251,11 @@ def _spectrum(one: ChosenCloud, _: list[ChosenCloud]) -> Drawn:
         curve = one.view.array(number, one.pooling, "ev")
         if curve is not None:
             curves[number] = curve
-    d = one.entry["d"]
+    d = one.entry.d
     which = f"first {len(curves[one.layer])} of {d} components, layer {one.layer} over the others"
     figure = figures.spectrum(curves, one.layer, one.pooling, d, log=st.session_state.get(_AXIS) == "log axis")
-    few = any("EV high" in note for note in numbers.notes_on(one.entry, "ev_1"))
-    note = f"Reads high with so few points: n/d = {one.entry['n'] / d:.2g}." if few else ""
+    few = one.entry.n < 5 * d
+    note = f"Reads high with so few points: n/d = {one.entry.n / d:.2g}." if few else ""
     return figure, f"Explained variance of the {which}", note
 
 
@@ -275,14 +270,18 @@ def _sigma(one: ChosenCloud, chosen: list[ChosenCloud]) -> Drawn:
     return figures.sigma_histogram(sigma, one.pooling, beside), words, ""
 
 
+def _outliers(one: ChosenCloud) -> tuple[int, ...]:
+    return one.entry.dimensions.outliers if one.entry.dimensions else ()
+
+
 def _mean(one: ChosenCloud, chosen: list[ChosenCloud]) -> Drawn:
     mean = one.view.array(one.layer, one.pooling, "mean")
     if mean is None:
         return None, "", ""
-    outliers = one.entry["outlier_dimensions"]
+    outliers = _outliers(one)
     named = f"outlier dimensions: {', '.join(map(str, outliers))}" if outliers else "no outlier dimension"
     beside = [
-        (means, other.entry["outlier_dimensions"])
+        (means, _outliers(other))
         for other in chosen
         if other is not one and (means := other.view.array(other.layer, other.pooling, "mean")) is not None
     ]
@@ -302,8 +301,8 @@ def _cosine(one: ChosenCloud, _: list[ChosenCloud]) -> Drawn:
         return None, "", ""
     pairs = int(counts.sum())
     most, seed = one.view.facts["cosine_points"], one.view.facts["request"]["seed"]
-    drawn = f" of {most:,} points drawn at random with seed {seed}" if one.entry["n"] > most else ""
-    figure = figures.cosine_histogram(counts, one.entry["mean_cosine"], one.pooling)
+    drawn = f" of {most:,} points drawn at random with seed {seed}" if one.entry.n > most else ""
+    figure = figures.cosine_histogram(counts, one.entry.number("mean_cosine"), one.pooling)
     counted = f"{pairs:,} pair{'' if pairs == 1 else 's'}"
     return figure, f"Histogram of the cosines of {counted} of points", f"{counted}{drawn}."
 
@@ -337,12 +336,12 @@ def _correlations(chosen: list[ChosenCloud]) -> None:
     first = chosen[0]
     for one, column in zip(chosen, st.columns(len(chosen), gap="medium"), strict=True):
         with column:
-            same = one.entry["d"] == first.entry["d"]
-            average = wording.number(one.entry["abs_correlation"], 3)
-            counted, total = clustering.points_in(one.view, one.layer, one.pooling), one.entry["n"]
+            same = one.entry.d == first.entry.d
+            average = wording.number(one.entry.number("abs_correlation"), 3)
+            counted, total = clustering.points_in(one.view, one.layer, one.pooling), one.entry.n
             sample = "" if counted == total else f"the matrix uses a random sample of {counted:,} of these points"
             cloud = f"{one.cloud_words} ({sample})" if sample else one.cloud_words
-            words = f"Absolute correlation of {one.entry['d']} dimensions, {cloud}, mean {average} off the diagonal"
+            words = f"Absolute correlation of {one.entry.d} dimensions, {cloud}, mean {average} off the diagonal"
             cloud_matrix(
                 one.place,
                 order=None if own or one is first or not same else first.place,
@@ -359,7 +358,7 @@ def _correlations(chosen: list[ChosenCloud]) -> None:
                 else ". Rows and columns are dimensions, clustered by correlation."
             )
             if not own and not same:
-                note += f" Shown in its own order: it has {one.entry['d']} dimensions, view 1 has {first.entry['d']}."
+                note += f" Shown in its own order: it has {one.entry.d} dimensions, view 1 has {first.entry.d}."
             if sample:
                 note += f" {sample[0].upper()}{sample[1:]}; the mean uses all."
             st.caption(wording.plain(name + note))
@@ -477,9 +476,9 @@ def python(one: ChosenCloud, measure: str, request: MapRequest) -> str:
         f", {name}={getattr(view, name)!r}" for name in named if getattr(view, name) != getattr(default, name)
     )
     cloud = f"{one.layer}, {one.pooling!r}"
-    number = 'entry["ev"][0]' if measure == "ev_1" else f'entry["{measure}"]'
+    number = "entry.dimensions.mean_norm" if measure == "mean_norm" else f'entry.number("{measure}")'
     if measure == shrinkage.MEASURE:
-        number += f', view.together and view.together["{measure}"]'
+        number += f', view.together and view.together.number("{measure}")'
     plain = MapRequest()
     changed = "".join(
         f", {name}={value!r}"

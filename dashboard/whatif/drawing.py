@@ -17,7 +17,7 @@ from dashboard.components.figure import draw
 from dashboard.whatif import plots
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX
-from isoviz.metrics.catalogue import METRICS
+from isoviz import metrics
 from isoviz.runs.rows import RunRow
 from isoviz.whatif.chains import Step, write
 from isoviz.whatif.embeddings import Embeddings
@@ -31,7 +31,7 @@ NO_STEPS = "no transform"
 Shown = tuple[float | str | None, float | None]
 """A value, or that it is pending; and the value without transform."""
 
-_TITLES = {name: METRICS[name].title for name in (*MEASURES, *SLOWER)} | {
+_TITLES = {name: metrics.get(name).title for name in (*MEASURES, *SLOWER)} | {
     "twonn": "Intrinsic dimension",
     "rogue_share": "Widest dimension's share",
     "abs_correlation": "Mean |ρ|",
@@ -164,9 +164,9 @@ def _tile(place: Any, title: str, value: float | str | None, before: float | Non
 def _why(answer: Answer | Full | None, name: str) -> str:
     if answer is not None and name in answer.reasons:
         return f"Undefined: {answer.reasons[name]}"
-    if name not in METRICS:
+    if name not in metrics.catalogue():
         return ""
-    return f"{METRICS[name].sees} {_HERE.get(name, '')}".strip()
+    return f"{metrics.get(name).sees} {_HERE.get(name, '')}".strip()
 
 
 def lead(start: Answer, answer: Answer, steps: tuple[Step, ...]) -> str:

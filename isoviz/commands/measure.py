@@ -4,38 +4,29 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz import metrics
 from isoviz.commands import arrays
 from isoviz.commands.output import print_json, print_notes, print_table, progress_bar
 from isoviz.errors import InputError
+from isoviz.metrics.measuring import applicable, notes_of
+from isoviz.metrics.protocol import Metric
+from isoviz.metrics.record import CloudRecord
+from isoviz.metrics.summary import as_json
 
 if TYPE_CHECKING:
+    from isoviz.exploring.encoders import FinishedRun
     from isoviz.models.sources import ModelSource
     from isoviz.tasks.protocol import Task
 
-LABELS = {
-    "isoscore": "IsoScore",
-    "isoscore_unbiased": "IsoScore, unbiased",
-    "mean_cosine": "mean cosine",
-    "participation_ratio": "participation ratio",
-    "effective_rank": "effective rank",
-    "twonn": "TwoNN dimension",
-}
-SAID_ELSEWHERE = {
-    *LABELS, "cloud", "n", "d", "n_per_d", "ev", "isoscore_unbiased_interval", "sigma", "abs_correlation", "mean_norm",
-    "outlier_dimensions", "warnings", "dropped", "twonn_points", "unbiased_points", "truncated",
-    "by_layer", "output_embeddings", "as_weights",
-}  # fmt: skip
-"""What the text of a cloud has a line of its own for, or a note; everything else that is measured follows by its name."""
-COLUMNS = ("layer", "pooling", "n", "IsoScore", "unbiased", "EV_1", "cosine", "PR", "eff. rank", "TwoNN")
-MAX_NEIGHBOURS = 20_000
-"""Points for TwoNN where there is one cloud only; the table takes fewer per cloud."""
+MOST_PAIRED = 20_000
+"""Points for metrics over pairs where there is one cloud only; the table takes fewer per cloud."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -54,34 +45,31 @@ def _measure_file(options: argparse.Namespace) -> int:
 
     points = arrays.read(options.embeddings)
     try:
-        values = measure(points, max_neighbours=MAX_NEIGHBOURS)
+        record = measure(points, name=Path(options.embeddings).name, most=MOST_PAIRED)
         weights = _partition(points) if options.as_weights else None
     except ValueError as error:
         raise InputError(f"embeddings: {error}", field="embeddings") from None
-    n, d = points.shape
-    if 1 < n < d:
-        values["warnings"].append(
-            f"rows are points: {n} of them, {d} numbers each; transpose the array if not so meant"
-        )
-    document: dict[str, Any] = {"cloud": {"name": Path(options.embeddings).name}, **values}
-    if weights is not None:
-        document["as_weights"] = weights
+    if 1 < record.n < record.d:
+        turned = f"rows are points: {record.n} of them, {record.d} numbers each; transpose the array if not so meant"
+        record = record.model_copy(update={"notes": (*record.notes, turned)})
     if options.json:
-        print_json(document)
+        document: dict[str, Any] = {"cloud": {"name": record.cloud}, **as_json(record)}
+        print_json(document if weights is None else {**document, "as_weights": weights})
         return 0
-    _print_cloud(document)
+    _print_cloud(record.cloud, record)
     if weights is not None:
         _print_partition("rows read as output vectors", weights)
-    print_notes(values["warnings"])
+    print_notes(notes_of(record))
     return 0
 
 
 def _measure_model(options: argparse.Namespace) -> int:
     from isoviz import tasks
+    from isoviz.exploring import encoders
     from isoviz.models import folders, sources
 
     task = _task(options)
-    source = sources.resolve(options.model)
+    source = encoders.resolve(options.model)
     for field in ("max_eval", "max_length", "batch_size"):
         number = getattr(options, field)
         if number is not None and number < 1:
@@ -95,19 +83,21 @@ def _measure_model(options: argparse.Namespace) -> int:
     frame = frames[options.split].iloc[: options.max_eval]
 
     from isoviz.models.extract import layer_views
-    from isoviz.models.profile import entry, profile
+    from isoviz.models.profile import profile
+    from isoviz.models.profile import record as record_of
     from isoviz.models.views import Pooling, poolings_of
 
     whole = options.layer is None and options.pooling is None
-    texts = [frame[column].tolist() for column in task.inputs]
-    by_layer: list[dict[str, Any]] = []
-    with progress_bar() as progress:
-        source = sources.fetch(source, progress)
-        offered = poolings_of(folders.config_of(Path(source.location)) or {})
+    columns = [frame[column].tolist() for column in task.inputs]
+    by_layer: list[CloudRecord] = []
+    with progress_bar() as progress, encoders.opened(options.model) as (encoder, run):
+        if run is None:
+            encoder = source = sources.fetch(encoder, progress)
+        offered = poolings_of(folders.config_of(Path(encoder.location)) or {})
         pooling: Pooling = options.pooling or offered[0]
         views = layer_views(
-            source,
-            texts,
+            encoder,
+            columns if run is None else encoders.prefixed(columns, run.before),
             poolings="all" if whole else (pooling,),
             layers="all" if whole else "last" if options.layer is None else [options.layer],
             max_length=options.max_length,
@@ -119,12 +109,14 @@ def _measure_model(options: argparse.Namespace) -> int:
         layer = views.depth if options.layer is None else options.layer
         if whole:
             by_layer = profile(views, split=options.split, progress=progress)
-            headline = next(one for one in by_layer if (one["layer"], one["pooling"]) == (layer, pooling))
+            headline = next(one for one in by_layer if (one.layer, one.pooling) == (layer, pooling))
         else:
-            headline = entry(views, layer, pooling, split=options.split, max_neighbours=MAX_NEIGHBOURS)
+            headline = record_of(views, layer, pooling, split=options.split, most=MOST_PAIRED)
+        weights = _output_embeddings(source, run) if whole else None
     where = "last layer" if options.layer is None else f"layer {layer}"
+    name = f"{options.model} on {options.task} ({options.split}), {where}, {pooling}"
     cloud = {
-        "name": f"{options.model} on {options.task} ({options.split}), {where}, {pooling}",
+        "name": name,
         "model": options.model,
         "task": options.task,
         "split": options.split,
@@ -136,23 +128,32 @@ def _measure_model(options: argparse.Namespace) -> int:
         "data_revision": rows.revision,
         "texts": list(task.inputs),
     }
-    document = {**{name: value for name, value in headline.items() if name not in cloud}, "cloud": cloud}
-    weights = _output_embeddings(source) if whole else None
-    if whole:
-        document |= {"by_layer": by_layer, "output_embeddings": weights}
     if options.json:
+        document = {**as_json(headline), "truncated": headline.truncated, "cloud": cloud}
+        if whole:
+            lines = [_line_json(one) for one in by_layer]
+            document |= {"by_layer": lines, "output_embeddings": weights}
         print_json(document)
         return 0
     if whole:
         commit = f" (commit {source.revision[:10]})" if source.revision else ""
-        print(f"{options.model}{commit} on {options.task} ({options.split}), {views.rows} rows, d = {headline['d']}")
-        print_table(COLUMNS, map(_table_row, by_layer))
+        print(f"{options.model}{commit} on {options.task} ({options.split}), {views.rows} rows, d = {headline.d}")
+        shown = [metric for metric in _numbers() if any(metric.slug in one.readings for one in by_layer)]
+        print_table(
+            ("layer", "pooling", "n", *(metric.heading for metric in shown)),
+            (_table_row(one, shown) for one in by_layer),
+        )
         print()
-    _print_cloud(document)
+    _print_cloud(name, headline)
     if weights is not None:
-        _print_partition("output embeddings", weights)
-    print_notes([*views.warnings, *headline["warnings"]])
+        _print_partition("output embeddings" if run is None else "output layer of the run's head", weights)
+    print_notes([*views.warnings, *notes_of(headline)])
     return 0
+
+
+def _line_json(record: CloudRecord) -> dict[str, Any]:
+    where = {"cloud": record.cloud, "layer": record.layer, "pooling": record.pooling, "split": record.split}
+    return {**where, **as_json(record), "truncated": record.truncated}
 
 
 def _task(options: argparse.Namespace) -> Task:
@@ -165,16 +166,15 @@ def _task(options: argparse.Namespace) -> Task:
     return tasks.get(options.task, own.completed(options.data, columns) if columns else None)
 
 
-def _output_embeddings(source: ModelSource) -> dict[str, Any] | None:
+def _output_embeddings(source: ModelSource, run: FinishedRun | None) -> dict[str, Any] | None:
     from isoviz.models.checkpoint import output_embeddings
 
-    weights = output_embeddings(source)
+    weights = output_embeddings(source) if run is None else run.model.output.weight.detach().float().cpu().numpy()
     return None if weights is None else _partition(weights)
 
 
 def _partition(weights: NDArray[Any]) -> dict[str, Any]:
     """I1 and I2 of W (N, d) as it is and divided by its root-mean-square row norm, for neither is free of scale."""
-    from isoviz import metrics
     from isoviz.metrics.partition_function import Reading, partitions
 
     norms = np.asarray(metrics.row_norms(weights))
@@ -193,22 +193,30 @@ def _partition(weights: NDArray[Any]) -> dict[str, Any]:
     }
 
 
-def _print_cloud(document: Mapping[str, Any]) -> None:
-    print(f"{document['cloud']['name']}: n = {document['n']} points, d = {document['d']} dimensions")
-    for name, label in LABELS.items():
-        ends = document.get(f"{name}_interval")
+def _numbers() -> list[Metric]:
+    """The metrics that records of clouds hold as one number each."""
+    kept = applicable("rows") + [metric for metric in applicable("tokens") if "rows" not in metric.kinds]
+    places = {slug: place for place, slug in enumerate(metrics.catalogue())}
+    return sorted((metric for metric in kept if metric.gives != "curve"), key=lambda metric: places[metric.slug])
+
+
+def _print_cloud(name: str, record: CloudRecord) -> None:
+    print(f"{name}: n = {record.n} points, d = {record.d} dimensions")
+    for metric in _numbers():
+        reading = record.reading(metric.slug)
+        if reading is None:
+            continue
+        ends = record.interval(metric.slug)
         interval = f" (95 % interval {_number(ends[0], '')} to {_number(ends[1], '')})" if ends else ""
-        _print_line(label, _number(document[name], "undefined") + interval)
-    if document["ev"]:
-        _print_line("EV_1, EV_2, EV_3", ", ".join(f"{value:.4f}" for value in document["ev"][:3]))
-    if sigma := document.get("sigma"):
-        _print_line("σ min, median, max", ", ".join(_number(sigma[name], "") for name in ("min", "median", "max")))
-    _print_line("mean |ρ|", _number(document["abs_correlation"], "undefined"))
-    _print_line("‖mean activation‖", _number(document["mean_norm"], "undefined"))
-    _print_line("outlier dimensions", _text(document["outlier_dimensions"]))
-    for name, value in document.items():
-        if name not in SAID_ELSEWHERE:
-            _print_line(name.replace("_", " "), _text(value))
+        _print_line(metric.number_title, _number(record.number(metric.slug), "undefined") + interval)
+    if curve := record.curve("ev"):
+        _print_line("EV_1, EV_2, EV_3", ", ".join(f"{value:.4f}" for value in curve[:3]))
+    if record.dimensions:
+        _print_line("σ min, median, max", ", ".join(_number(value, "") for value in record.dimensions.sigma))
+        _print_line("‖mean activation‖", _number(record.dimensions.mean_norm, "undefined"))
+        shown = record.dimensions.outliers
+        named = ", ".join(map(str, shown[:8])) + (", …" if len(shown) > 8 else "")
+        _print_line("outlier dimensions", named or "none")
 
 
 def _print_partition(what: str, weights: Mapping[str, Any]) -> None:
@@ -220,28 +228,15 @@ def _print_partition(what: str, weights: Mapping[str, Any]) -> None:
 
 
 def _print_line(label: str, value: str) -> None:
-    print(f"  {label:<20} {value}")
+    print(f"  {label:<31} {value}")
 
 
-def _table_row(one: Mapping[str, Any]) -> list[str]:
-    first = one["ev"][0] if one["ev"] else None
-    numbers = (one["isoscore"], one["isoscore_unbiased"], first, one["mean_cosine"])
-    sizes = (one["participation_ratio"], one["effective_rank"], one["twonn"])
-    return [
-        str(one["layer"]),
-        one["pooling"],
-        str(one["n"]),
-        *(_number(value, "–") for value in numbers),
-        *("–" if value is None else f"{value:.1f}" for value in sizes),
-    ]
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_text(part)}" for name, part in value.items())
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_text, value[:8])) + (", …" if len(value) > 8 else "") or "none"
-    return _number(value, "undefined") if value is None or isinstance(value, float) else str(value)
+def _table_row(record: CloudRecord, shown: Sequence[Metric]) -> list[str]:
+    cells = []
+    for metric in shown:
+        value = record.number(metric.slug)
+        cells.append("–" if value is None else f"{value:.1f}" if metric.decimals < 3 else _number(value, "–"))
+    return [str(record.layer), record.pooling, str(record.n), *cells]
 
 
 def _number(value: float | None, nothing: str) -> str:

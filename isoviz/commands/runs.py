@@ -43,12 +43,12 @@ def _show(store: Store, options: argparse.Namespace) -> int:
 
 def _provenance(store: Store, run_id: str) -> dict[str, Any]:
     """With what it ran: the newest `started` event (a resumed run has one per attempt); empty before the first."""
-    found: dict[str, Any] = {}
+    newest: dict[str, Any] = {}
     cursor = 0
     while batch := store.events(run_id, after=cursor):
-        found = next((event for _, event in reversed(batch) if event["kind"] == "started"), found)
+        newest = next((event for _, event in reversed(batch) if event["kind"] == "started"), newest)
         cursor = batch[-1][0]
-    return {name: value for name, value in found.items() if name != "kind"}
+    return {name: value for name, value in newest.items() if name != "kind"}
 
 
 def _stop(store: Store, options: argparse.Namespace) -> int:

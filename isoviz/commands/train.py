@@ -16,6 +16,7 @@ from isoviz.commands.output import print_json, progress_bar
 from isoviz.config import OwnTask, RunConfig
 from isoviz.errors import InputError
 from isoviz.events import Event
+from isoviz.metrics.summary import measurement_json
 from isoviz.runs import planning
 
 if TYPE_CHECKING:
@@ -175,16 +176,16 @@ class ProgressLine:
 
 def as_json(row: RunRow) -> dict[str, Any]:
     """A run as `train --json`, `runs list` and `runs show` give it."""
-    result = row.result or {}
+    result = row.result
     return {
         "id": row.id,
         "name": row.name,
         "status": row.status,
         "config": row.config.model_dump(mode="json"),
-        "metrics": result.get("metrics", {}),
-        "isotropy": result.get("isotropy", {}),
-        "timing": result.get("timing", {}),
-        "weights": result.get("weights"),
+        "metrics": result.metrics if result else {},
+        "isotropy": measurement_json(result.isotropy) if result else {},
+        "timing": result.timing if result else {},
+        "weights": result.weights.model_dump() if result and result.weights else None,
         "error": row.error,
     }
 
@@ -196,12 +197,12 @@ def describe(row: RunRow) -> str:
     head = f"{row.id}  {row.status:<8}  {config.model}  {config.task}  {config.method} {params}  seed {config.seed}"
     if row.status == "finished" and row.result:
         metrics = "  ".join(
-            f"{name} {_number(value)}" for name, value in row.result["metrics"].items() if name not in ("loss", "epoch")
+            f"{name} {_number(value)}" for name, value in row.result.metrics.items() if name not in ("loss", "epoch")
         )
-        isotropy = row.result["isotropy"]
+        isotropy, seconds = row.result.isotropy, row.result.timing.get("train_seconds") or 0.0
         return (
-            f"{head}\n    {metrics}  IsoScore {_number(isotropy['isoscore'])}  IsoScore* {_number(isotropy['isoscore_star'])}"
-            f"  {row.result['timing']['train_seconds']:.1f} s"
+            f"{head}\n    {metrics}  IsoScore {_number(isotropy.number('isoscore'))}"
+            f"  IsoScore* {_number(isotropy.number('isoscore_star'))}  {seconds:.1f} s"
         )
     if row.error:
         return f"{head}\n    {row.error.get('message', '')} {row.error.get('advice', '')}".rstrip()

@@ -18,7 +18,7 @@ def points_in(view: ViewResult, layer: int, pooling: str) -> int:
     kept = view.kept(layer, pooling)
     if layer != view.depth:
         return kept
-    n: int = view.entry(layer, pooling)["n"]
+    n = view.entry(layer, pooling).n
     # older views do not say how many tokens they sampled: at least those that they kept
     return int(view.facts.get("token_sample", kept)) if pooling == "tokens" else n
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import time
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +16,10 @@ from isoviz.errors import InputError, IsoVizError
 from isoviz.exploring import encoders, outputs, points, shrinkage
 from isoviz.exploring.request import FORMAT, ViewRequest
 from isoviz.exploring.results import array_name
+from isoviz.metrics.measuring import applicable
+from isoviz.metrics.record import PENDING, CloudRecord, Reading
+from isoviz.metrics.sample import Sample
+from isoviz.metrics.spectrum import cumulative_shares
 from isoviz.models.views import Pooling, Views
 
 EV_KEPT: Final = 200
@@ -35,16 +38,26 @@ if TYPE_CHECKING:
     from isoviz.tasks.protocol import Task
 
 Tell = Callable[[int, int, str], None]
+Records = list[CloudRecord]
 Computed = tuple[dict[str, Any], dict[str, NDArray[Any]]]
 
 # Shares of the time, for a small encoder on two cores; a large one spends more on reading, and the bar is slower there.
 _READING, _MEASURING, _PICTURES, _NEIGHBOURS, _TRAINING = (0, 350), (350, 430), (430, 500), (500, 800), (800, 1000)
 _TOTAL: Final = 1000
-PENDING: Final = ["twonn", "output matrix", shrinkage.MEASURE]
-"""What follows the first pictures, in the order in which it comes."""
-_TO_COME: Final = "twonn is still being computed"
+OUTPUT: Final = "output matrix"
+_TO_COME: Final = Reading(undefined=PENDING)
 _SOON: Final = {"reason": "it is still being measured"}
 _SHRINKAGE_SOON: Final = "it is still being computed, from training tokens"
+
+
+def slow_metrics() -> list[str]:
+    """Metrics that follow the first pictures, by slug."""
+    return [metric.slug for metric in applicable("rows") if metric.cost == "pairs"]
+
+
+def pending() -> list[str]:
+    """What follows the first pictures, in the order in which it comes."""
+    return [*slow_metrics(), OUTPUT, shrinkage.MEASURE]
 
 
 def compute(
@@ -54,9 +67,9 @@ def compute(
 
     Args:
         tell: told `done` of `total` and what is being done; never goes back.
-        show: called with all arrays, and with facts that are final but for what they name under `pending`: first TwoNN, whose
-            time grows with the square of the points, the output matrix, which may be that of a vocabulary, and IsoScore*, for
-            which training rows are read; then IsoScore* alone.
+        show: called with all arrays, and with facts that are final but for what they name under `pending`: first metrics over pairs
+            of points, whose time grows with their square, the output matrix, which may be that of a vocabulary, and IsoScore*,
+            for which training rows are read; then IsoScore* alone.
 
     Raises:
         IsoVizError: in the user's terms, with the request's field it belongs to.
@@ -72,7 +85,7 @@ def compute(
 
     from isoviz.models.adapter import load_tokenizer
     from isoviz.models.extract import layer_views
-    from isoviz.models.profile import profile, with_twonn
+    from isoviz.models.profile import QUICK, completed, profile
 
     with encoders.opened(request.model) as (encoder, run):
         read_layers = functools.partial(
@@ -91,12 +104,9 @@ def compute(
         scored = run is not None and run.task == request.task and run.scores_rows
         logits = run.logits(texts, request.max_length) if run is not None and scored else None
         read = time.monotonic()
-        with warnings.catch_warnings():  # entries carry every warning in words
-            warnings.simplefilter("ignore")
-            entries = profile(
-                views, split=request.split, seed=request.seed, twonn=False, progress=_part(tell, _MEASURING, "clouds")
-            )
-            arrays = arrays_of(views, seed=request.seed, progress=_part(tell, _PICTURES, "clouds"))
+        measuring = _part(tell, _MEASURING, "clouds")
+        records = profile(views, split=request.split, seed=request.seed, costs=QUICK, progress=measuring)
+        arrays = arrays_of(views, seed=request.seed, progress=_part(tell, _PICTURES, "clouds"))
         words = tokenizer.convert_ids_to_tokens(views.tokens[views.depth].ids.tolist())
         table = points.rows(frame, task, views.lengths, logits)
         arrays |= points_of(views, table, list(map(str, words)), request.seed)
@@ -120,13 +130,13 @@ def compute(
             "reading_seconds": round(read - began, 3),
         }
         if show:
-            soon = [{**one, "twonn": None, "warnings": [*one["warnings"], _TO_COME]} for one in entries]
-            show(_early(facts, soon, _SOON, PENDING, read), arrays)
+            soon = [record.with_readings(dict.fromkeys(slow_metrics(), _TO_COME)) for record in records]
+            show(_early(facts, soon, _SOON, pending(), read), arrays)
         near = _part(tell, _NEIGHBOURS, "clouds")
         whole = []
-        for done, one in enumerate(entries, start=1):
-            whole.append(with_twonn(one, views, seed=request.seed))
-            near(done, len(entries), "looking for neighbours (TwoNN)")
+        for done, record in enumerate(records, start=1):
+            whole.append(completed(record, views, seed=request.seed))
+            near(done, len(records), "comparing pairs of points")
         told = "measuring the output matrix"
         output = outputs.of(
             source, run, lambda done, total: tell(_TRAINING[0], _TOTAL, f"{told}, {done:,} of {total:,} rows")
@@ -151,8 +161,12 @@ def compute(
         whole = shrinkage.scored(whole, views, target)
     tell(_TOTAL, _TOTAL, "keeping the numbers")
     seconds = round(time.monotonic() - read, 3)
-    more = {"measuring_seconds": seconds, "entries": whole, "output": output, "layers": layers, "shrinkage": of_target}
-    return {**facts, **more}, arrays
+    more = {"measuring_seconds": seconds, "entries": _as_json(whole), "output": output, "shrinkage": of_target}
+    return {**facts, **more, "layers": layers.model_dump(mode="json") if layers else None}, arrays
+
+
+def _as_json(records: Records) -> list[dict[str, Any]]:
+    return [record.model_dump(mode="json") for record in records]
 
 
 def _texts(frame: pd.DataFrame, task: Task, run: encoders.FinishedRun | None) -> list[list[str]]:
@@ -162,10 +176,10 @@ def _texts(frame: pd.DataFrame, task: Task, run: encoders.FinishedRun | None) ->
 
 
 def _early(
-    facts: dict[str, Any], entries: list[dict[str, Any]], output: dict[str, Any], pending: list[str], since: float
+    facts: dict[str, Any], records: Records, output: dict[str, Any], pending: list[str], since: float
 ) -> dict[str, Any]:
     """The facts of a view that lacks IsoScore* and what else is pending."""
-    more = {"entries": shrinkage.without(entries, _SHRINKAGE_SOON), "output": output, "pending": pending}
+    more = {"entries": _as_json(shrinkage.without(records, _SHRINKAGE_SOON)), "output": output, "pending": pending}
     seconds = round(time.monotonic() - since, 3)
     return {**facts, **more, "measuring_seconds": seconds, "layers": None, "shrinkage": {"reason": _SHRINKAGE_SOON}}
 
@@ -184,17 +198,18 @@ def arrays_of(views: Views, *, seed: int = 0, progress: Tell | None = None) -> d
         tokens = views.tokens.get(layer) if pooling == "tokens" else None
         cloud = views.points(layer, pooling)
         if tokens is not None:
-            stream = tokens.stream
+            sums = tokens.stream.sample()
             values = {
-                "ev": _shares(stream.covariance()),
-                "sigma": stream.std().astype(np.float32),
-                "mean": stream.mean().astype(np.float32),
+                "ev": _shares(sums, min(EV_KEPT, sums.d)),
+                "sigma": sums.std.astype(np.float32),
+                "mean": sums.mean.astype(np.float32),
             }
         else:
+            sample = Sample(cloud)
             values = {
-                "ev": np.asarray(metrics.explained_variance(cloud, k=min(EV_KEPT, *cloud.shape)), dtype=np.float64),
-                "sigma": np.asarray(metrics.dimension_std(cloud), dtype=np.float32),
-                "mean": np.asarray(metrics.mean_activation(cloud), dtype=np.float32),
+                "ev": _shares(sample, min(EV_KEPT, *cloud.shape)),
+                "sigma": sample.std.astype(np.float32),
+                "mean": sample.mean.astype(np.float32),
             }
         values["cosine"] = cosine_counts(cloud, seed=seed)
         if layer == views.depth:
@@ -261,14 +276,9 @@ def cosine_counts(cloud: NDArray[Any], *, seed: int = 0) -> NDArray[np.int64]:
     return counts.astype(np.int64)
 
 
-def _shares(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
-    from isoviz.metrics.spectrum import cumulative_shares, eigenvalues
-
-    count = min(EV_KEPT, len(covariance))
-    biggest = float(covariance.diagonal().max())
-    if not biggest > 0:
-        return np.full(count, np.nan)
-    return np.asarray(cumulative_shares(eigenvalues(covariance / biggest), count), dtype=np.float64)
+def _shares(sample: Sample, count: int) -> NDArray[np.float64]:
+    spectrum = sample.eigenvalues
+    return np.full(count, np.nan) if spectrum is None else cumulative_shares(spectrum, count)
 
 
 def _part(tell: Tell, share: tuple[int, int], units: str) -> Tell:

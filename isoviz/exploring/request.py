@@ -15,7 +15,7 @@ from isoviz import tasks
 from isoviz.errors import InputError
 from isoviz.models.sources import ModelSource
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 """Of what a worker writes; raise it whenever the files of an old result would be read wrongly."""
 
 SPLITS: Final = ("validation", "train")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from isoviz.exploring import points
 from isoviz.jobs.results import ARRAYS, Result, ResultStore
+from isoviz.metrics.record import CloudRecord
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,28 +36,27 @@ class ViewResult(Result):
         """Number of the last layer; 0 is the embedding output."""
         return int(self.facts["depth"])
 
-    @property
-    def entries(self) -> list[dict[str, Any]]:
-        """As `isoviz.models.profile.profile` gives them."""
-        found: list[dict[str, Any]] = self.facts["entries"]
-        return found
+    @functools.cached_property
+    def entries(self) -> list[CloudRecord]:
+        """The record of every cloud, as `isoviz.models.profile.profile` gives them."""
+        return [CloudRecord.model_validate(entry) for entry in self.facts["entries"]]
 
-    @property
-    def together(self) -> dict[str, Any] | None:
-        """The numbers of all layers' tokens as one cloud, see `isoviz.exploring.shrinkage.together`; None while they are pending
-        or where they could not be had (`facts["shrinkage"]["reason"]`)."""
-        found: dict[str, Any] | None = self.facts["layers"]
-        return found
+    @functools.cached_property
+    def together(self) -> CloudRecord | None:
+        """The record of all layers' tokens as one cloud, see `isoviz.exploring.shrinkage.together`; None while it is pending
+        or where it could not be had (`facts["shrinkage"]["reason"]`)."""
+        found = self.facts["layers"]
+        return None if found is None else CloudRecord.model_validate(found)
 
     @property
     def poolings(self) -> list[str]:
         """In the order in which they are shown."""
-        return list(dict.fromkeys(entry["pooling"] for entry in self.entries))
+        return list(dict.fromkeys(entry.pooling for entry in self.entries))
 
-    def entry(self, layer: int, pooling: str) -> dict[str, Any]:
-        """The numbers of one cloud; KeyError for one that is not there."""
+    def entry(self, layer: int, pooling: str) -> CloudRecord:
+        """The record of one cloud; KeyError for one that is not there."""
         for entry in self.entries:
-            if (entry["layer"], entry["pooling"]) == (layer, pooling):
+            if (entry.layer, entry.pooling) == (layer, pooling):
                 return entry
         raise KeyError((layer, pooling))
 

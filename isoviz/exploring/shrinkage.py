@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz import metrics
 from isoviz.errors import IsoVizError
 from isoviz.metrics.cloud import too_few
 from isoviz.metrics.cloud_stream import CloudStream
+from isoviz.metrics.measuring import measure_cloud, reading_of
+from isoviz.metrics.record import CloudRecord, Reading
 from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.models.views import Views
 
@@ -24,8 +27,6 @@ if TYPE_CHECKING:
 
 MEASURE: Final = "isoscore_star"
 OF_TOKENS: Final = "Σ_S is of training tokens, so it is a measure of pooling tokens"
-_DEPENDENT: Final = "isoscore_unbiased is undefined: tokens of one text are not independent points"
-_BY_LAYER: Final = "twonn is taken layer by layer only"
 
 
 @dataclass(frozen=True)
@@ -91,52 +92,35 @@ def target(request: ViewRequest, count: int, views: Views, read: Callable[[NDArr
     return Target(streams, facts)
 
 
-def without(entries: Iterable[Mapping[str, Any]], why: str) -> list[dict[str, Any]]:
-    """Entries of `isoviz.models.profile` with `isoscore_star` None, and why in their notes."""
-    return [_with(entry, None, why) for entry in entries]
+def without(records: Iterable[CloudRecord], why: str) -> list[CloudRecord]:
+    """Records with `isoscore_star` undefined, and why."""
+    return [record.with_readings({MEASURE: Reading(undefined=why)}) for record in records]
 
 
-def scored(entries: Iterable[Mapping[str, Any]], views: Views, found: Target) -> list[dict[str, Any]]:
-    """Entries of `isoviz.models.profile` with `isoscore_star`: of every layer's tokens, with Σ_S of the same layer."""
+def scored(records: Iterable[CloudRecord], views: Views, found: Target) -> list[CloudRecord]:
+    """Records with `isoscore_star`: of every layer's tokens, with Σ_S of the same layer."""
     whole = []
-    for entry in entries:
-        if entry["pooling"] != "tokens":
-            whole.append(_with(entry, None, OF_TOKENS))
-            continue
-        covariance = found.streams[entry["layer"]].covariance()
-        estimate = views.tokens[entry["layer"]].stream.isoscore_star(covariance, found.facts["zeta"])
-        value = None if estimate.problem else float(estimate.value)
-        whole.append(_with(entry, value, estimate.problem or found.facts["words"]))
+    for record in records:
+        reading = Reading(undefined=OF_TOKENS)
+        if record.pooling == "tokens" and record.layer is not None:
+            reading = _reading(views.tokens[record.layer].stream, found.streams[record.layer], found)
+        whole.append(record.with_readings({MEASURE: reading}))
     return whole
 
 
-def together(views: Views, found: Target, *, split: str) -> dict[str, Any]:
-    """The entry of cloud `layers`: the tokens of all layers but the embedding output as one cloud, as runs take them.
-
-    As an entry of `isoviz.models.profile`, with `layer` None, `layers` the first and the last one, and `isoscore_star`.
-    """
-    from isoviz.models.profile import of_dimensions
-
+def together(views: Views, found: Target, *, split: str) -> CloudRecord:
+    """The record of cloud `layers`: the tokens of all layers but the embedding output as one cloud, as runs take them."""
     cloud = _union(views.depth, {layer: view.stream for layer, view in views.tokens.items()})
-    sigma = _union(views.depth, found.streams).covariance()
-    values = cloud.describe()
-    estimate = cloud.isoscore_star(sigma, found.facts["zeta"])
-    entry = {
-        "cloud": "layers",
-        "layer": None,
-        "layers": [min(1, views.depth), views.depth],
-        "pooling": "tokens",
-        "split": split,
-        **values,
-        "isoscore_unbiased": None,
-        "isoscore_unbiased_interval": None,
-        "twonn": None,
-        "warnings": [*values["warnings"], _DEPENDENT, _BY_LAYER],
-        **of_dimensions(cloud),
-        "truncated": views.truncated,
-    }
-    value = None if estimate.problem else float(estimate.value)
-    return _with(entry, value, estimate.problem or found.facts["words"])
+    where = {"pooling": "tokens", "truncated": views.truncated}
+    record = measure_cloud(cloud.sample(), "layers", "tokens", split=split, where=where)
+    return record.with_readings({MEASURE: _reading(cloud, _union(views.depth, found.streams), found)})
+
+
+def _reading(cloud: CloudStream, training: CloudStream, found: Target) -> Reading:
+    sample = cloud.sample(shrinkage_cov=training.covariance(), zeta=found.facts["zeta"])
+    reading = reading_of(metrics.get(MEASURE), sample)
+    more = {"note": f"is taken with {found.facts['words']}", "settings": {"zeta": found.facts["zeta"]}}
+    return reading if reading.undefined else reading.model_copy(update=more)
 
 
 def _union(depth: int, streams: Mapping[int, CloudStream]) -> CloudStream:
@@ -147,8 +131,3 @@ def _union(depth: int, streams: Mapping[int, CloudStream]) -> CloudStream:
     for own, layer in zip(clouds.layers, layers, strict=True):
         own.merge(streams[layer])
     return clouds.union()
-
-
-def _with(entry: Mapping[str, Any], value: float | None, told: str) -> dict[str, Any]:
-    note = f"{MEASURE} is undefined: {told}" if value is None else f"{MEASURE}: {told}"
-    return {**entry, MEASURE: value, "warnings": [*entry["warnings"], note]}

@@ -84,7 +84,7 @@ def check_params(slug: str, values: Mapping[str, object]) -> dict[str, ParamValu
     if issubclass(method, composition.Composed):  # part by part: what a part's own checks say stays said
         return {
             f"{part.slug}.{name}": value
-            for part in method.of
+            for part in method.part_classes
             for name, value in _validated(part, composition.own_params(part.slug, values), f"{part.slug}.").items()
         }
     return _validated(method, values)

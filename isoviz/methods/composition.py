@@ -36,16 +36,16 @@ class Composed(Method):
     """Several methods in one run. Subclasses are made by `compose`.
 
     Attributes:
-        of: their classes, in the catalogue's order.
+        part_classes: their classes, in the catalogue's order.
         parts: one object of each.
     """
 
-    of: tuple[type[Method], ...] = ()
+    part_classes: tuple[type[Method], ...] = ()
 
     def __init__(self, params: Params) -> None:
         super().__init__(params)
         values = params.model_dump()
-        self.parts = [_made(part, own_params(part.slug, values)) for part in self.of]
+        self.parts = [_made(part, own_params(part.slug, values)) for part in self.part_classes]
 
     def attach(self, model: HeadedModel) -> None:
         """Attach each; their states are kept side by side."""
@@ -101,7 +101,7 @@ def compose(parts: Sequence[type[Method]]) -> type[Composed]:
     if reason := why_not(parts):
         raise InputError(f"method: {reason}", field="method")
     fields = {
-        f"{part.slug}.{name}": (field.annotation, _told(field, part, parts))
+        f"{part.slug}.{name}": (field.annotation, _labelled(field, part, parts))
         for part in parts
         for name, field in part.Params.model_fields.items()
     }
@@ -120,7 +120,7 @@ def compose(parts: Sequence[type[Method]]) -> type[Composed]:
             "kinds": tuple(kind for kind in parts[0].kinds if all(kind in part.kinds for part in parts)),
             "of_rows_together": any(part.of_rows_together for part in parts),
             "frozen_stage": "".join(part.frozen_stage for part in parts),
-            "of": tuple(parts),
+            "part_classes": tuple(parts),
         },
     )
 
@@ -169,7 +169,7 @@ def _renamed(error: InputError, slug: str) -> InputError:
     return type(error)(str(error), field=field, advice=error.advice)
 
 
-def _told(field: Any, part: type[Method], parts: Sequence[type[Method]]) -> Any:
+def _labelled(field: Any, part: type[Method], parts: Sequence[type[Method]]) -> Any:
     """The field as the combination shows it: under its method's title; its symbol too where another part has the same."""
     own = copy(field)
     extra = _extra(field)

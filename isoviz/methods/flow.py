@@ -175,28 +175,11 @@ def gaussianise(
         points = points @ upper.T
         points = points + points @ lower.T  # L has a unit diagonal
         log_det = log_det + own["log_scale"].sum() + own["lu"].diagonal().sum()
-        points = _couple(own, step, points, +1)
+        points = _couple(own, step, points)
         if step.split:
             parts.append(points[:, step.width - step.split :])
             points = points[:, : step.width - step.split]
     return _cat([points, *reversed(parts)]), log_det
-
-
-def restore(parameters: Mapping[str, Tensor], steps: list[Step], gaussian: Tensor) -> Tensor:
-    """h = f(z), (B, h): the inverse of `gaussianise`."""
-    import torch
-
-    points = gaussian[:, : steps[-1].width]
-    for number in range(len(steps) - 1, -1, -1):
-        own, step = _of_step(parameters, number), steps[number]
-        if step.split:
-            points = _cat([points, gaussian[:, step.width - step.split : step.width]])
-        points = _couple(own, step, points, -1).T
-        lower, upper = _triangles(own["lu"])
-        points = torch.linalg.solve_triangular(lower, points, upper=False, unitriangular=True)
-        points = torch.linalg.solve_triangular(upper, points, upper=True).T
-        points = points * (-own["log_scale"]).exp() - own["shift"]
-    return points
 
 
 def bits_per_dimension(gaussian: Tensor, log_det: Tensor) -> Tensor:
@@ -221,14 +204,14 @@ def _triangles(lu: Tensor) -> tuple[Tensor, Tensor]:
     return lu.tril(-1), lu.triu(1) + lu.diagonal().exp().diag()
 
 
-def _couple(own: Mapping[str, Tensor], step: Step, points: Tensor, sign: int) -> Tensor:
+def _couple(own: Mapping[str, Tensor], step: Step, points: Tensor) -> Tensor:
     """One half moves by a function of the other."""
     from torch.nn.functional import linear, relu
 
     first, second = points[:, : step.first], points[:, step.first :]
     hidden = relu(linear(second if step.flipped else first, own["weight1"], own["bias1"]))
     hidden = relu(linear(hidden, own["weight2"], own["bias2"]))
-    shift = sign * linear(hidden, own["weight3"], own["bias3"])
+    shift = linear(hidden, own["weight3"], own["bias3"])
     return _cat([first + shift, second] if step.flipped else [first, second + shift])
 
 

@@ -1,4 +1,7 @@
-"""Estimators of isotropy on a cloud of n points in d dimensions, shape (n, d).
+"""The catalogue of metrics, and estimators of isotropy on a cloud of n points in d dimensions, shape (n, d).
+
+Every module of this folder that lists a `Metric` under `METRICS` is in the catalogue, and so are the installed packages' metrics
+(entry points `isoviz.metrics`); the functions that they declare are offered here by their names.
 
 Numpy in gives a float or a float64 array, a torch tensor in gives a tensor on its device. An undefined value
 (a collapsed cloud, a single point, ...) is `nan` with an `UndefinedWarning`; a wrong shape or a non-finite
@@ -9,43 +12,17 @@ Names are loaded when first used, so that importing this package loads neither t
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import Any
 
-if TYPE_CHECKING:
-    from isoviz.metrics.cloud import SmallSampleWarning, UndefinedWarning
-    from isoviz.metrics.cosine import mean_cosine
-    from isoviz.metrics.dimensions import (
-        StdHistogram,
-        abs_correlation,
-        correlation_order,
-        dimension_std,
-        mean_activation,
-        outlier_dimensions,
-        rogue_share,
-        std_histogram,
-    )
-    from isoviz.metrics.intervals import Interval, isoscore_interval, one_per_group, participation_ratio_interval
-    from isoviz.metrics.neighbours import twonn
-    from isoviz.metrics.partition_function import partition, row_norms
-    from isoviz.metrics.penalties import (
-        Shrinkage,
-        cosine_penalty,
-        istar_penalty,
-        istar_unbiased_penalty,
-    )
-    from isoviz.metrics.scores import (
-        isoscore,
-        isoscore_from_covariance,
-        isoscore_star,
-        isoscore_unbiased,
-        participation_ratio,
-    )
-    from isoviz.metrics.spectrum import effective_rank, explained_variance
-    from isoviz.metrics.streaming import CovarianceAccumulator
-    from isoviz.metrics.summary import describe
+from isoviz import catalogues
+from isoviz.errors import unknown_name
+from isoviz.metrics.protocol import Metric
 
-# No module carries the name of a function: importing it would put the module in the function's place.
+# Beside the metrics. No module carries the name of a function: importing it would put the module in the function's place.
 _MODULE_OF = {
     "CovarianceAccumulator": "streaming",
     "Interval": "intervals",
@@ -53,75 +30,53 @@ _MODULE_OF = {
     "SmallSampleWarning": "cloud",
     "StdHistogram": "dimensions",
     "UndefinedWarning": "cloud",
-    "abs_correlation": "dimensions",
     "correlation_order": "dimensions",
     "cosine_penalty": "penalties",
     "describe": "summary",
-    "dimension_std": "dimensions",
-    "effective_rank": "spectrum",
-    "explained_variance": "spectrum",
-    "isoscore": "scores",
     "isoscore_from_covariance": "scores",
     "isoscore_interval": "intervals",
-    "isoscore_star": "scores",
-    "isoscore_unbiased": "scores",
     "istar_penalty": "penalties",
     "istar_unbiased_penalty": "penalties",
-    "mean_activation": "dimensions",
-    "mean_cosine": "cosine",
     "one_per_group": "intervals",
     "outlier_dimensions": "dimensions",
-    "participation_ratio": "scores",
     "participation_ratio_interval": "intervals",
-    "partition": "partition_function",
-    "rogue_share": "dimensions",
     "row_norms": "partition_function",
     "std_histogram": "dimensions",
-    "twonn": "neighbours",
 }
 
-__all__ = [
-    "CovarianceAccumulator",
-    "Interval",
-    "Shrinkage",
-    "SmallSampleWarning",
-    "StdHistogram",
-    "UndefinedWarning",
-    "abs_correlation",
-    "correlation_order",
-    "cosine_penalty",
-    "describe",
-    "dimension_std",
-    "effective_rank",
-    "explained_variance",
-    "isoscore",
-    "isoscore_from_covariance",
-    "isoscore_interval",
-    "isoscore_star",
-    "isoscore_unbiased",
-    "istar_penalty",
-    "istar_unbiased_penalty",
-    "mean_activation",
-    "mean_cosine",
-    "one_per_group",
-    "outlier_dimensions",
-    "participation_ratio",
-    "participation_ratio_interval",
-    "partition",
-    "rogue_share",
-    "row_norms",
-    "std_histogram",
-    "twonn",
-]
+
+@functools.cache
+def catalogue() -> Mapping[str, Metric]:
+    """All metrics by slug, in the order in which they are shown. Loads neither torch nor scipy."""
+    metrics: dict[str, Metric] = catalogues.discover(__name__, "isoviz.metrics", Metric, listed_as="METRICS")
+    return MappingProxyType(dict(sorted(metrics.items(), key=lambda item: (item[1].place, item[0]))))
+
+
+def get(slug: str) -> Metric:
+    """The metric of that name; `InputError` with the allowed names."""
+    try:
+        return catalogue()[slug]
+    except KeyError:
+        raise unknown_name("metric", slug, catalogue(), field="metric") from None
+
+
+@functools.cache
+def _functions() -> Mapping[str, Any]:
+    return {metric.function.__name__: metric.function for metric in catalogue().values()}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
+    if name.startswith("_"):  # asked for by the import system, also while the catalogue is being read
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    if name in _MODULE_OF:
+        value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    elif name in _functions():
+        value = _functions()[name]
+    else:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_MODULE_OF, *_functions()})

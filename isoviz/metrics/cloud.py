@@ -29,10 +29,11 @@ class SmallSampleWarning(UserWarning):
 
 
 class Estimate(NamedTuple):
-    """A number, or `nan` and why."""
+    """A number or a curve, or `nan` and why; `note` is what a reader of the value must know ("leaves out 3 zero vectors")."""
 
-    value: float
+    value: Any
     problem: str | None = None
+    note: str = ""
 
 
 def undefined(problem: str) -> Estimate:

@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.metrics.cloud import Estimate, is_tensor, symmetric_matrix, too_few, undefined
-from isoviz.metrics.moments import Moments, sum_of_squares
-from isoviz.metrics.scores import check_width, checked_zeta, plug_in_estimate, ratio_estimate
-from isoviz.metrics.spectrum import cumulative_shares, effective_rank_of, eigenvalues
+from isoviz.metrics.cloud import is_tensor
+from isoviz.metrics.sample import Directions, StreamedSample, as_float64
 from isoviz.metrics.streaming import CovarianceAccumulator
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points
-
-COLLAPSED = "all points are equal"
 
 
 class CloudStream:
@@ -76,111 +72,14 @@ class CloudStream:
             total.zeros += zeros
         return total
 
+    def sample(self, **inputs: Any) -> StreamedSample:
+        """The points so far as metrics read them, with what some need beside the points (`Metric.inputs`)."""
+        return StreamedSample(self.sums, Directions(self._direction, self.zeros), self.eps, inputs=inputs)
+
     def mean(self) -> NDArray[np.float64]:
         """(d,) mean activation."""
-        return _as_float64(self.sums.mean)
+        return as_float64(self.sums.mean)
 
     def covariance(self) -> NDArray[np.float64]:
         """(d, d), divisor n − 1, n >= 2."""
-        return _as_float64(self.sums.covariance)
-
-    def std(self) -> NDArray[np.float64]:
-        """(d,) population standard deviation (divisor n), n >= 2."""
-        return np.sqrt(np.clip(self.covariance().diagonal(), 0, None) * ((self.count - 1) / self.count))
-
-    def mean_abs_correlation(self) -> float | None:
-        """Mean |ρ| of distinct dimensions that vary (above 1e-12 of the largest σ), None where fewer than two do; n >= 2."""
-        std = self.std()
-        varies = std > 1e-12 * std.max()
-        count = int(varies.sum())
-        if count < 2:
-            return None
-        covariance = self.covariance()[np.ix_(varies, varies)]
-        scale = np.sqrt(covariance.diagonal())
-        magnitude = np.minimum(np.abs(covariance / scale[:, None] / scale), 1.0)
-        return float((magnitude.sum() - magnitude.diagonal().sum()) / (count * (count - 1)))
-
-    def isoscore_star(self, shrinkage_cov: Points, zeta: float) -> Estimate:
-        """IsoScore* of all points so far, as `isoviz.metrics.isoscore_star` of them held together; undefined with its reason.
-
-        Args:
-            shrinkage_cov: Σ_S, (d, d), symmetric positive semidefinite, divisor n − 1.
-            zeta: weight of Σ_S, in [0, 1].
-
-        Raises:
-            InputError: (a ValueError) Σ_S of another shape or not positive semidefinite, ζ outside [0, 1].
-        """
-        zeta = checked_zeta(zeta)
-        shrinkage = symmetric_matrix(shrinkage_cov, "shrinkage_cov")
-        n, d = self.count, self.sums.d
-        check_width(shrinkage.shape[0], d)
-        if n < 2:
-            return undefined(too_few(n))
-        covariance = self.covariance()
-        mixed = (1 - zeta) * covariance + zeta * shrinkage
-        biggest = float(mixed.diagonal().max())
-        scaled = mixed / (biggest or 1.0)
-        trace = float(scaled.diagonal().sum())
-        # Σ_S holds a collapsed cloud up, as long as it weighs anything
-        collapsed = biggest == 0 or (zeta == 0 and self._collapsed(covariance))
-        return plug_in_estimate(Moments(n, d, trace, sum_of_squares(scaled), None, None, collapsed))
-
-    def describe(self) -> dict[str, Any]:
-        """n, d, n_per_d, isoscore, ev, mean_cosine, participation_ratio, effective_rank and warnings, as `isoviz.metrics.describe`
-        names them; what is undefined is None, with its reason."""
-        n, d = self.count, self.sums.d
-        notes: list[str] = []
-        score = ratio = rank = undefined(too_few(n))
-        ev: list[float] | None = None
-        if n >= 2:
-            matrix = self.covariance()
-            variances = matrix.diagonal()
-            collapsed = self._collapsed(matrix)
-            unit = float(variances.max()) or 1.0  # fourth powers leave the range of float64 before the points do
-            scaled = matrix / unit
-            moments = Moments(n, d, float(scaled.diagonal().sum()), sum_of_squares(scaled), None, scaled, collapsed)
-            score, ratio, rank = plug_in_estimate(moments), ratio_estimate(moments), undefined(COLLAPSED)
-            if not collapsed:
-                spectrum = eigenvalues(scaled)
-                rank = effective_rank_of(spectrum)
-                ev = [float(share) for share in cumulative_shares(spectrum, min(n, d, 50))]
-                if n < 5 * d:
-                    notes.append(
-                        f"n = {n} points in d = {d} dimensions, n/d = {n / d:.2g} below 5: isoscore, "
-                        "participation_ratio and effective_rank read low and ev high"
-                    )
-        if self.zeros:
-            notes.append(f"mean_cosine leaves out {self.zeros} zero vectors")
-        if ev is None:
-            notes.append(f"ev is undefined: {rank.problem}")
-
-        def value_of(name: str, estimate: Estimate) -> float | None:
-            if estimate.problem:
-                notes.append(f"{name} is undefined: {estimate.problem}")
-                return None
-            return float(estimate.value)
-
-        return {
-            "n": n,
-            "d": d,
-            "n_per_d": n / d,
-            "isoscore": value_of("isoscore", score),
-            "ev": ev,
-            "mean_cosine": value_of("mean_cosine", self._mean_cosine()),
-            "participation_ratio": value_of("participation_ratio", ratio),
-            "effective_rank": value_of("effective_rank", rank),
-            "warnings": notes,
-        }
-
-    def _collapsed(self, covariance: NDArray[np.float64]) -> bool:
-        return bool(np.all(covariance.diagonal() <= (self.eps * self.mean()) ** 2))
-
-    def _mean_cosine(self) -> Estimate:
-        m = self.count - self.zeros
-        if m < 2:
-            return undefined(f"it needs at least 2 vectors that are not zero, got {m}")
-        return Estimate(float((self._direction @ self._direction - m) / (m * (m - 1))))
-
-
-def _as_float64(value: Any) -> NDArray[np.float64]:
-    return value.double().cpu().numpy() if is_tensor(value) else np.asarray(value, dtype=np.float64)
+        return as_float64(self.sums.covariance)

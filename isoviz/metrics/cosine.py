@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from isoviz.metrics.cloud import Estimate, float64_matrix, like, undefined, warn_undefined
+from isoviz.metrics.cloud import Estimate, like, warn_undefined
+from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
+from isoviz.metrics.sample import Sample
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points, Value
@@ -19,22 +18,37 @@ def mean_cosine(points: Points) -> Value:
     It sees the mean of the cloud above all, which IsoScore ignores: a cloud of IsoScore 1 can have any
     average cosine.
     """
-    estimate, _ = mean_cosine_estimate(float64_matrix(points))
+    estimate = mean_cosine_estimate(Sample(points))
     if estimate.problem:
         warn_undefined("mean_cosine", estimate.problem)
     return like(points, estimate.value)
 
 
-def mean_cosine_estimate(x: NDArray[np.float64]) -> tuple[Estimate, int]:
-    """The estimate and how many zero vectors were left out."""
-    biggest = np.abs(x).max(axis=1)  # first, so that squares neither overflow nor vanish
-    kept = biggest > 0
-    dropped = int(len(x) - kept.sum())
-    n = len(x) - dropped
+def mean_cosine_estimate(sample: Sample) -> Estimate:
+    """The same of a sample."""
+    total, zeros = sample.directions
+    n = sample.n - zeros
+    note = f"leaves out {zeros} zero vectors" if zeros else ""
     if n < 2:
-        return undefined(f"it needs at least 2 vectors that are not zero, got {n}"), dropped
-    unit = x[kept] if dropped else x
-    unit = unit / biggest[kept][:, None]
-    lengths = np.sqrt(np.einsum("ij,ij->i", unit, unit))
-    total = (1.0 / lengths) @ unit
-    return Estimate(float((total @ total - n) / (n * (n - 1)))), dropped
+        return Estimate(float("nan"), f"it needs at least 2 vectors that are not zero, got {n}", note)
+    return Estimate(float((total @ total - n) / (n * (n - 1))), note=note)
+
+
+METRICS = Metric(
+    slug="mean_cosine",
+    place=50,
+    title="Average cosine",
+    label="Mean cosine",
+    symbol="cos",
+    sees="Whether the vectors point the same way, so above all how far the cloud lies from the origin.",
+    blind_to="Cannot see the shape nor the lengths: a cloud that is symmetric around the origin has 0 however stretched.",
+    range=Range("−1/(n − 1) … 1", lambda n, d: -1 / (n - 1), constant(1.0)),
+    at_isotropy=AtIsotropy("0, on average", constant(0.0), "population"),
+    unchanged_by=frozenset({"scale", "rotation", "order"}),
+    enough=EnoughPoints("2: unbiased at any n, only its scatter falls", "none", lambda d: 2),
+    paper=Citation("Ethayarajh 2019", "ethayarajh2019contextual", 2019, "arXiv:1909.00512"),
+    equation=r"\frac{\lVert \sum_i \hat u_i \rVert^2 - n}{n(n - 1)}, \quad \hat u_i = x_i / \lVert x_i \rVert",
+    function=mean_cosine,
+    estimate=mean_cosine_estimate,
+    headline=True,
+)

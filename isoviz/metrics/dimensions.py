@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import float64_matrix, like, resolution, too_few, warn_undefined
+from isoviz.metrics.cloud import Estimate, float64_matrix, like, too_few, undefined, warn_undefined
 from isoviz.metrics.moments import centre
+from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
+from isoviz.metrics.sample import Sample
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Array, Points, Value
@@ -120,17 +123,19 @@ def rogue_share(points: Points, top: int = 1) -> Value:
     """
     if top < 1:
         raise InputError(f"top must be at least 1, got {top}")
-    x = float64_matrix(points)
-    if len(x) < 2:
-        warn_undefined("rogue_share", too_few(len(x)))
-        return like(points, float("nan"))
-    centred, mean = centre(x)
-    std = std_of(centred)
-    if np.all(std <= resolution(points) * np.abs(mean)):
-        warn_undefined("rogue_share", "all points are equal")
-        return like(points, float("nan"))
-    shares = np.sort((std / std.max()) ** 2)[::-1]
-    return like(points, float(shares[:top].sum() / shares.sum()))
+    estimate = _rogue_share(Sample(points), top)
+    if estimate.problem:
+        warn_undefined("rogue_share", estimate.problem)
+    return like(points, estimate.value)
+
+
+def _rogue_share(sample: Sample, top: int = 1) -> Estimate:
+    if sample.n < 2:
+        return undefined(too_few(sample.n))
+    if np.all(sample.std <= sample.eps * np.abs(sample.mean)):
+        return undefined("all points are equal")
+    shares = np.sort((sample.std / sample.std.max()) ** 2)[::-1]
+    return Estimate(float(shares[:top].sum() / shares.sum()))
 
 
 def abs_correlation(points: Points) -> Array:
@@ -192,3 +197,106 @@ def std_of(centred: NDArray[np.float64]) -> NDArray[np.float64]:
     biggest = np.abs(centred).max(axis=0)
     unit = centred / np.where(biggest > 0, biggest, 1.0)
     return biggest * np.sqrt(np.einsum("ij,ij->j", unit, unit) / len(centred))
+
+
+# ------------------------------------------------------------------------------------------------- catalogue
+
+
+def _mean_abs_correlation(sample: Sample) -> Estimate:
+    """Mean |ρ| of distinct dimensions that vary (above 1e-12 of the largest σ)."""
+    if sample.n < 2:
+        return undefined(too_few(sample.n))
+    count = int(sample.varies.sum())
+    if count < 2:
+        return undefined("fewer than two dimensions vary")
+    return Estimate(float((sample.abs_correlation.sum() - sample.d) / (count * (count - 1))))
+
+
+_ISOBN_PAPER = Citation("Zhou et al. 2020", "zhou2020isobn", 2020, "arXiv:2005.02178")
+
+ABS_CORRELATION = Metric(
+    slug="abs_correlation",
+    place=100,
+    title="Correlation of dimensions",
+    label="Mean |ρ|",
+    latex=r"mean $|\rho|$",
+    symbol="|ρ_jk|",
+    sees="Which dimensions say the same thing.",
+    blind_to="Cannot see how wide a dimension is, nor the sign: a rogue dimension a thousand times wider leaves it as it is.",
+    help="As a number: the mean over every two different dimensions that vary.",
+    range=Range("0 … 1", constant(0.0), constant(1.0)),
+    at_isotropy=AtIsotropy("0 off the diagonal", lambda n, d: np.eye(d), "sample"),
+    unchanged_by=frozenset({"shift", "scale", "stretch", "order", "duplicates"}),
+    enough=EnoughPoints(
+        "100: what is 0 in truth comes out near 0.08, at 25 points near 0.16", "falls", lambda d: 100, 0.1
+    ),
+    paper=_ISOBN_PAPER,
+    equation=r"|\rho_{jk}| = |\Sigma_{jk}| / \sqrt{\Sigma_{jj}\Sigma_{kk}}",
+    function=abs_correlation,
+    estimate=_mean_abs_correlation,
+    gives="per pair of dimensions",
+)
+
+ROGUE_SHARE = Metric(
+    slug="rogue_share",
+    place=90,
+    title="Share of the widest dimension",
+    label="Widest dimension",
+    symbol="rogue",
+    sees="How much of the variance one single dimension holds.",
+    blind_to="Cannot see directions between the dimensions, nor how the others share the rest.",
+    range=Range("1/d … 1", lambda n, d: 1 / d, constant(1.0)),
+    at_isotropy=AtIsotropy("1/d", lambda n, d: 1 / d, "sample"),
+    unchanged_by=frozenset({"shift", "scale", "order", "duplicates"}),
+    enough=EnoughPoints(
+        "100 ln d, at least 40: up to 20 % high, worst for an isotropic cloud",
+        "falls",
+        lambda d: max(math.ceil(100 * math.log(d)), 40),
+        0.2,
+    ),
+    paper=Citation("Timkey & van Schijndel 2021", "timkey2021rogue", 2021, "arXiv:2109.04404"),
+    equation=r"\max_j \Sigma_{jj} / \operatorname{tr}\Sigma",
+    function=rogue_share,
+    estimate=_rogue_share,
+)
+
+DIMENSION_STD = Metric(
+    slug="dimension_std",
+    place=110,
+    title="Spread of each dimension",
+    symbol="σ_j",
+    sees="How far each single dimension spreads, so that rogue dimensions stand out.",
+    blind_to="Cannot see correlation: d copies of one dimension look like d independent ones.",
+    range=Range("0 upwards", constant(0.0)),
+    at_isotropy=AtIsotropy("all equal, which is not sufficient"),
+    unchanged_by=frozenset({"shift", "order", "duplicates"}),
+    enough=EnoughPoints("20: 5 % low at that", "falls", lambda d: 20, 0.06),
+    paper=_ISOBN_PAPER,
+    equation=r"\sigma_j = \sqrt{\tfrac1n \sum_i (x_{ij} - \bar x_j)^2}",
+    function=dimension_std,
+    estimate=None,
+    minimum=1,
+    gives="per dimension",
+    axis="log",
+)
+
+MEAN_ACTIVATION = Metric(
+    slug="mean_activation",
+    place=120,
+    title="Mean of each dimension",
+    symbol="x̄_j",
+    sees="Where the cloud lies, dimension by dimension.",
+    blind_to="Cannot see any spread: a single point has the same means as the widest cloud around it.",
+    range=Range("unbounded"),
+    at_isotropy=AtIsotropy("any: isotropy does not fix it"),
+    unchanged_by=frozenset({"order", "duplicates"}),
+    enough=EnoughPoints("1: unbiased at any n", "none", lambda d: 1),
+    paper=Citation("Rudman & Eickhoff 2024", "rudman2024istar", 2024, "arXiv:2305.19358"),
+    equation=r"\bar x_j = \tfrac1n \sum_i x_{ij}",
+    function=mean_activation,
+    estimate=None,
+    minimum=1,
+    gives="per dimension",
+)
+
+METRICS = (ABS_CORRELATION, ROGUE_SHARE, DIMENSION_STD, MEAN_ACTIVATION)

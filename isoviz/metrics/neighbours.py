@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import Estimate, float64_matrix, like, undefined, warn_undefined
+from isoviz.metrics.cloud import Estimate, float64_matrix, like, warn_undefined
 from isoviz.metrics.moments import centre
+from isoviz.metrics.protocol import COVARIANCE_ONLY, AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points, Value
@@ -41,16 +42,14 @@ def twonn(
         raise InputError(f"discard_fraction must lie in [0, 1), got {discard_fraction}")
     if convention not in ("current", "pre-2024"):
         raise InputError(f"convention must be 'current' or 'pre-2024', got {convention!r}")
-    estimate, _ = twonn_estimate(float64_matrix(points), discard_fraction, convention)
+    estimate = twonn_estimate(float64_matrix(points), discard_fraction, convention)
     if estimate.problem:
         warn_undefined("twonn", estimate.problem)
     return like(points, estimate.value)
 
 
-def twonn_estimate(
-    x: NDArray[np.float64], discard_fraction: float = 0.1, convention: str = "current"
-) -> tuple[Estimate, int]:
-    """The estimate and how many duplicates were left out."""
+def twonn_estimate(x: NDArray[np.float64], discard_fraction: float = 0.1, convention: str = "current") -> Estimate:
+    """The same of float64 points; its note says how many duplicates were left out."""
     n = len(x)
     x = _distinct(x)
     if len(x) >= 3:
@@ -66,10 +65,10 @@ def twonn_estimate(
         mine = np.flatnonzero(twin)
         keep[np.maximum(mine, partner[mine])] = False
         x = x[keep]
-    dropped = n - len(x)
     usable = len(x)
+    note = f"leaves out {n - usable} duplicate points" if usable < n else ""
     if usable < 3:
-        return undefined(f"it needs at least 3 distinct points, got {usable}"), dropped
+        return Estimate(float("nan"), f"it needs at least 3 distinct points, got {usable}", note)
     log_ratio = np.log(np.sort(second / first)[: int(usable * (1 - discard_fraction))])
     start = 1 if convention == "current" else 0
     share = np.arange(start, start + len(log_ratio)) / usable
@@ -77,8 +76,8 @@ def twonn_estimate(
     log_ratio, survival = log_ratio[inside], -np.log1p(-share[inside])
     spread = float(log_ratio @ log_ratio)
     if not spread > 0:
-        return undefined("no point's second neighbour is farther than its first"), dropped
-    return Estimate(float(log_ratio @ survival) / spread), dropped
+        return Estimate(float("nan"), "no point's second neighbour is farther than its first", note)
+    return Estimate(float(log_ratio @ survival) / spread, note=note)
 
 
 def _distinct(x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -124,3 +123,35 @@ def _two_nearest(
 def _squared_distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
     difference = a - b
     return np.einsum("ij,ij->i", difference, difference)
+
+
+# ------------------------------------------------------------------------------------------------- catalogue
+
+METRICS = Metric(
+    slug="twonn",
+    place=80,
+    title="Intrinsic dimension (TwoNN)",
+    label="TwoNN",
+    symbol="ID",
+    unit="directions",
+    sees="How many directions a point's nearest neighbours spread into, also on a curved surface.",
+    blind_to="Cannot see how much wider the cloud is in one direction than in another, nor tell high dimensions apart.",
+    range=Range("above 0, scatters around the true value", constant(0.0)),
+    at_isotropy=AtIsotropy("d, while d is small", lambda n, d: d, "population"),
+    unchanged_by=COVARIANCE_ONLY,
+    enough=EnoughPoints(
+        "160 up to d = 10, within 20 %; it saturates beyond: 800 points of a 100-d Gaussian give about 47",
+        "saturates",
+        lambda d: 160,
+        0.2,
+    ),
+    paper=Citation("Facco et al. 2017", "facco2017twonn", 2017, "arXiv:1803.06992"),
+    equation=r"-\log(1 - F(\mu)) = \mathrm{ID} \cdot \log\mu, \quad \mu = r_2 / r_1",
+    function=twonn,
+    estimate=lambda sample: twonn_estimate(sample.points),
+    minimum=3,
+    cost="pairs",
+    from_sums=False,
+    most=20_000,
+    decimals=1,
+)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import check_shape, float64_matrix, like, warn_undefined
+from isoviz.metrics.cloud import Estimate, check_shape, float64_matrix, like, undefined, warn_undefined
+from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Array, Points, Value
@@ -214,3 +218,70 @@ class _LogSum:
     def logarithm(self) -> NDArray[np.float64]:
         found: NDArray[np.float64] = self._top + np.log(self._sum)
         return found
+
+
+# ------------------------------------------------------------------------------------------------- catalogue
+
+
+class WeightSample:
+    """The rows of an output matrix (N, d) as `I1` and `I2` read them; both from one walk over it."""
+
+    def __init__(self, weights: Points) -> None:
+        self.weights = _sliceable(weights)
+        self.n, self.d = self.weights.shape
+
+    @cached_property
+    def pair(self) -> tuple[float, float] | None:
+        """(I1, I2), None without rows."""
+        return partitions(self.weights, [Reading()])[0]
+
+
+def _part(place: int) -> Callable[[WeightSample], Estimate]:
+    def estimate(sample: WeightSample) -> Estimate:
+        return undefined("there are no weight vectors") if sample.pair is None else Estimate(sample.pair[place])
+
+    return estimate
+
+
+I1 = Metric(
+    slug="i1",
+    place=54,
+    title="Partition isotropy I1",
+    label="I₁",
+    latex="$I_1$",
+    symbol="I₁",
+    sees="How even the partition function of the output embeddings is between its lowest and highest principal direction.",
+    blind_to="Cannot tell shape from units: shrinking the rows alone drives it to isotropy, and the mean dominates it.",
+    range=Range("0 … 1", constant(0.0), constant(1.0)),
+    at_isotropy=AtIsotropy("1, but so has any W whose rows are short enough"),
+    unchanged_by=frozenset({"rotation", "order", "duplicates"}),
+    enough=EnoughPoints("exact: the rows are all there are", "exact"),
+    paper=Citation("Arora et al. 2016", "arora2016latent", 2016, "arXiv:1502.03520"),
+    equation=r"I_1 = \min_v Z(v) / \max_v Z(v), \quad Z(v) = \sum_i \exp(v^\top w_i)",
+    function=partition,
+    estimate=_part(0),
+    minimum=1,
+    kinds=frozenset({"weights"}),
+    part=0,
+    cost="eigenvalues",
+    from_sums=False,
+)
+
+I2 = replace(
+    I1,
+    slug="i2",
+    place=55,
+    title="Partition isotropy I2",
+    label="I₂",
+    latex="$I_2$",
+    symbol="I₂",
+    sees="How much the partition function of the output embeddings varies over the principal directions.",
+    range=Range("0 … √(d − 1), at most (1 − I₁)/(2√I₁)", constant(0.0), lambda n, d: math.sqrt(d - 1) * (1 + 1e-12)),
+    at_isotropy=AtIsotropy("0, but so has any W whose rows are short enough"),
+    paper=Citation("Wang et al. 2020", "wang2020spectrum", 2020, "openreview:ByxY8CNtvr"),
+    equation=r"I_2 = \sqrt{\frac{\sum_v (Z(v) - \bar Z)^2}{|V| \, \bar Z^2}}",
+    estimate=_part(1),
+    part=1,
+)
+
+METRICS = (I1, I2)

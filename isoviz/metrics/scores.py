@@ -6,7 +6,9 @@ Algorithm 1) collapse to this closed form exactly. Values are not clamped: round
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,9 +34,21 @@ from isoviz.metrics.moments import (
     sum_of_squares,
     unbiased_sums,
 )
+from isoviz.metrics.protocol import (
+    COVARIANCE_ONLY,
+    AtIsotropy,
+    Citation,
+    EnoughPoints,
+    Metric,
+    Range,
+    constant,
+    highest_rank,
+)
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points, Value
+    from isoviz.metrics.intervals import Interval
+    from isoviz.metrics.sample import Sample
 
 COLLAPSED = "all points are equal"
 REPORTED_ZETA = 0.2
@@ -152,6 +166,8 @@ def unbiased_estimate(m: Moments) -> Estimate:
         return undefined(problem)
     if m.n < 4:
         return undefined(f"it needs at least 4 points, got {m.n}")
+    if isinstance(m.quartic, float) and math.isnan(m.quartic):  # of running sums, which cannot be rescaled afterwards
+        return undefined("the fourth powers of the points leave the range of its sums; scale the points")
     u, v = unbiased_sums(m)
     if not is_usable(u, m):
         return undefined(f"the {m.n} points differ in mutually orthogonal directions only; it needs more points")
@@ -210,3 +226,146 @@ def _nan(points: Points) -> Value:
         tensor: Any = points
         return tensor.sum().to(working_dtype(tensor)) * float("nan")  # connected to the graph
     return float("nan")
+
+
+# ------------------------------------------------------------------------------------------------- catalogue
+
+
+def _from_moments(estimator: Callable[[Moments], Estimate]) -> Callable[[Sample], Estimate]:
+    def estimate(sample: Sample) -> Estimate:
+        moments = sample.moments
+        return undefined(too_few(sample.n)) if moments is None else estimator(moments)
+
+    return estimate
+
+
+def _star(sample: Sample) -> Estimate:
+    zeta = checked_zeta(sample.inputs["zeta"])
+    shrinkage = symmetric_matrix(sample.inputs["shrinkage_cov"], "shrinkage_cov")
+    check_width(shrinkage.shape[0], sample.d)
+    if sample.n < 2:
+        return undefined(too_few(sample.n))
+    covariance = sample.true_covariance
+    mixed = (1 - zeta) * covariance + zeta * shrinkage
+    biggest = float(mixed.diagonal().max())
+    scaled = mixed / (biggest or 1.0)
+    trace = float(scaled.diagonal().sum())
+    # Σ_S holds a collapsed cloud up, as long as it weighs anything
+    collapsed = biggest == 0 or (zeta == 0 and bool(np.all(covariance.diagonal() <= (sample.eps * sample.mean) ** 2)))
+    return plug_in_estimate(Moments(sample.n, sample.d, trace, sum_of_squares(scaled), None, None, collapsed))
+
+
+def _unbiased_interval(sample: Sample) -> Interval:
+    from isoviz.metrics.intervals import Interval, interval_of
+
+    nan = float("nan")
+    if sample.moments is None:
+        return Interval(nan, nan, nan, nan, 0.95, sample.n, sample.d, sample.n, problem=too_few(sample.n))
+    if sample.moments.centred is None:
+        return Interval(
+            nan, nan, nan, nan, 0.95, sample.n, sample.d, sample.n, problem="it needs the whole cloud in memory"
+        )
+    return interval_of(sample.moments)
+
+
+ISOSCORE = Metric(
+    slug="isoscore",
+    place=10,
+    title="IsoScore",
+    symbol="ι",
+    sees="How evenly the variance is spread over all d directions.",
+    blind_to="Cannot see the mean, nor anything beyond second moments: tails, clusters and copies of points leave it as it is.",
+    range=Range("0 … 1, at most (n − 2)/(d − 1)", constant(0.0), lambda n, d: (highest_rank(n, d) - 1) / (d - 1)),
+    at_isotropy=AtIsotropy("1", constant(1.0), "sample"),
+    unchanged_by=COVARIANCE_ONLY,
+    enough=EnoughPoints(
+        "5 d, at least 40: up to 25 % low, worst for an isotropic cloud, since 1/PR comes out larger by 1/(n − 1)",
+        "falls",
+        lambda d: max(5 * d, 40),
+        0.25,
+        reads="low",
+    ),
+    paper=Citation("Rudman et al. 2022", "rudman2022isoscore", 2022, "arXiv:2108.07344"),
+    equation=r"\iota = \frac{(\operatorname{tr}\Sigma)^2 / \lVert\Sigma\rVert_F^2 - 1}{d - 1}",
+    function=isoscore,
+    estimate=_from_moments(plug_in_estimate),
+    minimum_d=2,
+    differentiable=True,
+    headline=True,
+)
+
+ISOSCORE_STAR = replace(
+    ISOSCORE,
+    slug="isoscore_star",
+    place=20,
+    title="IsoScore*",
+    symbol="ι*",
+    sees="IsoScore of the cloud's covariance mixed with a shrinkage matrix Σ_S, which steadies it for few points.",
+    blind_to="Cannot see what IsoScore cannot, and ever less of the cloud as ζ grows: at ζ = 1 nothing.",
+    help=f"Reported of all layers' tokens with ζ = {REPORTED_ZETA} and Σ_S from training tokens, so that methods compare.",
+    range=Range("0 … 1", constant(0.0), constant(1.0)),
+    at_isotropy=AtIsotropy("1, if Σ_S is isotropic too", constant(1.0), "sample"),
+    # The divisor n − 1 is not the same after repeating points, and it matters beside Σ_S.
+    unchanged_by=COVARIANCE_ONLY - {"duplicates"},
+    jointly="Σ_S",
+    enough=EnoughPoints(
+        "3.2 d at ζ = 0.2 with an exact Σ_S, at least 26: IsoScore's 5 d times (1 − ζ)²; up to 25 % low",
+        "falls",
+        lambda d: max(math.ceil(3.2 * d), 26),
+        0.25,
+    ),
+    paper=Citation("Rudman & Eickhoff 2024", "rudman2024istar", 2024, "arXiv:2305.19358"),
+    equation=r"\iota(\Sigma_\zeta), \quad \Sigma_\zeta = (1 - \zeta)\Sigma_X + \zeta\Sigma_S",
+    function=isoscore_star,
+    estimate=_star,
+    inputs=("shrinkage_cov", "zeta"),
+    kinds=frozenset({"tokens"}),
+)
+
+ISOSCORE_UNBIASED = replace(
+    ISOSCORE,
+    slug="isoscore_unbiased",
+    place=30,
+    title="IsoScore, unbiased",
+    label="unbiased",
+    symbol="ι̂",
+    sees="IsoScore of the population behind the points, also when they are few.",
+    blind_to="Cannot see dependence between points: tokens of one sentence pull it down as if they were independent.",
+    range=Range("0 upwards, scatters around the true value and may exceed 1", constant(0.0)),
+    at_isotropy=AtIsotropy("1, on average", constant(1.0), "population"),
+    unchanged_by=COVARIANCE_ONLY - {"duplicates"},  # a repeated point is not a new one
+    enough=EnoughPoints("64, whatever d: up to 10 % high, worst for d = 2", "falls", lambda d: 64, 0.1),
+    paper=Citation("Himeno & Yamada 2014", "himeno2014estimations", 2014, "J. Multivariate Anal. 130"),
+    equation=r"\hat\iota = \frac{V/U - 1}{d - 1}, \quad"
+    r" \mathbb{E}\,U = \operatorname{tr}(\Sigma^2),\ \mathbb{E}\,V = (\operatorname{tr}\Sigma)^2",
+    function=isoscore_unbiased,
+    estimate=_from_moments(unbiased_estimate),
+    interval=_unbiased_interval,
+    minimum=4,
+    independent=True,
+)
+
+PARTICIPATION_RATIO = replace(
+    ISOSCORE,
+    slug="participation_ratio",
+    place=60,
+    title="Participation ratio",
+    label="PR",
+    symbol="PR",
+    unit="directions",
+    sees="How many directions share the variance, were they to share it evenly.",
+    blind_to="Cannot see what IsoScore cannot: it is 1 + (d − 1) · IsoScore. Ten directions of 10 and of 768 look alike.",
+    range=Range("1 … min(d, n − 1)", constant(1.0), highest_rank),
+    at_isotropy=AtIsotropy("d", lambda n, d: d, "sample"),
+    enough=EnoughPoints("5 d, at least 40: up to 20 % low", "falls", lambda d: max(5 * d, 40), 0.2, reads="low"),
+    paper=Citation("Gao et al. 2017", "gao2017multineuronal", 2017, "doi:10.1101/214262"),
+    equation=r"\mathrm{PR} = (\operatorname{tr}\Sigma)^2 / \lVert\Sigma\rVert_F^2",
+    function=participation_ratio,
+    estimate=_from_moments(ratio_estimate),
+    minimum_d=1,
+    headline=False,
+    axis="log",
+    decimals=1,
+)
+
+METRICS = (ISOSCORE, ISOSCORE_STAR, ISOSCORE_UNBIASED, PARTICIPATION_RATIO)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +20,24 @@ from isoviz.metrics.cloud import (
     warn_undefined,
 )
 from isoviz.metrics.moments import cloud_moments, prefers_gram
+from isoviz.metrics.protocol import (
+    COVARIANCE_ONLY,
+    AtIsotropy,
+    Bound,
+    Citation,
+    EnoughPoints,
+    Metric,
+    Range,
+    constant,
+    highest_rank,
+)
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Array, Points, Value
+    from isoviz.metrics.sample import Sample
+
+KEPT = 50
+"""Values of the curve of explained variance that a record holds at most."""
 
 
 def explained_variance(points: Points, k: int | None = None, centre: bool = True) -> Array:
@@ -98,3 +114,111 @@ def cumulative_shares(spectrum: NDArray[np.float64], k: int) -> NDArray[np.float
 def effective_rank_of(spectrum: NDArray[np.float64]) -> Estimate:
     shares = spectrum[spectrum > 0] / spectrum.sum()
     return Estimate(float(np.exp(-(shares @ np.log(shares)))))
+
+
+# ------------------------------------------------------------------------------------------------- catalogue
+
+
+def _spectrum(sample: Sample) -> NDArray[np.float64] | Estimate:
+    found = sample.eigenvalues
+    if found is None:
+        return undefined(too_few(sample.n) if sample.moments is None else "all points are equal")
+    return found
+
+
+def _curve(sample: Sample) -> Estimate:
+    found = _spectrum(sample)
+    return found if isinstance(found, Estimate) else Estimate(cumulative_shares(found, min(sample.n, sample.d, KEPT)))
+
+
+def _first(sample: Sample) -> Estimate:
+    found = _spectrum(sample)
+    return found if isinstance(found, Estimate) else Estimate(float(cumulative_shares(found, 1)[0]))
+
+
+def _rank(sample: Sample) -> Estimate:
+    found = _spectrum(sample)
+    return found if isinstance(found, Estimate) else effective_rank_of(found)
+
+
+def _even_curve(n: int, d: int) -> Bound:
+    """The flattest curve of explained variance that n points in d dimensions can have."""
+    return np.minimum(np.arange(1, min(n, d) + 1) / highest_rank(n, d), 1.0)
+
+
+EV = Metric(
+    slug="ev",
+    place=40,
+    title="Explained variance",
+    label="EV_k",
+    latex="$EV_k$",
+    symbol="EV_k",
+    sees="How much of the variance the first k principal directions hold together.",
+    blind_to="Cannot see the mean, nor which directions the variance lies in.",
+    range=Range("k/min(d, n − 1) … 1", _even_curve, constant(1.0)),
+    at_isotropy=AtIsotropy("k/d", lambda n, d: np.arange(1, min(n, d) + 1) / d, "sample"),
+    unchanged_by=COVARIANCE_ONLY,
+    enough=EnoughPoints(
+        "10 d, at least 40: the curve up to 0.15 high, worst for an isotropic cloud",
+        "falls",
+        lambda d: max(10 * d, 40),
+        0.15,
+        reads="high",
+    ),
+    paper=Citation("Zhou et al. 2020", "zhou2020isobn", 2020, "arXiv:2005.02178"),
+    equation=r"\mathrm{EV}_k = \sum_{i \le k} \lambda_i \Big/ \sum_i \lambda_i",
+    function=explained_variance,
+    estimate=_curve,
+    gives="curve",
+    cost="eigenvalues",
+)
+
+EV_1 = replace(
+    EV,
+    slug="ev_1",
+    place=45,
+    title="Variance of the first direction",
+    label="EV₁",
+    latex="$EV_1$",
+    symbol="EV₁",
+    sees="How much of the variance one single direction holds.",
+    blind_to="Cannot see the mean, nor how the rest of the variance is spread.",
+    range=Range("1/min(d, n − 1) … 1", lambda n, d: 1 / highest_rank(n, d), constant(1.0)),
+    at_isotropy=AtIsotropy("1/d", lambda n, d: 1 / d, "sample"),
+    enough=EnoughPoints(
+        "100 d: up to 20 % high, worst for an isotropic cloud; good at once where one direction dominates",
+        "falls",
+        lambda d: 100 * d,
+        0.2,
+        reads="high",
+    ),
+    equation=r"\mathrm{EV}_1 = \lambda_1 \Big/ \sum_i \lambda_i",
+    estimate=_first,
+    gives="number",
+    options={"k": 1},
+    part=0,
+    headline=True,
+)
+
+EFFECTIVE_RANK = Metric(
+    slug="effective_rank",
+    place=70,
+    title="Effective rank",
+    symbol="erank",
+    unit="directions",
+    sees="How many directions share the variance, small shares counting more than in the participation ratio.",
+    blind_to="Cannot see the mean, nor anything beyond second moments, nor how many dimensions there are in all.",
+    range=Range("1 … min(d, n − 1)", constant(1.0), highest_rank),
+    at_isotropy=AtIsotropy("d", lambda n, d: d, "sample"),
+    unchanged_by=COVARIANCE_ONLY,
+    enough=EnoughPoints("5 d, at least 40: up to 15 % low", "falls", lambda d: max(5 * d, 40), 0.15, reads="low"),
+    paper=Citation("Roy & Vetterli 2007", "roy2007effective", 2007, "EUSIPCO 2007, pp. 606–610"),
+    equation=r"\exp\Big(-\sum_i p_i \log p_i\Big), \quad p_i = \lambda_i / \sum_j \lambda_j",
+    function=effective_rank,
+    estimate=_rank,
+    cost="eigenvalues",
+    axis="log",
+    decimals=1,
+)
+
+METRICS = (EV, EV_1, EFFECTIVE_RANK)

@@ -206,6 +206,11 @@ class CovarianceAccumulator:
         return self._scatter / (self.count - 1)
 
     @property
+    def quartic(self) -> float:
+        """Σ‖x̃‖⁴ over the points less their mean; 0 before the first point. Overflows long before the points do."""
+        return 0.0 if self.count == 0 else float(self._quartic)
+
+    @property
     def trace(self) -> float:
         """Total variance, divisor count − 1; undefined for fewer than two points."""
         if self.count < 2:

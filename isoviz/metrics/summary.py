@@ -1,143 +1,79 @@
-"""All headline metrics of a cloud at once, from one covariance or Gram product."""
+"""Every metric of a cloud at once, ready for JSON."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from isoviz.metrics.cloud import Estimate, float64_matrix, resolution, too_few, undefined
-from isoviz.metrics.cosine import mean_cosine_estimate
-from isoviz.metrics.dimensions import outliers_of, std_of
-from isoviz.metrics.intervals import interval_of
-from isoviz.metrics.moments import centre, cloud_moments
-from isoviz.metrics.neighbours import twonn_estimate
-from isoviz.metrics.scores import plug_in_estimate, ratio_estimate, unbiased_estimate
-from isoviz.metrics.spectrum import cumulative_shares, effective_rank_of, eigenvalues
+from isoviz import metrics
+from isoviz.metrics.measuring import measure_cloud, notes_of
+from isoviz.metrics.protocol import COSTS
+from isoviz.metrics.record import CloudRecord, Measurement
+from isoviz.metrics.sample import Sample
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points
 
 
-class Spread(TypedDict):
-    """The population standard deviations (divisor n) of the dimensions."""
-
-    min: float
-    median: float
-    max: float
-
-
-class Description(TypedDict):
-    """JSON-ready; what is undefined is None and has its reason in `warnings`.
-
-    n_per_d: n/d; below 5 the plain score reads low, and `warnings` says so.
-    isoscore_unbiased_interval: [low, high] at 95 % by the jackknife over points; right for independent points only.
-    ev: at most 50 values.
-    outlier_dimensions: at most 20, the furthest first (see `isoviz.metrics.outlier_dimensions`).
-    mean_norm: length of the mean vector.
-    """
-
-    n: int
-    d: int
-    n_per_d: float
-    isoscore: float | None
-    isoscore_unbiased: float | None
-    isoscore_unbiased_interval: list[float] | None
-    ev: list[float] | None
-    mean_cosine: float | None
-    participation_ratio: float | None
-    effective_rank: float | None
-    twonn: float | None
-    sigma: Spread | None
-    outlier_dimensions: list[int]
-    mean_norm: float | None
-    warnings: list[str]
-
-
-def describe(points: Points, twonn: bool = True, interval: bool = True) -> Description:
-    """Every headline metric of a cloud (n, d), numpy or torch, in float64. No Python warning is raised.
+def describe(points: Points, twonn: bool = True, interval: bool = True) -> dict[str, Any]:
+    """Every metric of a cloud (n, d), numpy or torch, in float64. No Python warning is raised.
 
     Args:
-        twonn: False leaves the intrinsic dimension out (None, without a reason in `warnings`); it costs
-            O(n²d).
+        twonn: False leaves metrics over pairs of points out (TwoNN among them): they cost O(n²d).
         interval: False leaves the interval out (None, without a reason); at (2000, 768), one thread, it takes 1.16 times
             the time with TwoNN, 1.64 times without.
+
+    Returns:
+        See `as_json`.
     """
-    x = float64_matrix(points)
-    n, d = x.shape
-    notes: list[str] = []
+    costs = COSTS if twonn else tuple(cost for cost in COSTS if cost != "pairs")
+    return as_json(measure_cloud(Sample(points), "", costs=costs, interval=interval))
 
-    def value_of(name: str, estimate: Estimate) -> float | None:
-        if estimate.problem:
-            notes.append(f"{name} is undefined: {estimate.problem}")
-            return None
-        return float(estimate.value)
 
-    score = unbiased = ratio = rank = undefined(too_few(n))
-    ev: list[float] | None = None
-    ends: list[float] | None = None
-    no_ends: str | None = too_few(n)
-    if n >= 2:
-        moments = cloud_moments(x, resolution(points), quartic=True, keep_centred=True)
-        score, unbiased, ratio = (
-            plug_in_estimate(moments),
-            unbiased_estimate(moments),
-            ratio_estimate(moments),
-        )
-        if moments.collapsed or moments.matrix is None:
-            rank = undefined("all points are equal")
-        else:
-            spectrum = eigenvalues(moments.matrix)
-            rank = effective_rank_of(spectrum)
-            ev = [float(share) for share in cumulative_shares(spectrum, min(n, d, 50))]
-            if n < 5 * d:
-                notes.append(
-                    f"n = {n} points in d = {d} dimensions, n/d = {n / d:.2g} below 5: isoscore, participation_ratio and "
-                    "effective_rank read low and ev high; only isoscore_unbiased allows for so few points"
-                )
-        if interval:
-            found = interval_of(moments)
-            no_ends = found.problem
-            ends = None if no_ends else [found.low, found.high]
-    if interval and no_ends:
-        notes.append(f"isoscore_unbiased_interval is undefined: {no_ends}")
-    sigma: Spread | None = None
-    outliers: list[int] = []
-    mean_norm: float | None = None
-    if n:
-        centred, mean = centre(x)
-        std = std_of(centred)
-        sigma = Spread(min=float(std.min()), median=float(np.median(std)), max=float(std.max()))
-        outliers = [int(index) for index in outliers_of(mean)[:20]]
-        biggest = float(np.abs(mean).max()) or 1.0
-        mean_norm = biggest * float(np.linalg.norm(mean / biggest))
-    else:
-        notes.append("sigma and mean_norm are undefined: there are no points")
-    cosine, zeros = mean_cosine_estimate(x)
-    if zeros:
-        notes.append(f"mean_cosine leaves out {zeros} zero vectors")
-    neighbours: float | None = None
-    if twonn:
-        estimate, duplicates = twonn_estimate(x)
-        neighbours = value_of("twonn", estimate)
-        if duplicates:
-            notes.append(f"twonn leaves out {duplicates} duplicate points")
-    if ev is None:
-        notes.append(f"ev is undefined: {rank.problem}")
-    return Description(
-        n=n,
-        d=d,
-        n_per_d=n / d,
-        isoscore=value_of("isoscore", score),
-        isoscore_unbiased=value_of("isoscore_unbiased", unbiased),
-        isoscore_unbiased_interval=ends,
-        ev=ev,
-        mean_cosine=value_of("mean_cosine", cosine),
-        participation_ratio=value_of("participation_ratio", ratio),
-        effective_rank=value_of("effective_rank", rank),
-        twonn=neighbours,
-        sigma=sigma,
-        outlier_dimensions=outliers,
-        mean_norm=mean_norm,
-        warnings=notes,
-    )
+def as_json(record: CloudRecord) -> dict[str, Any]:
+    """A record as flat JSON: `measure --json` and `describe`.
+
+    n, d; n_per_d: n/d, below 5 the plain score reads low, and `warnings` says so; one entry per metric by its slug, None where
+    undefined, with the reason in `warnings`; isoscore_unbiased_interval: [low, high] at 95 % by the jackknife over points, right
+    for independent points only; ev: at most 50 values; sigma (min, median and max population standard deviation of the
+    dimensions), outlier_dimensions (at most 20, the furthest first), mean_norm: length of the mean vector.
+    """
+    values: dict[str, Any] = {"n": record.n, "d": record.d, "n_per_d": record.n / record.d if record.d else None}
+    for slug, reading in record.readings.items():
+        values[slug] = list(reading.value) if isinstance(reading.value, tuple) else reading.value
+        if reading.interval or reading.no_interval or slug == "isoscore_unbiased":
+            values[f"{slug}_interval"] = list(reading.interval) if reading.interval else None
+        if reading.points is not None:
+            values[f"{slug}_points"] = reading.points
+        values |= reading.settings
+    of_dimensions = record.dimensions
+    names = ("min", "median", "max")
+    values["sigma"] = dict(zip(names, of_dimensions.sigma, strict=True)) if of_dimensions else None
+    values["outlier_dimensions"] = list(of_dimensions.outliers) if of_dimensions else []
+    values["mean_norm"] = of_dimensions.mean_norm if of_dimensions else None
+    values.setdefault("twonn", None)
+    values["warnings"] = notes_of(record)
+    return values
+
+
+def measurement_json(isotropy: Measurement) -> dict[str, Any]:
+    """A run's isotropy as `train --json` gives it.
+
+    The head's values stand at the top by their slugs, with `cloud`, `split`, n and d; so do those of other clouds that the run
+    reports: `isoscore_star` (of `layers`, which has its n, d and ζ), `i1`, `i2` and `weight_norm` (of the output matrix). `by_layer`
+    is IsoScore of each layer's tokens, from the first layer to the last; `by_layer_clouds` has every metric of each.
+    """
+    head = isotropy.cloud("head")
+    found = {**({} if head is None else {**as_json(head), "cloud": head.cloud, "split": head.split})}
+    for slug in metrics.catalogue():
+        if slug not in found and isotropy.reading(slug) is not None:
+            found[slug] = isotropy.number(slug)
+    for name in ("pooled", "layers"):
+        cloud = isotropy.cloud(name)
+        if cloud is not None:
+            found[name] = {"cloud": name, "split": cloud.split, **as_json(cloud)}
+    if isotropy.output is not None:
+        found["weight_norm"] = isotropy.output.norm
+        found["output"] = {"rows": isotropy.output.rows, "d": isotropy.output.d}
+    found["by_layer"] = isotropy.by_layer("isoscore")
+    found["by_layer_clouds"] = [{"cloud": one.cloud, "split": one.split, **as_json(one)} for one in isotropy.layers()]
+    return found

@@ -1,103 +1,92 @@
-"""Every measure of every cloud of a pass, ready for JSON: one entry per layer and pooling."""
+"""Every metric of every cloud of a pass: one record per layer and pooling."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import metrics
 from isoviz.metrics.cloud import check_shape, resolution
 from isoviz.metrics.cloud_stream import CloudStream
-from isoviz.metrics.neighbours import twonn_estimate
-from isoviz.models.views import POOLINGS, Pooling, TokenView, Views
+from isoviz.metrics.measuring import measure_cloud, readings_of
+from isoviz.metrics.protocol import COSTS, CloudKind, Cost
+from isoviz.metrics.record import CloudRecord
+from isoviz.metrics.sample import Sample
+from isoviz.models.views import POOLINGS, Pooling, Views
 
-MAX_NEIGHBOURS = 5_000
-"""Points that TwoNN is taken on at most: its time grows with their square."""
+MOST_PAIRED = 5_000
+"""Points that metrics over pairs are taken on at most: their time grows with the square."""
 STREAM_ABOVE = 2**30
 """Bytes, as float64, above which a cloud is not held as a whole."""
+QUICK: tuple[Cost, ...] = tuple(cost for cost in COSTS if cost != "pairs")
+SLOW: tuple[Cost, ...] = ("pairs",)
 _BLOCK_ROWS = 16_384
 
 
 def profile(
     views: Views,
     *,
-    split: str | None = None,
-    max_neighbours: int = MAX_NEIGHBOURS,
+    split: str = "",
+    most: int = MOST_PAIRED,
     seed: int = 0,
-    twonn: bool = True,
+    costs: Collection[Cost] = COSTS,
     progress: Callable[[int, int, str], None] | None = None,
-) -> list[dict[str, Any]]:
-    """One entry per layer × pooling, in the order of `POOLINGS` and, within each, of the layers.
+) -> list[CloudRecord]:
+    """One record per layer × pooling, in the order of `POOLINGS` and, within each, of the layers.
 
-    Each entry has `cloud` (`layer_k`, or `head`), `layer`, `pooling`, `split`, all that `isoviz.metrics.describe` gives
-    (n, d, measures, warnings), `dropped` (zero vectors and duplicates that a measure leaves out, by name), `twonn_points`
-    (points that TwoNN was taken on), `abs_correlation` (see `of_dimensions`) and `truncated` (rows that were cut). For `tokens`, n counts
-    every token; `isoscore_unbiased` is taken on one random token per row (`unbiased_points` of them), because tokens of one
-    text are not independent.
+    Clouds are called `layer_k`, or `head`. For `tokens`, n counts every token; metrics that are right for independent points only
+    are taken on one random token per row.
 
     Args:
-        split: name of the rows' split, repeated in each entry.
-        max_neighbours: TwoNN is taken on a seeded subsample of a cloud with more points.
-        twonn: False leaves it out, which takes most of the time; `with_twonn` adds it.
+        split: of the rows, repeated in each record.
+        most: metrics over pairs are taken on a seeded subsample of a cloud with more points.
+        costs: what is measured; `completed` adds the rest.
         progress: called after each cloud.
     """
     keys: list[tuple[int, Pooling]] = [*views.clouds, *((layer, "tokens") for layer in views.tokens)]
     keys.sort(key=lambda key: (POOLINGS.index(key[1]), key[0]))
-    entries = []
-    for done, (layer, pooling) in enumerate(keys):
-        entries.append(entry(views, layer, pooling, split=split, max_neighbours=max_neighbours, seed=seed, twonn=twonn))
+    records = []
+    for done, (layer, pooling) in enumerate(keys, start=1):
+        records.append(record(views, layer, pooling, split=split, most=most, seed=seed, costs=costs))
         if progress:
-            progress(done + 1, len(keys), "measuring")
-    return entries
+            progress(done, len(keys), "measuring")
+    return records
 
 
-def with_twonn(
-    found: dict[str, Any], views: Views, *, max_neighbours: int = MAX_NEIGHBOURS, seed: int = 0
-) -> dict[str, Any]:
-    """An entry that was made without TwoNN, as it is with it."""
-    layer, pooling = found["layer"], found["pooling"]
-    of_tokens = pooling == "tokens" and layer in views.tokens
-    points = views.tokens[layer].sample if of_tokens else views.points(layer, pooling)
-    whole = {**found, "warnings": list(found["warnings"]), "dropped": dict(found["dropped"])}
-    _add_twonn(whole, points, max_neighbours, seed)
-    return whole
+def completed(found: CloudRecord, views: Views, *, most: int = MOST_PAIRED, seed: int = 0) -> CloudRecord:
+    """A record that was made with `costs=QUICK`, with the rest."""
+    assert found.layer is not None
+    return found.with_readings(_readings(views, found.layer, found.pooling, SLOW, most, seed))  # type: ignore[arg-type]
 
 
-def entry(
+def record(
     views: Views,
     layer: int,
     pooling: Pooling,
     *,
-    split: str | None = None,
-    max_neighbours: int = MAX_NEIGHBOURS,
+    split: str = "",
+    most: int = MOST_PAIRED,
     seed: int = 0,
-    twonn: bool = True,
-) -> dict[str, Any]:
-    """The entry of one cloud; see `profile`."""
-    if pooling == "tokens" and layer in views.tokens:
-        values = _of_tokens(views.tokens[layer], max_neighbours, seed, twonn)
-    else:
-        values = measure(views.points(layer, pooling), max_neighbours=max_neighbours, seed=seed, twonn=twonn)
-    cloud = "head" if pooling == "head" else f"layer_{layer}"
-    values["warnings"] = [*views.warnings, *values["warnings"]] if pooling == "head" else values["warnings"]
-    return {
-        "cloud": cloud,
+    costs: Collection[Cost] = COSTS,
+) -> CloudRecord:
+    """The record of one cloud; see `profile`."""
+    where = {
         "layer": layer,
         "pooling": pooling,
-        "split": split,
-        **values,
         "truncated": views.truncated,
+        "notes": views.warnings if pooling == "head" else (),
     }
+    sample, kind, options = _cloud(views, layer, pooling)
+    name = "head" if pooling == "head" else f"layer_{layer}"
+    return measure_cloud(sample, name, kind, split=split, where=where, costs=costs, most=most, seed=seed, **options)
 
 
 def measure(
-    points: NDArray[Any], *, max_neighbours: int = MAX_NEIGHBOURS, seed: int = 0, twonn: bool = True
-) -> dict[str, Any]:
-    """All that `isoviz.metrics.describe` gives of (n, d), with `dropped`, `twonn_points` and `abs_correlation`; see `profile`.
+    points: NDArray[Any], *, name: str = "", most: int = MOST_PAIRED, seed: int = 0, costs: Collection[Cost] = COSTS
+) -> CloudRecord:
+    """Every metric of a cloud (n, d) of independent points.
 
     Above `STREAM_ABOVE` the points (which may lie in a memory-mapped file) are read in blocks; the values are the same.
 
@@ -105,73 +94,29 @@ def measure(
         InputError: not (points, dimensions), not real numbers, or non-finite.
     """
     check_shape(np.shape(points), "points")
-    values: dict[str, Any] = {}
     if points.size * 8 <= STREAM_ABOVE:
-        values = {**metrics.describe(points, twonn=False)}
+        return measure_cloud(Sample(points), name, costs=costs, most=most, seed=seed)
     stream = CloudStream(points.shape[1], resolution(points))
     for start in range(0, len(points), _BLOCK_ROWS):
         stream.update(points[start : start + _BLOCK_ROWS])
-    if not values:
-        with warnings.catch_warnings():  # undefined only where isoscore is, which gives the reason
-            warnings.simplefilter("ignore", metrics.UndefinedWarning)
-            unbiased = stream.sums.isoscore_unbiased()
-        values = {
-            **stream.describe(),
-            "isoscore_unbiased": unbiased if np.isfinite(unbiased) else None,
-            "isoscore_unbiased_interval": None,
-        }
-        values["warnings"].append("isoscore_unbiased_interval is left out: it needs the whole cloud in memory")
-    values["dropped"] = {"zero_vectors": stream.zeros}
-    if twonn:
-        _add_twonn(values, points, max_neighbours, seed)
-    return {**values, **{name: value for name, value in of_dimensions(stream).items() if name not in values}}
+    rows = np.sort(
+        np.random.default_rng(seed).choice(len(points), min(most, len(points)), replace=False, shuffle=False)
+    )
+    drawn = Sample(points[rows])
+    return measure_cloud(stream.sample(), name, costs=costs, drawn=drawn, most=most, seed=seed)
 
 
-def of_dimensions(stream: CloudStream) -> dict[str, Any]:
-    """What is said of single dimensions, under the names that `isoviz.metrics.describe` has for it, and one more.
-
-    `sigma` (min, median and max of the population standard deviations), `outlier_dimensions`, `mean_norm`, and
-    `abs_correlation`: the mean |ρ| of distinct dimensions that vary, None where fewer than two do.
-    """
-    if stream.count < 2:
-        return {"sigma": None, "outlier_dimensions": [], "mean_norm": None, "abs_correlation": None}
-    mean = stream.mean()
-    std = stream.std()
-    return {
-        "sigma": {"min": float(std.min()), "median": float(np.median(std)), "max": float(std.max())},
-        # The rule looks at the mean activation alone, so the mean as a cloud of one point has the same outliers.
-        "outlier_dimensions": np.asarray(metrics.outlier_dimensions(mean[None])).tolist()[:20],
-        "mean_norm": float(np.linalg.norm(mean)),
-        "abs_correlation": stream.mean_abs_correlation(),
-    }
+def _readings(views: Views, layer: int, pooling: Pooling, costs: Collection[Cost], most: int, seed: int) -> Any:
+    sample, kind, options = _cloud(views, layer, pooling)
+    return readings_of(sample, kind, costs=costs, most=most, seed=seed, **options)
 
 
-def _of_tokens(tokens: TokenView, max_neighbours: int, seed: int, twonn: bool) -> dict[str, Any]:
-    exact = tokens.stream.describe()
-    independent = metrics.describe(tokens.one_per_row, twonn=False)
-    notes = [f"isoscore_unbiased takes one token of each row, {independent['n']} of {exact['n']}"]
-    notes += [note for note in independent["warnings"] if note.startswith("isoscore_unbiased")]
-    unbiased = {name: value for name, value in independent.items() if name.startswith("isoscore_unbiased")}
-    values: dict[str, Any] = {**exact, **unbiased, "warnings": [*exact["warnings"], *notes]}
-    values["dropped"] = {"zero_vectors": tokens.stream.zeros}
-    if twonn:
-        _add_twonn(values, tokens.sample, max_neighbours, seed)
-    values["unbiased_points"] = independent["n"]
-    return {**values, **of_dimensions(tokens.stream)}
-
-
-def _add_twonn(values: dict[str, Any], points: NDArray[Any], max_neighbours: int, seed: int) -> None:
-    """`twonn`, `twonn_points` and the duplicates it drops into the entry, with a note where it is a subsample or undefined."""
-    if len(points) > max_neighbours:
-        rows = np.random.default_rng(seed).choice(len(points), max_neighbours, replace=False, shuffle=False)
-        points = points[np.sort(rows)]
-    estimate, duplicates = twonn_estimate(np.asarray(points, dtype=np.float64))
-    values["twonn"] = None if estimate.problem else float(estimate.value)
-    values["twonn_points"] = len(points)
-    values["dropped"]["duplicates"] = duplicates
-    if estimate.problem:
-        values["warnings"].append(f"twonn is undefined: {estimate.problem}")
-    if duplicates:
-        values["warnings"].append(f"twonn leaves out {duplicates} duplicate points")
-    if len(points) < values["n"]:
-        values["warnings"].append(f"twonn is taken on a sample of {len(points)} of {values['n']} points")
+def _cloud(views: Views, layer: int, pooling: Pooling) -> tuple[Sample, CloudKind, dict[str, Any]]:
+    if pooling == "tokens" and layer in views.tokens:
+        tokens = views.tokens[layer]
+        return (
+            tokens.stream.sample(),
+            "tokens",
+            {"independent": Sample(tokens.one_per_row), "drawn": Sample(tokens.sample)},
+        )
+    return Sample(views.points(layer, pooling)), "rows", {}

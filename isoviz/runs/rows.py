@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import RowMapping
 
 from isoviz.config import RunConfig
 from isoviz.errors import StoreError
-from isoviz.events import ENDINGS, Status
+from isoviz.events import (
+    ENDINGS,
+    Checkpointed,
+    Entered,
+    Evaluated,
+    Event,
+    Finished,
+    Measured,
+    Number,
+    Resumed,
+    Started,
+    Status,
+    Stepped,
+    Stopped,
+)
 
 STATUSES: tuple[str, ...] = get_args(Status)
 AT_ONCE = 0.0
@@ -31,8 +47,7 @@ class RunRow:
         owner: who claimed it, or for whom it is reserved while queued.
         pid, pid_started: the worker process and its start time as psutil tells it.
         error: how it ended if it failed, diverged or was lost: `kind`, `message`, `advice`, … of that event.
-        result: `metrics`, `isotropy`, `timing`, `collapsed` of a finished run, and its `weights` if known (`isoviz.events.Weights`).
-        progress: see `fold`.
+        result: what a finished run reported at its end.
         position: place in the queue counted from 1, None if it does not wait.
     """
 
@@ -57,15 +72,17 @@ class RunRow:
     tags: tuple[str, ...]
     note: str
     error: dict[str, Any] | None
-    result: dict[str, Any] | None
-    progress: dict[str, Any] | None
+    result: Finished | None
+    progress: RunProgress | None
     position: int | None = None
 
     @property
     def attempts(self) -> int:
         """How many workers have begun it."""
         # before they were counted: claimed once, then queued again and claimed for each resume
-        return int((self.progress or {}).get("attempts", (self.attempt + 1) // 2))
+        if self.progress is None or self.progress.attempts is None:
+            return (self.attempt + 1) // 2
+        return self.progress.attempts
 
     @property
     def collapsed(self) -> str | None:
@@ -74,10 +91,11 @@ class RunRow:
         Runs of before this was kept are known by a Matthews correlation of 0, which is that of one class throughout and of little
         else.
         """
-        result = self.result or {}
-        if "collapsed" in result:
-            return str(result["collapsed"]) if result["collapsed"] else None
-        return "predicts one class" if result.get("metrics", {}).get("matthews") == 0 else None
+        if self.result is None:
+            return None
+        if "collapsed" in self.result.model_fields_set:
+            return self.result.collapsed or None
+        return "predicts one class" if self.result.metrics.get("matthews") == 0 else None
 
 
 def row_of(data: RowMapping, position: int | None) -> RunRow:
@@ -104,8 +122,8 @@ def row_of(data: RowMapping, position: int | None) -> RunRow:
         tags=tuple(json.loads(data["tags"])),
         note=data["note"],
         error=_loads(data["error"]),
-        result=_loads(data["result"]),
-        progress=_loads(data["progress"]),
+        result=None if data["result"] is None else _result(data["result"]),
+        progress=None if data["progress"] is None else RunProgress.model_validate_json(data["progress"]),
         position=position,
     )
 
@@ -132,15 +150,15 @@ class Signals:
 
 def signals_of(data: RowMapping) -> Signals:
     """The signals of one record of the `runs` table."""
-    progress = _loads(data["progress"]) or {}
+    progress = RunProgress.model_validate_json(data["progress"] or "{}")
     return Signals(
         status=data["status"],
         attempt=data["attempt"],
         stop=data["stop_requested"] is not None,
         at_once=data["stop_requested"] == AT_ONCE,
-        phase=progress.get("phase"),
-        checkpoint_step=progress.get("checkpoint_step", 0),
-        step_seconds=progress.get("step_seconds") or 0.0,
+        phase=progress.phase or None,
+        checkpoint_step=progress.checkpoint_step,
+        step_seconds=progress.step_seconds or 0.0,
     )
 
 
@@ -151,42 +169,64 @@ def _loads(text: str | None) -> dict[str, Any] | None:
     return data
 
 
-def fold(progress: Mapping[str, Any], event: Mapping[str, Any]) -> dict[str, Any]:
-    """What a list of runs shows of a run, after one more event (as JSON data); the keys come with the events that tell them.
+@functools.lru_cache(maxsize=4096)
+def _result(text: str) -> Finished:
+    """A page lists all runs at every rerun, and a result never changes."""
+    return Finished.model_validate_json(text)
 
-    Keys: `phase`, `detail`, `step`, `total_steps`, `epoch`, `losses`, `samples_per_second`, `eta_seconds`, `checkpoint_step`,
-    `step_seconds`, `device`, `startup_seconds`, `primary`, `metrics`, `loss`, `measured_epoch`, `isoscore_star`, `isoscore` (of `head`).
-    """
-    now = dict(progress)
 
-    def take(*names: str) -> None:
-        now.update((name, event[name]) for name in names)
+class RunProgress(BaseModel):
+    """What a list of runs shows of a run's latest events; `isoscore` is that of `head`."""
 
-    match event["kind"]:
-        case "entered":
-            take("phase", "detail")
-        case "started":
-            take("device", "total_steps", "startup_seconds")
-            now |= {"phase": "training", "detail": "", "step": event["first_step"]}
-        case "resumed":
-            take("step", "epoch")
-            now |= {"checkpoint_step": event["step"]}
-        case "stepped":
-            take("step", "epoch", "losses", "samples_per_second", "eta_seconds")
-            now |= {
-                "phase": "training",
-                "detail": "",
-                "step_seconds": event.get("step_seconds") or now.get("step_seconds"),
-            }
-        case "evaluated":
-            take("primary", "metrics", "loss")
-        case "measured":
-            take("isoscore_star")
-            head = event["clouds"].get("head")
-            now |= {"measured_epoch": event["epoch"], "isoscore": head["isoscore"] if head else None}
-        case "checkpointed":
-            now |= {"checkpoint_step": event["step"]}
-    return now
+    model_config = ConfigDict(frozen=True, ser_json_inf_nan="null")
+
+    phase: str = ""
+    detail: str = ""
+    step: int = 0
+    total_steps: int | None = None
+    epoch: float = 0.0
+    losses: dict[str, Number] = Field(default_factory=dict)
+    samples_per_second: Number | None = None
+    eta_seconds: Number | None = None
+    step_seconds: float | None = None
+    checkpoint_step: int = 0
+    device: str = ""
+    startup_seconds: float | None = None
+    primary: str = ""
+    metrics: dict[str, float | None] = Field(default_factory=dict)
+    loss: Number | None = None
+    measured_epoch: int | None = None
+    isoscore: float | None = None
+    isoscore_star: float | None = None
+    attempts: int | None = None
+    writer: int | None = None
+
+
+def fold(progress: RunProgress, event: Event) -> RunProgress:
+    """The progress of a run after one more event."""
+
+    def taken(*names: str, **more: Any) -> RunProgress:
+        return progress.model_copy(update={**{name: getattr(event, name) for name in names}, **more})
+
+    match event:
+        case Entered():
+            return taken("phase", "detail")
+        case Started():
+            return taken("device", "total_steps", "startup_seconds", phase="training", detail="", step=event.first_step)
+        case Resumed():
+            return taken("step", "epoch", checkpoint_step=event.step)
+        case Stepped():
+            names = ("step", "epoch", "losses", "samples_per_second", "eta_seconds")
+            seconds = event.step_seconds or progress.step_seconds
+            return taken(*names, phase="training", detail="", step_seconds=seconds)
+        case Evaluated():
+            return taken("primary", "metrics", "loss")
+        case Measured():
+            scores = {slug: event.isotropy.number(slug) for slug in ("isoscore", "isoscore_star")}
+            return taken(measured_epoch=event.epoch, **scores)
+        case Checkpointed():
+            return taken(checkpoint_step=event.step)
+    return progress
 
 
 def check_writer(record: RowMapping, attempt: int | None, *, ending: bool) -> None:
@@ -200,22 +240,21 @@ def check_writer(record: RowMapping, attempt: int | None, *, ending: bool) -> No
         )
 
 
-def change_of(record: RowMapping, events: Sequence[Mapping[str, Any]], moment: float) -> dict[str, Any]:
+def change_of(record: RowMapping, events: Sequence[Event], moment: float) -> dict[str, Any]:
     """What new events, the last perhaps an ending, change in the run's own record."""
-    progress = json.loads(record["progress"] or "{}")
-    if record["status"] == "running" and progress.get("writer") != record["attempt"]:
-        begun = progress.get("attempts", record["attempt"] // 2 if progress else 0)
-        progress |= {"attempts": begun + 1, "writer": record["attempt"]}
+    progress = RunProgress.model_validate_json(record["progress"] or "{}")
+    if record["status"] == "running" and progress.writer != record["attempt"]:
+        known = record["attempt"] // 2 if record["progress"] else 0
+        begun = known if progress.attempts is None else progress.attempts
+        progress = progress.model_copy(update={"attempts": begun + 1, "writer": record["attempt"]})
     for event in events:
         progress = fold(progress, event)
-    change: dict[str, Any] = {"progress": json.dumps(progress)}
+    change: dict[str, Any] = {"progress": progress.model_dump_json()}
     last = events[-1]
-    if last["kind"] in ENDINGS:
-        change |= {"status": last["kind"], "ended": moment}
-        if last["kind"] == "finished":
-            optional = [part for part in ("weights",) if last.get(part)]
-            parts = ("metrics", "isotropy", "timing", "collapsed", *optional)
-            change["result"] = json.dumps({part: last.get(part) for part in parts})
-        elif last["kind"] != "stopped":
-            change["error"] = json.dumps(last)
+    if last.kind in ENDINGS:
+        change |= {"status": last.kind, "ended": moment}
+        if isinstance(last, Finished):
+            change["result"] = last.model_dump_json(exclude={"kind"})
+        elif not isinstance(last, Stopped):
+            change["error"] = last.model_dump_json()
     return change

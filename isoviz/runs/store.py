@@ -240,16 +240,15 @@ class Store:
         Raises:
             StoreError: the run is not running (any more), or by another attempt.
         """
-        bodies = [event.model_dump_json() for event in events]
         ending = bool(events) and events[-1].kind in ENDINGS
         with self._database.writing() as connection:
             # Taking the numbers holds the row until the end of the transaction: they have neither gaps nor twins.
-            taken = update(_runs).where(_runs.c.id == run_id).values(last_seq=_runs.c.last_seq + len(bodies))
+            taken = update(_runs).where(_runs.c.id == run_id).values(last_seq=_runs.c.last_seq + len(events))
             record = connection.execute(taken.returning(_runs)).mappings().one_or_none()
             if record is None:
                 raise self._unknown(run_id)
             check_writer(record, attempt, ending=ending)
-            self._insert(connection, record, bodies, times or [time.time()] * len(bodies))
+            self._insert(connection, record, events, times or [time.time()] * len(events))
         return int(record["last_seq"])
 
     def claim(self, owner: str, device: str, *, id: str | None = None) -> RunRow | None:
@@ -337,7 +336,7 @@ class Store:
                 self._record(connection, run_id)
             elif record["status"] == "queued":
                 stopped = Stopped(step=signals_of(record).checkpoint_step)
-                self._insert(connection, record, [stopped.model_dump_json()], [time.time()])
+                self._insert(connection, record, [stopped], [time.time()])
 
     def signals(self, run_id: str) -> Signals:
         """What whoever watches a run needs to know several times a second."""
@@ -396,19 +395,17 @@ class Store:
             raise self._unknown(run_id)
         return record
 
-    def _insert(
-        self, connection: Connection, record: RowMapping, bodies: Sequence[str], times: Sequence[float]
-    ) -> None:
+    def _insert(self, connection: Connection, record: RowMapping, new: Sequence[Event], times: Sequence[float]) -> None:
         """Write events whose numbers end with the record's `last_seq`, and what they change in the record."""
-        if not bodies:
+        if not new:
             return
-        first = record["last_seq"] - len(bodies) + 1
+        first = record["last_seq"] - len(new) + 1
         rows = [
-            {"run_id": record["id"], "seq": first + place, "time": moment, "body": body}
-            for place, (body, moment) in enumerate(zip(bodies, times, strict=True))
+            {"run_id": record["id"], "seq": first + place, "time": moment, "body": event.model_dump_json()}
+            for place, (event, moment) in enumerate(zip(new, times, strict=True))
         ]
         connection.execute(insert(_events), rows)
-        change = change_of(record, [json.loads(body) for body in bodies], times[-1])
+        change = change_of(record, new, times[-1])
         connection.execute(update(_runs).where(_runs.c.id == record["id"]).values(**change))
 
     def _set(self, run_id: str, **values: Any) -> None:

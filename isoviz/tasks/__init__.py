@@ -14,7 +14,7 @@ from isoviz.catalogues import discover
 from isoviz.demo import rows_dir
 from isoviz.errors import DataError, InputError, unknown_name
 from isoviz.tasks import checking, files, hub, own, report
-from isoviz.tasks.protocol import SPLITS, TRAIN, VALIDATION, DataReport, Problems, Task, TaskData
+from isoviz.tasks.protocol import SPLITS, TRAIN, VALIDATION, DataReport, Problem, Problems, Task, TaskData
 
 if TYPE_CHECKING:
     import numpy as np
@@ -121,7 +121,7 @@ def check_data(
 
     picks = {split: counted(split) for split in _splits(task)}
     checked, _ = _checked(task, data, direction, picks, lambda split, rows: rows == totals[split])
-    return report.of(task, checked, totals)
+    return report.data_report(task, checked, totals)
 
 
 def problems(task: Task, data: str | Path | None = None, direction: str | None = None, limit: int = 50) -> Problems:
@@ -130,13 +130,13 @@ def problems(task: Task, data: str | Path | None = None, direction: str | None =
     Raises:
         DataError: for what is no matter of single rows: a file that cannot be read, a column that is not there.
     """
-    found = []
+    listed: list[Problem] = []
     everything = dict.fromkeys(_splits(task))
     for split, frame in _raw(task, data, task.checked_direction(direction) or None, everything)[0].items():
         _, faults = checking.examine(frame, task, direction)
         rows = [problem for fault in faults for problem in fault.problems(split)]
-        found += sorted(rows, key=lambda problem: problem.row)
-    return Problems(tuple(found[:limit]), len(found))
+        listed += sorted(rows, key=lambda problem: problem.row)
+    return Problems(tuple(listed[:limit]), len(listed))
 
 
 def _raw(
@@ -152,14 +152,14 @@ def _raw(
         return own.frames(task, data, wanted, picks), None
     if data is not None:
         return {split: files.read(paths, wanted, picks[split]) for split, paths in files.find(data, task).items()}, None
-    found = hub.load(task, wanted, picks)
-    return found.frames, found.revision
+    rows = hub.load(task, wanted, picks)
+    return rows.frames, rows.revision
 
 
 def files_of(task: Task, data: str | Path) -> list[Path]:
     """The files that `load` would read; raises like it for files that are not there."""
-    found = own.find(data) if task.own is not None else files.find(data, task)
-    return [path for paths in found.values() for path in paths]
+    by_split = own.find(data) if task.own is not None else files.find(data, task)
+    return [path for paths in by_split.values() for path in paths]
 
 
 def _splits(task: Task) -> list[str]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def of(task: Task, simple: Mapping[str, float | None]) -> dict[str, float | None]:
+def reference_values(task: Task, simple: Mapping[str, float | None]) -> dict[str, float | None]:
     """Name → value of the primary metric: the task's simple guess; for generated tasks also `bag_of_words`, `random_weights`.
 
     The recorded ones hold for the task's full training set; `isoviz.demo.baselines` says what was recorded.
@@ -24,11 +24,11 @@ def of(task: Task, simple: Mapping[str, float | None]) -> dict[str, float | None
     Args:
         simple: the metrics of the task's simple guess (`guess`), or nothing.
     """
-    found = {task.simple_guess: simple[task.primary]} if task.primary in simple else {}
+    values_by_name = {task.simple_guess: simple[task.primary]} if task.primary in simple else {}
     if task.generated:
         values = baselines(task.slug)
-        found |= {name: mean(values[name]) for name in ("bag_of_words", "random_weights") if name in values}
-    return found
+        values_by_name |= {name: mean(values[name]) for name in ("bag_of_words", "random_weights") if name in values}
+    return values_by_name
 
 
 def guess(task: Task, train: pd.DataFrame, validation: pd.DataFrame) -> dict[str, float | None]:

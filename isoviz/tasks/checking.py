@@ -35,11 +35,11 @@ class Fault:
     rows: tuple[int, ...]
     values: tuple[object, ...] | None = None
 
-    def told(self, name: str) -> str:
+    def message(self, name: str) -> str:
         """One line for a `DataError`: `name: what got VALUE in n rows (numbers)`."""
-        shown = ", ".join(map(str, self.rows[:5])) + (", …" if len(self.rows) > 5 else "")
+        numbers = ", ".join(map(str, self.rows[:5])) + (", …" if len(self.rows) > 5 else "")
         got = f" got {shortened(self.values[0])}" if self.values is not None else ""
-        return f"data: {name}: {self.what}{got} in {len(self.rows)} row{'s' if len(self.rows) > 1 else ''} ({shown})"
+        return f"data: {name}: {self.what}{got} in {len(self.rows)} row{'s' if len(self.rows) > 1 else ''} ({numbers})"
 
     def problems(self, split: str) -> list[Problem]:
         """The same, row by row."""
@@ -75,7 +75,7 @@ def check(frame: pd.DataFrame, task: Task, name: str, direction: str | None = No
         raise DataError(f"data: {name} has no rows", field="data")
     checked, faults = examine(frame, task, direction)
     if faults:
-        raise DataError(faults[0].told(name), field="data")
+        raise DataError(faults[0].message(name), field="data")
     if whole and task.kind in ("classification", "regression") and checked["label"].nunique() < 2:
         if task.kind == "regression":
             raise DataError(f"data: {name} has one label only ({checked['label'].iloc[0]:g})", field="data")
@@ -118,16 +118,16 @@ def examine(frame: pd.DataFrame, task: Task, direction: str | None = None) -> tu
         contexts = [
             text if isinstance(text, str) else "" for text in checked[task.columns[1]]
         ]  # missing: refused above
-        found = [answers(value, context) for value, context in zip(frame["answers"], contexts, strict=True)]
-        refuse([problem == "" for _, _, problem in found], task.label, f"no answer in '{task.label}'")
+        parsed = [answers(value, context) for value, context in zip(frame["answers"], contexts, strict=True)]
+        refuse([problem == "" for _, _, problem in parsed], task.label, f"no answer in '{task.label}'")
         refuse(
-            [problem is not None for _, _, problem in found],
+            [problem is not None for _, _, problem in parsed],
             task.label,
             f"an answer of '{task.label}' does not stand in the context where it should;",
-            [problem for _, _, problem in found],
+            [problem for _, _, problem in parsed],
         )
-        checked["answer_texts"] = pd.Series([texts for texts, _, _ in found], index=frame.index, dtype="object")
-        checked["answer_starts"] = pd.Series([starts for _, starts, _ in found], index=frame.index, dtype="object")
+        checked["answer_texts"] = pd.Series([texts for texts, _, _ in parsed], index=frame.index, dtype="object")
+        checked["answer_starts"] = pd.Series([starts for _, starts, _ in parsed], index=frame.index, dtype="object")
         rows = pd.Series([str(int(number)) for number in frame.index], index=frame.index)
         checked["id"] = frame["id"].astype(str) if "id" in frame.columns else rows
     kept = pd.DataFrame(checked, index=frame.index)[good].reset_index(drop=True)

@@ -1,4 +1,9 @@
-"""Reading task data from files: parquet, csv, tsv or jsonl in a folder, only the columns and rows that are asked for."""
+"""Reading task data from files: parquet, csv, tsv or jsonl in a folder, only the columns and rows that are asked for.
+
+Over pandas and pyarrow, not `datasets.load_dataset(data_files=)`: that is no faster (0.1 to 0.5 s for 400,000 rows), keeps a
+second copy of each file in a cache, gives no reason for a ragged or wrongly encoded csv, and loses rows of a tsv with a stray
+quote without a word.
+"""
 
 from __future__ import annotations
 
@@ -69,18 +74,18 @@ def find(folder: str | Path, task: Task | None = None) -> dict[str, tuple[Path, 
     root = Path(folder).expanduser()
     if not root.is_dir():
         raise DataError(f"data: '{folder}' is not a folder that this machine can read", field="data")
-    found: dict[str, tuple[Path, ...]] = {}
+    paths_of: dict[str, tuple[Path, ...]] = {}
     second = (task.validation,) if task is not None and task.validation != VALIDATION else ()
     for split, names in {TRAIN: (TRAIN,), VALIDATION: (*second, VALIDATION)}.items():
         paths = next((paths for name in names if (paths := of_split(root, name))), ())
         if not paths:
             looked = ", ".join(name + suffix for name in names for suffix in SUFFIXES)
             raise DataError(f"data: no {split} split in '{folder}' (looked for {looked})", field="data")
-        found[split] = paths
+        paths_of[split] = paths
     for split, name in task.extra if task is not None else ():
         if paths := of_split(root, name):
-            found[split] = paths
-    return found
+            paths_of[split] = paths
+    return paths_of
 
 
 def of_split(root: Path, split: str) -> tuple[Path, ...]:
@@ -135,9 +140,9 @@ def columns_of(frame: pd.DataFrame, wanted: Mapping[str, str]) -> pd.DataFrame:
     """The wanted columns of a raw frame, taken out of nested ones where needed."""
     import pandas as pd
 
-    found = {name: _values(frame, place) for name, place in wanted.items()}
-    found |= {name: frame[name] for name in OPTIONAL if name in frame.columns and name not in found}
-    return pd.DataFrame(found, index=frame.index)
+    columns = {name: _values(frame, place) for name, place in wanted.items()}
+    columns |= {name: frame[name] for name in OPTIONAL if name in frame.columns and name not in columns}
+    return pd.DataFrame(columns, index=frame.index)
 
 
 def tabular(path: Path, rows: int | None = None) -> pd.DataFrame:
@@ -167,7 +172,23 @@ def tabular(path: Path, rows: int | None = None) -> pd.DataFrame:
             field="data",
         ) from None
     except (pyarrow.lib.ArrowException, pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
+        if path.suffix == ".jsonl" and (line := _broken_line(path)):
+            raise DataError(
+                f"data: {path.name} cannot be read as jsonl: line {line} is not JSON", field="data"
+            ) from None
         raise _unreadable(path, error) from None
+
+
+def _broken_line(path: Path) -> int | None:
+    """Number of the first line that is not JSON; the reader gives a byte within a line that it does not name."""
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                json.loads(line)
+            except ValueError:
+                if line.strip():
+                    return number
+    return None
 
 
 def _separated(path: Path, separator: str, rows: int | None) -> pd.DataFrame:

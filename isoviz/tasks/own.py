@@ -109,19 +109,19 @@ def find(data: str | Path | None) -> dict[str, tuple[Path, ...]]:
 
 def preview(data: str | Path, rows: int = 20) -> Preview:
     """Columns and first rows; `DataError` for what cannot be read."""
-    found = find(data)
-    frame = files.tabular(found[TRAIN][0], rows)
+    by_split = find(data)
+    frame = files.tabular(by_split[TRAIN][0], rows)
     return Preview(
         tuple(str(name) for name in frame.columns),
         tuple({str(name): value for name, value in row.items()} for row in frame.to_dict("records")),
-        VALIDATION not in found,
-        {split: tuple(path.name for path in paths) for split, paths in found.items()},
+        VALIDATION not in by_split,
+        {split: tuple(path.name for path in paths) for split, paths in by_split.items()},
     )
 
 
-def guess_columns(shown: Preview) -> dict[str, str | None]:
+def guess_columns(preview: Preview) -> dict[str, str | None]:
     """Which column could be `text`, `second` and `label`: by its name, else by what stands in it. None where nothing fits."""
-    names = {name.lower(): name for name in reversed(shown.columns)}
+    names = {name.lower(): name for name in reversed(preview.columns)}
 
     def called(*words: str) -> str | None:
         return next((names[word] for word in words if word in names), None)
@@ -129,9 +129,9 @@ def guess_columns(shown: Preview) -> dict[str, str | None]:
     label = called(
         "label", "labels", "answers", "answer", "target", "class", "category", "score", "rating", "sentiment"
     )
-    texts = [name for name in shown.columns if name != label and _is_text([row.get(name) for row in shown.rows])]
+    texts = [name for name in preview.columns if name != label and _is_text([row.get(name) for row in preview.rows])]
     if label is None:
-        rest = [name for name in shown.columns if name not in texts and name.lower() not in ("id", "idx", "index")]
+        rest = [name for name in preview.columns if name not in texts and name.lower() not in ("id", "idx", "index")]
         label = rest[-1] if rest else texts.pop() if len(texts) > 1 else None
     text = called("question", "text", "sentence", "sentence1", "premise", "question1", "source", "article")
     text = text if text in texts else (texts[0] if texts else None)
@@ -151,10 +151,10 @@ def guess(data: str | Path, columns: OwnTask) -> Guess:
         DataError: a file or column that is not there, no labels, or labels that cannot be of the given kind.
     """
     wanted = {"text": columns.text, "label": columns.label} | ({"second": columns.second} if columns.second else {})
-    found = find(data)
-    for paths in found.values():
+    by_split = find(data)
+    for paths in by_split.values():
         files.read(paths, wanted, files.first(1))  # all columns are there; of parquet the texts are not read for that
-    frames = [files.read(paths, {"label": columns.label}) for paths in found.values()]
+    frames = [files.read(paths, {"label": columns.label}) for paths in by_split.values()]
     labels = frames[0]["label"].dropna()
     if not len(labels):
         raise DataError(f"data: the column {columns.label} is empty", field="data")
@@ -174,8 +174,8 @@ def completed(data: str | Path | None, columns: OwnTask) -> OwnTask:
     """`columns` with kind and classes filled in from the files: what a run keeps."""
     if data is None:
         raise DataError("data: own data need a file or a folder", field="data")
-    found = guess(data, columns)
-    return columns.model_copy(update={"kind": found.kind, "label_names": found.label_names})
+    guessed = guess(data, columns)
+    return columns.model_copy(update={"kind": guessed.kind, "label_names": guessed.label_names})
 
 
 def _kind(labels: pd.Series, second: bool) -> tuple[HeadKind, str]:
@@ -259,10 +259,10 @@ def frames(
 ) -> dict[str, pd.DataFrame]:
     """Raw rows of train and validation; the second is held out of the first if no file has it."""
     assert task.own is not None
-    found = find(data)
-    if VALIDATION in found:
-        return {split: files.read(paths, wanted, picks[split]) for split, paths in found.items()}
-    whole = files.read(found[TRAIN], wanted)
+    by_split = find(data)
+    if VALIDATION in by_split:
+        return {split: files.read(paths, wanted, picks[split]) for split, paths in by_split.items()}
+    whole = files.read(by_split[TRAIN], wanted)
     held = _held_out(whole, task)
     parts = {TRAIN: whole[~held], VALIDATION: whole[held]}
     picked = {split: pick(len(parts[split])) for split, pick in picks.items() if pick is not None}

@@ -164,7 +164,7 @@ class Problem:
 class Problems:
     """The first problems of a task's rows in the order of the rows, and how many there are."""
 
-    shown: tuple[Problem, ...]
+    first: tuple[Problem, ...]
     count: int
 
 

@@ -18,7 +18,7 @@ SAMPLE = 50_000
 """Rows of a split that are looked at, at most."""
 
 
-def of(task: Task, splits: Mapping[str, pd.DataFrame], totals: Mapping[str, int]) -> DataReport:
+def data_report(task: Task, splits: Mapping[str, pd.DataFrame], totals: Mapping[str, int]) -> DataReport:
     """The report of checked rows, of which there are `totals` in all."""
     texts = {split: frame[list(task.columns)].agg("\t".join, axis=1) for split, frame in splits.items()}
     return DataReport(

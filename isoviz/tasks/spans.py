@@ -78,7 +78,7 @@ def features(
     empty = SpanFeatures({name: [] for name in ("input_ids", "attention_mask")}, np.zeros(0, np.int64), [])
     if not questions:
         return empty
-    found = tokenizer(
+    tokens = tokenizer(
         _shortened(questions, tokenizer, room - max(doc_stride + 1, room // 2)),
         list(contexts),
         truncation="only_second",
@@ -88,32 +88,32 @@ def features(
         return_offsets_mapping=True,
         padding=False,
     )
-    row = np.asarray(found.pop("overflow_to_sample_mapping"), dtype=np.int64)
-    spans = found.pop("offset_mapping")
-    offsets = [_in_context(found.sequence_ids(number), span) for number, span in enumerate(spans)]
+    row = np.asarray(tokens.pop("overflow_to_sample_mapping"), dtype=np.int64)
+    spans = tokens.pop("offset_mapping")
+    offsets = [_in_context(tokens.sequence_ids(number), span) for number, span in enumerate(spans)]
     order = np.argsort(row, kind="stable")
-    inputs = {name: [list(values[i]) for i in order] for name, values in found.items()}
+    inputs = {name: [list(values[i]) for i in order] for name, values in tokens.items()}
     return SpanFeatures(inputs, row[order], [offsets[i] for i in order])
 
 
 def gold(
-    found: SpanFeatures, answer_starts: Sequence[Sequence[int]], answer_texts: Sequence[Sequence[str]]
+    features: SpanFeatures, answer_starts: Sequence[Sequence[int]], answer_texts: Sequence[Sequence[str]]
 ) -> np.ndarray:
     """(m, 2) first and last token of each question's first answer; (0, 0), the first token, where a feature lacks it.
 
     A feature has the answer only if its window holds every token that shares a character with it (white space at the
     answer's ends apart).
     """
-    positions = np.zeros((len(found), 2), dtype=np.int64)
-    places = _kept_places(found, answer_starts, answer_texts)
-    for number, question in enumerate(found.row.tolist()):
+    positions = np.zeros((len(features), 2), dtype=np.int64)
+    places = _kept_places(features, answer_starts, answer_texts)
+    for number, question in enumerate(features.row.tolist()):
         if place := places[question]:
-            positions[number] = _tokens(found.offsets[number], *place) or (0, 0)
+            positions[number] = _tokens(features.offsets[number], *place) or (0, 0)
     return positions
 
 
 def best_answers(
-    found: SpanFeatures,
+    features: SpanFeatures,
     contexts: Sequence[str],
     start_logits: np.ndarray | Sequence[np.ndarray],
     end_logits: np.ndarray | Sequence[np.ndarray],
@@ -132,8 +132,8 @@ def best_answers(
         One text per context, cut from it; "" where no allowed span is among the n best.
     """
     best: dict[int, tuple[float, str]] = {}
-    for number, question in enumerate(found.row.tolist()):
-        offsets = found.offsets[number]
+    for number, question in enumerate(features.row.tolist()):
+        offsets = features.offsets[number]
         inside = np.array([i for i, place in enumerate(offsets) if place is not None and place[1] > place[0]], int)
         if not len(inside):
             continue
@@ -165,23 +165,23 @@ class Recovery:
 
 
 def recovery(
-    found: SpanFeatures,
+    features: SpanFeatures,
     contexts: Sequence[str],
     answer_starts: Sequence[Sequence[int]],
     answer_texts: Sequence[Sequence[str]],
 ) -> Recovery:
     """Read every question's first answer back out of its gold positions, or say why that cannot be (`FATES`)."""
-    positions = gold(found, answer_starts, answer_texts)
+    positions = gold(features, answer_starts, answer_texts)
     right = [texts[0].strip() if len(texts) else "" for texts in answer_texts]
     got: list[str | None] = [None] * len(contexts)
-    for number, question in enumerate(found.row.tolist()):
-        first, last = (found.offsets[number][i] for i in positions[number])
+    for number, question in enumerate(features.row.tolist()):
+        first, last = (features.offsets[number][i] for i in positions[number])
         if first is None or last is None:
             continue
         text = contexts[question][first[0] : last[1]].strip()
         if got[question] is None or text == right[question]:
             got[question] = text
-    places = _kept_places(found, answer_starts, answer_texts)
+    places = _kept_places(features, answer_starts, answer_texts)
     fates: list[Fate] = []
     for question, text in enumerate(got):
         if text is not None:
@@ -193,10 +193,10 @@ def recovery(
 
 def _shortened(questions: Sequence[str], tokenizer: PreTrainedTokenizerBase, limit: int) -> list[str]:
     """Questions of at most `limit` tokens: those that are longer end at the last character of their limit-th token."""
-    found = tokenizer(list(questions), add_special_tokens=False, return_offsets_mapping=True, truncation=False)
+    tokens = tokenizer(list(questions), add_special_tokens=False, return_offsets_mapping=True, truncation=False)
     return [
         text if len(ids) <= limit else text[: places[limit - 1][1]]
-        for text, ids, places in zip(questions, found["input_ids"], found["offset_mapping"], strict=True)
+        for text, ids, places in zip(questions, tokens["input_ids"], tokens["offset_mapping"], strict=True)
     ]
 
 
@@ -205,7 +205,7 @@ def _in_context(sequence: Sequence[int | None], places: Sequence[Offset]) -> lis
 
 
 def _kept_places(
-    found: SpanFeatures, answer_starts: Sequence[Sequence[int]], answer_texts: Sequence[Sequence[str]]
+    features: SpanFeatures, answer_starts: Sequence[Sequence[int]], answer_texts: Sequence[Sequence[str]]
 ) -> list[Offset | None]:
     """Per question the characters [begin, end) of its first answer that some token covers; None if none does.
 
@@ -219,11 +219,11 @@ def _kept_places(
         else:
             asked.append(None)
     kept: list[Offset | None] = [None] * len(asked)
-    for number, question in enumerate(found.row.tolist()):
+    for number, question in enumerate(features.row.tolist()):
         place = asked[question]
         if place is None:
             continue
-        for a, b in (offset for offset in found.offsets[number] if offset is not None):
+        for a, b in (offset for offset in features.offsets[number] if offset is not None):
             if a < place[1] and b > place[0]:
                 covered = (max(a, place[0]), min(b, place[1]))
                 before = kept[question] or covered

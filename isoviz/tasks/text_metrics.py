@@ -79,17 +79,17 @@ def on_lines(text: str) -> str:
 
 def signatures(names: Iterable[str]) -> dict[str, str]:
     """What exactly BLEU, chrF and ROUGE are, by sacrebleu's signature and rouge-score's version; other names are left out."""
-    found: dict[str, str] = {}
+    signatures_by_name: dict[str, str] = {}
     for name in names:
         if name in ("bleu", "chrf"):
             metric = _sacrebleu(name)
             metric.corpus_score(["a b c d"], [["a b c d"]])  # the signature's number of references is known only then
-            found[name] = str(metric.get_signature())
+            signatures_by_name[name] = str(metric.get_signature())
         elif name.startswith("rouge"):
-            found[name] = f"rouge-score:{version('rouge-score')}|stemmer:porter|value:f|aggregate:mean"
+            signatures_by_name[name] = f"rouge-score:{version('rouge-score')}|stemmer:porter|value:f|aggregate:mean"
             if name == "rougeLsum":
-                found[name] += "|lines:own or after .!?"
-    return found
+                signatures_by_name[name] += "|lines:own or after .!?"
+    return signatures_by_name
 
 
 def _sacrebleu(name: str):  # type: ignore[no-untyped-def]  # its classes are imported here only

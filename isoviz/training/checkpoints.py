@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from pydantic import BaseModel
 from safetensors.torch import load_file, load_model, save_file, save_model
 from torch import Tensor, nn
 
 from isoviz.errors import InputError
+from isoviz.events import Evaluated, Measured
 from isoviz.training.weights import FILE, newest
 
 if TYPE_CHECKING:
@@ -28,6 +31,13 @@ _TRAINING_STATE = ("optimizer.safetensors", "generators.safetensors")
 _TRAINER = "trainer.json"
 _ENDED = "ended.json"
 """In the folder of the best epoch's weights: the run's progress at its end. From then on the last state can be let go."""
+
+
+class Epoch(BaseModel):
+    """What was reported after one epoch."""
+
+    evaluated: Evaluated
+    measured: Measured
 
 
 @dataclass
@@ -51,8 +61,17 @@ class Progress:
     measured: int = -1
     rows: int = 0
     train_seconds: float = 0.0
-    history: list[dict[str, Any]] = field(default_factory=list)
+    history: list[Epoch] = field(default_factory=list)
     fitted: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """For a checkpoint."""
+        return {**vars(self), "history": [epoch.model_dump(mode="json") for epoch in self.history]}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Progress:
+        """From a checkpoint, also of an older version."""
+        return cls(**{**data, "history": [Epoch.model_validate(epoch) for epoch in data["history"]]})
 
 
 def save(
@@ -108,7 +127,7 @@ def _write(
     scaler = processes.accelerator.scaler
     trainer = {
         "version": 1,
-        "progress": asdict(progress),
+        "progress": progress.as_json(),
         "param_groups": state["param_groups"],
         "scheduler": scheduler.state_dict(),
         "scaler": scaler.state_dict() if scaler is not None else None,
@@ -120,7 +139,7 @@ def _write(
 def _update_progress(folder: Path, progress: Progress) -> None:
     trainer = json.loads((folder / _TRAINER).read_text(encoding="utf-8"))
     partial = folder / f".{_TRAINER}.partial"
-    partial.write_text(json.dumps({**trainer, "progress": asdict(progress)}), encoding="utf-8")
+    partial.write_text(json.dumps({**trainer, "progress": progress.as_json()}), encoding="utf-8")
     partial.replace(folder / _TRAINER)
 
 
@@ -143,11 +162,11 @@ def load(
     # of several processes on the CPU each has a "cpu:0", which safetensors does not know
     device = "cpu" if accelerator.device.type == "cpu" else str(accelerator.device)
     if (folder / _ENDED).is_file():
-        return Progress(**json.loads((folder / _ENDED).read_text(encoding="utf-8"))), {}
+        return Progress.from_json(json.loads((folder / _ENDED).read_text(encoding="utf-8"))), {}
     trainer = json.loads((folder / _TRAINER).read_text(encoding="utf-8"))
     if not all((folder / name).is_file() for name in _TRAINING_STATE):
         load_model(model, str(folder / FILE), device=device)
-        return Progress(**trainer["progress"]), {}
+        return Progress.from_json(trainer["progress"]), {}
     generators = _unflatten(load_file(folder / "generators.safetensors"))
     if len(generators) != processes.count:
         raise InputError(f"resume: the run had {len(generators)} processes, now there are {processes.count}")
@@ -157,7 +176,7 @@ def load(
     scheduler.load_state_dict(trainer["scheduler"])
     if accelerator.scaler is not None and trainer["scaler"] is not None:
         accelerator.scaler.load_state_dict(trainer["scaler"])
-    return Progress(**trainer["progress"]), generators[processes.rank]
+    return Progress.from_json(trainer["progress"]), generators[processes.rank]
 
 
 def settle(run_dir: Path, progress: Progress, best: int | None) -> None:
@@ -177,7 +196,7 @@ def settle(run_dir: Path, progress: Progress, best: int | None) -> None:
     if best is not None and (_folder(root, best) / FILE).is_file():
         keep = _folder(root, best)
         partial = keep / f".{_ENDED}.partial"
-        partial.write_text(json.dumps(asdict(progress)), encoding="utf-8")
+        partial.write_text(json.dumps(progress.as_json()), encoding="utf-8")
         partial.replace(keep / _ENDED)
     for other in sorted(root.glob("step-*")):  # the last one last: until then it is what a resumed run begins with
         if other != keep:

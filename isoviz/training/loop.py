@@ -37,7 +37,7 @@ from isoviz.training import (
     second_stage,
     weights,
 )
-from isoviz.training.checkpoints import Progress
+from isoviz.training.checkpoints import Epoch, Progress
 from isoviz.training.second_stage import Stage
 from isoviz.training.setup import Setup, load_setup
 
@@ -171,7 +171,7 @@ class _Run:
                 data_revision=setup.data_revision,
                 signatures=metrics.signature(setup.task.metrics),
                 versions={name: version(name) for name in ("torch", "transformers", "accelerate")},
-                baselines=baselines.of(setup.task, rows.guess),
+                baselines=baselines.reference_values(setup.task, rows.guess),
                 notes=report.score_notes(
                     setup.task, {VALIDATION: rows.frame, **{name: scored.frame for name, scored in rows.extra.items()}}
                 ),
@@ -342,9 +342,7 @@ class _Run:
         with threadpool_limits(limits=1, user_api="blas"):
             measured = self._measured(found)
         self.emit(measured)
-        progress.history.append(
-            {"evaluated": evaluated.model_dump(mode="json"), "measured": measured.model_dump(mode="json")}
-        )
+        progress.history.append(Epoch(evaluated=evaluated, measured=measured))
         if (
             setup.processes.is_main
             and outcome.reported(setup.config, progress, setup.task.primary) is progress.history[-1]
@@ -357,10 +355,9 @@ class _Run:
         sample = setup.rows.sample(measuring.SHRINKAGE_POINTS // setup.plain.num_layers)
         sigma = measuring.shrinkage(setup.plain, sample, setup.accelerator, setup.processes.gather, self.check)
         arrays = f"arrays/epoch-{progress.epoch:03d}.safetensors"
-        if setup.processes.is_main:
-            measuring.save_arrays(setup.run_dir / arrays, found.head)
-        weight = setup.plain.output.weight
-        return measuring.measured(found, sigma, weight, step=progress.step, epoch=progress.epoch, arrays=arrays)
+        folder = setup.run_dir if setup.processes.is_main else None
+        weight, step, epoch = setup.plain.output.weight, progress.step, progress.epoch
+        return measuring.measured(found, sigma, weight, step=step, epoch=epoch, arrays=arrays, folder=folder)
 
     # ---- ending ------------------------------------------------------------------------------------------------
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from isoviz import metrics
-from isoviz.events import Cloud, Measured
+from isoviz.events import Measured
 from isoviz.metrics.cloud_stream import CloudStream
+from isoviz.metrics.measuring import measure_cloud, measure_weights
+from isoviz.metrics.record import CloudRecord, Measurement
+from isoviz.metrics.sample import Sample
 from isoviz.metrics.scores import REPORTED_ZETA
+from isoviz.metrics.spectrum import cumulative_shares
 from isoviz.models.adapter import HeadedModel
 from isoviz.training.batches import Encoded
 from isoviz.training.heads import Head
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 SHRINKAGE_POINTS = 250_000
 """Points (layers counted in) of the training set for Σ_S in the reported IsoScore*, as in paper 001."""
+SPLIT = "validation"
 ONE_TOKEN = "one random token of each row"
 """How the `head` and `pooled` clouds are drawn where the output layer reads every token."""
 
@@ -158,114 +162,81 @@ def shrinkage(
     return torch.from_numpy(tokens.union().covariance())
 
 
-def measured(found: Pass, shrinkage_cov: Tensor, weight: Tensor, *, step: int, epoch: int, arrays: str) -> Measured:
+def measured(
+    found: Pass,
+    shrinkage_cov: Tensor,
+    weight: Tensor,
+    *,
+    step: int,
+    epoch: int,
+    arrays: str,
+    folder: Path | None = None,
+) -> Measured:
     """The event of one measurement.
 
     Args:
         shrinkage_cov: (d, d) Σ_S of the reported IsoScore*.
         weight: (labels, h) of the output layer, for I1, I2 and their norm.
-        arrays: where `save_arrays` wrote, relative to the run's folder.
+        arrays: where the head's arrays are written, relative to `folder`, the run's.
+        folder: None writes nothing.
     """
-    rows = weight.detach().float().cpu().numpy()  # a vocabulary of a quarter million rows: no float64 copy
-    i1, i2 = metrics.partition(rows)
+    head = Sample(found.head)
+    if folder is not None:
+        save_arrays(folder / arrays, head)
     return Measured(
         step=step,
         epoch=epoch,
-        isoscore_star=star_score(found, shrinkage_cov),
-        clouds=describe_clouds(found),
-        by_layer=layer_scores(found),
-        i1=_finite(i1),
-        i2=_finite(i2),
-        weight_norm=float(np.linalg.norm(np.asarray(metrics.row_norms(rows)))),
+        isotropy=Measurement(
+            clouds=measured_clouds(found, head, shrinkage_cov),
+            # a vocabulary of a quarter million rows: no float64 copy
+            output=measure_weights(weight.detach().float().cpu().numpy()),
+        ),
         arrays=arrays,
     )
 
 
-def describe_clouds(found: Pass) -> dict[str, Cloud]:
-    """`head`, `pooled` and `layers`, each with its n and d; every undefined value is None with its reason."""
-    clouds = {
-        name: _vectors(name, points, found.drawn) for name, points in (("head", found.head), ("pooled", found.pooled))
-    }
-    clouds["layers"] = _tokens("layers", found.tokens.union())
+def measured_clouds(found: Pass, head: Sample, shrinkage_cov: Tensor) -> dict[str, CloudRecord]:
+    """`head`, `pooled`, `layers` and `layer_k`, each with its n and d; every undefined value has its reason.
+
+    Of single layers only closed forms are taken, because an eigendecomposition of each would slow every epoch.
+    """
+    drawn = {"drawn": found.drawn}
+    clouds = {"head": measure_cloud(head, "head", split=SPLIT, where=drawn)}
+    if np.array_equal(found.head, found.pooled):  # the method changes nothing before the head: measured once
+        clouds["pooled"] = clouds["head"].model_copy(update={"cloud": "pooled"})
+    else:
+        clouds["pooled"] = measure_cloud(Sample(found.pooled), "pooled", split=SPLIT, where=drawn)
+    clouds["layers"] = layers_record(found.tokens, shrinkage_cov)
+    for number, layer in enumerate(found.tokens.layers, start=1):
+        name, where = f"layer_{number}", {"layer": number}
+        clouds[name] = measure_cloud(layer.sample(), name, "tokens", split=SPLIT, where=where, costs=("closed form",))
     return clouds
 
 
-def layer_scores(found: Pass) -> list[float | None]:
-    """IsoScore of each layer's tokens."""
-    return [_finite(metrics.isoscore_from_covariance(layer.covariance())) for layer in found.tokens.layers]
+def layers_record(tokens: TokenClouds, shrinkage_cov: Tensor) -> CloudRecord:
+    """All layers' tokens as one cloud, with IsoScore* at ζ = 0.2 (design §3)."""
+    sample = tokens.union().sample(shrinkage_cov=shrinkage_cov.numpy(), zeta=REPORTED_ZETA)
+    return measure_cloud(sample, "layers", "tokens", split=SPLIT)
 
 
-def star_score(found: Pass, shrinkage_cov: Tensor) -> float | None:
-    """IsoScore* of all layers' tokens with ζ = 0.2 (design §3)."""
-    mixed = (1 - REPORTED_ZETA) * found.tokens.union().covariance() + REPORTED_ZETA * shrinkage_cov.numpy()
-    return _finite(metrics.isoscore_from_covariance(mixed))
-
-
-def save_arrays(path: Path, head: np.ndarray) -> None:
+def save_arrays(path: Path, head: Sample) -> None:
     """Write the head cloud's |ρ|, its clustered order, σ and EV curve; complete or not at all."""
     from safetensors.numpy import save_file
 
-    with warnings.catch_warnings():  # n and d stand beside every picture
-        warnings.simplefilter("ignore", metrics.SmallSampleWarning)
-        arrays = _arrays(head)
+    arrays = _arrays(head)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     save_file({name: np.ascontiguousarray(value) for name, value in arrays.items()}, partial)
     partial.replace(path)
 
 
-def _arrays(head: np.ndarray) -> dict[str, np.ndarray]:
-    correlation = np.asarray(metrics.abs_correlation(head))
+def _arrays(head: Sample) -> dict[str, np.ndarray]:
+    correlation = head.abs_correlation
+    count = min(head.n, head.d)
+    ev = np.full(count, np.nan) if head.eigenvalues is None else cumulative_shares(head.eigenvalues, count)
     return {
         "abs_correlation": correlation.astype(np.float16),
         "order": np.asarray(metrics.correlation_order(correlation), dtype=np.int32),
-        "std": np.asarray(metrics.dimension_std(head), dtype=np.float32),
-        "ev": np.atleast_1d(metrics.explained_variance(head)).astype(np.float32),
+        "std": head.std.astype(np.float32),
+        "ev": ev.astype(np.float32),
     }
-
-
-def _vectors(name: str, points: np.ndarray, drawn: str) -> Cloud:
-    values = metrics.describe(points)
-    return Cloud(
-        cloud=name,
-        split="validation",
-        drawn=drawn,
-        n=values["n"],
-        d=values["d"],
-        isoscore=values["isoscore"],
-        isoscore_unbiased=values["isoscore_unbiased"],
-        isoscore_unbiased_interval=values["isoscore_unbiased_interval"],
-        mean_cosine=values["mean_cosine"],
-        participation_ratio=values["participation_ratio"],
-        effective_rank=values["effective_rank"],
-        twonn=values["twonn"],
-        ev=values["ev"] or [],
-        undefined=_reasons(values),
-    )
-
-
-def _reasons(values: Mapping[str, object]) -> dict[str, str]:
-    why = "; ".join(str(text) for text in cast(list[str], values["warnings"])) or "undefined for this cloud"
-    return {name: why for name, value in values.items() if value is None}
-
-
-def _tokens(name: str, cloud: CloudStream) -> Cloud:
-    values = cloud.describe()
-    return Cloud(
-        cloud=name,
-        split="validation",
-        isoscore_unbiased=None,
-        twonn=None,
-        ev=values["ev"] or [],
-        **{key: values[key] for key in ("n", "d", "isoscore", "mean_cosine", "participation_ratio", "effective_rank")},
-        undefined={
-            **_reasons(values),
-            "isoscore_unbiased": "tokens of one sentence are not independent points",
-            "twonn": "taken on the head and pooled clouds only",
-        },
-    )
-
-
-def _finite(value: object) -> float | None:
-    number = float(value)  # type: ignore[arg-type]
-    return number if np.isfinite(number) else None

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from isoviz.config import RunConfig
 from isoviz.events import Finished, Weights
-from isoviz.training.checkpoints import Progress
-
-_OF_THE_HEAD = (
-    *("isoscore", "isoscore_unbiased", "isoscore_unbiased_interval", "mean_cosine", "twonn"),
-    *("ev", "n", "d"),
-)
+from isoviz.training.checkpoints import Epoch, Progress
 
 
 def finished(
@@ -25,18 +19,11 @@ def finished(
 ) -> Finished:
     """The closing event, from the history of epochs; `weights` are those that the run keeps."""
     chosen = reported(config, progress, primary)
-    measured = chosen["measured"]
-    head, pooled = measured["clouds"]["head"], measured["clouds"]["pooled"]
+    evaluated, measured = chosen.evaluated, chosen.measured
     seconds = progress.train_seconds
     return Finished(
-        metrics={**chosen["evaluated"]["metrics"], "loss": chosen["evaluated"]["loss"], "epoch": measured["epoch"]},
-        isotropy={
-            **{name: head[name] for name in _OF_THE_HEAD},
-            "cloud": "head",
-            "split": "validation",
-            **{name: measured[name] for name in ("isoscore_star", "i1", "i2", "weight_norm", "by_layer")},
-            "pooled": {name: pooled[name] for name in ("isoscore", "isoscore_unbiased", "ev")},
-        },
+        metrics={**evaluated.metrics, "loss": evaluated.loss, "epoch": measured.epoch},
+        isotropy=measured.isotropy,
         timing={
             "train_seconds": seconds,
             "seconds_per_epoch": seconds / max(1, progress.epoch),
@@ -45,11 +32,11 @@ def finished(
             "total_seconds": total_seconds,
         },
         weights=weights,
-        collapsed=chosen["evaluated"].get("collapsed"),  # not in a checkpoint of before
+        collapsed=evaluated.collapsed,
     )
 
 
-def reported(config: RunConfig, progress: Progress, primary: str) -> dict[str, Any]:
+def reported(config: RunConfig, progress: Progress, primary: str) -> Epoch:
     """The entry of the history that a run reports: the last one, or by `select=best` the one with the highest metric.
 
     Of equal ones it is the earliest.
@@ -58,14 +45,14 @@ def reported(config: RunConfig, progress: Progress, primary: str) -> dict[str, A
     if config.select != "best" or progress.fitted or len(progress.history) == 1:
         return progress.history[-1]
     # epoch 0 is the untrained head: it does not compete
-    return max(progress.history[1:], key=lambda entry: rank(entry["evaluated"]["metrics"].get(primary)))
+    return max(progress.history[1:], key=lambda entry: rank(entry.evaluated.metrics.get(primary)))
 
 
 def best_step(config: RunConfig, progress: Progress, primary: str) -> int | None:
     """The optimiser step of the weights that the run would report if it ended now; None where that is the last state."""
     if config.select != "best" or progress.fitted or len(progress.history) < 2:
         return None
-    return int(reported(config, progress, primary)["measured"]["step"])
+    return reported(config, progress, primary).measured.step
 
 
 def is_over(config: RunConfig, progress: Progress) -> bool:
@@ -75,7 +62,7 @@ def is_over(config: RunConfig, progress: Progress) -> bool:
     if config.early_stopping is None:
         return False
     metric, patience = config.early_stopping.rsplit(":", 1)
-    values = [rank(entry["evaluated"]["metrics"].get(metric)) for entry in progress.history[1:]]
+    values = [rank(entry.evaluated.metrics.get(metric)) for entry in progress.history[1:]]
     return bool(values) and len(values) - 1 - values.index(max(values)) >= int(patience)
 
 

@@ -16,6 +16,7 @@ from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, resolution, too_few, undefined
 from isoviz.metrics.cosine import mean_cosine_estimate
 from isoviz.metrics.moments import Moments, sum_of_squares
+from isoviz.metrics.sample import Sample
 from isoviz.metrics.scores import plug_in_estimate, ratio_estimate, unbiased_estimate
 from isoviz.metrics.spectrum import cumulative_shares, effective_rank_of, eigenvalues
 from isoviz.posthoc.factored import FactoredCloud, Kind, Matrix
@@ -211,7 +212,7 @@ class WhatIf:
                 "effective_rank": undefined("all points are equal")
                 if spectrum is None
                 else effective_rank_of(spectrum),
-                "mean_cosine": mean_cosine_estimate(points + cloud.shift)[0],
+                "mean_cosine": mean_cosine_estimate(Sample(points + cloud.shift)),
             }
             if spectrum is not None:
                 ev = cumulative_shares(spectrum, min(EV_KEPT, n, d))

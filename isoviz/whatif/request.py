@@ -112,7 +112,7 @@ def request_for(run: RunRow, folder: Path, data_fingerprint: str = "") -> Encodi
     checkpoint = newest(folder)
     if checkpoint is None or not (checkpoint / FILE).is_file():
         raise InputError(f"run: the checkpoint of '{run.id}' is gone; train it again", field="run")
-    epoch = (run.result or {}).get("metrics", {}).get("epoch")
+    epoch = run.result.metrics.get("epoch") if run.result else None
     return EncodingRequest(
         run.id,
         run.config.model_dump(mode="json"),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Final
 
-import numpy as np
-
 from isoviz import metrics
-from isoviz.metrics.cloud_stream import CloudStream
+from isoviz.metrics.measuring import reading_of
+from isoviz.metrics.sample import Sample
 from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.posthoc.factored import FactoredCloud, Matrix
 
@@ -25,23 +23,9 @@ def measures(cloud: FactoredCloud, alive: Matrix) -> tuple[dict[str, float | Non
     Args:
         alive: (m, k) the image's points in any orthonormal coordinates that span it.
     """
-    image = cloud.image(cloud.validation)
-    reasons = {}
-    with warnings.catch_warnings(record=True) as said:  # n and d stand beside every number
-        warnings.simplefilter("always")
-        found = {"twonn": float(metrics.twonn(alive)), "rogue_share": float(metrics.rogue_share(image))}
-    for one in said:
-        name, _, why = str(one.message).partition(" is undefined: ")
-        if why:
-            reasons[name] = why
-    stream = CloudStream(cloud.width)
-    stream.update(image)
-    star = stream.isoscore_star(cloud.train_covariance, REPORTED_ZETA)
-    if star.problem:
-        reasons["isoscore_star"] = str(star.problem)
-    found["isoscore_star"] = np.nan if star.problem else float(star.value)
-    mean = stream.mean_abs_correlation()
-    if mean is None:
-        reasons["abs_correlation"] = "fewer than two dimensions vary"
-    found["abs_correlation"] = np.nan if mean is None else mean
-    return {name: found[name] if np.isfinite(found[name]) else None for name in SLOWER}, reasons
+    inputs = {"shrinkage_cov": cloud.train_covariance, "zeta": REPORTED_ZETA}
+    image = Sample(cloud.image(cloud.validation), inputs=inputs)
+    samples = {"twonn": Sample(alive)}
+    found = {name: reading_of(metrics.get(name), samples.get(name, image)) for name in SLOWER}
+    reasons = {name: reading.undefined for name, reading in found.items() if reading.undefined}
+    return {name: reading.value for name, reading in found.items()}, reasons  # type: ignore[misc]

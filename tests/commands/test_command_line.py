@@ -133,7 +133,7 @@ def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path)
     )  # fmt: skip
     try:
         store, rows, deadline = None, [], time.monotonic() + 240
-        while not (rows and rows[0].progress and rows[0].progress.get("step", 0) > 5):
+        while not (rows and rows[0].progress and rows[0].progress.step > 5):
             assert time.monotonic() < deadline and process.poll() is None
             time.sleep(0.05)
             if store is None and os.path.exists(os.path.join(store_dir, "isoviz.db")):

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isoviz.config import RunConfig
-from isoviz.events import Cloud, Diverged, Evaluated, Event, Failed, Finished, Measured, Started
+from isoviz.events import Diverged, Evaluated, Event, Failed, Finished, Measured, Started
 from isoviz.methods import check_params
+from isoviz.metrics.record import Measurement
 from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
+from tests.measured import cloud, measurement
 
 
 def config(
@@ -27,25 +29,23 @@ def result(
     seconds: float = 5.0,
     collapsed: str | None = None,
     **metrics: Any,
-) -> dict[str, Any]:
-    """The parts of a `Finished` event."""
-    return {
-        "metrics": {"accuracy": value, "matthews": value, "loss": 0.5, "epoch": 3, **metrics},
-        "isotropy": {
-            "isoscore": isoscore,
-            "isoscore_unbiased": isoscore,
-            "isoscore_star": star,
-            "mean_cosine": 0.1,
-            "ev": [0.5, 0.75],
-            "n": 500,
-            "d": 128,
-        },
-        "timing": {"train_seconds": seconds, "seconds_per_epoch": seconds / 3},
-        "collapsed": collapsed,
-    }
+) -> Finished:
+    """How a run ended."""
+    return Finished(
+        metrics={"accuracy": value, "matthews": value, "loss": 0.5, "epoch": 3, **metrics},
+        isotropy=_isotropy(star, isoscore),
+        timing={"train_seconds": seconds, "seconds_per_epoch": seconds / 3},
+        collapsed=collapsed,
+    )
 
 
-def row(run: str, cfg: RunConfig, status: str = "finished", found: dict[str, Any] | None = None, **more: Any) -> RunRow:
+def _isotropy(star: float | None, isoscore: float | None) -> Measurement:
+    numbers = dict.fromkeys(("participation_ratio", "effective_rank", "twonn"), 2.0)
+    scores = dict.fromkeys(("isoscore", "isoscore_unbiased"), isoscore)
+    return measurement(cloud("head", 500, 128, [0.5, 0.75], mean_cosine=0.1, **scores, **numbers), star)
+
+
+def row(run: str, cfg: RunConfig, status: str = "finished", found: Finished | None = None, **more: Any) -> RunRow:
     """A row of the store, without a store."""
     values: dict[str, Any] = {
         **dict.fromkeys(("group", "started", "ended", "heartbeat", "owner", "host", "device", "pid", "pid_started")),
@@ -87,30 +87,8 @@ def started(baselines: Mapping[str, float | None] | None = None) -> Started:
 
 def measured(star: float | None, isoscore: float | None, epoch: int = 3) -> Measured:
     """What is measured after an epoch."""
-    cloud = Cloud(
-        cloud="head",
-        split="validation",
-        n=500,
-        d=128,
-        isoscore=isoscore,
-        isoscore_unbiased=isoscore,
-        mean_cosine=0.1,
-        participation_ratio=2.0,
-        effective_rank=2.0,
-        twonn=2.0,
-        ev=[0.5, 0.75],
-    )
-    return Measured(
-        step=10,
-        epoch=epoch,
-        isoscore_star=star,
-        clouds={"head": cloud},
-        by_layer=[star],
-        i1=None,
-        i2=None,
-        weight_norm=1.0,
-        arrays="arrays/epoch-003.safetensors",
-    )
+    arrays = "arrays/epoch-003.safetensors"
+    return Measured(step=10, epoch=epoch, isotropy=_isotropy(star, isoscore), arrays=arrays)
 
 
 def finish(
@@ -130,7 +108,7 @@ def finish(
     evaluated = Evaluated(
         step=10, epoch=3, loss=0.5, metrics={"accuracy": value, "matthews": value}, primary="accuracy"
     )
-    store.append(run, [started(), evaluated, measured(star, found["isotropy"]["isoscore"]), Finished(**found)])
+    store.append(run, [started(), evaluated, measured(star, found.isotropy.number("isoscore")), found])
     return run
 
 

@@ -8,15 +8,16 @@ import pytest
 from dashboard.explore import figures, sections
 from isoviz import metrics
 from isoviz.exploring import outputs
+from isoviz.metrics.record import CloudRecord, Reading
 
 ROWS = 24
 
 
 def test_undefined_values_are_gaps_and_intervals_bars() -> None:
-    base = {"pooling": "cls", "n": 5, "d": 4, "ev": None}
+    readings = [Reading(undefined="why"), Reading(value=0.5, interval=(0.25, 1.0))]
     entries = [
-        {**base, "layer": 0, "isoscore_unbiased": None, "isoscore_unbiased_interval": None},
-        {**base, "layer": 1, "isoscore_unbiased": 0.5, "isoscore_unbiased_interval": [0.25, 1.0]},
+        CloudRecord(cloud="c", layer=layer, pooling="cls", n=5, d=4, readings={"isoscore_unbiased": reading})
+        for layer, reading in enumerate(readings)
     ]
     (line,) = figures.layer_profile(entries, "isoscore_unbiased", "unbiased").data
     assert line.y == (None, 0.5)

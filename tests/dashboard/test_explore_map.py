@@ -268,7 +268,7 @@ def test_saved_picture_names_its_cloud(open_page: OpenPage, view: ViewResult, ma
     about = {data["name"].split("-validation-")[-1]: data["about"] for data in named if "about" in data}
     assert len(about) == 8
     assert about.pop("pca-layer1-mean") == source + "layer 1 · mean · 24 points, d = 128"
-    of_tokens = view.entry(1, "tokens")["n"]
+    of_tokens = view.entry(1, "tokens").n
     assert about.pop("profile-layer1-mean") == (
         f"{source}layers 0 to 4 · cls: n = 24; mean: n = 24; tokens: n = {of_tokens} · d = 128"
     )
@@ -353,7 +353,7 @@ def test_the_same_in_python(open_page: OpenPage, view: ViewResult, made: Any) ->
     told, names = io.StringIO(), {}  # type: ignore[var-annotated]
     with redirect_stdout(told):
         exec(code, names)
-    assert told.getvalue().split()[0] == repr(view.entry(1, "mean")["isoscore"])
+    assert told.getvalue().split()[0] == repr(view.entry(1, "mean").number("isoscore"))
     figure = json.loads(figures(page)[0]["figure"])
     x = np.concatenate([numbers(trace, "x") for trace in figure["data"]])
     np.testing.assert_allclose(np.sort(names["coordinates"][:, 0]), np.sort(x), rtol=1e-5)
@@ -370,7 +370,7 @@ def test_isoscore_star_in_python_is_of_the_layer_and_of_all_together(
     with redirect_stdout(told):
         exec(code, {})
     assert view.together is not None
-    expected = [view.entry(3, "tokens")["isoscore_star"], view.together["isoscore_star"]]
+    expected = [one.number("isoscore_star") for one in (view.entry(3, "tokens"), view.together)]
     assert told.getvalue().split()[:2] == list(map(repr, expected))
 
 

@@ -17,8 +17,10 @@ from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
 from isoviz.jobs.progress import write_json
 from isoviz.jobs.results import FACTS
+from isoviz.metrics.record import Reading
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import address, drawn, errors, key_for, texts
+from tests.measured import cloud
 
 
 @pytest.fixture(autouse=True)
@@ -43,21 +45,22 @@ def test_a_number_tells_on_how_many_points_it_was_taken(
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
 ) -> None:
-    n = kept_view.entry(2, "tokens")["n"]
+    n = kept_view.entry(2, "tokens").n
     more = {"explore_pooling": "tokens", "explore_measure": "IsoScore, unbiased"}
     page = open_page("explore", **address(explored[0], **more))
     rows = kept_view.facts["rows"]
     assert errors(page) == [] and f"(n = {rows} of {n}, d = " in texts(page)  # tokens of one row are not independent
     hover = next(line for line in drawn(page)[0]["data"] if line["name"] == "every token")["customdata"]
-    assert hover[2] == [f"{rows} of {n}", kept_view.entry(2, "tokens")["d"]]
+    assert hover[2] == [f"{rows} of {n}", kept_view.entry(2, "tokens").d]
     assert "drawn at random; the mean is of all" not in texts(page)
 
     facts = {**kept_view.facts, "token_sample": 30}
     write_json(kept_view.folder / FACTS, facts)
     told = "The matrix uses a random sample of 30 of these points; the mean uses all."
     assert told in texts(open_page("explore", **address(explored[0], **more)))
-    assert numbers.points_of({"n": 5184, "twonn_points": 2000}, "twonn") == "2,000 of 5,184"
-    assert numbers.points_of({"n": 5184}, "twonn") == "5,184"  # of a measure that is still pending
+    some = cloud("head", 5184, 4).with_readings({"twonn": Reading(value=3.0, points=2000)})
+    assert numbers.points_of(some, "twonn") == "2,000 of 5,184"
+    assert numbers.points_of(cloud("head", 5184, 4), "twonn") == "5,184"  # of a measure that is still pending
 
 
 def test_what_few_points_do_to_a_number_is_told_beside_it(
@@ -65,15 +68,14 @@ def test_what_few_points_do_to_a_number_is_told_beside_it(
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
 ) -> None:
-    told = "below 5: IsoScore, participation ratio and effective rank read low and EV high; only the unbiased IsoScore"
+    told = "below 5: IsoScore, participation ratio and effective rank read low and explained variance and variance of"
     page = open_page("explore", **address(explored[0]))
-    n, d = (kept_view.entry(2, "cls")[name] for name in ("n", "d"))
+    n, d = kept_view.entry(2, "cls").n, kept_view.entry(2, "cls").d
     assert told in texts(page) and f"Reads high with so few points: n/d = {n / d:.2g}." in texts(page)
     for measure in ("IsoScore, unbiased", "Average cosine"):
         assert told not in texts(open_page("explore", **address(explored[0], explore_measure=measure)))
-    entry = {"twonn": None, "warnings": ["twonn is undefined: it needs at least 3", "isoscore reads low"]}
-    assert numbers.notes_on(entry, "twonn") == ["TwoNN is undefined: it needs at least 3"]
-    assert numbers.notes_on({"twonn": None, "warnings": ["why"]}, "twonn") == ["why"]
+    entry = cloud("head", 2, 4, isoscore=0.5).with_readings({"twonn": Reading(undefined="it needs at least 3")})
+    assert numbers.notes_on(entry, "twonn") == ["intrinsic dimension (TwoNN) is undefined: it needs at least 3"]
 
 
 def test_mean_correlation_of_every_layer(
@@ -81,9 +83,12 @@ def test_mean_correlation_of_every_layer(
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
 ) -> None:
-    page = open_page("explore", **address(explored[0], explore_measure="Mean |ρ| of two dimensions"))
+    page = open_page("explore", **address(explored[0], explore_measure="Mean |ρ|"))
     line = next(line for line in drawn(page)[0]["data"] if line["name"] == "mean of the tokens")
-    assert line["y"] == [kept_view.entry(layer, "mean")["abs_correlation"] for layer in range(3)] and errors(page) == []
+    assert (
+        line["y"] == [kept_view.entry(layer, "mean").number("abs_correlation") for layer in range(3)]
+        and errors(page) == []
+    )
 
 
 def test_isoscore_star_of_every_layer_and_of_all_together(
@@ -99,18 +104,18 @@ def test_isoscore_star_of_every_layer_and_of_all_together(
     profile = drawn(page)[0]
     assert profile["layout"]["yaxis"]["title"]["text"] == "IsoScore*"
     lines = {trace["name"]: trace["y"] for trace in profile["data"]}
-    assert lines["every token"] == [kept_view.entry(layer, "tokens")["isoscore_star"] for layer in range(3)]
+    assert lines["every token"] == [kept_view.entry(layer, "tokens").number("isoscore_star") for layer in range(3)]
     assert lines["first token [CLS]"] == [None] * 3
     assert [trace["showlegend"] for trace in profile["data"]] == [False, False, True]
     told = texts(page)
-    value, n = wording.number(together["isoscore_star"]), wording.number(together["n"])
+    value, n = wording.number(together.number("isoscore_star")), wording.number(together.n)
     assert f"Every token of layers 1 to 2 as one cloud (cloud layers): {value} (n = {n}, d = 16)" in told
     words = f"IsoScore*: {kept_view.facts['shrinkage']['words']}."
     assert words.startswith("IsoScore*: ζ = 0.2, Σ_S from ") and told.count(words) == 2  # here, and below all numbers
     assert "covariance of that layer's tokens in rows of the training split" in told
     shown = page.dataframe[0].value
     last = shown.iloc[-1]
-    assert last["IsoScore*"] == together["isoscore_star"] and last["n"] == together["n"]
+    assert last["IsoScore*"] == together.number("isoscore_star") and last["n"] == together.n
     assert shown["Layer"].isna().sum() == 1 and "as one cloud" in told
     page = open_page("explore", **address(explored[0], explore_measure="IsoScore*"))
     assert errors(page) == [] and "Layer 2, cls: undefined" in texts(page)
@@ -126,7 +131,7 @@ def test_cut_axis_is_told_with_the_outlier_and_its_value(
     mean = np.linspace(-0.5, 0.5, 16, dtype=np.float32)
     mean[4] = -7.25
     entries = [
-        {**entry, "outlier_dimensions": [4] if (entry["layer"], entry["pooling"]) == (2, "cls") else []}
+        {**entry, "dimensions": entry["dimensions"] | {"outliers": [4] if entry["cloud"] == "layer_2" else []}}
         for entry in facts["entries"]
     ]
     shutil.rmtree(kept_view.folder)
@@ -175,9 +180,9 @@ def test_downloads_hold_every_number(kept_view: ViewResult) -> None:
     table = numbers.frame(kept_view.entries)
     lines = downloads.csv(table).decode("utf-8-sig").splitlines()
     assert len(lines) == 10 and lines[0].startswith("layer,pooling,n,d,isoscore,")
-    assert float(lines[2].split(",")[4]) == kept_view.entries[1]["isoscore"]
+    assert float(lines[2].split(",")[4]) == kept_view.entries[1].number("isoscore")
     assert (
-        kept_view.entries[0]["isoscore"] is None and lines[1].split(",")[4] == ""
+        kept_view.entries[0].number("isoscore") is None and lines[1].split(",")[4] == ""
     )  # [CLS] before any layer is one point
     text = numbers.latex(table, "a_model on 100 % of it")
     assert r"a\_model on 100 \% of it" in text and text.count(r"\\") == 10 and "$EV_1$" in text
@@ -188,10 +193,10 @@ def test_downloads_hold_all_layers_together(kept_view: ViewResult) -> None:
     table = numbers.frame([*kept_view.entries, kept_view.together])
     back = pd.read_csv(io.BytesIO(downloads.csv(table)))
     assert len(back) == 10 and back["layer"].isna().tolist() == [False] * 9 + [True]
-    assert back["isoscore_star"].iloc[-1] == kept_view.together["isoscore_star"]
+    assert back["isoscore_star"].iloc[-1] == kept_view.together.number("isoscore_star")
     assert back["isoscore_star"].notna().sum() == 4  # three layers of tokens, and these
     assert [line.split(",")[0] for line in downloads.csv(table).decode("utf-8-sig").splitlines()][-2:] == ["2", ""]
     text = numbers.latex(table, numbers.of_shrinkage(kept_view.facts["shrinkage"]))
     assert r"IsoScore*: $\zeta$ = 0.2, $\Sigma_S$ from " in text and "IsoScore*" in text.split(r"\toprule")[1]
     (last,) = [line for line in text.splitlines() if line.startswith("-- & tokens")]
-    assert f"{kept_view.together['isoscore_star']:.3f}" in last
+    assert f"{kept_view.together.number('isoscore_star'):.3f}" in last

@@ -87,9 +87,10 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
 ) -> None:
     request, facts, arrays = explored
     key = key_for(request)
-    soon = [{**entry, "twonn": None, "warnings": ["twonn is still being computed"]} for entry in facts["entries"]]
+    later = {slug: {"value": None, "undefined": "still being computed"} for slug in measuring.slow_metrics()}
+    soon = [{**entry, "readings": entry["readings"] | later} for entry in facts["entries"]]
     soon_told = {"reason": "it is still being measured"}
-    early = {**facts, "output": soon_told, "entries": soon, "pending": measuring.PENDING}
+    early = {**facts, "output": soon_told, "entries": soon, "pending": measuring.pending()}
     early |= {"layers": None, "shrinkage": {"reason": "it is still being computed, from training tokens"}}
     results.publish(key, early, arrays)
     stand_in = subprocess.Popen(["sleep", "600"], start_new_session=True)
@@ -103,7 +104,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
         assert "neighbours (TwoNN), 3 of 9 clouds" in page.get("progress")[0].proto.text.replace("\\", "")
         assert "Still being computed: Intrinsic dimension (TwoNN), output matrix, IsoScore*." in texts(page)
         assert "There is no IsoScore*: it is still being computed, from training tokens." in texts(page)
-        assert "TwoNN is still being computed" in texts(page)
+        assert "intrinsic dimension (TwoNN) is still being computed" in texts(page)
         assert page.button(key="explore_stop")
         queue.stop(VIEW, key)  # AppTest cannot press in a page whose model is a folder
         page = open_page("explore", **at)
@@ -187,7 +188,7 @@ def test_finished_view_is_shown_at_once_with_its_numbers(
     entry = kept_view.entry(2, "cls")
     line = shown[(shown["Layer"] == 2) & (shown["Pooling"] == "cls")].iloc[0]
     assert (line["n"], line["d"]) == (ROWS, 16)
-    assert line["IsoScore"] == entry["isoscore"] and line["EV₁"] == entry["ev"][0]
+    assert line["IsoScore"] == entry.number("isoscore") and line["EV₁"] == entry.curve("ev")[0]
     assert "n = 24, d = 16" in texts(page)
     assert f"The first {ROWS} of 32 rows of validation" in texts(page)
 
@@ -204,7 +205,7 @@ def test_measure_layer_and_pooling_live_in_the_address(
     profile = drawn(page)[0]
     assert profile["layout"]["yaxis"]["title"]["text"] == "Average cosine"
     lines = {trace["name"]: trace["y"] for trace in profile["data"]}
-    assert lines["first token [CLS]"] == [kept_view.entry(layer, "cls")["mean_cosine"] for layer in range(3)]
+    assert lines["first token [CLS]"] == [kept_view.entry(layer, "cls").number("mean_cosine") for layer in range(3)]
     assert "Layer 1, mean of the tokens" in texts(page)
 
 

@@ -14,7 +14,6 @@ from streamlit.testing.v1 import AppTest
 from dashboard import downloads, outcome_view, run_view
 from isoviz import tasks
 from isoviz.config import OwnTask, RunConfig
-from isoviz.events import Finished
 from isoviz.runs.store import Store
 from isoviz.training import predictions
 from isoviz.training.heads import Answers
@@ -38,7 +37,7 @@ def finished(store: Store, cfg: RunConfig, values: list[Any], confidence: list[f
     (run,) = store.create([cfg])
     store.claim("test", "cpu", id=run)
     begun = started().model_copy(update={"data_fingerprint": data.fingerprint})
-    store.append(run, [begun, measured(0.1, 0.2), Finished(**result(0.5, 0.1))])
+    store.append(run, [begun, measured(0.1, 0.2), result(0.5, 0.1)])
     predictions.save(store.folder_of(run), task, data.validation, Answers(values, confidence), epoch=3)
     return run
 

@@ -7,11 +7,13 @@ import shlex
 from dataclasses import replace
 
 from dashboard import logs, run_view
-from isoviz.events import Failed
+from isoviz.events import Failed, Finished, Weights
+from isoviz.metrics.record import Measurement
 from isoviz.runs.execution import LOG
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.test_live_page import texts
+from tests.measured import cloud
 from tests.story import Story
 
 
@@ -23,12 +25,12 @@ def test_a_finished_run_tells_everything(store: Store, open_page: OpenPage) -> N
     numbers, provenance, configuration = (frame.value for frame in app.dataframe)
     found = dict(zip(numbers[""], numbers["value"], strict=True))
     assert found["accuracy"] == f"{run.accuracy:.4g}"
-    assert found["EV_1"] == f"{run.ev[0]:.4g}"
+    assert found["Variance of the first direction"] == f"{run.ev[0]:.4g}"
     where = dict(zip(numbers[""], numbers["measured on"], strict=True))
     assert where["IsoScore"] == "head: n = 200, d = 48"
     assert where["accuracy"] == "validation: n = 500"
     assert "On the validation split, after epoch 4." in texts(app)
-    assert where["IsoScore* (ζ = 0.2)"].startswith("layers")
+    assert where["IsoScore*"] == "layers: all layers' tokens, n = 4,000, d = 48, ζ = 0.2"
     known = dict(zip(provenance[""], provenance["value"], strict=True))
     assert known["Data fingerprint"] == "2f0c9a1b77d3e654"
     assert known["Version of torch"] == "2.13.0"
@@ -38,7 +40,9 @@ def test_a_finished_run_tells_everything(store: Store, open_page: OpenPage) -> N
 def test_it_says_whose_weights_are_kept(store: Store, open_page: OpenPage) -> None:
     run = store.get(Story(store).whole().id)
     best = replace(run, config=run.config.model_copy(update={"select": "best"}))
-    result = {**(run.result or {}), "weights": {"epoch": 4, "step": 40, "path": "checkpoints/step-0000040"}}
+    kept = Weights(epoch=4, step=40, path="checkpoints/step-0000040")
+    assert run.result is not None
+    result = run.result.model_copy(update={"weights": kept})
     assert (
         run_view.epochs_told(run) == run_view.epochs_told(best) == ", after epoch 4."
     )  # nothing is known of its weights
@@ -158,9 +162,7 @@ def test_the_tail_of_a_long_log_begins_at_a_line(store: Store, tmp_path: object)
 
 
 def test_an_undefined_number_says_so(store: Store) -> None:
-    result = {
-        "metrics": {"matthews": None},
-        "isotropy": {"isoscore": None, "n": 5, "d": 3, "cloud": "head", "split": "validation"},
-    }
+    isotropy = Measurement(clouds={"head": cloud("head", 5, 3, isoscore=None)})
+    result = Finished(metrics={"matthews": None}, isotropy=isotropy, timing={})
     lines = {name: value for name, value, _ in run_view.result_lines(result, None)}
     assert lines == {"matthews": "undefined", "IsoScore": "undefined"}

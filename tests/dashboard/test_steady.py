@@ -67,7 +67,7 @@ def test_explore_from_the_first_pictures_to_the_last_numbers(
 ) -> None:
     request, facts, arrays = explored
     before = places(open_page("explore", **address(request)))
-    early = {**facts, "output": {"reason": "later"}, "pending": measuring.PENDING, "layers": None}
+    early = {**facts, "output": {"reason": "later"}, "pending": measuring.pending(), "layers": None}
     early["shrinkage"] = {"reason": "later"}
     key = key_for(request)
     results.publish(key, early, arrays)

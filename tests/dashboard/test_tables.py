@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from dashboard import tables
+from isoviz.events import Finished
 from tests.dashboard.made_up import config, result, row
 
 
@@ -20,7 +21,7 @@ def test_run_line_names_metric_and_isotropy() -> None:
         "records"
     )
     assert (line["metric"], line["value"], line["seed"]) == ("accuracy", 0.875, 3)
-    assert (line["isoscore"], line["isoscore_star"], line["ev1"], line["n"], line["d"]) == (0.125, 0.25, 0.5, 500, 128)
+    assert (line["isoscore"], line["isoscore_star"], line["ev_1"], line["n"], line["d"]) == (0.125, 0.25, 0.5, 500, 128)
     assert (line["title"], line["variant"], line["problem"]) == ("I-STAR", "λ = 1", "")
     assert line["metrics"] == {"accuracy": 0.875, "matthews": 0.875}  # loss and epoch are no task metrics
 
@@ -74,7 +75,7 @@ def test_unfinished_and_collapsed_runs_are_named_not_dropped() -> None:
 
 def test_a_run_of_before_collapse_was_kept_is_known_by_its_matthews_correlation() -> None:
     new = result(0.5, 0.5, matthews=0.0)  # not collapsed: its validation split has one class
-    old = {part: value for part, value in new.items() if part != "collapsed"}
+    old = Finished.model_validate(new.model_dump(exclude={"collapsed"}))
     table = frame(row("r1", config(), found=old), row("r2", config(), found=new))
     assert list(table["problem"]) == ["collapsed: predicts one class", ""]
 

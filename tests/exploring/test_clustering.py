@@ -22,7 +22,10 @@ def made(**facts: Any) -> results.ViewResult:
     for pooling in ("cls", "tokens"):
         arrays[array_name(1, pooling, "order")] = np.arange(5, dtype=np.int32)
         arrays[array_name(1, pooling, "correlation")] = np.full((5, 5), 255, dtype=np.uint8)
-    entries = [{"layer": layer, "pooling": pooling, "n": 900} for layer, pooling in clouds]
+    entries = [
+        {"cloud": f"layer_{layer}", "layer": layer, "pooling": pooling, "n": 900, "d": 5, "readings": {}}
+        for layer, pooling in clouds
+    ]
     results.publish("0" * 32, {"depth": 1, "entries": entries, **facts}, arrays)
     found = results.find("0" * 32)
     assert found is not None

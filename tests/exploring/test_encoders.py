@@ -74,7 +74,7 @@ def test_encoder_of_a_finished_run(finished: str, store: Store, tiny_models: Tin
     assert ((rows["length"] > points.unpacked(plain[points.ROWS])["length"]) == (prefix is not None)).all()
     accuracy = (rows["prediction"] == rows["label"]).mean()
     result = store.get(finished).result
-    assert result is not None and result["metrics"]["accuracy"] == pytest.approx(accuracy)
+    assert result is not None and result.metrics["accuracy"] == pytest.approx(accuracy)
     assert ((rows["error"] < 0.5) == (rows["prediction"] == rows["label"])).all()
 
     texts = [tasks.load(tasks.get("glue/cola"), cola).validation["sentence"].tolist()]

@@ -79,7 +79,7 @@ def test_view_killed_on_its_way_is_lost_retried_and_found_again(request_: ViewRe
     view = results.find(key)
     assert view is not None and view.facts["rows"] == 12 and view.poolings == ["cls", "mean", "tokens"]
     ev = view.array(2, "cls", "ev")
-    assert ev is not None and ev[0] == pytest.approx(view.entry(2, "cls")["ev"][0], rel=1e-6)
+    assert ev is not None and ev[0] == pytest.approx(view.entry(2, "cls").curve("ev")[0], rel=1e-6)
     assert jobs.start(request_, key).status == "done"
 
 
@@ -117,7 +117,7 @@ def test_bundled_model_end_to_end_in_a_spare(tmp_path: Path, monkeypatch: pytest
     view = results.find(key)
     assert view is not None
     cells = view.array(view.depth, "cls", "correlation")
-    assert cells is not None and (np.diag(cells) == 255).all() and cells.shape == (view.entry(0, "cls")["d"],) * 2
+    assert cells is not None and (np.diag(cells) == 255).all() and cells.shape == (view.entry(0, "cls").d,) * 2
 
 
 def sentences(name: str, *lines: str, **more: Any) -> dict[str, Any]:

@@ -17,10 +17,12 @@ from isoviz.errors import DataError, InputError
 from isoviz.exploring import measuring, shrinkage
 from isoviz.exploring.request import ViewRequest
 from isoviz.metrics.cloud_stream import CloudStream
+from isoviz.metrics.measuring import notes_of
+from isoviz.metrics.record import CloudRecord
 from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.models import extract
 from isoviz.models.views import TokenView, Views
-from isoviz.training.measuring import Pass, TokenClouds, star_score
+from isoviz.training.measuring import TokenClouds, layers_record
 from tests import tiny
 from tests.tiny import TinyModels
 
@@ -58,7 +60,11 @@ def compute(request: ViewRequest) -> dict[str, Any]:
 
 
 def stars(facts: dict[str, Any], pooling: str = "tokens") -> list[float | None]:
-    return [entry["isoscore_star"] for entry in facts["entries"] if entry["pooling"] == pooling]
+    return [one.number("isoscore_star") for one in records(facts) if one.pooling == pooling]
+
+
+def records(facts: dict[str, Any]) -> list[CloudRecord]:
+    return [CloudRecord.model_validate(entry) for entry in facts["entries"]]
 
 
 @pytest.fixture(scope="module")
@@ -82,25 +88,27 @@ def test_each_layer_has_the_training_tokens_of_its_own(seen: tuple[dict[str, Any
     facts, own, training = seen
     expected = [score(cloud, np.cov(part.T)) for cloud, part in zip(own, training, strict=True)]
     np.testing.assert_allclose(np.array(stars(facts), dtype=float), expected, rtol=1e-5)
-    plain = [entry["isoscore"] for entry in facts["entries"] if entry["pooling"] == "tokens"]
+    plain = [one.number("isoscore") for one in records(facts) if one.pooling == "tokens"]
     assert all(abs(star - score_) > 1e-3 for star, score_ in zip(expected, plain, strict=True))  # Σ_S counts
 
 
 def test_all_layers_together_are_what_a_run_would_report(seen: tuple[dict[str, Any], Clouds, Clouds]) -> None:
     facts, own, training = seen
-    together = facts["layers"]
+    together = CloudRecord.model_validate(facts["layers"])
     cloud, part = (np.concatenate(clouds[1:]) for clouds in (own, training))  # not the embedding output
-    assert (together["cloud"], together["layers"], together["n"]) == ("layers", [1, 2], len(cloud))
-    assert together["isoscore_star"] == pytest.approx(score(cloud, np.cov(part.T)), rel=1e-5)
-    assert together["mean_norm"] == pytest.approx(np.linalg.norm(cloud.mean(axis=0)), rel=1e-5)
+    assert (together.cloud, together.layer, together.n) == ("layers", None, len(cloud))
+    assert together.number("isoscore_star") == pytest.approx(score(cloud, np.cov(part.T)), rel=1e-5)
+    assert together.dimensions is not None and together.dimensions.mean_norm == pytest.approx(
+        np.linalg.norm(cloud.mean(axis=0)), rel=1e-5
+    )
     clouds = [TokenClouds(2, 16), TokenClouds(2, 16)]
     for streams, points in zip(clouds, (own, training), strict=True):
         for stream, layer in zip(streams.layers, points[1:], strict=True):
             stream.update(layer)
-    nothing = np.zeros((0, 16))
     sigma = torch.from_numpy(clouds[1].union().covariance())
-    reported = star_score(Pass(0.0, [], nothing, nothing, "", clouds[0]), sigma)
-    assert together["isoscore_star"] == pytest.approx(reported, rel=1e-5)
+    reported = layers_record(clouds[0], sigma)
+    assert together.number("isoscore_star") == pytest.approx(reported.number("isoscore_star"), rel=1e-5)
+    assert together.readings.keys() == reported.readings.keys()
 
 
 def test_what_sigma_s_is_from_is_said(seen: tuple[dict[str, Any], Clouds, Clouds]) -> None:
@@ -111,15 +119,17 @@ def test_what_sigma_s_is_from_is_said(seen: tuple[dict[str, Any], Clouds, Clouds
         "zeta": REPORTED_ZETA, "split": "train", "rows": 20, "rows_in_split": 64, "seed": 3, "shared": 0, "truncated": 0,
         "tokens": len(training[0]), "words": words,
     }  # fmt: skip
-    of_tokens = [entry for entry in facts["entries"] if entry["pooling"] == "tokens"]
-    assert all(entry["warnings"][-1] == f"isoscore_star: {words}" for entry in [*of_tokens, facts["layers"]])
+    of_tokens = [one for one in records(facts) if one.pooling == "tokens"]
+    for one in [*of_tokens, CloudRecord.model_validate(facts["layers"])]:
+        assert f"isoscore_star is taken with {words}" in notes_of(one)
+        assert one.readings["isoscore_star"].settings == {"zeta": REPORTED_ZETA}
 
 
 def test_other_poolings_say_why_they_have_none(seen: tuple[dict[str, Any], Clouds, Clouds]) -> None:
     facts = seen[0]
     assert stars(facts, "cls") == stars(facts, "mean") == [None, None, None]
-    notes = {entry["warnings"][-1] for entry in facts["entries"] if entry["pooling"] != "tokens"}
-    assert notes == {f"isoscore_star is undefined: {shrinkage.OF_TOKENS}"}
+    reasons = {one.why_undefined("isoscore_star") for one in records(facts) if one.pooling != "tokens"}
+    assert reasons == {shrinkage.OF_TOKENS}
 
 
 def test_a_view_of_the_training_split_says_what_it_shares(request_: ViewRequest) -> None:
@@ -142,9 +152,10 @@ def test_a_view_of_all_training_rows_reads_them_once(request_: ViewRequest, monk
     monkeypatch.setattr(extract, "layer_views", watched)
     facts = compute(dataclasses.replace(request_, split="train", max_rows=64))
     assert read == [64]
-    plain = [entry["isoscore"] for entry in facts["entries"] if entry["pooling"] == "tokens"]
+    plain = [one.number("isoscore") for one in records(facts) if one.pooling == "tokens"]
     np.testing.assert_allclose(np.array(stars(facts), dtype=float), plain, rtol=1e-12)
-    assert facts["layers"]["isoscore_star"] == pytest.approx(facts["layers"]["isoscore"], rel=1e-12)
+    together = CloudRecord.model_validate(facts["layers"])
+    assert together.number("isoscore_star") == pytest.approx(together.number("isoscore"), rel=1e-12)
     assert "the very rows of the view, so it equals isoscore" in facts["shrinkage"]["words"]
 
 
@@ -163,8 +174,8 @@ def test_training_texts_that_cannot_be_read_leave_the_rest_of_the_view(
     why = "its training rows cannot be read: data: 3 rows have no token"
     assert facts["shrinkage"] == {"reason": why} and facts["layers"] is None
     assert stars(facts) == [None] * 3
-    assert all(entry["warnings"][-1] == f"isoscore_star is undefined: {why}" for entry in facts["entries"])
-    assert all(entry["twonn"] for entry in facts["entries"] if entry["pooling"] == "tokens" and entry["layer"] == 2)
+    assert {one.why_undefined("isoscore_star") for one in records(facts)} == {why}
+    assert all(one.number("twonn") for one in records(facts) if one.pooling == "tokens" and one.layer == 2)
 
 
 def test_a_single_training_token_has_no_covariance(request_: ViewRequest) -> None:

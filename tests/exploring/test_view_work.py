@@ -50,28 +50,27 @@ def test_pictures_are_there_before_twonn_is(request_: ViewRequest, monkeypatch: 
     key = key_of(request_, sources.resolve(request_.model), rows_of(request_.task, request_.data))
     expected = measuring.compute(request_, lambda *words: None)
     early: list[results.ViewResult] = []
-    with_twonn = profile.with_twonn
+    completed = profile.completed
 
     def watched(*arguments: Any, **options: Any) -> Any:
         view = results.find(key)
         assert view is not None
         early.append(view)
         assert queue.look(VIEW, key).status == "running"
-        return with_twonn(*arguments, **options)
+        return completed(*arguments, **options)
 
-    monkeypatch.setattr(profile, "with_twonn", watched)
+    monkeypatch.setattr(profile, "completed", watched)
     assert work(request_, key).status == "done"
     first, view = early[0], results.find(key)
     assert view is not None and first.folder == view.folder
-    assert first.pending == ("twonn", "output matrix", "isoscore_star")
+    assert first.pending == tuple(measuring.pending()) and "twonn" in first.pending
     assert view.pending == () and "pending" not in view.facts
-    assert view.entries == json.loads(json.dumps(expected[0]["entries"]))
+    assert view.facts["entries"] == json.loads(json.dumps(expected[0]["entries"]))
     for soon, whole in zip(first.entries, view.entries, strict=True):
-        later = {"twonn", "twonn_points", "dropped", "warnings", "isoscore_star"}
-        assert {name: soon[name] for name in soon if name not in later} == {
-            name: whole[name] for name in whole if name not in later
-        }
-        assert soon["twonn"] is None and soon["warnings"][-2] == "twonn is still being computed"
+        later = {*measuring.slow_metrics(), "isoscore_star"}
+        assert soon.readings.keys() == whole.readings.keys()
+        assert {slug for slug in whole.readings if soon.readings[slug] != whole.readings[slug]} <= later
+        assert soon.why_undefined("twonn") == "still being computed"
     assert {*map(str, load_file(view.folder / ARRAYS))} == {*expected[1]}
 
 
@@ -91,11 +90,11 @@ def test_isoscore_star_comes_last_and_holds_up_nothing(request_: ViewRequest, mo
     (first,), view = early, results.find(key)
     assert view is not None and first.pending == ("isoscore_star",) and first.together is None
     assert "reason" in first.facts["output"] and first.facts["output"] == view.facts["output"]
-    soon = "isoscore_star is undefined: it is still being computed, from training tokens"
-    assert all(entry["isoscore_star"] is None and entry["warnings"][-1] == soon for entry in first.entries)
-    assert [entry["twonn"] for entry in first.entries] == [entry["twonn"] for entry in view.entries]
-    assert view.together is not None and view.together["isoscore_star"] > 0
-    assert all(entry["isoscore_star"] for entry in view.entries if entry["pooling"] == "tokens")
+    soon = "it is still being computed, from training tokens"
+    assert {entry.why_undefined("isoscore_star") for entry in first.entries} == {soon}
+    assert [entry.number("twonn") for entry in first.entries] == [entry.number("twonn") for entry in view.entries]
+    assert view.together is not None and (view.together.number("isoscore_star") or 0) > 0
+    assert all(entry.number("isoscore_star") for entry in view.entries if entry.pooling == "tokens")
 
 
 def test_numbers_that_are_there_stay_while_the_rest_is_computed_again(
@@ -110,15 +109,15 @@ def test_numbers_that_are_there_stay_while_the_rest_is_computed_again(
         patch.setattr(shrinkage, "target", fail)
         assert work(request_, key).status == "failed"
     seen: list[tuple[str, ...]] = []
-    with_twonn = profile.with_twonn
+    completed = profile.completed
 
     def watched(*arguments: Any, **options: Any) -> Any:
         view = results.find(key)
         assert view is not None
         seen.append(view.pending)
-        return with_twonn(*arguments, **options)
+        return completed(*arguments, **options)
 
-    monkeypatch.setattr(profile, "with_twonn", watched)
+    monkeypatch.setattr(profile, "completed", watched)
     assert work(request_, key).status == "done"
     view = results.find(key)
     assert {*seen} == {("isoscore_star",)} and view is not None and not view.pending
@@ -140,7 +139,7 @@ def test_pictures_stay_when_twonn_fails_and_the_next_time_completes_them(
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(profile, "with_twonn", fail)
+        patch.setattr(profile, "completed", fail)
         assert work(request_, key).status == "failed"
     view = results.find(key)
     assert view is not None and view.pending
@@ -149,20 +148,20 @@ def test_pictures_stay_when_twonn_fails_and_the_next_time_completes_them(
     assert work(request_, key).status == "done"
     view = results.find(key)
     assert view is not None and not view.pending and queue.look(VIEW, key).status == "done"
-    assert all(entry["twonn"] for entry in view.entries if entry["pooling"] == "tokens" and entry["layer"] == 2)
+    assert all(entry.number("twonn") for entry in view.entries if entry.pooling == "tokens" and entry.layer == 2)
 
 
 def test_view_that_made_room_before_it_was_whole_comes_back(
     request_: ViewRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = key_of(request_, sources.resolve(request_.model), rows_of(request_.task, request_.data))
-    with_twonn = profile.with_twonn
+    completed = profile.completed
 
     def crowded(*arguments: Any, **options: Any) -> Any:
         ResultStore("views", lambda: 0).shrink()
-        return with_twonn(*arguments, **options)
+        return completed(*arguments, **options)
 
-    monkeypatch.setattr(profile, "with_twonn", crowded)
+    monkeypatch.setattr(profile, "completed", crowded)
     assert work(request_, key).status == "done"
     view = results.find(key)
     assert view is not None and not view.pending and view.array(2, "cls", "ev") is not None

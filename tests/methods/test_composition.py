@@ -87,7 +87,7 @@ def test_a_pair_of_parameters_that_cannot_work_is_named_too():
 @every_pair
 def test_each_part_does_what_it_does_alone(tiny_models, slug):
     """On the same weights and batch: the terms of the loss are the parts' own, the logits those of the part that changes them."""
-    parts = methods.get(slug).of
+    parts = methods.get(slug).part_classes
     batch = sentences()
     together = built(tiny_models, made(slug)).train()
     found = together(**batch, penalise=True)

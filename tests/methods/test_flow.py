@@ -10,9 +10,24 @@ import pytest
 import torch
 
 from isoviz.errors import InputError
-from isoviz.methods import get
-from isoviz.methods.flow import bits_per_dimension, gaussianise, make_map, plan, restore
+from isoviz.methods import flow, get
+from isoviz.methods.flow import bits_per_dimension, gaussianise, make_map, plan
 from isoviz.metrics import isoscore
+
+
+def restore(parameters, steps, gaussian):
+    """h = f(z): the steps of `gaussianise` undone from the last to the first."""
+    points = gaussian[:, : steps[-1].width]
+    for number in range(len(steps) - 1, -1, -1):
+        own, step = flow._of_step(parameters, number), steps[number]
+        if step.split:
+            points = torch.cat([points, gaussian[:, step.width - step.split : step.width]], dim=1)
+        points = 2 * points - flow._couple(own, step, points)  # the half that decides on the shift is as it was
+        lower, upper = flow._triangles(own["lu"])
+        points = torch.linalg.solve(lower + torch.eye(step.width, dtype=lower.dtype), points.T)
+        points = torch.linalg.solve(upper, points).T
+        points = points * (-own["log_scale"]).exp() - own["shift"]
+    return points
 
 
 def attached(width=6, **params):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.metrics.claims import Metric
+from isoviz.metrics.protocol import Metric
 
 
 def spread_cloud(n: int, d: int, seed: int = 0) -> NDArray[np.float64]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -11,11 +9,13 @@ import torch
 from isoviz import metrics
 from isoviz.errors import InputError, ModelError
 from isoviz.metrics.cloud_stream import CloudStream
+from isoviz.metrics.measuring import measure_cloud, notes_of
+from isoviz.metrics.summary import as_json
 from isoviz.models import encoder, extract, sources
 from isoviz.models.adapter import load_network, load_tokenizer
 from isoviz.models.checkpoint import output_embeddings
 from isoviz.models.extract import layer_views
-from isoviz.models.profile import profile
+from isoviz.models.profile import QUICK, completed, profile
 from tests import tiny
 from tests.tiny import embed
 
@@ -114,9 +114,8 @@ def test_neither_batch_size_nor_extra_padding_changes_anything(tiny_models, monk
         for layer, view in whole.tokens.items():
             np.testing.assert_allclose(other.tokens[layer].sample, view.sample, rtol=0, atol=1e-5)
             np.testing.assert_allclose(other.tokens[layer].one_per_row, view.one_per_row, rtol=0, atol=1e-5)
-            assert other.tokens[layer].stream.describe()["isoscore"] == pytest.approx(
-                view.stream.describe()["isoscore"], rel=1e-5
-            )
+            expected = described(view.stream)["isoscore"]
+            assert described(other.tokens[layer].stream)["isoscore"] == pytest.approx(expected, rel=1e-5)
 
 
 def test_the_token_sample_is_seeded_and_its_groups_are_the_rows(tiny_models):
@@ -151,12 +150,16 @@ def test_streamed_tokens_measure_what_the_whole_cloud_does(tiny_models):
     for layer in range(3):
         cloud = embed(source, [ONE], pooling="tokens", layer=layer)
         stream, whole = views.tokens[layer].stream, metrics.describe(cloud)
-        streamed = stream.describe()
+        streamed = described(stream)
         for name in ("isoscore", "mean_cosine", "participation_ratio", "effective_rank", "ev"):
             assert streamed[name] == pytest.approx(whole[name], rel=1e-5), name
         assert (streamed["n"], streamed["d"]) == cloud.shape
-        np.testing.assert_allclose(stream.std(), metrics.dimension_std(cloud), rtol=1e-5)
+        np.testing.assert_allclose(stream.sample().std, metrics.dimension_std(cloud), rtol=1e-5)
         np.testing.assert_allclose(stream.mean(), metrics.mean_activation(cloud), atol=1e-6)
+
+
+def described(stream):
+    return as_json(measure_cloud(stream.sample(), "", "tokens"))
 
 
 @pytest.mark.parametrize("shift", [0.0, 50.0])
@@ -168,10 +171,10 @@ def test_a_stream_of_tensors_measures_what_a_stream_of_arrays_does(shift):
     for start in range(0, 90, 25):
         arrays.update(points[start : start + 25])
         tensors.update(torch.from_numpy(points[start : start + 25]))
-    expected, whole = arrays.describe(), metrics.describe(points)
+    expected, whole = described(arrays), metrics.describe(points)
     assert arrays.zeros == tensors.zeros == 1
-    for name, value in tensors.describe().items():
-        if name != "warnings":
+    for name, value in described(tensors).items():
+        if name != "warnings" and value is not None:
             assert value == pytest.approx(expected[name], rel=1e-5), name
             assert expected[name] == pytest.approx(whole[name], rel=1e-9), name
     assert any("1 zero vectors" in note for note in expected["warnings"])
@@ -179,9 +182,9 @@ def test_a_stream_of_tensors_measures_what_a_stream_of_arrays_does(shift):
 
 def test_streams_say_why_a_value_is_undefined():
     stream = CloudStream(3)
-    assert stream.describe()["isoscore"] is None
+    assert described(stream)["isoscore"] is None
     stream.update(np.full((4, 3), 2.5, dtype=np.float32))
-    values = stream.describe()
+    values = described(stream)
     assert (values["isoscore"], values["ev"], values["effective_rank"]) == (None, None, None)
     assert values["mean_cosine"] == pytest.approx(1)
     assert "isoscore is undefined: all points are equal" in values["warnings"]
@@ -266,46 +269,44 @@ def test_profile_names_and_measures_every_cloud(tiny_models):
     source = sources.resolve(str(tiny_models("bert")))
     views = layer_views(source, [ONE])
     told = []
-    entries = profile(views, split="validation", max_neighbours=50, progress=lambda *what: told.append(what[:2]))
-    json.dumps(entries, allow_nan=False)
-    assert [(one["cloud"], one["pooling"]) for one in entries] == [
+    records = profile(views, split="validation", most=50, progress=lambda *what: told.append(what[:2]))
+    assert [(one.cloud, one.pooling) for one in records] == [
         *((f"layer_{layer}", pooling) for pooling in ("cls", "mean", "tokens") for layer in range(3)),
         ("head", "head"),
     ]
     assert told == [(done, 10) for done in range(1, 11)]
-    for one in entries:
-        points = views.points(one["layer"], one["pooling"])
-        assert one["split"] == "validation"
-        assert one["d"] == 16
-        if one["pooling"] == "tokens":
-            assert one["n"] == int(views.lengths.sum())
-            assert one["unbiased_points"] == 23
-            unbiased = metrics.isoscore_unbiased(views.tokens[one["layer"]].one_per_row)
-            assert one["isoscore_unbiased"] == pytest.approx(unbiased)
-            assert one["twonn_points"] == 50
-            assert any("sample of 50 of" in note for note in one["warnings"])
-        elif (one["cloud"], one["pooling"]) != ("layer_0", "cls"):
-            assert one["n"] == one["twonn_points"] == 23
+    for one in records:
+        points = views.points(one.layer, one.pooling)
+        assert (one.split, one.d) == ("validation", 16)
+        if one.pooling == "tokens":
+            assert one.n == int(views.lengths.sum())
+            assert one.points_of("isoscore_unbiased") == 23
+            unbiased = metrics.isoscore_unbiased(views.tokens[one.layer].one_per_row)
+            assert one.number("isoscore_unbiased") == pytest.approx(unbiased)
+            assert one.points_of("twonn") == 50
+            assert any("sample of 50 of" in note for note in notes_of(one))
+        elif (one.cloud, one.pooling) != ("layer_0", "cls"):
+            assert one.n == one.points_of("twonn") == 23
             for name in ("isoscore", "isoscore_unbiased", "twonn", "mean_cosine"):
-                assert one[name] == pytest.approx(float(getattr(metrics, name)(points))), name
+                assert one.number(name) == pytest.approx(float(getattr(metrics, name)(points))), name
             correlation = metrics.abs_correlation(points)
             off = correlation[~np.eye(16, dtype=bool)].mean()
-            assert one["abs_correlation"] == pytest.approx(off, rel=1e-6)
-        if one["isoscore"] is not None:
-            tokens = one["pooling"] == "tokens"
-            whole = embed(source, [ONE], pooling="tokens", layer=one["layer"]) if tokens else points
+            assert one.number("abs_correlation") == pytest.approx(off, rel=1e-6)
+        if one.number("isoscore") is not None:
+            tokens = one.pooling == "tokens"
+            whole = embed(source, [ONE], pooling="tokens", layer=one.layer) if tokens else points
             std = whole.std(axis=0, dtype=np.float64)
-            expected = {"min": std.min(), "median": np.median(std), "max": std.max()}
-            assert one["sigma"] == pytest.approx(expected, rel=1e-4)
-            assert one["mean_norm"] == pytest.approx(np.linalg.norm(whole.mean(axis=0)), rel=1e-4)
-            assert one["outlier_dimensions"] == list(metrics.outlier_dimensions(whole))
-            assert one["n_per_d"] == len(whole) / 16
-            low, high = one["isoscore_unbiased_interval"]
-            assert low < one["isoscore_unbiased"] < high
-    first = entries[0]  # every text begins with the same token at the same place: one point, 23 times
-    assert first["isoscore"] is None
-    assert first["dropped"] == {"duplicates": 22, "zero_vectors": 0}
-    assert any("all points are equal" in note for note in first["warnings"])
+            assert one.dimensions.sigma == pytest.approx((std.min(), np.median(std), std.max()), rel=1e-4)
+            assert one.dimensions.mean_norm == pytest.approx(np.linalg.norm(whole.mean(axis=0)), rel=1e-4)
+            assert list(one.dimensions.outliers) == list(metrics.outlier_dimensions(whole))
+            low, high = one.interval("isoscore_unbiased")
+            assert low < one.number("isoscore_unbiased") < high
+    quick = profile(views, split="validation", most=50, costs=QUICK)
+    assert [completed(one, views, most=50) for one in quick] == records
+    first = records[0]  # every text begins with the same token at the same place: one point, 23 times
+    assert first.number("isoscore") is None
+    assert "twonn leaves out 22 duplicate points" in notes_of(first)
+    assert any("all points are equal" in note for note in notes_of(first))
 
 
 @pytest.mark.parametrize("family", ["Bert", "Albert", "Roberta", "DistilBert"])

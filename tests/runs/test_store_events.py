@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import subprocess
 import sys
@@ -13,7 +12,18 @@ import pytest
 
 from isoviz.config import RunConfig
 from isoviz.errors import StoreError
-from isoviz.events import Checkpointed, Entered, Evaluated, Event, Finished, Resumed, Started, Weights, parse_event
+from isoviz.events import (
+    Checkpointed,
+    Entered,
+    Evaluated,
+    Event,
+    Finished,
+    Resumed,
+    Started,
+    Stepped,
+    Weights,
+    parse_event,
+)
 from isoviz.runs.store import Store
 from tests.runs.observing import PATIENCE
 from tests.runs.reports import ENDINGS, FINISHED, begun, step
@@ -73,14 +83,16 @@ def test_non_finite_numbers_are_null(store: Store, config: Make) -> None:
         run_id,
         [step(1, total=math.nan), Evaluated(step=1, epoch=1, loss=math.inf, metrics={"f1": math.nan}, primary="f1")],
     )
-    store.append(run_id, [Finished(metrics={"f1": math.nan}, isotropy={"ev": [math.inf]}, timing={})])
-    (_, stepped), (_, evaluated), (_, finished) = store.events(run_id)
+    store.append(run_id, [Finished(metrics={"f1": math.nan}, isotropy={}, timing={})])
+    (_, stepped), (_, evaluated), _ = store.events(run_id)
     assert stepped["losses"] == {"total": None, "task": 0.5}
     assert (evaluated["loss"], evaluated["metrics"]) == (None, {"f1": None})
-    assert finished["isotropy"] == {"ev": [None]}
     row = store.get(run_id)
-    assert row.result == {"metrics": {"f1": None}, "isotropy": {"ev": [None]}, "timing": {}, "collapsed": None}
-    json.dumps([row.progress, row.result], allow_nan=False)
+    assert row.result is not None and row.result.metrics == {"f1": None}
+    assert (
+        row.progress is not None and row.progress.metrics == {"f1": None} and math.isnan(row.progress.losses["total"])
+    )
+    assert isinstance(parse_event(stepped), Stepped)  # null is read back as not a number
 
 
 def test_a_result_tells_whose_weights_are_kept(store: Store, config: Make) -> None:
@@ -88,7 +100,7 @@ def test_a_result_tells_whose_weights_are_kept(store: Store, config: Make) -> No
     kept = Weights(epoch=2, step=12, path="checkpoints/step-0000012")
     store.append(run_id, [FINISHED.model_copy(update={"weights": kept})])
     result = store.get(run_id).result
-    assert result is not None and result["weights"] == {"epoch": 2, "step": 12, "path": "checkpoints/step-0000012"}
+    assert result is not None and result.weights == kept
 
 
 def test_progress_tells_the_latest(store: Store, config: Make) -> None:
@@ -98,7 +110,7 @@ def test_progress_tells_the_latest(store: Store, config: Make) -> None:
     store.append(run_id, [Entered(phase="saving", detail="now")])
     progress = store.get(run_id).progress
     assert progress is not None
-    assert (progress["step"], progress["phase"], progress["detail"], progress["checkpoint_step"]) == (
+    assert (progress.step, progress.phase, progress.detail, progress.checkpoint_step) == (
         3,
         "saving",
         "now",
@@ -107,7 +119,8 @@ def test_progress_tells_the_latest(store: Store, config: Make) -> None:
     signals = store.signals(run_id)
     assert (signals.phase, signals.checkpoint_step, signals.status, signals.stop) == ("saving", 2, "running", False)
     store.append(run_id, [Resumed(step=2, epoch=1)])
-    assert (store.get(run_id).progress or {})["step"] == 2
+    resumed = store.get(run_id).progress
+    assert resumed is not None and resumed.step == 2
 
 
 @pytest.mark.parametrize("status", list(ENDINGS))

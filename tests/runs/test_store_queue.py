@@ -99,7 +99,7 @@ def test_resumable_runs_are_queued_again_at_the_end(store: Store, config: Make, 
     store.requeue(run_id)
     row = store.get(run_id)
     assert (row.status, row.resume, row.stop_requested, row.ended, row.error) == ("queued", True, False, None, None)
-    assert (row.progress or {})["checkpoint_step"] == 4
+    assert row.progress is not None and row.progress.checkpoint_step == 4
     assert [r.id for r in store.list(order="queue")] == [other, run_id]
     assert row.position == 2
 

@@ -126,6 +126,14 @@ def test_empty_and_broken_files(tmp_path, suffix):
         tasks.load(COLA, tmp_path)
 
 
+def test_a_line_that_is_not_json_is_named(tmp_path):
+    write(tmp_path, ".jsonl", train=frame(), validation=frame())
+    lines = (tmp_path / "train.jsonl").read_text().splitlines()
+    (tmp_path / "train.jsonl").write_text("\n".join([*lines[:3], '{"sentence": "cut off', *lines[3:]]))
+    with pytest.raises(DataError, match=r"train.jsonl cannot be read as jsonl: line 4 is not JSON"):
+        tasks.load(COLA, tmp_path)
+
+
 def test_two_hundred_megabytes_of_csv(tmp_path):
     write(tmp_path, ".csv", train=frame(), validation=frame())
     with open(tmp_path / "train.csv", "wb") as stream:
@@ -259,14 +267,14 @@ def test_every_fault_of_every_row_is_listed(tmp_path):
     write(tmp_path, ".csv", train=table, validation=frame())
     found = tasks.problems(COLA, tmp_path)
     assert found.count == 93  # row 5 has two faults and counts once
-    assert len(found.shown) == 50
-    assert [(p.row, p.column) for p in found.shown[:4]] == [
+    assert len(found.first) == 50
+    assert [(p.row, p.column) for p in found.first[:4]] == [
         (2, "sentence"),
         (3, "label"),
         (5, "sentence"),
         (101, "label"),
     ]
-    assert found.shown[1].value == "9"
+    assert found.first[1].value == "9"
     assert tasks.problems(COLA, write(tmp_path / "good", ".csv", train=frame(), validation=frame())).count == 0
 
 

@@ -94,7 +94,7 @@ def test_all_forms_of_file_give_the_same_rows(tmp_path, slug):
     assert bool(report.values) == (task.kind == "regression")
     simple = baselines.guess(task, train, found[0].validation)
     assert set(simple) == set(task.metrics)
-    assert list(baselines.of(task, simple)) == [task.simple_guess]
+    assert list(baselines.reference_values(task, simple)) == [task.simple_guess]
     table = outcomes.errors(task, train, (train["label"] if "label" in train else pd.Series(["x"] * 8)).tolist())
     assert sorted(table["row"]) == list(range(1, 9))
 

@@ -170,7 +170,7 @@ def test_problems_are_listed_by_row_of_the_one_file(tmp_path):
     path = saved(tmp_path, table)
     task = tasks.get("own", own.completed(path, COLUMNS))
     found = tasks.problems(task, path)
-    assert sorted(problem.row for problem in found.shown) == [4, 18, 31]
+    assert sorted(problem.row for problem in found.first) == [4, 18, 31]
     assert found.count == 3
 
 

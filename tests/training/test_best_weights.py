@@ -21,9 +21,10 @@ from safetensors.torch import load_file
 from isoviz import methods, tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
-from isoviz.events import Event
+from isoviz.events import Evaluated, Event, Measured
+from isoviz.metrics.record import Measurement
 from isoviz.training import checkpoints, measuring, outcome, processes, train, weights
-from isoviz.training.checkpoints import Progress
+from isoviz.training.checkpoints import Epoch, Progress
 from isoviz.training.processes import Processes
 from isoviz.training.reload import reload
 from isoviz.training.rows import Rows
@@ -121,11 +122,7 @@ def test_what_is_kept_gives_what_is_reported(tiny_models, data, tmp_path, method
     assert finished.weights.model_dump() == {"epoch": epoch, "step": step, "path": f"checkpoints/step-{step:07d}"}
     metrics, measured = evaluated_again(cfg, folder)
     assert {**metrics, "epoch": epoch} == finished.metrics  # the same bits, so the same numbers
-    head = measured.clouds["head"]
-    for name in ("isoscore", "isoscore_unbiased", "isoscore_unbiased_interval", "mean_cosine", "twonn", "ev", "n", "d"):
-        assert getattr(head, name) == finished.isotropy[name], name
-    for name in ("isoscore_star", "i1", "i2", "weight_norm", "by_layer"):
-        assert getattr(measured, name) == finished.isotropy[name], name
+    assert measured.isotropy == finished.isotropy
     assert names(folder) == [f"step-{step:07d}/{name}" for name in ("ended.json", "model.safetensors", "trainer.json")]
 
 
@@ -187,7 +184,10 @@ def test_ties_keep_the_earlier_epoch(tiny_models, data, tmp_path):
 
 def history(*values: float | None) -> Progress:
     entries = [
-        {"evaluated": {"metrics": {"pearson": value}}, "measured": {"epoch": epoch, "step": 10 * epoch}}
+        Epoch(
+            evaluated=Evaluated(step=10 * epoch, epoch=epoch, loss=0.0, metrics={"pearson": value}, primary="pearson"),
+            measured=Measured(step=10 * epoch, epoch=epoch, isotropy=Measurement(), arrays=""),
+        )
         for epoch, value in enumerate(values)
     ]
     return Progress(epoch=len(values) - 1, history=entries)
@@ -208,7 +208,7 @@ def test_which_step_is_the_best_so_far():
         assert outcome.best_step(best, progress, "pearson") == step, values
         assert outcome.best_step(last, progress, "pearson") is None
         if step is not None:
-            assert outcome.reported(best, progress, "pearson")["measured"]["step"] == step
+            assert outcome.reported(best, progress, "pearson").measured.step == step
             progress.fitted = True
             assert outcome.best_step(best, progress, "pearson") is None
 
@@ -228,7 +228,7 @@ def test_a_second_stage_keeps_the_last(tiny_models, data, tmp_path):
     assert events[-1].weights.epoch == events[-1].metrics["epoch"] == 6
     metrics, measured = evaluated_again(cfg, tmp_path)
     assert {**metrics, "epoch": 6} == events[-1].metrics
-    assert measured.clouds["head"].isoscore == events[-1].isotropy["isoscore"]
+    assert measured.isotropy == events[-1].isotropy
     assert names(tmp_path) == [
         f"{Path(events[-1].weights.path).name}/{name}" for name in ("model.safetensors", "trainer.json")
     ]
@@ -324,7 +324,7 @@ def test_a_real_kill_after_the_best_epoch(whole, tmp_path):
     check_the_same(events, alone, again, tmp_path / "run")
     metrics, measured = evaluated_again(cfg, tmp_path / "run")
     assert {**metrics, "epoch": events[-1].weights.epoch} == events[-1].metrics
-    assert measured.clouds["head"].isoscore == events[-1].isotropy["isoscore"]
+    assert measured.isotropy == events[-1].isotropy
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,7 @@ def test_a_task_with_its_bundled_model(slug: str, tmp_path: Path) -> None:
     assert last.kind == "finished", events
     # six rows may leave a correlation undefined, but no metric may be forgotten
     assert set(task.metrics) <= set(last.metrics) and np.isfinite(last.metrics["loss"])
-    assert last.isotropy["n"] == 6 and last.isotropy["isoscore_star"] is not None
+    assert last.isotropy.clouds["head"].n == 6 and last.isotropy.number("isoscore_star") is not None
     assert "istar" in next(event for event in events if event.kind == "stepped").losses
     folder = checkpoints.newest(tmp_path / "run")
     assert folder is not None

@@ -53,7 +53,7 @@ def test_both_splits_are_scored_and_the_first_is_measured(tiny_models, tmp_path,
     assert all(event.primary == "accuracy" for event in evaluated)
     for event in events:
         if event.kind == "measured":
-            assert event.clouds["head"].n == event.clouds["pooled"].n == 20
+            assert event.isotropy.clouds["head"].n == event.isotropy.clouds["pooled"].n == 20
     assert events[-1].kind == "finished"
     assert names < set(events[-1].metrics)
     # the last value, computed another way: all rows in one plain loop over the trained model

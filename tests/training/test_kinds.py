@@ -81,12 +81,12 @@ def check(events: list[Event], cfg: RunConfig, folder: Path, kind: str) -> None:
     decoding = kind == "span" and Path(cfg.model).name.startswith(tiny.TWO_SIDED)
     assert last != first if kind == "classification" or decoding else last < first  # three steps teach it no words
     for measured in of(events, "measured"):
-        assert {name: (cloud.n, cloud.drawn != "") for name, cloud in measured.clouds.items()} | {"layers": 0} == {
-            "head": (12, kind in ("span", "seq2seq")), "pooled": (12, kind in ("span", "seq2seq")), "layers": 0,
-        }  # fmt: skip
-        assert measured.isoscore_star is not None
-        assert len(measured.by_layer) == 2
-        assert all(value is not None for value in measured.by_layer)
+        clouds = measured.isotropy.clouds
+        assert set(clouds) == {"head", "pooled", "layers", "layer_1", "layer_2"}
+        for name in ("head", "pooled"):
+            assert (clouds[name].n, clouds[name].drawn != "") == (12, kind in ("span", "seq2seq"))
+        assert measured.isotropy.number("isoscore_star") is not None
+        assert all(value is not None for value in measured.isotropy.by_layer("isoscore"))
     # what was saved is what was evaluated last: other new weights, then the checkpoint over them
     model, _, rows = reloaded(cfg, folder, seed=cfg.seed + 1)
     loss = count = 0.0
@@ -103,8 +103,8 @@ def test_end_to_end(tiny_models, data, tmp_path, family, kind):
     cfg = config(tiny_models(family), data[kind], kind, "isobn")
     events = run(cfg, tmp_path)
     check(events, cfg, tmp_path, kind)
-    clouds = of(events, "measured")[-1].clouds
-    assert clouds["head"].isoscore != clouds["pooled"].isoscore
+    clouds = of(events, "measured")[-1].isotropy.clouds
+    assert clouds["head"].number("isoscore") != clouds["pooled"].number("isoscore")
 
 
 @pytest.mark.parametrize("kind", ["regression", "span", "seq2seq"])
@@ -156,11 +156,11 @@ def test_spans_count_questions_not_windows(tiny_models, data, tmp_path):
     assert (started.train_rows, started.eval_rows) == (10, 7)
     _, _, rows = reloaded(cfg, None, 0)
     assert len(rows.validation) > 7
-    assert of(events, "measured")[0].clouds["head"].n == 7
+    assert of(events, "measured")[0].isotropy.clouds["head"].n == 7
     assert rows.validation.firsts(3).sum() == 3
     # the windows' first tokens only: of each question its first window is measured
     expected = rows.validation.lengths[rows.validation.firsts(7)].sum()
-    assert of(events, "measured")[0].clouds["layers"].n == 2 * expected
+    assert of(events, "measured")[0].isotropy.clouds["layers"].n == 2 * expected
 
 
 def test_answers_come_from_the_logits(tiny_models, data):
@@ -261,7 +261,7 @@ def test_bf16_stays_finite_and_trains(tiny_models, data, tmp_path, kind):
     losses = [event.loss for event in of(events, "evaluated")]
     assert all(math.isfinite(value) for event in of(events, "stepped") for value in event.losses.values())
     assert min(losses[1:]) < losses[0]
-    assert all(event.isoscore_star is not None for event in of(events, "measured"))
+    assert all(event.isotropy.number("isoscore_star") is not None for event in of(events, "measured"))
 
 
 def test_what_bleu_is_stands_in_the_provenance(tiny_models, data, tmp_path):

@@ -59,31 +59,21 @@ def test_a_run_reports_everything_in_order(tiny_models, cola, tmp_path, method, 
     for event in stepped:
         assert event.losses["total"] == pytest.approx(sum(v for k, v in event.losses.items() if k != "total"), rel=1e-5)
     measured = of(events, "measured")[-1]
-    assert {name: (c.n, c.d) for name, c in measured.clouds.items() if name != "layers"} == {
+    assert {name: (c.n, c.d) for name, c in measured.isotropy.clouds.items() if name in ("head", "pooled")} == {
         "head": (32, 16),
         "pooled": (32, 16),
     }
     words = pd.read_parquet(cola / "validation.parquet")["sentence"].str.split().str.len()
-    assert measured.clouds["layers"].n == 2 * (
+    assert measured.isotropy.clouds["layers"].n == 2 * (
         words.sum() + 2 * 32
     )  # two layers; [CLS] and [SEP] count, padding does not
-    assert len(measured.by_layer) == 2
-    assert 0 < measured.isoscore_star < 1
+    assert len(measured.isotropy.by_layer("isoscore")) == 2
+    assert 0 < measured.isotropy.number("isoscore_star") < 1
     arrays = load_file(tmp_path / measured.arrays)
     assert arrays["abs_correlation"].shape == (16, 16)
     assert sorted(arrays["order"].tolist()) == list(range(16))
     finished = events[-1]
-    assert {
-        "isoscore",
-        "isoscore_star",
-        "isoscore_unbiased",
-        "ev",
-        "mean_cosine",
-        "twonn",
-        "i1",
-        "i2",
-        "by_layer",
-    } <= set(finished.isotropy)
+    assert finished.isotropy == measured.isotropy
     assert {"train_seconds", "seconds_per_epoch", "samples_per_second", "startup_seconds"} <= set(finished.timing)
     for event in events:  # what is stored comes back
         assert parse_event(event.model_dump(mode="json")).kind == event.kind
@@ -169,7 +159,7 @@ def test_accumulation_gives_the_large_batchs_step(tiny_models, cola, tmp_path):
     assert len(of(whole, "stepped")) == len(of(parts, "stepped")) == 4
     for one, other in zip(of(whole, "stepped"), of(parts, "stepped"), strict=True):
         assert one.losses["task"] == pytest.approx(other.losses["task"], rel=1e-4)
-    assert whole[-1].isotropy["isoscore"] == pytest.approx(parts[-1].isotropy["isoscore"], rel=1e-3)
+    assert whole[-1].isotropy.number("isoscore") == pytest.approx(parts[-1].isotropy.number("isoscore"), rel=1e-3)
 
 
 def test_early_stopping_and_best_epoch(tiny_models, cola, tmp_path):
@@ -195,7 +185,7 @@ def test_max_rows_are_the_same_choice_for_every_seed(tiny_models, cola, tmp_path
 def test_other_families_train(tiny_models, cola, tmp_path, family):
     events = run(config(tiny_models(family), cola, "isobn", epochs=1), tmp_path)
     assert events[-1].kind == "finished"
-    assert np.isfinite(events[-1].isotropy["isoscore"])
+    assert np.isfinite(events[-1].isotropy.number("isoscore"))
 
 
 def test_bf16_runs_where_asked(tiny_models, cola, tmp_path):

@@ -51,11 +51,10 @@ def test_the_frozen_head_predicts_what_the_run_predicted(runs):
         assert (len(found.train), len(found.validation)) == rows
         assert (found.head.predict(found.validation.astype(np.float64)) == found.predicted).all()
         for name, value in found.facts["metrics"].items():
-            assert value == pytest.approx(store.get(run).result["metrics"][name])
+            assert value == pytest.approx(store.get(run).result.metrics[name])
         assert found.frozen_metric(found.validation) == pytest.approx(found.facts["metrics"][found.facts["primary"]])
-        isotropy = store.get(run).result["isotropy"]
-        assert isotropy["cloud"] == "head"
-        assert metrics.isoscore(found.validation) == pytest.approx(isotropy["isoscore"], rel=1e-4)
+        isotropy = store.get(run).result.isotropy
+        assert metrics.isoscore(found.validation) == pytest.approx(isotropy.number("isoscore"), rel=1e-4)
 
 
 def test_both_clouds_where_the_method_changes_the_vector(runs):
@@ -96,15 +95,15 @@ def test_a_run_that_reports_its_best_epoch_is_read_at_it(tiny_models, tmp_path, 
     changes: dict[str, object] = {"epochs": 4, "learning_rate": 0.08, "schedule": "constant", "select": "best"}
     store = Store(home)
     ids = (train(home, tiny_models, read=False, seed=seed, **changes) for seed in range(8))
-    row = next(row for row in map(store.get, ids) if row.result["metrics"]["epoch"] < 4)
-    epoch = row.result["metrics"]["epoch"]
-    assert row.result["weights"]["epoch"] == epoch
+    row = next(row for row in map(store.get, ids) if row.result.metrics["epoch"] < 4)
+    epoch = row.result.metrics["epoch"]
+    assert row.result.weights.epoch == epoch
     found = embeddings(row.id)
     assert found.facts["epoch"] == epoch and found.facts["notes"] == []
     for name, value in found.facts["metrics"].items():
-        assert value == pytest.approx(row.result["metrics"][name]), name
-    assert metrics.isoscore(found.validation) == pytest.approx(row.result["isotropy"]["isoscore"], rel=1e-4)
-    assert metrics.mean_cosine(found.validation) == pytest.approx(row.result["isotropy"]["mean_cosine"], abs=1e-5)
+        assert value == pytest.approx(row.result.metrics[name]), name
+    assert metrics.isoscore(found.validation) == pytest.approx(row.result.isotropy.number("isoscore"), rel=1e-4)
+    assert metrics.mean_cosine(found.validation) == pytest.approx(row.result.isotropy.number("mean_cosine"), abs=1e-5)
 
     logits = encoders.load_run(f"run:{row.id}", store).logits([found.texts], 128)
     assert (logits.argmax(axis=1) == found.predicted).all()

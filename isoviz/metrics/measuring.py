@@ -1,0 +1,194 @@
+"""One cloud, or one output matrix, measured by every metric of the catalogue that applies to it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from isoviz import metrics
+from isoviz.metrics.cloud import Estimate
+from isoviz.metrics.dimensions import outliers_of
+from isoviz.metrics.partition_function import WeightSample, row_norms
+from isoviz.metrics.protocol import COSTS, CloudKind, Cost, Metric
+from isoviz.metrics.record import PENDING, CloudRecord, Dimensions, Reading, WeightsRecord
+from isoviz.metrics.sample import Sample
+
+DEPENDENT = "tokens of one text are not independent points"
+POINTS_NEEDED = "it needs the points themselves; of this cloud only running sums are kept"
+
+
+def applicable(kind: CloudKind, costs: Collection[Cost] = COSTS) -> list[Metric]:
+    """The metrics that records of such clouds hold, in the order in which they are shown."""
+    return [
+        metric
+        for metric in metrics.catalogue().values()
+        if kind in metric.kinds and metric.cost in costs and metric.estimate is not None
+    ]
+
+
+def readings_of(
+    sample: Sample,
+    kind: CloudKind = "rows",
+    *,
+    costs: Collection[Cost] = COSTS,
+    independent: Sample | None = None,
+    drawn: Sample | None = None,
+    most: int | None = None,
+    seed: int = 0,
+    interval: bool = True,
+) -> dict[str, Reading]:
+    """Every applicable metric of a cloud, undefined values with their reason.
+
+    Args:
+        sample: the cloud; of tokens usually running sums. Metrics whose `inputs` it lacks are left out.
+        kind: `rows` for independent points, `tokens` for those that are not.
+        costs: cost classes to measure.
+        independent: of tokens, one of each row, for metrics that are right for independent points only.
+        drawn: points of the cloud, where `sample` has none.
+        most: points for metrics over pairs at most, where that is fewer than theirs.
+        seed: of the subsample.
+        interval: False leaves intervals out.
+    """
+    found = {}
+    for metric in applicable(kind, costs):
+        if not all(name in sample.inputs for name in metric.inputs):
+            continue
+        found[metric.slug] = _reading(metric, sample, kind, independent, drawn, most, seed, interval)
+    return found
+
+
+def _reading(
+    metric: Metric,
+    sample: Sample,
+    kind: CloudKind,
+    independent: Sample | None,
+    drawn: Sample | None,
+    most: int | None,
+    seed: int,
+    interval: bool,
+) -> Reading:
+    taken = sample
+    if metric.independent and kind == "tokens":
+        if independent is None:
+            return Reading(undefined=DEPENDENT)
+        taken = independent
+    elif not metric.from_sums and sample.points is None:
+        if drawn is None:
+            return Reading(undefined=POINTS_NEEDED)
+        taken = drawn
+    limits = [limit for limit in (metric.most, most if metric.cost == "pairs" else None) if limit is not None]
+    taken = taken.subset(min(limits, default=None), seed)
+    reading = reading_of(metric, taken, interval=interval)
+    settings = {
+        name: float(value) for name, value in sample.inputs.items() if name in metric.inputs and np.ndim(value) == 0
+    }
+    return reading.model_copy(update={"points": taken.n if taken.n != sample.n else None, "settings": settings})
+
+
+def reading_of(metric: Metric, sample: Any, *, interval: bool = True) -> Reading:
+    """One metric of one sample."""
+    assert metric.estimate is not None
+    estimate: Estimate = metric.estimate(sample)
+    ends, why_not = None, ""
+    if interval and metric.interval is not None:
+        between = metric.interval(sample)
+        ends, why_not = (None, between.problem) if between.problem else ((between.low, between.high), "")
+    if estimate.problem:
+        return Reading(undefined=estimate.problem, note=estimate.note, no_interval=why_not)
+    value = tuple(map(float, estimate.value)) if np.ndim(estimate.value) else float(estimate.value)
+    return Reading(value=value, note=estimate.note, interval=ends, no_interval=why_not)
+
+
+def measure_cloud(
+    sample: Sample,
+    cloud: str,
+    kind: CloudKind = "rows",
+    *,
+    split: str = "",
+    where: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> CloudRecord:
+    """The record of a cloud.
+
+    Args:
+        cloud, split: see `CloudRecord`.
+        where: its further fields (`drawn`, `layer`, `pooling`, `notes`, `truncated`).
+        options: as for `readings_of`.
+    """
+    return CloudRecord(
+        cloud=cloud,
+        split=split,
+        n=sample.n,
+        d=sample.d,
+        readings=readings_of(sample, kind, **options),
+        dimensions=dimensions_of(sample),
+        **(where or {}),
+    )
+
+
+def dimensions_of(sample: Sample) -> Dimensions | None:
+    """What is said of single dimensions; None without points."""
+    if sample.n == 0:
+        return None
+    mean, std = sample.mean, sample.std
+    biggest = float(np.abs(mean).max()) or 1.0
+    return Dimensions(
+        sigma=(float(std.min()), float(np.median(std)), float(std.max())),
+        outliers=tuple(int(index) for index in outliers_of(mean)[:20]),
+        mean_norm=biggest * float(np.linalg.norm(mean / biggest)),
+    )
+
+
+def measure_weights(weights: Any) -> WeightsRecord:
+    """The record of an output matrix (N, d); it may be large: it is read in blocks of rows."""
+    sample = WeightSample(weights)
+    return WeightsRecord(
+        rows=sample.n,
+        d=sample.d,
+        readings={metric.slug: reading_of(metric, sample) for metric in applicable("weights")},
+        norm=float(np.linalg.norm(np.asarray(row_norms(weights)))),
+    )
+
+
+def notes_of(record: CloudRecord) -> list[str]:
+    """Everything that a reader of a record must know, one sentence each: what is undefined and why, what was left out, which
+    values were taken on fewer points, which read low or high because the points are few."""
+    notes = list(record.notes)
+    if record.dimensions is None and record.n == 0:
+        notes.append("sigma and mean_norm are undefined: there are no points")
+    few = _few_points(record)
+    if few:
+        notes.append(few)
+    for slug, reading in record.readings.items():
+        if reading.undefined == PENDING:
+            notes.append(f"{slug} is {PENDING}")
+        elif reading.undefined:
+            notes.append(f"{slug} is undefined: {reading.undefined}")
+        if reading.no_interval:
+            notes.append(f"{slug}_interval is undefined: {reading.no_interval}")
+        if reading.note:
+            notes.append(f"{slug} {reading.note}")
+        if reading.points is not None:
+            independent = metrics.catalogue()[slug].independent if slug in metrics.catalogue() else False
+            what = "one token of each row, " if independent else "a sample of "
+            notes.append(f"{slug} is taken on {what}{reading.points} of {record.n} points")
+    return notes
+
+
+def _few_points(record: CloudRecord) -> str:
+    """A sentence for fewer than five points per dimension, empty otherwise."""
+    n, d = record.n, record.d
+    if not 0 < n < 5 * d:
+        return ""
+    known = metrics.catalogue()
+    defined = [known[slug] for slug, reading in record.readings.items() if slug in known and not reading.undefined]
+    ways = [(way, [metric.slug for metric in defined if metric.enough.reads == way]) for way in ("low", "high")]
+    told = [f"{_listed(slugs)} read{'s' if len(slugs) == 1 else ''} {way}" for way, slugs in ways if slugs]
+    return f"n = {n} points in d = {d} dimensions, n/d = {n / d:.2g} below 5: {' and '.join(told)}" if told else ""
+
+
+def _listed(names: Iterable[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,0 +1,275 @@
+"""What was measured, typed: one reading per metric of the catalogue, for each cloud of points and each output matrix.
+
+Training's events, a run's result, Explore's views, `measure` and every table hold these records. Records that older versions
+wrote are read as these (`_upgraded`), so that their stores still open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+
+Curve: TypeAlias = tuple[float, ...]
+PENDING = "still being computed"
+"""Why a reading that follows later has no value yet."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
+
+
+class Reading(_Record):
+    """One metric of one cloud.
+
+    Attributes:
+        value: the number, or a curve's values; None where undefined.
+        undefined: why, where it is.
+        interval: (low, high) at 95 %, where there is one.
+        no_interval: why there is none, where one was asked for.
+        points: how many points it was taken on, where those are not all.
+        note: what a reader of the value must know ("leaves out 3 zero vectors").
+        settings: numbers that it was taken with (ζ of IsoScore*).
+    """
+
+    value: float | Curve | None = None
+    undefined: str = ""
+    interval: tuple[float, float] | None = None
+    no_interval: str = ""
+    points: int | None = None
+    note: str = ""
+    settings: dict[str, float] = Field(default_factory=dict)
+
+    @model_serializer(mode="wrap")
+    def _short(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        whole: dict[str, Any] = handler(self)
+        return {name: value for name, value in whole.items() if name == "value" or value not in (None, "", {})}
+
+
+class _Readings(_Record):
+    """What clouds and weights have in common."""
+
+    readings: dict[str, Reading] = Field(default_factory=dict)
+
+    def reading(self, slug: str) -> Reading | None:
+        """Of a metric; None where it was not measured here."""
+        return self.readings.get(slug)
+
+    def number(self, slug: str) -> float | None:
+        """The value of a metric that gives a number; None where it is undefined or was not measured."""
+        found = self.readings.get(slug)
+        return None if found is None or isinstance(found.value, tuple) else found.value
+
+    def curve(self, slug: str) -> Curve:
+        """The values of a metric that gives a curve; empty where it is undefined or was not measured."""
+        found = self.readings.get(slug)
+        return found.value if found is not None and isinstance(found.value, tuple) else ()
+
+    def interval(self, slug: str) -> tuple[float, float] | None:
+        """(low, high) of a metric at 95 %, None where there is none."""
+        found = self.readings.get(slug)
+        return found.interval if found else None
+
+    def why_undefined(self, slug: str) -> str:
+        """Why a metric has no value here; empty if it has one."""
+        found = self.readings.get(slug)
+        return "not measured on this cloud" if found is None else found.undefined
+
+
+class Dimensions(_Record):
+    """What is said of single dimensions.
+
+    Attributes:
+        sigma: (min, median, max) of the population standard deviations.
+        outliers: dimensions whose mean activation stands out, the furthest first, at most 20.
+        mean_norm: length of the mean vector.
+    """
+
+    sigma: tuple[float, float, float]
+    outliers: tuple[int, ...]
+    mean_norm: float
+
+
+class CloudRecord(_Readings):
+    """One named cloud of points.
+
+    Attributes:
+        cloud: `head`, `pooled`, `layers`, `layer_k`, or a file's name.
+        split: of the rows that the points are from; empty for a file.
+        drawn: how the cloud came to one point per row, where there is something to choose.
+        layer, pooling: of an encoder's cloud.
+        n, d: points and dimensions; 0 where a store of an older version does not say.
+        dimensions: None where it was not looked at.
+        notes: what concerns the cloud as a whole.
+        truncated: rows that were cut.
+    """
+
+    cloud: str
+    split: str = ""
+    drawn: str = ""
+    layer: int | None = None
+    pooling: str = ""
+    n: int
+    d: int
+    dimensions: Dimensions | None = None
+    notes: tuple[str, ...] = ()
+    truncated: int = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _upgraded(cls, data: Any) -> Any:
+        return data if not isinstance(data, Mapping) or "readings" in data else _cloud_of_old(data)
+
+    def with_readings(self, more: Mapping[str, Reading]) -> CloudRecord:
+        """The same with more readings, in the order of the catalogue."""
+        from isoviz import metrics
+
+        order = {slug: place for place, slug in enumerate(metrics.catalogue())}
+        both = {**self.readings, **more}
+        return self.model_copy(
+            update={"readings": dict(sorted(both.items(), key=lambda item: order.get(item[0], 1000)))}
+        )
+
+    def points_of(self, slug: str) -> int:
+        """How many points a metric was taken on."""
+        found = self.readings.get(slug)
+        return self.n if found is None or found.points is None else found.points
+
+
+class WeightsRecord(_Readings):
+    """The rows of an output matrix.
+
+    Attributes:
+        rows, d: its shape; 0 where a store of an older version does not say.
+        norm: of the whole matrix (Frobenius): I1 and I2 depend on it above all.
+    """
+
+    rows: int = 0
+    d: int = 0
+    norm: float | None = None
+
+
+class Measurement(_Record):
+    """Every cloud of one moment of a run, by name, and the output matrix.
+
+    `head` and `pooled` have one point per row, `layers` all layers' tokens together, `layer_k` those of layer k (counted from
+    the first that is measured).
+    """
+
+    clouds: dict[str, CloudRecord] = Field(default_factory=dict)
+    output: WeightsRecord | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _upgraded(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping) or not data or "clouds" in data or "output" in data:
+            return data
+        return _measurement_of_old(data)
+
+    def home(self, slug: str) -> str:
+        """The cloud whose value of a metric is the run's: `head` where it is measured there, else `layers`, else `output`."""
+        for name in ("head", "layers"):
+            if name in self.clouds and slug in self.clouds[name].readings:
+                return name
+        return "output" if self.output is not None and slug in self.output.readings else "head"
+
+    def cloud(self, name: str) -> CloudRecord | None:
+        """One cloud by name."""
+        return self.clouds.get(name)
+
+    def reading(self, slug: str) -> Reading | None:
+        """A metric's reading where the run reports it (`home`)."""
+        home = self.home(slug)
+        if home == "output":
+            return self.output.reading(slug) if self.output else None
+        found = self.clouds.get(home)
+        return found.reading(slug) if found else None
+
+    def number(self, slug: str) -> float | None:
+        """A metric's number where the run reports it (`home`), None where undefined."""
+        found = self.reading(slug)
+        return None if found is None or isinstance(found.value, tuple) else found.value
+
+    def curve(self, slug: str) -> Curve:
+        """A metric's curve where the run reports it (`home`), empty where undefined."""
+        found = self.reading(slug)
+        return found.value if found is not None and isinstance(found.value, tuple) else ()
+
+    def layers(self) -> list[CloudRecord]:
+        """The clouds of single layers, in their order."""
+        names = sorted((name for name in self.clouds if name.startswith("layer_")), key=lambda name: int(name[6:]))
+        return [self.clouds[name] for name in names]
+
+    def by_layer(self, slug: str) -> list[float | None]:
+        """A metric of each layer's tokens."""
+        return [cloud.number(slug) for cloud in self.layers()]
+
+
+# ------------------------------------------------------------------------------------------------- older versions
+
+_OLD_NUMBERS = (
+    *("isoscore", "isoscore_unbiased", "mean_cosine", "participation_ratio", "effective_rank", "twonn"),
+    "isoscore_star",
+)
+
+
+def _cloud_of_old(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A cloud of up to version 13 of the format: values by name beside n and d."""
+    undefined = data.get("undefined") or {}
+    readings: dict[str, Any] = {}
+    for slug in _OLD_NUMBERS:
+        if slug in data:
+            readings[slug] = {"value": data[slug], "undefined": undefined.get(slug, "") if data[slug] is None else ""}
+    ends = data.get("isoscore_unbiased_interval")
+    if ends and "isoscore_unbiased" in readings:
+        readings["isoscore_unbiased"]["interval"] = ends
+    if "ev" in data:
+        curve = [share for share in data["ev"] or () if share is not None]
+        why = "" if curve else undefined.get("ev") or undefined.get("effective_rank") or "all points are equal"
+        readings["ev"] = {"value": curve or None, "undefined": why}
+        readings["ev_1"] = {"value": curve[0] if curve else None, "undefined": why}
+    kept = {name: data[name] for name in ("cloud", "split", "drawn", "layer", "pooling") if name in data}
+    return {**kept, "n": data.get("n") or 0, "d": data.get("d") or 0, "readings": readings}
+
+
+def _measurement_of_old(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A run's isotropy as `train --json` gave it: the head's values, some of other clouds, and a list by layer."""
+    clouds: dict[str, Any] = {}
+    head = {**data, "cloud": data.get("cloud", "head"), "split": data.get("split", "validation")}
+    clouds["head"] = _cloud_of_old({name: value for name, value in head.items() if name != "isoscore_star"})
+    same = {"n": data.get("n"), "d": data.get("d"), "split": head["split"]}
+    if isinstance(data.get("pooled"), Mapping):
+        clouds["pooled"] = _cloud_of_old({**data["pooled"], **same, "cloud": "pooled"})
+    if "isoscore_star" in data:
+        clouds["layers"] = _cloud_of_old(
+            {"isoscore_star": data["isoscore_star"], "cloud": "layers", "split": "validation"}
+        )
+    clouds |= _layers_of_old(data.get("by_layer") or (), 0, 0)
+    return {"clouds": clouds, "output": _output_of_old(data)}
+
+
+def upgraded_measured(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The event of an older version: three clouds, and beside them what now belongs to one of them."""
+    clouds = dict(data["clouds"])
+    layers = clouds.get("layers") or {"cloud": "layers", "split": "validation"}
+    clouds["layers"] = {**layers, "isoscore_star": data["isoscore_star"]}
+    scores = data.get("by_layer") or ()
+    clouds |= _layers_of_old(scores, (layers.get("n") or 0) // max(1, len(scores)), layers.get("d") or 0)
+    kept = {name: data[name] for name in ("kind", "step", "epoch", "arrays") if name in data}
+    return {**kept, "isotropy": {"clouds": clouds, "output": _output_of_old(data)}}
+
+
+def _layers_of_old(scores: Any, n: int, d: int) -> dict[str, Any]:
+    """The clouds of single layers from their IsoScores."""
+    same = {"split": "validation", "n": n, "d": d}
+    return {
+        f"layer_{number}": _cloud_of_old({**same, "cloud": f"layer_{number}", "layer": number, "isoscore": score})
+        for number, score in enumerate(scores, start=1)
+    }
+
+
+def _output_of_old(data: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The output matrix from I1, I2 and its norm."""
+    readings = {slug: {"value": data[slug]} for slug in ("i1", "i2") if slug in data}
+    return {"readings": readings, "norm": data.get("weight_norm")} if readings else None

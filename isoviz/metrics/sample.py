@@ -1,0 +1,213 @@
+"""A cloud as estimators read it: its points, or running sums over points too many to hold.
+
+What several estimators need is computed once, when the first of them asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.metrics.cloud import float64_matrix, resolution
+from isoviz.metrics.moments import Moments, centre, cloud_moments, prefers_gram, sum_of_squares
+
+if TYPE_CHECKING:
+    from isoviz.metrics.cloud import Points
+    from isoviz.metrics.streaming import CovarianceAccumulator
+
+Matrix = NDArray[np.float64]
+
+
+class Directions(NamedTuple):
+    """Σ x/‖x‖ over the vectors that are not zero, shape (d,), and how many are zero."""
+
+    total: Matrix
+    zeros: int
+
+
+class Sample:
+    """The points of a cloud.
+
+    Attributes:
+        points: (n, d) float64; None where only sums are at hand.
+        n, d: points and dimensions.
+        inputs: what some metrics need beside the points, by name (`Metric.inputs`).
+        eps: relative distance of two neighbouring numbers of the points' type.
+    """
+
+    points: Matrix | None
+
+    def __init__(self, points: Points, *, inputs: Mapping[str, Any] | None = None) -> None:
+        """`points` as every metric takes them; `InputError` as there."""
+        self.points = float64_matrix(points)
+        self.n, self.d = self.points.shape
+        self.eps = resolution(points)
+        self.inputs = dict(inputs or {})
+
+    def subset(self, most: int | None, seed: int) -> Sample:
+        """At most so many points, drawn by the seed without replacement, in their order; itself where they are no more."""
+        x = self.points
+        if x is None or most is None or self.n <= most:
+            return self
+        rows = np.random.default_rng(seed).choice(self.n, most, replace=False, shuffle=False)
+        part = Sample(x[np.sort(rows)], inputs=self.inputs)
+        part.eps = self.eps
+        return part
+
+    @cached_property
+    def moments(self) -> Moments | None:
+        """T, F, Q, the covariance or Gram matrix and the centred points; None for fewer than two points."""
+        if self.n < 2 or self.points is None:
+            return None
+        return cloud_moments(self.points, self.eps, quartic=True, keep_centred=True)
+
+    @cached_property
+    def eigenvalues(self) -> Matrix | None:
+        """Of the covariance in some unit, falling; None where there is none, or where all points are equal."""
+        from isoviz.metrics.spectrum import eigenvalues
+
+        found = self.moments
+        return None if found is None or found.collapsed or found.matrix is None else eigenvalues(found.matrix)
+
+    @cached_property
+    def _centred(self) -> tuple[Matrix, Matrix]:
+        assert self.points is not None
+        return centre(self.points)
+
+    @cached_property
+    def mean(self) -> Matrix:
+        """(d,) mean activation, n >= 1."""
+        return self._centred[1]
+
+    @cached_property
+    def std(self) -> Matrix:
+        """(d,) population standard deviation (divisor n), n >= 1."""
+        from isoviz.metrics.dimensions import std_of
+
+        return std_of(self._centred[0])
+
+    @cached_property
+    def true_covariance(self) -> Matrix:
+        """(d, d), divisor n − 1, in the points' own unit, n >= 2."""
+        centred = self._centred[0]
+        return centred.T @ centred / (self.n - 1)
+
+    @cached_property
+    def covariance(self) -> Matrix:
+        """(d, d) in some unit, n >= 2."""
+        found = self.moments
+        assert found is not None and found.matrix is not None and found.centred is not None
+        if not prefers_gram(self.n, self.d):
+            return found.matrix
+        return found.centred.T @ found.centred / (self.n - 1)
+
+    @cached_property
+    def varies(self) -> NDArray[np.bool_]:
+        """(d,) which dimensions vary: σ above 1e-12 of the largest."""
+        return self.std > 1e-12 * self.std.max()
+
+    @cached_property
+    def abs_correlation(self) -> Matrix:
+        """(d, d) |ρ|, n >= 2. A dimension without variance correlates 1 with itself and 0 with others."""
+        scale = np.sqrt(self.covariance.diagonal())
+        scale = np.where(self.varies, 1.0 / np.where(self.varies, scale, 1.0), 0.0)
+        found = np.abs(self.covariance * scale[:, None])
+        found *= scale
+        np.minimum(found, 1.0, out=found)
+        np.fill_diagonal(found, 1.0)
+        return found
+
+    @cached_property
+    def second_moment(self) -> Matrix:
+        """XᵀX (d, d), or XXᵀ (n, n) where that is smaller, of the points as they lie (not centred), in some unit."""
+        assert self.points is not None
+        biggest = float(np.abs(self.points).max(initial=0.0)) or 1.0
+        x = self.points / biggest
+        return x @ x.T if prefers_gram(self.n, self.d) else x.T @ x
+
+    @cached_property
+    def directions(self) -> Directions:
+        """See `Directions`."""
+        x = self.points
+        assert x is not None
+        biggest = np.abs(x).max(axis=1)  # first, so that squares neither overflow nor vanish
+        kept = biggest > 0
+        zeros = int(len(x) - kept.sum())
+        unit = (x[kept] if zeros else x) / biggest[kept][:, None]
+        return Directions((1.0 / np.sqrt(np.einsum("ij,ij->i", unit, unit))) @ unit, zeros)
+
+
+class StreamedSample(Sample):
+    """Running sums: everything but the points, in memory that does not grow with them.
+
+    Args:
+        sums: count, mean, covariance and fourth moment.
+        directions: as `Sample.directions`, None where they were not summed.
+        eps: as `Sample.eps`.
+    """
+
+    def __init__(
+        self,
+        sums: CovarianceAccumulator,
+        directions: Directions,
+        eps: float,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.points = None
+        self.n, self.d = sums.count, sums.d
+        self.eps = eps
+        self.inputs = dict(inputs or {})
+        self.directions = directions
+        self._sums = sums
+
+    @cached_property
+    def true_covariance(self) -> Matrix:
+        """(d, d), divisor n − 1, n >= 2."""
+        return as_float64(self._sums.covariance)
+
+    @cached_property
+    def moments(self) -> Moments | None:
+        """As of the points, without them; Q is nan where fourth powers left the range of float64."""
+        if self.n < 2:
+            return None
+        covariance = self.true_covariance
+        variances = covariance.diagonal()
+        collapsed = bool(np.all(variances <= (self.eps * self.mean) ** 2))
+        unit = float(variances.max()) or 1.0  # fourth powers leave the range of float64 before the points do
+        scaled = covariance / unit
+        total = self._sums.quartic
+        quartic = total / ((self.n - 1) * unit) / unit if 1e-280 < total < np.inf else float("nan")
+        trace = float(scaled.diagonal().sum())
+        return Moments(self.n, self.d, trace, sum_of_squares(scaled), quartic, scaled, collapsed)
+
+    @cached_property
+    def mean(self) -> Matrix:
+        return as_float64(self._sums.mean)
+
+    @cached_property
+    def std(self) -> Matrix:
+        if self.n < 2:
+            return np.zeros(self.d)
+        return np.sqrt(np.clip(self.true_covariance.diagonal(), 0, None) * ((self.n - 1) / self.n))
+
+    @cached_property
+    def covariance(self) -> Matrix:
+        return self.true_covariance
+
+    @cached_property
+    def second_moment(self) -> Matrix:
+        scatter = self.true_covariance * ((self.n - 1) / self.n) if self.n > 1 else np.zeros((self.d, self.d))
+        found = scatter + np.outer(self.mean, self.mean)
+        return found / (float(found.diagonal().max()) or 1.0)
+
+
+def as_float64(value: Any) -> Matrix:
+    """A numpy array or a tensor on any device, as a numpy array."""
+    from isoviz.metrics.cloud import is_tensor
+
+    return value.double().cpu().numpy() if is_tensor(value) else np.asarray(value, dtype=np.float64)
