@@ -49,7 +49,7 @@ from playwright.sync_api import Browser, sync_playwright
 from isoviz.exploring import jobs, maps, results, selection
 from isoviz.exploring.request import ViewRequest
 from isoviz.home import home
-from isoviz.jobs import queue
+from isoviz.jobs import queue, scheduling
 from isoviz.jobs.spares import SpareKeeper
 from tests.browser.conftest import FLAGS, start
 
@@ -114,7 +114,7 @@ def processes(repeats: int) -> tuple[list[Line], float]:
         for place, times in enumerate(found.values()):
             shutil.rmtree(results.STORE.root / "outputs", ignore_errors=True)  # it is kept per model, whatever the view
             request = ViewRequest(MODEL, TASK, seed=2 * number + place)
-            queue.spare = waiting_spare() if place == 0 else None
+            scheduling.spare = waiting_spare() if place == 0 else None
             took = requested(request)
             if number:  # the first ones fill the disk's cache
                 times.append(took)
@@ -130,7 +130,7 @@ def processes(repeats: int) -> tuple[list[Line], float]:
 def waiting_spare() -> SpareKeeper:
     """One that has imported everything."""
     (home() / "jobs" / "logs").mkdir(parents=True, exist_ok=True)
-    keeper = SpareKeeper(f"{jobs.__name__}:prepare", "any", lambda count: home() / "jobs" / "logs" / "spare-0.log")
+    keeper = SpareKeeper(jobs.PREPARE, "any", lambda count: home() / "jobs" / "logs" / "spare-0.log")
     keeper.expect(600.0)
     keeper.tend()
     ready()

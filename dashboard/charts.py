@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from dashboard import theme
+from dashboard import measures, theme
 from dashboard.tables import decimals, mean_sd
+from isoviz.metrics.protocol import Metric
 
 MARK_LINE = {"width": 1, "color": "rgba(127,134,145,0.9)"}
 NARROW = 0.04
@@ -25,12 +26,12 @@ _HOVER = "<br>".join(
 )
 
 
-def tradeoff(points: pd.DataFrame, metric: str, parameter: str) -> go.Figure:
-    """IsoScore* (x) against the task metric (y), one mark per run: symbol = method, colour = the parameter's value.
+def tradeoff(points: pd.DataFrame, metric: str, measure: Metric, parameter: str) -> go.Figure:
+    """A measure of isotropy (x) against the task metric (y), one mark per run: symbol = method, colour = the parameter's value.
 
     Args:
         points: of `tables.points`.
-        metric: the metric's name, for the axis.
+        metric, measure: on the axes.
         parameter: the parameter's label, for the colour bar. Runs without it are drawn in their method's colour.
     """
     figure = go.Figure()
@@ -48,15 +49,15 @@ def tradeoff(points: pd.DataFrame, metric: str, parameter: str) -> go.Figure:
         else:
             marker["color"] = theme.method_colour(str(slug))
         figure.add_scatter(
-            x=part["isoscore_star"].tolist(),
+            x=part["isotropy"].tolist(),
             y=part["value"].tolist(),
             mode="markers",
             marker=marker,
             showlegend=False,
-            customdata=_hover_data(part, metric),
+            customdata=_hover_data(part, metric, measure),
             hovertemplate=_HOVER,
         )
-    _ring_collapsed(figure, points, "isoscore_star", "value")
+    _ring_collapsed(figure, points, "isotropy", "value")
     for slug, part in points.groupby("method", sort=False):  # a legend that tells the symbols, whatever the colours
         colour = theme.method_colour("baseline") if part["at"].notna().any() else theme.method_colour(str(slug))
         figure.add_scatter(
@@ -69,7 +70,7 @@ def tradeoff(points: pd.DataFrame, metric: str, parameter: str) -> go.Figure:
     figure.update_layout(
         theme.figure_layout(
             height=440,
-            xaxis={"title": {"text": "IsoScore* (all layers' tokens, ζ = 0.2)"}},
+            xaxis={"title": {"text": escape(measures.with_cloud(measure))}, "type": measure.axis},
             yaxis={"title": {"text": metric}, **_room(points["value"])},
             showlegend=True,
             coloraxis={
@@ -84,18 +85,22 @@ def tradeoff(points: pd.DataFrame, metric: str, parameter: str) -> go.Figure:
     return figure
 
 
-def against_parameter(points: pd.DataFrame, column: str, label: str, parameter: str) -> go.Figure:
+def against_parameter(
+    points: pd.DataFrame, metric: str, measure: Metric, parameter: str, *, of_isotropy: bool = False
+) -> go.Figure:
     """A value against a method parameter: one mark per run, and a line through the means of runs that differ in nothing else.
 
     Runs without the parameter are level lines. Where a method has several lines, their names say in what they differ.
 
     Args:
         points: of `tables.points`.
-        column: `value` or `isoscore_star`.
-        label: of the y axis.
+        metric, measure: the task metric and the measure of isotropy.
         parameter: the parameter's label, for the x axis.
+        of_isotropy: the measure is on the y axis instead of the task metric.
     """
     figure = go.Figure()
+    column, label = ("isotropy", measures.with_cloud(measure)) if of_isotropy else ("value", metric)
+    axis = measure.axis if of_isotropy else "linear"
     swept, level = points[points["at"].notna()], points[points["at"].isna()]
     for slug, name, place, part in _lines(swept):
         colour = theme.method_colour(slug)
@@ -123,7 +128,7 @@ def against_parameter(points: pd.DataFrame, column: str, label: str, parameter: 
             },
             showlegend=False,
             legendgroup=str(part["line"].iloc[0]),
-            customdata=_hover_data(part, label),
+            customdata=_hover_data(part, metric, measure),
             hovertemplate=_HOVER,
         )
     _ring_collapsed(figure, swept, "at", column)
@@ -138,7 +143,11 @@ def against_parameter(points: pd.DataFrame, column: str, label: str, parameter: 
         theme.figure_layout(
             height=340,
             xaxis={"title": {"text": escape(parameter)}},
-            yaxis={"title": {"text": escape(label)}, **_room(points[column])},
+            yaxis={
+                "title": {"text": escape(label)},
+                "type": axis,
+                **(_room(points[column]) if axis == "linear" else {}),
+            },
             showlegend=True,
         )
     )
@@ -153,12 +162,13 @@ def _lines(points: pd.DataFrame) -> Iterator[tuple[str, str, int, pd.DataFrame]]
             yield str(slug), name, place, part
 
 
-def seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]) -> go.Figure:
+def seed_strip(runs: pd.DataFrame, metric: str, measure: Metric, levels: list[tuple[str, float]]) -> go.Figure:
     """Every seed as a mark, one row per method and parameters, the mean as a tick; simple baselines as level lines.
 
     Args:
         runs: of `tables.runs_frame`, with a column `row`: the words of the mark's row.
         metric: the metric's name.
+        measure: of isotropy, told where one points at a mark.
         levels: (words, value) of baselines.
     """
     figure = go.Figure()
@@ -177,7 +187,7 @@ def seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]])
                 "opacity": 0.75,
                 "line": MARK_LINE,
             },
-            customdata=_hover_data(part, metric),
+            customdata=_hover_data(part.assign(isotropy=part[measure.slug]), metric, measure),
             hovertemplate=_HOVER,
         )
         means = part.groupby("row", sort=False)["value"].mean()
@@ -235,12 +245,14 @@ def _room(values: pd.Series) -> dict[str, Any]:
     return {"range": [middle - NARROW, middle + NARROW]}
 
 
-def _hover_data(part: pd.DataFrame, label: str) -> list[list[Any]]:
-    """Per mark: method, parameters, seed, value, run. Text is escaped: Plotly would read tags in it."""
+def _hover_data(part: pd.DataFrame, metric: str, measure: Metric) -> list[list[Any]]:
+    """Per mark: method with settings, both values, seed, problem, run. Text is escaped: Plotly would read tags in it."""
     return [
         [
-            escape(", ".join(str(part) for part in (row.title, row.variant, getattr(row, "settings", "")) if part)),
-            escape(f"{label} {decimals(row.value)}, IsoScore* {decimals(row.isoscore_star)}"),
+            escape(", ".join(str(words) for words in (row.title, row.variant, getattr(row, "settings", "")) if words)),
+            escape(
+                f"{metric} {decimals(row.value)}, {measures.with_cloud(measure)} {decimals(row.isotropy, measure.decimals)}"
+            ),
             row.seed,
             escape(str(row.problem)) or "finished",
             row.run,

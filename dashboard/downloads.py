@@ -5,22 +5,33 @@ from __future__ import annotations
 import functools
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
 
 from dashboard.tables import decimals
+from isoviz.metrics.protocol import Metric
 
-_LATEX = {
+_LATEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "Σ_S": r"$\Sigma_S$",
     "±": r"$\pm$",
     "−": "$-$",
-    "λ": r"$\lambda$",
-    "ζ": r"$\zeta$",
-    "β": r"$\beta$",
+    "₁": "$_1$",
+    "₂": "$_2$",
     "α": r"$\alpha$",
+    "β": r"$\beta$",
     "ε": r"$\epsilon$",
+    "ζ": r"$\zeta$",
+    "λ": r"$\lambda$",
+    "ρ": r"$\rho$",
+    "σ": r"$\sigma$",
 }
+"""Text → LaTeX."""
+_LATEX_SIGNS = re.compile("|".join(map(re.escape, sorted(_LATEX, key=len, reverse=True))))
 
 
 def file_name(*parts: str) -> str:
@@ -39,40 +50,41 @@ def csv(frame: pd.DataFrame) -> bytes:
     return safe.to_csv(index=False).encode("utf-8-sig")
 
 
-def latex(summary: pd.DataFrame, metric: str, caption: str) -> str:
-    """A booktabs table of `tables.summary`: mean ± s of the metric and of each isotropy measure, n seeds."""
-    table = pd.DataFrame(
-        {
-            "Model": summary["model"],
-            "Method": [
-                f"{title} {variant}".strip()
-                for title, variant in zip(summary["title"], summary["variant"], strict=True)
-            ],
-            metric: _spread(summary, "mean", "sd"),
-            "n": summary["n"],
-            "IsoScore": _spread(summary, "isoscore", "isoscore_sd"),
-            "IsoScore*": _spread(summary, "isoscore_star", "isoscore_star_sd"),
-            "unbiased": _spread(summary, "isoscore_unbiased", "isoscore_unbiased_sd"),
-            "EV1": _spread(summary, "ev_1", "ev_1_sd"),
-        }
-    )
-    text: str = table.to_latex(index=False, escape=True, caption=_escaped(caption), column_format="ll" + "r" * 6)
-    for sign, command in _LATEX.items():
-        text = text.replace(sign, command)
+def latex(summary: pd.DataFrame, metric: str, isotropy: Sequence[Metric], caption: str) -> str:
+    """A booktabs table of `tables.summary`: mean ± s of the task metric and of these measures of isotropy, n seeds."""
+    parts = zip(summary["title"], summary["variant"], summary["settings"], strict=True)
+    columns: dict[str, Iterable[str]] = {
+        "Model": summary["model"],
+        "Method": [" ".join(filter(None, words)) for words in parts],
+        latex_text(metric): _spread(summary, "mean"),
+        "n": summary["n"].astype(str),
+    }
+    columns |= {latex_heading(one): _spread(summary, one.slug, one.decimals) for one in isotropy}
+    return latex_table(columns, caption, "ll" + "r" * (len(columns) - 2))
+
+
+def latex_table(columns: Mapping[str, Iterable[str]], caption: str, column_format: str) -> str:
+    """A booktabs table. The headings are LaTeX already, the cells are text."""
+    table = pd.DataFrame({heading: [latex_text(cell) for cell in cells] for heading, cells in columns.items()})
+    text: str = table.to_latex(index=False, escape=False, caption=latex_text(caption), column_format=column_format)
     return text
 
 
-def _spread(summary: pd.DataFrame, mean: str, sd: str) -> list[str]:
+def latex_heading(metric: Metric) -> str:
+    """A metric at the head of a column."""
+    return metric.latex or latex_text(metric.heading)
+
+
+def latex_text(text: str) -> str:
+    """Text as it must be written in LaTeX."""
+    return _LATEX_SIGNS.sub(lambda sign: _LATEX[sign[0]], text)
+
+
+def _spread(summary: pd.DataFrame, column: str, places: int = 3) -> list[str]:
     return [
-        decimals(a) if b is None or pd.isna(b) else f"{decimals(a)} ± {decimals(b)}"
-        for a, b in zip(summary[mean], summary[sd], strict=True)
+        decimals(mean, places) if sd is None or pd.isna(sd) else f"{decimals(mean, places)} ± {decimals(sd, places)}"
+        for mean, sd in zip(summary[column], summary["sd" if column == "mean" else f"{column}_sd"], strict=True)
     ]
-
-
-def _escaped(text: str) -> str:
-    for sign in "&%$#_{}":
-        text = text.replace(sign, f"\\{sign}")
-    return text
 
 
 def buttons(

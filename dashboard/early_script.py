@@ -31,37 +31,27 @@ class EarlyScript:
         if scope["type"] != "http" or scope["method"] != "GET" or scope["path"] not in self.paths:
             await self.app(scope, receive, send)
             return
+        messages: list[Message] = []
+
+        async def collect(message: Message) -> None:
+            messages.append(message)
+
         # Not compressed further in, so that it can be added to. It is small.
         plain = [(name, value) for name, value in scope["headers"] if name.lower() != b"accept-encoding"]
-        await self.app({**scope, "headers": plain}, receive, _Sender(send))
+        await self.app({**scope, "headers": plain}, receive, collect)
+        for message in _with_script(messages) if messages and _is_html(messages[0]) else messages:
+            await send(message)
 
 
-class _Sender:
-    """Holds an answer of HTML back until it is whole, and sends it with the script tag."""
-
-    def __init__(self, send: Send) -> None:
-        self.send = send
-        self.start: Message | None = None
-        self.body = b""
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and _is_html(message):
-            self.start = message
-        elif self.start is None or message["type"] != "http.response.body":
-            await self.send(message)
-        else:
-            self.body += message.get("body", b"")
-            if not message.get("more_body", False):
-                await self._send_all(self.start)
-
-    async def _send_all(self, start: Message) -> None:
-        html = with_script(self.body)
-        headers = MutableHeaders(scope=start)
-        headers["content-length"] = str(len(html))
-        for name in ("etag", "last-modified", "accept-ranges"):  # of what Streamlit sent
-            del headers[name]
-        await self.send(start)
-        await self.send({"type": "http.response.body", "body": html})
+def _with_script(messages: list[Message]) -> list[Message]:
+    """A whole answer of HTML, with the script tag."""
+    start, *parts = messages
+    html = with_script(b"".join(part.get("body", b"") for part in parts))
+    headers = MutableHeaders(scope=start)
+    headers["content-length"] = str(len(html))
+    for name in ("etag", "last-modified", "accept-ranges"):  # of what Streamlit sent
+        del headers[name]
+    return [start, {"type": "http.response.body", "body": html}]
 
 
 def _is_html(start: Message) -> bool:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dashboard.wording import plain
+from isoviz.metrics.protocol import Metric
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -32,8 +35,8 @@ _ENTRIES: dict[str, Explanation] = {
     "loss": Explanation(
         title="Loss",
         reading=(
-            "What the optimiser minimises, step by step: the task's own loss, what the isotropy method adds, and their "
-            "total. A validation loss that rises while the total falls means that the model is memorising."
+            "What the optimiser minimises at each step: the task's loss, the terms that the isotropy method adds, and "
+            "their total. If the validation loss rises while the total falls, the model is overfitting."
         ),
         formula=r"L = L_\text{task} + \sum_i L_i",
         formula_text="L = L_task + Σ L_penalty   (each penalty as it enters the sum)",
@@ -42,8 +45,8 @@ _ENTRIES: dict[str, Explanation] = {
     "metric": Explanation(
         title="Task performance",
         reading=(
-            "The task's own metric on the validation split, once before training (epoch 0) and after every epoch. "
-            "The grey lines are what simple guesses reach; a model is worth something only above them."
+            "The task's metric on the validation split, before training (epoch 0) and after each epoch. Grey lines "
+            "are simple baselines: a useful model lies above them."
         ),
         formula=r"\text{accuracy} = \frac{\#\{\hat y_i = y_i\}}{n}",
         formula_text="accuracy = correct predictions / n;  other tasks use Matthews or Pearson correlation, or F1",
@@ -53,8 +56,8 @@ _ENTRIES: dict[str, Explanation] = {
         title="Isotropy",
         reading=(
             "1 means that the vectors spread evenly in all directions, 0 that they lie on one line; more isotropic is "
-            "not better by itself. The unbiased value corrects for few points; IsoScore* looks at the tokens of all "
-            "layers and is the one to compare methods by."
+            "not better by itself. The unbiased score corrects for few points. IsoScore* describes the tokens of all "
+            "layers: use it to compare methods."
         ),
         formula=(
             r"\text{IsoScore} = \frac{\mathrm{PR} - 1}{d - 1}, \quad "
@@ -71,8 +74,8 @@ _ENTRIES: dict[str, Explanation] = {
     "spectrum": Explanation(
         title="Explained variance EV_k",
         reading=(
-            "How much of the variance the k strongest directions hold together: a curve that jumps up at once means "
-            "that few directions dominate. A perfectly isotropic cloud would rise evenly, to 1 at k = d."
+            "The share of the variance in the k strongest directions. A curve that jumps up at once means that a few "
+            "directions dominate; for a perfectly isotropic cloud it rises evenly, reaching 1 at k = d."
         ),
         formula=r"\mathrm{EV}_k = \frac{\sum_{i \le k} \sigma_i^2}{\sum_i \sigma_i^2}",
         formula_text="EV_k = (σ₁² + … + σ_k²) / (σ₁² + … + σ_d²),  singular values of the centred cloud",
@@ -81,9 +84,8 @@ _ENTRIES: dict[str, Explanation] = {
     "matrix": Explanation(
         title="Correlation of dimensions",
         reading=(
-            "Each cell is how strongly two dimensions move together over the rows, with like dimensions "
-            "placed side by side. Strong blocks mean that many dimensions say the same thing; an isotropic cloud is "
-            "empty off the diagonal."
+            "Each cell shows how strongly two dimensions vary together; correlated dimensions stand side by side. "
+            "Strong blocks mean redundant dimensions; an isotropic cloud is empty off the diagonal."
         ),
         formula=r"|\rho_{ij}| = \frac{|\operatorname{cov}(x_i, x_j)|}{\sigma_i \sigma_j}",
         formula_text="|ρ_ij| = |cov(x_i, x_j)| / (σ_i σ_j);  order: average linkage on 1 − |ρ|, optimal leaf order",
@@ -92,10 +94,11 @@ _ENTRIES: dict[str, Explanation] = {
     "output_matrix": Explanation(
         title="Output matrix",
         reading=(
-            "The matrix that turns a vector into scores: Z(v) is what all its rows say of a direction v, I₁ and I₂ how even Z is over "
-            "its principal directions (1 and 0: perfectly even). Neither is free of scale: short rows alone bring both to isotropy, "
-            "so read them beside ‖w‖, or at unit scale. The values published with isotropy calibration fit another "
-            "reading: the rows of the matrix of eigenvectors, and no division by |V|. As defined, I₂ is at most (1 − I₁)/(2√I₁)."
+            "The matrix that turns a vector into scores. Z(v) sums the scores of all its rows for a direction v; I₁ "
+            "and I₂ say how even Z is over its principal directions (1 and 0: perfectly even). Both depend on scale: "
+            "short rows alone make them look isotropic, so read them beside ‖w‖, or at unit scale. The values "
+            "published with isotropy calibration use another convention: the rows of the matrix of eigenvectors, and "
+            "no division by |V|. As defined, I₂ is at most (1 − I₁)/(2√I₁)."
         ),
         formula=(
             r"Z(v) = \sum_i e^{v^\top w_i}, \quad I_1 = \frac{\min_v Z}{\max_v Z}, \quad "
@@ -107,18 +110,19 @@ _ENTRIES: dict[str, Explanation] = {
     "tradeoff": Explanation(
         title="Isotropy against performance",
         reading=(
-            "Each point is one run: how isotropic its tokens ended, and how well it did the task. A slope says that "
-            "the two go together among these runs, not that one causes the other."
+            "Each point is one run: its isotropy and its task performance. A slope means that the two vary together "
+            "among these runs, not that one causes the other."
         ),
-        formula=r"\iota^* = \text{IsoScore}^*(X; \zeta = 0.2)",
-        formula_text="IsoScore* of all layers' tokens with ζ = 0.2",
+        formula=r"(x_r, y_r), \quad r = 1, \dots, R",
+        formula_text="one point (x_r, y_r) for each run r",
         paper="Rudman & Eickhoff 2024, figure 3.",
     ),
     "parameter": Explanation(
         title="Against the method's parameter",
         reading=(
-            "Each mark is one run at its parameter's value, the line joins the means; runs without the parameter give the dotted "
-            "level. Where the marks of one value scatter as widely as the line moves, the parameter has shown no effect."
+            "Each mark is one run at its parameter value. A line joins the means of runs that differ in nothing else; "
+            "runs without the parameter give a dotted level. If the marks at one value scatter as widely as the line "
+            "moves, the parameter has no visible effect."
         ),
         formula=r"\bar y(\lambda) = \frac{1}{n_\lambda} \sum_{\text{seeds}} y",
         formula_text="line: mean over the seeds of one value of λ",
@@ -127,8 +131,8 @@ _ENTRIES: dict[str, Explanation] = {
     "seeds": Explanation(
         title="Every seed",
         reading=(
-            "Each mark is one run, the upright tick their mean; dotted lines are simple baselines. Two methods whose marks overlap "
-            "have not been told apart by these runs, whatever their means say."
+            "Each mark is one run, the vertical tick their mean; dotted lines are simple baselines. If the marks of "
+            "two methods overlap, these runs cannot tell the methods apart, whatever their means."
         ),
         formula=r"s = \sqrt{\frac{1}{n - 1} \sum_{i} (y_i - \bar y)^2}",
         formula_text="s: sample standard deviation over n seeds",
@@ -137,8 +141,9 @@ _ENTRIES: dict[str, Explanation] = {
     "results": Explanation(
         title="Mean ± s over n seeds",
         reading=(
-            "Runs that differ in nothing but the seed share a line: mean, sample standard deviation s, number of seeds n, and every "
-            "single value. Collapsed runs are in the mean and named in the remarks; failed or diverged ones are counted there."
+            "Runs that differ only in the seed share a row: mean, sample standard deviation s, number of seeds n, and "
+            "every single value. Collapsed runs are included in the mean and listed in the remarks; failed and "
+            "diverged runs are counted there."
         ),
         formula=r"\bar y = \frac{1}{n} \sum_i y_i, \quad s = \sqrt{\frac{1}{n - 1} \sum_i (y_i - \bar y)^2}",
         formula_text="mean, and sample standard deviation with divisor n − 1",
@@ -147,8 +152,8 @@ _ENTRIES: dict[str, Explanation] = {
     "sigma_histogram": Explanation(
         title="Spread of the dimensions",
         reading=(
-            "How many dimensions have which standard deviation, on an axis whose steps are factors; a bar of its own counts those "
-            "that never vary. Dimensions far to the right of all others hold most of the variance by themselves."
+            "How many dimensions have which standard deviation, on a log axis; a separate bar counts those that never "
+            "vary. Dimensions far to the right of the others hold most of the variance."
         ),
         formula=r"\sigma_j = \sqrt{\tfrac1n \sum_i (x_{ij} - \bar x_j)^2}",
         formula_text="σ_j = √(Σ_i (x_ij − x̄_j)² / n)",
@@ -157,9 +162,10 @@ _ENTRIES: dict[str, Explanation] = {
     "mean_activation": Explanation(
         title="Mean activation",
         reading=(
-            "Where the cloud lies, dimension by dimension; a cross marks each dimension whose mean is more than three standard "
-            "deviations from the average of all means. A few such dimensions can decide the average cosine alone; where one is three "
-            "times as far from 0 as all others or more, the axis is cut, and a triangle with its number and mean stands at the end."
+            "The mean of the cloud in each dimension. A cross marks a dimension whose mean is more than three "
+            "standard deviations from the average of all means: a few of those can determine the average cosine. "
+            "Where one is at least three times as far from 0 as all others, the axis is cut, and a triangle at its "
+            "end gives the dimension and its mean."
         ),
         formula=r"\bar x_j = \tfrac1n \sum_i x_{ij}, \quad |\bar x_j - m| > 3 s",
         formula_text="x̄_j = Σ_i x_ij / n;  outlier: |x̄_j − m| > 3 s, with m and s over the dimensions",
@@ -168,8 +174,8 @@ _ENTRIES: dict[str, Explanation] = {
     "cosine_histogram": Explanation(
         title="Cosines of pairs",
         reading=(
-            "How alike two points of the cloud are in direction, over pairs; around 0 means that directions have nothing in common. "
-            "A pile close to 1 says that the cloud lies far from the origin, not that its shape is uneven."
+            "How similar two points are in direction, over pairs of points; 0 means unrelated directions. A peak near "
+            "1 means that the cloud lies far from the origin, not that its shape is uneven."
         ),
         formula=r"\cos(x_i, x_j) = \frac{x_i \cdot x_j}{\lVert x_i \rVert \, \lVert x_j \rVert}",
         formula_text="cos(x_i, x_j) = x_i · x_j / (‖x_i‖ ‖x_j‖)",
@@ -178,8 +184,8 @@ _ENTRIES: dict[str, Explanation] = {
     "mean_norm": Explanation(
         title="Length of the mean vector",
         reading=(
-            "How far the centre of the cloud lies from the origin, in the units of the activations. It says nothing of the cloud's "
-            "shape, and explains much of the average cosine."
+            "How far the centre of the cloud lies from the origin, in the units of the activations. It says nothing "
+            "about the cloud's shape, but largely determines the average cosine."
         ),
         formula=r"\lVert \bar x \rVert = \sqrt{\textstyle\sum_j \bar x_j^2}",
         formula_text="‖x̄‖ = √(Σ_j x̄_j²)",
@@ -188,10 +194,11 @@ _ENTRIES: dict[str, Explanation] = {
     "isoscore_star": Explanation(
         title="IsoScore*",
         reading=(
-            "Each layer's tokens, mixed at ζ = 0.2 with Σ_S: the covariance of that layer's tokens in rows of the training split, as "
-            "many as the view takes at most, drawn by its seed and read by the same encoder in evaluation mode (so in a view of "
-            "the whole training split IsoScore* is IsoScore). All layers together, with Σ_S of all their training tokens, give the "
-            "value by which runs are compared; a run draws rows of its own, and of an encoder-decoder it takes the decoder."
+            "The tokens of each layer, mixed at ζ = 0.2 with Σ_S: the covariance of that layer's tokens in rows of "
+            "the training split, at most as many as the view reads, sampled with its seed and encoded in evaluation "
+            "mode (so for a view of the whole training split, IsoScore* equals IsoScore). All layers together, with "
+            "Σ_S of all their training tokens, give the value that compares runs; a run samples its own rows, and "
+            "uses the decoder of an encoder-decoder."
         ),
         formula=r"\iota^* = \text{IsoScore}(\Sigma_\zeta), \quad \Sigma_\zeta = (1 - \zeta)\,\Sigma_X + \zeta\,\Sigma_S",
         formula_text="IsoScore* = IsoScore of (1 − ζ) Σ_X + ζ Σ_S, ζ = 0.2",
@@ -200,8 +207,8 @@ _ENTRIES: dict[str, Explanation] = {
     "pca": Explanation(
         title="PCA",
         reading=(
-            "The cloud seen along its directions of largest variance; the axes say how much of it they hold, and what they do not "
-            "hold is not in the picture. Distances in the map are never larger than those in the full space."
+            "The cloud projected onto its directions of largest variance. The axes say how much variance they hold; "
+            "the rest is not visible. Distances in the map are never larger than in the full space."
         ),
         formula=r"z_i = V^\top (x_i - \bar x), \quad \Sigma V = V \Lambda",
         formula_text="z_i = Vᵀ(x_i − x̄),  V: eigenvectors of the covariance with the largest eigenvalues",
@@ -210,8 +217,8 @@ _ENTRIES: dict[str, Explanation] = {
     "umap": Explanation(
         title="UMAP",
         reading=(
-            "A layout that keeps each point's nearest neighbours near it. Which points lie together means something; how far groups "
-            "lie apart, how large they are and what the axes are does not, and another seed gives another picture."
+            "A layout that keeps each point's nearest neighbours close. Which points lie together is meaningful; the "
+            "distances between groups, their sizes and the axes are not, and another seed gives another picture."
         ),
         formula=r"\min_z \sum_{ij} p_{ij} \log \frac{p_{ij}}{q_{ij}} + (1 - p_{ij}) \log \frac{1 - p_{ij}}{1 - q_{ij}}",
         formula_text="cross-entropy between the neighbour graph of the cloud (p) and that of the map (q)",
@@ -220,11 +227,12 @@ _ENTRIES: dict[str, Explanation] = {
     "whatif_heads": Explanation(
         title="Two heads",
         reading=(
-            "The frozen head is the run's own output layer, made for the old vectors; the refitted one is a logistic regression "
-            "(for numbers: ridge) on the transformed training rows. If only the frozen one falls, the head no longer fits; if the "
-            "refitted one moves, the transform changed how well a linear head can read. Its penalty is the same before and after, so "
-            "it also moves when narrow directions become wide or wide ones narrow, and nothing is lost. An interval that holds 0 "
-            "tells nothing apart; it is for one setting: of many tried, the best promises too much."
+            "The frozen head is the run's own output layer, trained on the original vectors; the refitted head is a "
+            "logistic regression (ridge regression for numbers) on the transformed training rows. If only the frozen "
+            "head gets worse, the head no longer fits the vectors. If the refitted head changes, the transform "
+            "changed what a linear head can read. Its penalty stays the same, so it also changes when narrow "
+            "directions become wide or wide ones narrow, even if no information is lost. If the interval includes 0, "
+            "the two cannot be told apart. It describes one setting; the best of many tried settings is optimistic."
         ),
         formula=r"\Delta = m(y, \hat y_{\text{after}}) - m(y, \hat y_{\text{before}})",
         formula_text="Δ = metric after − metric before, on the same rows; 95 % percentile interval of the paired bootstrap",
@@ -233,8 +241,8 @@ _ENTRIES: dict[str, Explanation] = {
     "whatif_map": Explanation(
         title="Map",
         reading=(
-            "Each mark is a validation row, placed along the two directions in which its cloud varies most, with the same unit on both "
-            "axes. The shares on the axes say how much of the cloud the picture shows: little of an isotropic one."
+            "Each mark is a validation row, placed along the two directions of largest variance, with the same unit "
+            "on both axes. The axis titles give their share of the variance: small for an isotropic cloud."
         ),
         formula=r"z_i = U_2^\top (x_i - \bar x)",
         formula_text="z_i = U₂ᵀ(x_i − x̄), U₂ the two strongest principal directions of the validation rows",
@@ -243,8 +251,9 @@ _ENTRIES: dict[str, Explanation] = {
     "confusion": Explanation(
         title="Confusion matrix",
         reading=(
-            "Each row is a true class, each column what the model said; a cell has the number of rows and their share of the "
-            "true class. The diagonal is right; a full column beside it is a class that others are taken for."
+            "Rows are true classes, columns are predicted classes; each cell gives the number of rows and their share "
+            "of the true class. Correct predictions lie on the diagonal; a full column off the diagonal is a class "
+            "that others are mistaken for."
         ),
         formula=r"C_{ij} = \#\{r : y_r = i,\ \hat y_r = j\}, \qquad \text{share}_{ij} = C_{ij} / \textstyle\sum_k C_{ik}",
         formula_text="C_ij = rows of class i predicted as j,  share = C_ij / Σ_k C_ik",
@@ -253,8 +262,8 @@ _ENTRIES: dict[str, Explanation] = {
     "predicted": Explanation(
         title="Predicted against true",
         reading=(
-            "One mark per validation row; on the dotted line the prediction is right. A flat cloud says that the model keeps to "
-            "the middle, a cloud along another line that it ranks well but is off in scale."
+            "One mark per validation row; predictions on the dotted line are exact. A flat cloud means that the model "
+            "predicts values near the middle; a cloud along another line means good ranking but wrong scale."
         ),
         formula=r"r = \frac{\sum_i (y_i - \bar y)(\hat y_i - \bar{\hat y})}"
         r"{\sqrt{\sum_i (y_i - \bar y)^2 \sum_i (\hat y_i - \bar{\hat y})^2}}",
@@ -264,8 +273,8 @@ _ENTRIES: dict[str, Explanation] = {
     "clouds": Explanation(
         title="Three clouds",
         reading=(
-            "Each picture is a cloud of 300 points in two dimensions, the cross is the origin. Stretching changes IsoScore and "
-            "leaves the average cosine alone; moving the cloud away from the origin does the opposite."
+            "Each picture is a cloud of 300 points in two dimensions; the cross is the origin. Stretching changes "
+            "IsoScore and leaves the average cosine alone; moving the cloud away from the origin does the opposite."
         ),
         formula=(
             r"\text{IsoScore} = \frac{\mathrm{PR} - 1}{d - 1}, \quad "
@@ -291,3 +300,17 @@ def show(name: str) -> None:
         st.markdown(entry.reading)
         st.latex(entry.formula)
         st.caption(entry.paper)
+
+
+def show_metric(metric: Metric, more: str = "") -> None:
+    """The same for a metric: what it sees and what it cannot, as the catalogue claims it and the tests measure it."""
+    import streamlit as st
+
+    with st.popover(f"About {metric.title}", type="tertiary", icon=":material/help:"):
+        st.markdown("  \n".join(plain(text) for text in (metric.sees, metric.blind_to, metric.help, more) if text))
+        st.latex(metric.equation)
+        claims = (
+            f"Range: {metric.range.text}. Isotropic: {metric.at_isotropy.text}. Enough points: {metric.enough.text}."
+        )
+        st.caption(plain(claims))
+        st.caption(plain(f"{metric.paper.text}, {metric.paper.identifier}"))

@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import explanations, menu, resources, theme, wording
+from dashboard import explanations, measures, menu, resources, theme, wording
 from dashboard.tables import decimals, primary_metric
 from isoviz import demo, metrics
 from isoviz.events import ENDINGS
@@ -115,10 +115,10 @@ def _line(row: RunRow) -> None:
             st.page_link(menu.LIVE, label=label, query_params={"run": row.id}, help="Watch it live.")
         else:
             st.page_link(menu.RUN, label=label, query_params={"id": row.id}, help="Open the run's page.")
-        st.caption(told(row), width="stretch", text_alignment="right")
+        st.caption(one_line(row), width="stretch", text_alignment="right")
 
 
-def told(row: RunRow) -> str:
+def one_line(row: RunRow) -> str:
     """The one thing worth saying of a run in a list."""
     if row.status == "queued":
         return wording.place(row)
@@ -130,8 +130,9 @@ def told(row: RunRow) -> str:
     if row.result:
         values = row.result.metrics
         metric = primary_metric(row.config.task, values)
-        star = row.result.isotropy.number("isoscore_star")
-        return wording.plain(f"{metric} {decimals(values.get(metric))}, IsoScore* {decimals(star)}")
+        isotropy = measures.comparing()
+        number = decimals(row.result.isotropy.number(isotropy.slug), isotropy.decimals)
+        return wording.plain(f"{metric} {decimals(values.get(metric))}, {isotropy.heading} {number}")
     return wording.plain(str((row.error or {}).get("message", "")))
 
 

@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard import forms, wording
 from dashboard.logs import read_tail
 from isoviz.errors import InputError
-from isoviz.jobs import queue
+from isoviz.jobs import queue, scheduling
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
 
@@ -106,7 +106,7 @@ def _states(jobs: Sequence[Waited], before: Callable[[], None] | None) -> list[J
     if any(not state.under_way or job.news() for job, state in zip(jobs, states, strict=True)):
         _again(before)
     if any(state.status == "waiting" for state in states):
-        queue.dispatch()  # where no app serves, nobody else does
+        scheduling.dispatch()  # where no app serves, nobody else does
     return states
 
 

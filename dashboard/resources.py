@@ -59,11 +59,11 @@ def begin() -> None:
     """The app serves from now on: it runs what is queued, and has a spare ready where a page expects work."""
     global _job_service
     # every room whose jobs this app serves
-    from isoviz.exploring import jobs
+    from isoviz.exploring.jobs import VIEW
     from isoviz.jobs.service import JobService
-    from isoviz.whatif import jobs as _  # noqa: F401
+    from isoviz.whatif import jobs  # noqa: F401
 
-    _job_service = JobService(f"{jobs.__name__}:prepare")
+    _job_service = JobService(VIEW.prepare)
     _job_service.start()
     runner()
 

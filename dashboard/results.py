@@ -7,10 +7,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import charts, choosing, downloads, explanations, resources, tables, wording
+from dashboard import charts, choosing, downloads, explanations, measures, resources, tables, wording
 from dashboard.components import figure
 from isoviz import tasks
 from isoviz.events import Started
+from isoviz.metrics.protocol import Metric
 from isoviz.runs.rows import STATUSES
 
 _NUMBER: dict[str, Any] = {"format": "%.3f"}
@@ -25,16 +26,10 @@ COLUMNS: dict[str, str] = {
     "n": "n",
     "seeds": "Each seed",
     "remarks": "Remarks",
-    "isoscore_star": "IsoScore*",
-    "isoscore_star_sd": "± s ",
-    "isoscore": "IsoScore",
-    "isoscore_unbiased": "unbiased",
-    "ev_1": "EV₁",
-    "seconds": "Seconds",
 }
+"""Column → heading of what stands before the measures of isotropy; `seconds` stands after them."""
 
-
-_RUN_WORDS = {
+_RUN_COLUMNS = {
     "status": "Status",
     "task": "Task",
     "title": "Method",
@@ -42,16 +37,8 @@ _RUN_WORDS = {
     "seed": "Seed",
     "metric": "Metric",
     "value": "Value",
-    "isoscore": "IsoScore",
-    "isoscore_star": "IsoScore*",
-    "isoscore_unbiased": "unbiased",
-    "ev_1": "EV₁",
-    "model": "Model",
-    "seconds": "Seconds",
-    "problem": "Remarks",
-    "group": "Launch",
-    "name": "Name",
 }
+_MORE_RUN_COLUMNS = {"model": "Model", "seconds": "Seconds", "problem": "Remarks", "group": "Launch", "name": "Name"}
 
 
 def all_runs() -> pd.DataFrame:
@@ -87,15 +74,29 @@ def filters(runs: pd.DataFrame) -> pd.DataFrame:
     return choosing.keep(runs, group=group, model=models, task=chosen, method=methods, status=status)
 
 
-def by_task(runs: pd.DataFrame) -> None:
+def isotropy_field() -> list[Metric]:
+    """Which measures of isotropy the tables show."""
+    known = {metric.number_title: metric for metric in measures.of_runs()}
+    titles = st.multiselect(
+        "Isotropy",
+        list(known),
+        default=[metric.number_title for metric in measures.headline()],
+        key="results_isotropy",
+        bind="query-params",
+        help="Columns of the tables below. The CSV and Parquet files have all of them.",
+    )
+    return [metric for title, metric in known.items() if title in titles]
+
+
+def by_task(runs: pd.DataFrame, isotropy: list[Metric]) -> None:
     """Per task: its metric, the table, every seed."""
     if runs.empty:
         st.info("No run matches these filters. Clear one of them.", icon=":material/filter_alt_off:")
     for task, part in runs.groupby("task", sort=True):
-        _task(str(task), part)
+        _task(str(task), part, isotropy)
 
 
-def _task(task: str, runs: pd.DataFrame) -> None:
+def _task(task: str, runs: pd.DataFrame, isotropy: list[Metric]) -> None:
     known = tasks.catalogue().get(task)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.subheader(wording.plain(f"{known.title} · {task}" if known else task), anchor=False)
@@ -106,17 +107,20 @@ def _task(task: str, runs: pd.DataFrame) -> None:
     summary = tables.summary(chosen)
     levels = _levels(runs) if known and metric == known.primary else []
     st.dataframe(
-        shown(summary, levels),
+        readable(summary, levels, isotropy),
         hide_index=True,
-        column_config=_column_config(metric),
+        column_config=_column_config(metric, isotropy),
         placeholder="",
         alt=f"Mean {metric} and isotropy per model, method and parameters on {task}, with every seed",
     )
-    st.caption(_sizes(chosen))
+    st.caption(_clouds(chosen, isotropy))
     name = downloads.file_name("results", task, metric)
     caption = f"{task}: mean and sample standard deviation over n seeds."
     downloads.buttons(
-        name, summary.drop(columns="setup"), lambda: downloads.latex(summary, metric, caption), parquet_too=True
+        name,
+        summary.drop(columns="setup"),
+        lambda: downloads.latex(summary, metric, isotropy, caption),
+        parquet_too=True,
     )
     _strip(task, chosen, metric, levels)
 
@@ -131,43 +135,55 @@ def _metric(task: str, runs: pd.DataFrame) -> str:
     return str(chosen)
 
 
-def shown(summary: pd.DataFrame, levels: list[tuple[str, float]]) -> pd.DataFrame:
+def readable(summary: pd.DataFrame, levels: list[tuple[str, float]], isotropy: list[Metric]) -> pd.DataFrame:
     """The summary as people read it, the simple baselines below it."""
     references = [{"title": f"({words})", "mean": value, "seeds": "simple guess, no run"} for words, value in levels]
     frame = pd.concat([summary, pd.DataFrame(references)], ignore_index=True) if references else summary
-    frame = frame.reindex(columns=list(COLUMNS))
+    names = _headings(isotropy)
+    frame = frame.reindex(columns=list(names))
     idle = [name for name in ("settings", "remarks", "variant") if not summary[name].any()]
     if summary["model"].nunique() == 1:
         idle.append("model")
     words = ["model", "title", "variant", "settings", "seeds", "remarks"]
-    return frame.fillna(dict.fromkeys(words, "")).drop(columns=idle).rename(columns=COLUMNS)
+    return frame.fillna(dict.fromkeys(words, "")).drop(columns=idle).rename(columns=names)
 
 
-def _column_config(metric: str) -> dict[str, Any]:
+def _headings(isotropy: list[Metric]) -> dict[str, str]:
+    names = dict(COLUMNS)
+    for metric in isotropy:
+        names |= {metric.slug: metric.heading, f"{metric.slug}_sd": f"± s of {metric.heading}"}
+    return names | {"seconds": "Seconds"}
+
+
+def _column_config(metric: str, isotropy: list[Metric]) -> dict[str, Any]:
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {
-        COLUMNS[name]: number(**_NUMBER) for name in ("sd", "isoscore_star", "isoscore_star_sd", "isoscore", "ev_1")
+        "Mean": number(f"{metric}, mean", **_NUMBER),
+        "± s": number("± s", help="Sample standard deviation over the seeds; needs two.", **_NUMBER),
+        "n": number("n", format="%d", help="Seeds that finished."),
+        "Each seed": st.column_config.TextColumn("Each seed", help="seed: value"),
+        "Seconds": number("Seconds", format="%.1f", help="Mean training time of a run."),
     }
-    config["Mean"] = number(f"{metric}, mean", **_NUMBER)
-    config["± s"] = number("± s", help="Sample standard deviation over the seeds; needs two.", **_NUMBER)
-    config["n"] = number("n", format="%d", help="Seeds that finished.")
-    config["Each seed"] = st.column_config.TextColumn("Each seed", help="seed: value")
-    config["IsoScore*"] = number("IsoScore*", help="All layers' tokens, ζ = 0.2: compares methods.", **_NUMBER)
-    config["IsoScore"] = number("IsoScore", help="Of the vectors the classifier reads, after the method.", **_NUMBER)
-    config["unbiased"] = number("unbiased", help="The same, corrected for few points.", **_NUMBER)
-    config["EV₁"] = number("EV₁", help="Share of the variance in the strongest direction.", **_NUMBER)
-    config["Seconds"] = number("Seconds", format="%.1f", help="Mean training time of a run.")
+    for one in isotropy:
+        how = f"%.{one.decimals}f"
+        config[one.heading] = number(one.heading, help=measures.help_text(one), format=how)
+        config[f"± s of {one.heading}"] = number("± s", help=f"Of {one.number_title}, over the seeds.", format=how)
     return config
 
 
-def _sizes(runs: pd.DataFrame) -> str:
+def _clouds(runs: pd.DataFrame, isotropy: list[Metric]) -> str:
+    """Of which cloud each column of isotropy is, with n and d of the head."""
     measured = runs.dropna(subset=["n", "d"])
     sizes = sorted({f"n = {int(n)}, d = {int(d)}" for n, d in zip(measured["n"], measured["d"], strict=True)})
-    where = f" ({'; '.join(sizes)})" if sizes else ""
-    return (
-        f"IsoScore, unbiased and EV₁ describe what the classifier reads, on validation rows{where}; "
-        "IsoScore\\* describes all layers' tokens."
-    )
+    by_cloud: dict[str, list[str]] = {}
+    for metric in isotropy:
+        by_cloud.setdefault(measures.home(metric), []).append(metric.heading)
+    words = {
+        "head": "what the classifier reads, on validation rows" + (f" ({'; '.join(sizes)})" if sizes else ""),
+        "layers": "all layers' tokens",
+        "output": "the output weights",
+    }
+    return " · ".join(f"{wording.plain(', '.join(names))}: {words[cloud]}" for cloud, names in by_cloud.items())
 
 
 def _strip(task: str, runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]) -> None:
@@ -179,7 +195,7 @@ def _strip(task: str, runs: pd.DataFrame, metric: str, levels: list[tuple[str, f
     models = seeds["model"] if seeds["model"].nunique() > 1 else [""] * len(seeds)
     parts = zip(models, seeds["title"], seeds["variant"], seeds["setup"].map(settings), strict=True)
     words = [" · ".join(filter(None, part)) for part in parts]
-    strip = charts.seed_strip(tables.ordered(seeds.assign(row=words)), metric, levels)
+    strip = charts.seed_strip(tables.ordered(seeds.assign(row=words)), metric, measures.comparing(), levels)
     figure.draw(
         strip,
         key=f"strip_{task}",
@@ -198,27 +214,22 @@ def _levels(runs: pd.DataFrame) -> list[tuple[str, float]]:
     return tables.references(started[0].baselines) if started else []
 
 
-def every_run(runs: pd.DataFrame) -> None:
+def every_run(runs: pd.DataFrame, isotropy: list[Metric]) -> None:
     """All runs of the filters, each with a link to its page."""
     if runs.empty:
         return
     st.subheader("Every run", anchor=False)
-    columns = ["run", "status", "task", "title", "variant", "seed", "metric", "value", *tables.HEADLINE[:4], "model"]
-    listed = runs[[*columns, "seconds", "problem", "group", "name"]]
-    links = [f"run?id={run}" for run in listed["run"]]
+    every = {metric.slug: metric.heading for metric in measures.of_runs()}
+    listed = runs[["run", *_RUN_COLUMNS, *every, *_MORE_RUN_COLUMNS]]
+    names = _RUN_COLUMNS | {metric.slug: metric.heading for metric in isotropy} | _MORE_RUN_COLUMNS
+    number = st.column_config.NumberColumn
     config: dict[str, Any] = {
-        name: st.column_config.NumberColumn(**_NUMBER)
-        for name in ("value", "isoscore", "isoscore_star", "isoscore_unbiased", "ev_1")
+        "Run": st.column_config.LinkColumn("Run", display_text=r"run\?id=(.*)"),
+        "Value": number(**_NUMBER),
+        "Seconds": number(format="%.1f"),
     }
-    config["open"] = st.column_config.LinkColumn("Run", display_text=r"run\?id=(.*)")
-    config["seconds"] = st.column_config.NumberColumn(format="%.1f")
-    table = listed.drop(columns="run")
-    table.insert(0, "open", links)
-    st.dataframe(
-        table.rename(columns=_RUN_WORDS),
-        hide_index=True,
-        column_config={_RUN_WORDS.get(name, name): setting for name, setting in config.items()},
-        placeholder="",
-        alt="Every run that matches the filters",
-    )
+    config |= {one.heading: number(help=measures.help_text(one), format=f"%.{one.decimals}f") for one in isotropy}
+    table = listed[list(names)].rename(columns=names)
+    table.insert(0, "Run", [f"run?id={run}" for run in listed["run"]])
+    st.dataframe(table, hide_index=True, column_config=config, placeholder="", alt="Every run that matches the filters")
     downloads.buttons("runs", listed, parquet_too=True)

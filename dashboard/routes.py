@@ -152,10 +152,11 @@ def slim(event: Mapping[str, Any]) -> dict[str, Any]:
         measured = parse_event(event)
         assert isinstance(measured, Measured)
         kept = {key: event[key] for key in ("kind", "time", "step", "epoch", "arrays") if key in event}
-        kept["isoscore_star"] = measured.isotropy.number("isoscore_star")
-        kept["clouds"] = {
-            name: _slim_cloud(cloud) for name, cloud in measured.isotropy.clouds.items() if name in ("head", "layers")
-        }
+        clouds = measured.isotropy.clouds
+        kept["clouds"] = {name: _slim_cloud(clouds[name]) for name in ("head", "layers") if name in clouds}
+        if (output := measured.isotropy.output) is not None:
+            values = {slug: output.number(slug) for slug in output.readings}
+            kept["clouds"]["output"] = {"split": "", "n": output.rows, "d": output.d, **values}
     return {key: _finite(value) for key, value in kept.items()}
 
 

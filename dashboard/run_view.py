@@ -13,7 +13,7 @@ from dashboard.actions import done
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
-from dashboard.tables import method_title, variant
+from dashboard.tables import decimals, method_title, variant
 from isoviz import metrics
 from isoviz.config import OwnTask, RunConfig
 from isoviz.errors import InputError, StoreError
@@ -139,13 +139,13 @@ def numbers(run: RunRow) -> None:
             else "The run did not finish. The curves show what it measured before it ended."
         )
         return
-    st.caption(f"On the validation split{epochs_told(run)}")
+    st.caption(f"On the validation split{reported_epoch(run)}")
     started = _started(run)
     lines = result_lines(run.result, started.eval_rows if started else None)
     _table(lines, name=190, value=140, measured_on=200)
 
 
-def epochs_told(run: RunRow) -> str:
+def reported_epoch(run: RunRow) -> str:
     """Whose numbers a finished run reports, and where there is a choice or a difference, whose weights it keeps."""
     assert run.result is not None
     epoch = run.result.metrics.get("epoch")
@@ -187,8 +187,8 @@ def _measured_on(isotropy: Measurement, slug: str) -> str:
     words = ["layers: all layers' tokens" if home == "layers" else ""]
     words += [f"n = {wording.number(cloud.n)}", f"d = {cloud.d}"] if cloud.n else []
     words += [f"ζ = {value:g}" for name, value in cloud.readings[slug].settings.items() if name == "zeta"]
-    told = ", ".join(filter(None, words))
-    return told if home == "layers" else f"{home}: {told}"
+    size = ", ".join(filter(None, words))
+    return size if home == "layers" else f"{home}: {size}"
 
 
 def result_lines(result: Finished, rows: int | None) -> list[tuple[str, str, str]]:
@@ -204,15 +204,18 @@ def result_lines(result: Finished, rows: int | None) -> list[tuple[str, str, str
         if reading is None or metric.gives == "curve":
             continue
         on = _measured_on(result.isotropy, slug)
-        lines.append((metric.number_title, wording.number(result.isotropy.number(slug)), on))
+        places = metric.decimals + 1
+        lines.append((metric.number_title, decimals(result.isotropy.number(slug), places), on))
         if reading.interval:
-            lines.append(("  its 95 % interval", " to ".join(wording.number(end) for end in reading.interval), on))
+            lines.append(("  its 95 % interval", " to ".join(decimals(end, places) for end in reading.interval), on))
     output = result.isotropy.output
     if output is not None and output.norm is not None:
         lines.append(("norm of the output weights", wording.number(output.norm), "output weights"))
-    if curve := result.isotropy.curve("ev"):
-        on = _measured_on(result.isotropy, "ev")
-        lines += [(f"EV_{k}", wording.number(share), on) for k, share in enumerate(curve[1:3], start=2)]
+    for slug, metric in metrics.catalogue().items():
+        if metric.gives == "curve" and (curve := result.isotropy.curve(slug)):
+            on, name = _measured_on(result.isotropy, slug), metric.symbol.removesuffix("_k")
+            values = enumerate(curve[1:3], start=2)
+            lines += [(f"{name}_{k}", decimals(value, metric.decimals + 1), on) for k, value in values]
     for key, (name, unit) in _TIMING_NAMES.items():
         value = result.timing.get(key)
         if value is not None:

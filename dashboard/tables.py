@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from isoviz import methods, metrics, tasks
+from dashboard import measures
+from isoviz import methods, tasks
 from isoviz.config import RunConfig
 from isoviz.events import Finished
 from isoviz.metrics.record import Measurement
 from isoviz.runs.rows import RunRow
-
-ISOTROPY = tuple(
-    slug
-    for slug, metric in metrics.catalogue().items()
-    if metric.estimate is not None and metric.gives != "curve" and "weights" not in metric.kinds
-)
-"""Columns of isotropy in `runs_frame`, by slug: all of the `head` cloud but `isoscore_star` (all layers' tokens, ζ = 0.2)."""
-
-HEADLINE = tuple(slug for slug in ISOTROPY if metrics.get(slug).headline)
-"""Those that are shown where there is room for a few."""
 
 NOT_METRICS = frozenset({"loss", "epoch"})
 """Entries of a run's `metrics` that are no task metric."""
@@ -31,37 +22,41 @@ NOT_METRICS = frozenset({"loss", "epoch"})
 _NO_SETTING = frozenset({"version", "model", "task", "data", "method", "params", "seed", "threads"})
 _SAME_IN_A_METHOD = frozenset({"version", "method", "params"})
 
-RUN_COLUMNS = (
-    *(
-        "run",
-        "name",
-        "group",
-        "status",
-        "model",
-        "task",
-        "data",
-        "method",
-        "title",
-        "params",
-        "variant",
-        "setup",
-        "seed",
-    ),
-    *("metric", "value", "metrics", *ISOTROPY, "n", "d", "seconds", "problem", "collapsed"),
+_IDENTITY = (
+    "run",
+    "name",
+    "group",
+    "status",
+    "model",
+    "task",
+    "data",
+    "method",
+    "title",
+    "params",
+    "variant",
+    "setup",
+    "seed",
 )
 
 
+def run_columns() -> list[str]:
+    """Of `runs_frame`: who a run is, its task metrics, every number of isotropy by its slug (see `measures`), and the rest."""
+    isotropy = [metric.slug for metric in measures.of_runs()]
+    return [*_IDENTITY, "metric", "value", "metrics", *isotropy, "n", "d", "seconds", "problem", "collapsed"]
+
+
 def runs_frame(rows: Iterable[RunRow]) -> pd.DataFrame:
-    """One line per run, `RUN_COLUMNS`. Values are those of finished runs: what others last reported is no result.
+    """One line per run, `run_columns`. Values are those of finished runs: what others last reported is no result.
 
     `params` is the parameter dictionary, `variant` its short text, `setup` identifies everything but seed and thread
-    count: runs with the same `setup` may be averaged. `problem` is empty for a finished run that nothing speaks against;
-    `collapsed` says why its predictions count as constant.
+    count: runs with the same `setup` may be averaged. `n` and `d` are those of the `head` cloud. `problem` is empty for a
+    finished run that nothing speaks against; `collapsed` says why its predictions count as constant.
     """
-    return pd.DataFrame([_run(row) for row in rows], columns=list(RUN_COLUMNS))
+    slugs = [metric.slug for metric in measures.of_runs()]
+    return pd.DataFrame([_run(row, slugs) for row in rows], columns=run_columns())
 
 
-def _run(row: RunRow) -> dict[str, Any]:
+def _run(row: RunRow, slugs: Sequence[str]) -> dict[str, Any]:
     config = row.config
     result = row.result or Finished(metrics={}, isotropy=Measurement(), timing={})
     values = {name: value for name, value in result.metrics.items() if name not in NOT_METRICS}
@@ -84,7 +79,7 @@ def _run(row: RunRow) -> dict[str, Any]:
         "metric": primary,
         "value": _number(values.get(primary)),
         "metrics": values,
-        **{slug: _number(result.isotropy.number(slug)) for slug in ISOTROPY},
+        **{slug: _number(result.isotropy.number(slug)) for slug in slugs},
         "n": _number(head.n if head else None),
         "d": _number(head.d if head else None),
         "seconds": _number(result.timing.get("train_seconds")),
@@ -170,12 +165,15 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     A seed that ran more than once counts once, with its newest finished run: its repeats are no independent draws.
     Runs that did not finish are counted in `remarks`; collapsed ones are in the mean and named there.
     """
+    isotropy = [metric.slug for metric in measures.of_runs()]
     columns = ["model", "task", "method", "title", "variant", "settings", "metric", "mean", "sd", "n", "seeds"]
-    columns += [f"{name}{part}" for name in ISOTROPY for part in ("", "_sd")] + ["seconds", "remarks", "setup"]
+    columns += [f"{name}{part}" for name in isotropy for part in ("", "_sd")] + ["seconds", "remarks", "setup"]
     if frame.empty:
         return pd.DataFrame(columns=columns)
     settings = settings_text(frame)
-    return pd.DataFrame([_line(group, settings[str(setup)]) for setup, group in _setups(frame)], columns=columns)
+    return pd.DataFrame(
+        [_line(group, settings[str(setup)], isotropy) for setup, group in _setups(frame)], columns=columns
+    )
 
 
 def with_metric(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -206,7 +204,7 @@ def _sort_params(params: Mapping[str, Any]) -> tuple[tuple[int, float, str], ...
     )
 
 
-def _line(group: pd.DataFrame, settings: str) -> dict[str, Any]:
+def _line(group: pd.DataFrame, settings: str, isotropy: Sequence[str]) -> dict[str, Any]:
     first = group.iloc[0]
     counted = seeds_of(group)
     mean, sd = mean_sd(counted["value"])
@@ -215,7 +213,7 @@ def _line(group: pd.DataFrame, settings: str) -> dict[str, Any]:
     }
     line |= {"settings": settings, "mean": mean, "sd": sd, "n": len(counted)}
     line["seeds"] = " · ".join(f"{row.seed}: {decimals(row.value)}" for row in counted.itertuples())
-    for name in ISOTROPY:
+    for name in isotropy:
         line[name], line[f"{name}_sd"] = mean_sd(counted[name])
     line["seconds"] = mean_sd(counted["seconds"])[0]
     line["remarks"] = _remarks(group, counted)
@@ -269,8 +267,8 @@ def _label(name: str, field: Any) -> str:
     return f"{field.title or name} {symbol}" if symbol else str(field.title or name)
 
 
-def points(frame: pd.DataFrame, metric: str, parameter: str | None) -> pd.DataFrame:
-    """Trade-off points: finished runs with `isoscore_star`, `value` of that metric and `at`, the parameter's value.
+def points(frame: pd.DataFrame, metric: str, measure: str, parameter: str | None) -> pd.DataFrame:
+    """Trade-off points: finished runs with `value` of the task metric, `isotropy` of the measure, and `at`, the parameter's value.
 
     A seed that ran more than once in one setup gives one point, of its newest finished run. `line` is equal for runs that
     differ in nothing but the parameter and the seed, so their means may be joined; `settings` says in words how a line
@@ -279,19 +277,20 @@ def points(frame: pd.DataFrame, metric: str, parameter: str | None) -> pd.DataFr
     """
     finished = newest_per_seed(frame).copy()
     finished["value"] = [_number(metrics.get(metric)) for metrics in finished["metrics"]]
+    finished["isotropy"] = finished[measure]
     finished["at"] = [_number(params.get(parameter)) if parameter else None for params in finished["params"]]
-    for column in ("value", "at", "isoscore_star", "isoscore"):
+    for column in ("value", "isotropy", "at"):
         finished[column] = pd.to_numeric(finished[column])
     finished["line"] = [_without_parameter(setup, parameter) for setup in finished["setup"]]
-    finished = finished.dropna(subset=["value", "isoscore_star"])
+    finished = finished.dropna(subset=["value", "isotropy"])
     names = {
         line: text
         for _, part in finished.groupby("method")
         for line, text in _differences(part["line"].unique()).items()
     }
     finished["settings"] = finished["line"].map(names).astype(object)
-    kept = ["run", "group", "model", "task", "method", "title", "variant", "settings", "seed", "value"]
-    kept += ["isoscore_star", "isoscore", "at", "problem", "collapsed", "line"]
+    kept = ["run", "group", "model", "task", "method", "title", "variant", "settings", "seed"]
+    kept += ["value", "isotropy", "at", "problem", "collapsed", "line"]
     return finished[kept].reset_index(drop=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,9 +10,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard import charts, choosing, downloads, explanations, resources, tables, wording
+from dashboard import charts, choosing, downloads, explanations, measures, resources, tables, wording
 from dashboard.components import figure
-from isoviz import tasks
+from isoviz import metrics, tasks
 
 TICK = 2.0
 """Seconds between looks at the store while runs are on their way. A figure is drawn anew only when its points changed."""
@@ -21,12 +22,17 @@ _READ = "tradeoffs_read"
 
 @dataclass(frozen=True)
 class Choice:
-    """What the figures compare: one model on one task, by one metric, along one parameter of the methods."""
+    """What the figures compare: one model on one task, by a task metric and a measure of isotropy, along one parameter.
+
+    Attributes:
+        measure: its slug in the catalogue of metrics.
+    """
 
     group: str
     model: str
     task: str
     metric: str
+    measure: str
     parameter: str
     parameter_label: str
 
@@ -43,7 +49,7 @@ def nothing_yet() -> None:
 
 def choose(runs: pd.DataFrame) -> Choice:
     """Draw the choices; they start where most runs are."""
-    fields = st.columns([2, 1, 1, 1, 1])
+    fields = st.columns([2, 1, 1, 1, 1, 1])
     with fields[0]:
         group = choosing.group_field(runs, "tradeoffs_group")
     runs = choosing.keep(runs, group=group)
@@ -54,18 +60,34 @@ def choose(runs: pd.DataFrame) -> Choice:
         task = st.selectbox("Task", _most(runs["task"]), key="tradeoffs_task", bind="query-params")
     runs = runs[runs["task"] == task]
     with fields[3]:
-        metric = st.selectbox("Metric", _metrics(task, runs), key="tradeoffs_metric", bind="query-params")
-    labels = tables.number_parameters(runs)
+        metric = st.selectbox("Performance (y)", _metrics(task, runs), key="tradeoffs_metric", bind="query-params")
     with fields[4]:
+        measure = _measure_field()
+    labels = tables.number_parameters(runs)
+    with fields[5]:
         parameter = st.selectbox(
-            "Colour and x axis",
+            "Parameter",
             list(labels) or [""],
             format_func=lambda name: labels.get(name, "no parameter"),
             key="tradeoffs_parameter",
             bind="query-params",
-            help="A numeric parameter of the methods: colours the points, and is the x axis of the figures below.",
+            help="A numeric parameter of the methods: it colours the points, and is the x axis of the two figures below.",
         )
-    return Choice(group, model, task, metric, parameter, labels.get(parameter, ""))
+    return Choice(group, model, task, metric, measure, parameter, labels.get(parameter, ""))
+
+
+def _measure_field() -> str:
+    """Which number of the catalogue is the x axis; no `format_func`, so that the address holds what the option is called."""
+    slugs = {metric.number_title: metric.slug for metric in measures.of_runs()}
+    title = st.selectbox(
+        "Isotropy (x)",
+        list(slugs),
+        index=list(slugs.values()).index(measures.comparing().slug),
+        key="tradeoffs_isotropy",
+        bind="query-params",
+        help="Any metric that a run reports.",
+    )
+    return slugs[str(title)]
 
 
 def _most(values: pd.Series) -> list[str]:
@@ -76,7 +98,7 @@ def _metrics(task: str, runs: pd.DataFrame) -> list[str]:
     """The task's own, its primary one first; then what its runs have besides (`accuracy_mismatched` of MNLI's second split)."""
     known = tasks.catalogue().get(task)
     own = [known.primary, *known.metrics] if known else []
-    return list(dict.fromkeys([*own, *(name for metrics in runs["metrics"] for name in metrics)])) or [""]
+    return list(dict.fromkeys([*own, *(name for values in runs["metrics"] for name in values)])) or [""]
 
 
 def figures(choice: Choice, runs: pd.DataFrame) -> None:
@@ -100,13 +122,19 @@ def _figures(choice: Choice, was_waiting: bool) -> None:
         group = None if choice.group == choosing.ALL else choice.group
         read = tables.runs_frame(resources.store().list(group=group))
     runs = _compared(choice, read)
-    points = tables.points(runs, choice.metric, choice.parameter or None)
+    measure = metrics.get(choice.measure)
+    points = tables.points(runs, choice.metric, choice.measure, choice.parameter or None)
     waiting = _waiting(runs)
     st.caption(_counts(runs, points, waiting))
     if points.empty:
         st.info("The first point appears when the first of these runs finishes.", icon=":material/hourglass_empty:")
     else:
-        _draw("tradeoff", choice, points, lambda: charts.tradeoff(points, choice.metric, choice.parameter_label))
+        _draw(
+            "tradeoff", choice, points, lambda: charts.tradeoff(points, choice.metric, measure, choice.parameter_label)
+        )
+        with st.container(horizontal=True):
+            explanations.show("tradeoff")
+            explanations.show_metric(measure)
         if points["at"].notna().any():
             _against(choice, points)
         file = downloads.file_name("isoviz", "tradeoffs", choice.task, choice.metric)
@@ -116,18 +144,21 @@ def _figures(choice: Choice, was_waiting: bool) -> None:
 
 
 def _against(choice: Choice, points: pd.DataFrame) -> None:
-    columns = (("value", choice.metric), ("isoscore_star", "IsoScore*"))
-    for place, (column, label) in zip(st.columns(2), columns, strict=True):
+    measure = metrics.get(choice.measure)
+    for place, of_isotropy in zip(st.columns(2), (False, True), strict=True):
         with place:
+            label = measures.with_cloud(measure) if of_isotropy else choice.metric
             st.markdown(f"**{wording.plain(label)} against {wording.plain(choice.parameter_label)}**")
-            _draw(
-                f"against_{column}",
-                choice,
+            make = functools.partial(
+                charts.against_parameter,
                 points,
-                lambda column=column, label=label: charts.against_parameter(
-                    points, column, label, choice.parameter_label
-                ),  # type: ignore[misc]
+                choice.metric,
+                measure,
+                choice.parameter_label,
+                of_isotropy=of_isotropy,
             )
+            _draw(f"against_{choice.measure if of_isotropy else 'value'}", choice, points, make)
+            explanations.show("parameter")
 
 
 def _draw(name: str, choice: Choice, points: pd.DataFrame, make: Callable[[], go.Figure]) -> None:
@@ -138,15 +169,15 @@ def _draw(name: str, choice: Choice, points: pd.DataFrame, make: Callable[[], go
         made = make()
         made.update_layout(uirevision=repr(choice))  # a zoom stays while points come, and goes with what it was of
         kept[name] = (identity, made)
-    words = f"{name.replace('_', ' ')}: {choice.metric} and IsoScore* of {len(points)} runs on {choice.task}"
+    title = metrics.get(choice.measure).number_title
+    words = f"{name.replace('_', ' ')}: {choice.metric} and {title} of {len(points)} runs on {choice.task}"
     saved = downloads.file_name("isoviz", name, choice.task, choice.metric)
     figure.draw(kept[name][1], key=f"tradeoffs_{name}", words=words, name=saved)
-    explanations.show("tradeoff" if name == "tradeoff" else "parameter")
 
 
 def _as_file(points: pd.DataFrame, choice: Choice) -> pd.DataFrame:
     """The figures' points with their coordinates by name."""
-    named = {"value": choice.metric, "at": choice.parameter or "parameter"}
+    named = {"value": choice.metric, "isotropy": choice.measure, "at": choice.parameter or "parameter"}
     return points.drop(columns="line").rename(columns=named)
 
 

@@ -14,5 +14,6 @@ if runs.empty:
     results.nothing_yet()
 else:
     chosen = results.filters(runs)
-    results.by_task(chosen)
-    results.every_run(chosen)
+    isotropy = results.isotropy_field()
+    results.by_task(chosen, isotropy)
+    results.every_run(chosen, isotropy)

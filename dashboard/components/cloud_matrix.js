@@ -1,19 +1,6 @@
 // The clustered |ρ| of one cloud of a view, as a picture to look into and as files.
 
-const cloudMatrices = new WeakMap();
-
-export default function ({ data, parentElement }) {
-  let view = cloudMatrices.get(parentElement);
-  if (!view) {
-    view = new CloudMatrix(parentElement.querySelector(".ivz-cloud"));
-    cloudMatrices.set(parentElement, view);
-  }
-  view.show(data);
-  return () => {
-    view.close();
-    cloudMatrices.delete(parentElement);
-  };
-}
+export default (component) => mount(component, (element) => new CloudMatrix(element.querySelector(".ivz-cloud")));
 
 class CloudMatrix {
   constructor(root) {

@@ -1,19 +1,6 @@
 // A finished figure by plotly.js, in the look of the page.
 
-const figures = new WeakMap();
-
-export default function ({ data, parentElement }) {
-  let view = figures.get(parentElement);
-  if (!view) {
-    view = new FigureView(parentElement.querySelector(".ivz-figure-frame"));
-    figures.set(parentElement, view);
-  }
-  view.show(data);
-  return () => {
-    view.close();
-    figures.delete(parentElement);
-  };
-}
+export default (component) => mount(component, (element) => new FigureView(element.querySelector(".ivz-figure-frame")));
 
 class FigureView {
   constructor(root) {

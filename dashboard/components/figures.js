@@ -79,32 +79,54 @@ export function metricFigure(shown, look) {
   return figure(traces, look, { x: "epoch", y: title, integers: true, range: [0, epochs], caption: "validation split" });
 }
 
-export function isotropyFigure(shown, look) {
+// The scores that are 1 for an isotropic cloud share an axis; every other metric has one of its own.
+// metrics: [{slug, title, cloud, cloudTitle, axis, decimals, score}], as the catalogue declares them.
+export function isotropyChoices(metrics) {
+  const scores = metrics.filter((m) => m.score);
+  const others = metrics.filter((m) => !m.score).map((m) => ({ value: m.slug, label: m.title, metrics: [m] }));
+  return [{ value: "scores", label: "Scores (1 = isotropic)", metrics: scores }, ...others];
+}
+
+const METRIC_STYLES = [["solid", 2.2, "circle"], ["dot", 1.6, "square-open"], ["dash", 1.6, "diamond-open"], ["longdash", 1.6, "cross"], ["dashdot", 1.6, "x"]];
+
+export function isotropyFigure(shown, look, choice) {
   const traces = [];
+  const captions = new Map();
   let epochs = 1;
-  let caption = "";
+  const several = shown.length > 1;
+  // of several runs the first score of each cloud: more lines could not be told apart
+  const metrics = several ? choice.metrics.filter((m, i, all) => all.findIndex((other) => other.cloud === m.cloud) === i) : choice.metrics;
   for (const item of shown) {
     epochs = Math.max(epochs, item.epochs);
     const points = byEpoch(item.run.measured);
     if (!points.length) continue;
     const x = points.map(([epoch]) => epoch);
-    const head = points.map(([, m]) => m.event.clouds.head ?? {});
-    const newest = head[head.length - 1];
-    if (newest.n) caption = `what the classifier reads, ${newest.split}, n = ${count(newest.n)}, d = ${newest.d} · ${shown.length > 1 ? "dotted: " : ""}IsoScore* of all layers' tokens`;
-    const lines = [
-      ["IsoScore", head.map((c) => c.isoscore ?? null), "solid", 2.2, "circle"],
-      ["unbiased IsoScore", head.map((c) => c.isoscore_unbiased ?? null), "dash", 1.6, "diamond-open"],
-      ["IsoScore*", points.map(([, m]) => m.event.isoscore_star), "dot", 1.6, "square-open"],
-    ];
-    for (const [name, y, dash, width, symbol] of shown.length > 1 ? [lines[0], lines[2]] : lines) {
+    const newest = points[points.length - 1][1].event.clouds;
+    metrics.forEach((metric, place) => {
+      const [dash, width, symbol] = METRIC_STYLES[place % METRIC_STYLES.length];
+      const name = `${metric.title} (${metric.cloudTitle})`;
       traces.push({
-        x, y, mode: "lines+markers", name: shown.length > 1 ? `${item.short}: ${name}` : name, legendgroup: shown.length > 1 ? item.id : name,
-        showlegend: shown.length === 1 || name === "IsoScore",
-        line: { color: item.colour, width, dash }, marker: { size: 8, symbol }, hovertemplate: "%{y:.4f}",
+        x, y: points.map(([, m]) => m.event.clouds[metric.cloud]?.[metric.slug] ?? null), mode: "lines+markers",
+        name: several ? `${item.short}: ${name}` : name, legendgroup: several ? item.id : name,
+        showlegend: !several || place === 0,
+        line: { color: item.colour, width, dash }, marker: { size: 8, symbol }, hovertemplate: `%{y:.${metric.decimals + 1}f}`,
       });
-    }
+      const cloud = newest[metric.cloud];
+      if (cloud) captions.set(metric.cloud, sizeOf(metric.cloudTitle, cloud));
+    });
   }
-  return figure(traces, look, { x: "epoch", y: "isotropy (1 = isotropic)", integers: true, range: [0, epochs], caption });
+  const caption = [several && metrics.length > 1 ? `dotted: ${metrics[1].title}` : "", ...captions.values()];
+  const [first] = choice.metrics;
+  const result = figure(traces, look, {
+    x: "epoch", y: first?.score ? "isotropy (1 = isotropic)" : first?.title ?? "", integers: true, range: [0, epochs],
+    caption: caption.filter(Boolean).join(" · "),
+  });
+  if (first?.axis === "log") result.layout.yaxis.type = "log";
+  return result;
+}
+
+function sizeOf(title, { split, n, d }) {
+  return [title, split, n ? `n = ${count(n)}` : "", d ? `d = ${d}` : ""].filter(Boolean).join(", ");
 }
 
 export function spectrumFigure(shown, look) {

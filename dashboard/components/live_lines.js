@@ -3,7 +3,7 @@
 const FIGURES = [
   { name: "loss", title: "Loss", needs: ["steps", "evaluated"], draw: lossFigure, empty: "The first optimiser step has not been reported yet." },
   { name: "metric", title: "Task performance", needs: ["evaluated", "life"], draw: metricFigure, empty: "Appears with the first evaluation." },
-  { name: "isotropy", title: "Isotropy", needs: ["measured"], draw: isotropyFigure, empty: "Appears with the first measurement, before the first step." },
+  { name: "isotropy", title: "Isotropy", needs: ["measured"], draw: isotropyFigure, choices: (data) => isotropyChoices(data.metrics), empty: "Appears with the first measurement, before the first step." },
   { name: "spectrum", title: "Explained variance EV_k", needs: ["measured"], draw: spectrumFigure, empty: "Appears with the first measurement, before the first step." },
 ];
 const PHASES = {
@@ -11,20 +11,7 @@ const PHASES = {
   training: "training", evaluating: "evaluating", saving: "saving a checkpoint",
 };
 
-const views = new WeakMap();
-
-export default function ({ data, parentElement }) {
-  let view = views.get(parentElement);
-  if (!view) {
-    view = new LiveView(parentElement.querySelector(".ivz-live"));
-    views.set(parentElement, view);
-  }
-  view.show(data);
-  return () => {
-    view.close();
-    views.delete(parentElement);
-  };
-}
+export default (component) => mount(component, (element) => new LiveView(element.querySelector(".ivz-live")));
 
 class LiveView {
   constructor(root) {
@@ -189,7 +176,12 @@ class FigurePanel {
     this.caption = make("figcaption", "ivz-caption");
     const frame = make("div", "ivz-frame");
     frame.append(this.plot, this.note);
-    this.element.append(make("h4", "ivz-heading", help?.title ?? spec.title), frame, this.caption);
+    const heading = make("div", "ivz-heading-row");
+    heading.append(make("h4", "ivz-heading", help?.title ?? spec.title));
+    this.choices = spec.choices?.(view.data) ?? [];
+    [this.choice] = this.choices;
+    if (this.choices.length > 1) heading.append(this.makeSelect(view));
+    this.element.append(heading, frame, this.caption);
     if (help) this.element.append(explanation(help));
     this.drawn = false;
     const hold = () => view.hold(true);
@@ -200,8 +192,25 @@ class FigurePanel {
     this.observer.observe(frame);
   }
 
+  // Which of several metrics the figure shows.
+  makeSelect(view) {
+    const select = make("select", "ivz-choice");
+    select.setAttribute("aria-label", `Metric of the figure ${this.spec.title}`);
+    for (const { value, label } of this.choices) {
+      const option = make("option", "", label);
+      option.value = value;
+      select.append(option);
+    }
+    select.onchange = () => {
+      this.choice = this.choices.find(({ value }) => value === select.value);
+      view.redraw(new Set([this.spec.name]));
+    };
+    return select;
+  }
+
   draw(items, look, revision) {
-    const { traces, layout, caption } = this.spec.draw(items, look);
+    const { traces, layout, caption } = this.spec.draw(items, look, this.choice);
+    if (this.choice) revision += `/${this.choice.value}`;
     const empty = traces.length === 0;
     this.note.hidden = !empty;
     this.plot.style.visibility = empty ? "hidden" : "visible";

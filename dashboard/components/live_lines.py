@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import explanations, resources, routes, theme, tokens
+from dashboard import explanations, measures, resources, routes, theme, tokens
 from dashboard.components import bundle
 from dashboard.tables import method_title, variant
 from dashboard.wording import run_title
@@ -58,6 +58,7 @@ def live_lines(runs: Sequence[RunRow], *, key: str) -> None:
             "events": f"{routes.PREFIX}/events",
             "token": tokens.issue(resources.store().folder, [row.id for row in runs]),
             "plotly": routes.plotly_path(),
+            "metrics": measures.live(),
             "help": {name: explanations.get(name).plain() for name in _FIGURES},
             # Makes the component ask again when a run that had ended was resumed.
             "seen": [row.status for row in runs],

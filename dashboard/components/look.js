@@ -1,4 +1,4 @@
-// The app's theme as plain values, and how numbers are written.
+// The app's theme as plain values, how numbers are written, and how a view comes to its element.
 
 export function lookOf(element) {
   const style = getComputedStyle(element);
@@ -65,7 +65,9 @@ export function make(tag, className, text) {
 // Puts a figure's points into the colours of the page's mode. It comes with those of the light page, because only the browser knows
 // the mode for certain. modes: {palettes, scales}, each {light, dark}.
 export function inMode({ data, layout }, { palettes, scales }, dark) {
-  if (layout.coloraxis) layout.coloraxis.colorscale = scales[dark ? "dark" : "light"];
+  const { coloraxis } = layout;
+  // a scale of another kind, such as the diverging one of λ, is the same in both modes
+  if (JSON.stringify(coloraxis?.colorscale) === JSON.stringify(scales.light)) coloraxis.colorscale = scales[dark ? "dark" : "light"];
   if (!dark) return;
   const other = new Map(palettes.light.map((colour, place) => [colour, palettes.dark[place]]));
   for (const { marker } of data) if (other.has(marker?.color)) marker.color = other.get(marker.color);
@@ -86,4 +88,20 @@ export function explanation(entry) {
   details.append(make("summary", "", "How to read this"));
   details.append(make("p", "", entry.reading), make("p", "ivz-formula", entry.formula), make("p", "ivz-paper", entry.paper));
   return details;
+}
+
+// The view of a mounted element, made by `make(element)` at the first call and shown anew at every one.
+const mountedViews = new WeakMap();
+export function mount(component, make) {
+  const { data, parentElement } = component;
+  let view = mountedViews.get(parentElement);
+  if (!view) {
+    view = make(parentElement);
+    mountedViews.set(parentElement, view);
+  }
+  view.show(data, component);
+  return () => {
+    view.close();
+    mountedViews.delete(parentElement);
+  };
 }

@@ -3,20 +3,7 @@
 const NOT_MEASURED = "Appears with the first measurement, before the first step.";
 const KEPT_MATRICES = 12; // decoded matrices in memory; older epochs are fetched again (the browser has them cached)
 
-const matrixViews = new WeakMap();
-
-export default function ({ data, parentElement }) {
-  let view = matrixViews.get(parentElement);
-  if (!view) {
-    view = new MatrixView(parentElement.querySelector(".ivz-matrix"), data.help);
-    matrixViews.set(parentElement, view);
-  }
-  view.show(data);
-  return () => {
-    view.close();
-    matrixViews.delete(parentElement);
-  };
-}
+export default (component) => mount(component, (element) => new MatrixView(element.querySelector(".ivz-matrix"), component.data.help));
 
 class MatrixView {
   constructor(root, help) {

@@ -11,18 +11,7 @@ function onlySelection(before, after) {
   return changed.length === 0 && JSON.stringify(before.selection) !== JSON.stringify(after.selection);
 }
 
-export default function ({ data, parentElement, setTriggerValue }) {
-  let view = scatterMaps.get(parentElement);
-  if (!view) {
-    view = new ScatterMap(parentElement.querySelector(".ivz-map"));
-    scatterMaps.set(parentElement, view);
-  }
-  view.show(data, (corners) => setTriggerValue("polygon", corners));
-  return () => {
-    view.close();
-    scatterMaps.delete(parentElement);
-  };
-}
+export default (component) => mount(component, (element) => new ScatterMap(element.querySelector(".ivz-map")));
 
 class ScatterMap {
   constructor(root) {
@@ -38,10 +27,10 @@ class ScatterMap {
     root.addEventListener("pointerleave", () => (this.told.hidden = true));
   }
 
-  show(data, send) {
+  show(data, { setTriggerValue }) {
     const before = this.data;
     this.data = data;
-    this.send = send;
+    this.send = (corners) => setTriggerValue("polygon", corners);
     this.root.style.height = `${data.height}px`;
     this.plot.setAttribute("aria-label", data.words);
     clearTimeout(this.later);

@@ -12,65 +12,49 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import downloads, wording
+from dashboard import downloads, measures, wording
 from dashboard.explore.form import PREFIX, ChosenCloud, alike, file_name
 from dashboard.steady import steady
-from dashboard.tables import ISOTROPY, decimals
+from dashboard.tables import decimals
 from isoviz import metrics
 from isoviz.exploring.results import ViewResult
 from isoviz.metrics.measuring import notes_of
 from isoviz.metrics.record import CloudRecord
 
-METRICS: tuple[str, ...] = ISOTROPY
-"""Every number that a record of a cloud holds, in the order in which they are shown."""
-
-
-def _headings() -> dict[str, str]:
-    headings = {"layer": "Layer", "pooling": "Pooling", "n": "n", "d": "d"}
-    for slug in METRICS:
-        headings[slug] = metrics.get(slug).heading
-        if metrics.get(slug).interval is not None:
-            headings |= {"low": "95 % from", "high": "95 % to"}
-    return headings | {
-        "mean_norm": "‖mean‖",
-        "sigma_min": "σ min",
-        "sigma_median": "σ median",
-        "sigma_max": "σ max",
-        "outliers": "Outlier dimensions",
-        "notes": "Notes",
-    }
-
-
-COLUMNS: dict[str, str] = _headings()
-"""Column → heading on screen."""
-
-HELP: dict[str, str] = {
-    "n": "Points of the cloud. Some metrics are taken on fewer: see Notes.",
+_AROUND = {"layer": "Layer", "pooling": "Pooling", "n": "n", "d": "d"}
+_OF_DIMENSIONS = {
+    "mean_norm": "‖mean‖",
+    "sigma_min": "σ min",
+    "sigma_median": "σ median",
+    "sigma_max": "σ max",
+    "outliers": "Outlier dimensions",
+    "notes": "Notes",
+}
+_HELP = {
+    "n": "Points of the cloud. Some metrics use fewer: see Notes.",
     "d": "Dimensions of the cloud.",
-    **{slug: metrics.get(slug).tooltip for slug in METRICS},
-    "low": "Lower end of the 95 % interval of the unbiased score, by leaving out one row at a time.",
-    "high": "Upper end of the 95 % interval of the unbiased score, by leaving out one row at a time.",
     "mean_norm": "Length of the mean vector: how far the cloud lies from the origin.",
     "sigma_min": "Smallest standard deviation of a dimension.",
     "sigma_median": "Median standard deviation of the dimensions.",
     "sigma_max": "Largest standard deviation of a dimension.",
     "outliers": "Dimensions whose mean is more than three standard deviations from the average of all means.",
 }
-"""Column → what its heading means, where that is no plain word."""
 
-_LATEX = ("layer", "pooling", "n", *METRICS)
-_LATEX_NAMES = {metric.heading: metric.latex for metric in metrics.catalogue().values() if metric.latex}
-_SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
-    sign: f"\\{sign}" for sign in "&%$#_{}"
-}
-_SYMBOLS = {"Σ_S": r"$\Sigma_S$", "ζ": r"$\zeta$"}
-"""That a caption may hold beside text, and LaTeX has by another name."""
+
+def headings() -> dict[str, str]:
+    """Column → heading on screen. A metric with an interval has columns for its ends."""
+    of_metrics: dict[str, str] = {}
+    for metric in measures.of_clouds():
+        of_metrics[metric.slug] = metric.heading
+        if metric.interval is not None:
+            of_metrics |= {f"{metric.slug}_low": "95 % from", f"{metric.slug}_high": "95 % to"}
+    return {**_AROUND, **of_metrics, **_OF_DIMENSIONS}
 
 
 def frame(entries: Iterable[CloudRecord]) -> pd.DataFrame:
-    """One line per entry, the columns of `COLUMNS`; what is undefined is missing, its reason in `notes`. The entry of all
+    """One line per entry, the columns of `headings`; what is undefined is missing, its reason in `notes`. The entry of all
     layers together has no layer."""
-    return pd.DataFrame([_line(entry) for entry in entries], columns=list(COLUMNS)).astype({"layer": "Int64"})
+    return pd.DataFrame([_line(entry) for entry in entries], columns=list(headings())).astype({"layer": "Int64"})
 
 
 def of_shrinkage(shrinkage: Mapping[str, Any]) -> str:
@@ -106,10 +90,10 @@ def points_of(entry: CloudRecord, measure: str) -> str:
 def notes_on(entry: CloudRecord, measure: str) -> list[str]:
     """What the notes of an entry say of one measure, in plain words; all of them where it is undefined and none names it."""
     notes = notes_of(entry)
-    found = [note for note in notes if re.search(rf"\b{measure}\b", note)]
-    if value(entry, measure) is None and not found:
-        found = notes
-    return [in_words(note) for note in found]
+    about = [note for note in notes if re.search(rf"\b{measure}\b", note)]
+    if value(entry, measure) is None and not about:
+        about = notes
+    return [in_words(note) for note in about]
 
 
 def in_words(note: str) -> str:
@@ -147,43 +131,32 @@ def behind(view: ViewResult, layer: int, pooling: str) -> pd.DataFrame:
 
 
 def latex(table: pd.DataFrame, caption: str) -> str:
-    """A booktabs table of the main measures, three decimals."""
-    chosen = pd.DataFrame(
-        {
-            _LATEX_NAMES.get(COLUMNS[name], COLUMNS[name]): table[name]
-            if name in ("pooling", "n")
-            else ["--" if pd.isna(number) else str(number) for number in table[name]]
-            if name == "layer"
-            else [decimals(number) for number in table[name]]
-            for name in _LATEX
-        }
-    )
-    text: str = chosen.to_latex(
-        index=False, escape=False, caption=_escaped(caption), column_format="rl" + "r" * (len(_LATEX) - 2)
-    )
-    return text.replace("−", "$-$")
-
-
-def _escaped(text: str) -> str:
-    for symbol, command in _SYMBOLS.items():
-        if symbol in text:
-            return command.join(_escaped(part) for part in text.split(symbol))
-    return "".join(_SPECIAL.get(sign, sign) for sign in text)
+    """A booktabs table of all metrics, one decimal more than in a mean over seeds."""
+    columns: dict[str, Iterable[str]] = {
+        "Layer": ["--" if pd.isna(layer) else str(layer) for layer in table["layer"]],
+        "Pooling": table["pooling"],
+        "n": table["n"].astype(str),
+    }
+    for metric in measures.of_clouds():
+        numbers = table[metric.slug].astype(float)
+        columns[downloads.latex_heading(metric)] = [decimals(number, metric.decimals) for number in numbers]
+    return downloads.latex_table(columns, caption, "rl" + "r" * (len(columns) - 2))
 
 
 def _line(entry: CloudRecord) -> dict[str, Any]:
-    low, high = entry.interval("isoscore_unbiased") or (None, None)
     of_dimensions = entry.dimensions
     sigma = of_dimensions.sigma if of_dimensions else (None, None, None)
-    return {
-        **{name: getattr(entry, name) for name in ("layer", "pooling", "n", "d")},
-        **{slug: entry.number(slug) for slug in METRICS},
-        "low": low,
-        "high": high,
+    line: dict[str, Any] = {name: getattr(entry, name) for name in _AROUND}
+    for metric in measures.of_clouds():
+        line[metric.slug] = entry.number(metric.slug)
+        if metric.interval is not None:
+            ends = entry.interval(metric.slug) or (None, None)
+            line |= {f"{metric.slug}_low": ends[0], f"{metric.slug}_high": ends[1]}
+    return line | {
         "mean_norm": value(entry, "mean_norm"),
         **dict(zip(("sigma_min", "sigma_median", "sigma_max"), sigma, strict=True)),
         "outliers": " ".join(map(str, of_dimensions.outliers if of_dimensions else ())),
-        "notes": "; ".join(notes_of(entry)),
+        "notes": "; ".join(in_words(note) for note in notes_of(entry)),
     }
 
 
@@ -216,10 +189,10 @@ def section(chosen: list[ChosenCloud]) -> None:
         if len(chosen) > 1:
             st.markdown(f"**{named}**: {wording.plain(about)}")
         st.dataframe(
-            table.rename(columns=COLUMNS),
+            table.rename(columns=headings()),
             key=one.prefix + "numbers",
             hide_index=True,
-            column_config=_columns(table),
+            column_config=_columns(),
             placeholder="–",
             alt=f"Every measure of {len(table)} clouds, one line per layer and pooling",
         )
@@ -233,21 +206,24 @@ def _figures_first(chosen: list[ChosenCloud]) -> None:
     """In a new tab, let the browser draw what it has got before it loads a megabyte of scripts for its first table."""
     first = not st.session_state.get(_SEEN)
     st.session_state[_SEEN] = True
-    if first and not any(
-        one.view.pending for one in chosen
-    ):  # else somebody waited for it here, and the tab is not new
+    waited_for = any(one.view.pending for one in chosen)  # then the tab is not new
+    if first and not waited_for:
         time.sleep(TABLES_AFTER)
 
 
-def _columns(table: pd.DataFrame) -> dict[str, Any]:
-    words, told = COLUMNS, HELP
-    small = ("sigma_min", "sigma_median", "sigma_max")
-    formats = {slug: f"%.{metrics.get(slug).decimals + 1}f" for slug in METRICS}
-    formats |= {"low": "%.4f", "high": "%.4f", "mean_norm": "%.2f"} | dict.fromkeys(small, "%.3g")
-    return {
-        **{words[name]: st.column_config.Column(help=told[name]) for name in told},
-        **{
-            words[name]: st.column_config.NumberColumn(format=how, help=told.get(name)) for name, how in formats.items()
-        },
-        words["notes"]: st.column_config.TextColumn(width="large"),
+def _columns() -> dict[str, Any]:
+    words = headings()
+    number = st.column_config.NumberColumn
+    config: dict[str, Any] = {words[name]: st.column_config.Column(help=text) for name, text in _HELP.items()}
+    for metric in measures.of_clouds():
+        how = f"%.{metric.decimals + 1}f"
+        config[metric.heading] = number(help=metric.tooltip, format=how)
+        if metric.interval is not None:
+            for end, name in (("low", "Lower"), ("high", "Upper")):
+                text = f"{name} end of the 95 % interval of {metric.title}, by leaving out one row at a time."
+                config[words[f"{metric.slug}_{end}"]] = number(help=text, format=how)
+    config |= {
+        words[name]: number(format="%.3g", help=_HELP[name]) for name in ("sigma_min", "sigma_median", "sigma_max")
     }
+    config[words["mean_norm"]] = number(format="%.2f", help=_HELP["mean_norm"])
+    return config | {words["notes"]: st.column_config.TextColumn(width="large")}

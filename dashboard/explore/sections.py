@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard import downloads, explanations, wording
+from dashboard import downloads, explanations, measures, wording
 from dashboard.components.cloud_matrix import cloud_matrix
 from dashboard.components.copy_link import copy_link
 from dashboard.components.figure import draw
@@ -40,6 +40,7 @@ def plot(one: ChosenCloud, name: str, figure: go.Figure, words: str, *, about: s
 
 MORE = {"Length of the mean vector": "mean_norm"}
 """What else each cloud has a number of: title → column."""
+_FORMER_TITLES = {"Mean |ρ| of two dimensions": "abs_correlation"}
 
 
 @steady
@@ -47,6 +48,10 @@ def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[ChosenClo
     """One measure over all layers; returns the views with the layer and pooling chosen for the figures below."""
     st.subheader("Layer by layer", anchor=False)
     titles = _titles()
+    former = _FORMER_TITLES.get(st.query_params.get(PREFIX + "measure", ""))
+    if former is not None:  # links of before stay good
+        del st.query_params[PREFIX + "measure"]
+        st.session_state[PREFIX + "measure"] = metrics.get(former).number_title
     title = str(st.selectbox("Measure", list(titles), key=PREFIX + "measure", bind="query-params", width=420))
     measure = titles[title]
     columns = st.columns(len(views), gap="medium")
@@ -65,11 +70,10 @@ def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[ChosenClo
         with column:
             words = f"{title} over layers 0 to {one.view.depth}, one line for each of {', '.join(one.view.poolings)}"
             plot(one, "profile", figure, words, about=_all_clouds(one, measure))
-            found = numbers.value(one.entry, measure)
-            points = numbers.points_of(one.entry, measure)
-            told = f"Layer {one.layer}, {one.pooling}: {wording.number(found)} (n = {points}, d = {one.entry.d})"
-            st.caption(wording.plain(told))
-            if found is None or measure != shrinkage.MEASURE:  # what it is from is told below
+            reading = numbers.value(one.entry, measure)
+            size = f"n = {numbers.points_of(one.entry, measure)}, d = {one.entry.d}"
+            st.caption(wording.plain(f"Layer {one.layer}, {one.pooling}: {wording.number(reading)} ({size})"))
+            if reading is None or measure != shrinkage.MEASURE:  # what it is from is told below
                 for note in numbers.notes_on(one.entry, measure):
                     st.caption(f":material/info: {wording.plain(note)}")
             if measure == shrinkage.MEASURE:
@@ -79,8 +83,8 @@ def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[ChosenClo
 
 
 @steady
-def _which_view(number: int, of: int) -> None:
-    if of > 1:
+def _which_view(number: int, views: int) -> None:
+    if views > 1:
         st.markdown(f"**View {number}**")
 
 
@@ -105,13 +109,13 @@ def _all_layers(one: ChosenCloud) -> None:
 
 
 def _titles() -> dict[str, str]:
-    return {metrics.get(slug).number_title: slug for slug in numbers.METRICS} | MORE
+    return {metric.number_title: metric.slug for metric in measures.of_clouds()} | MORE
 
 
 def measure_of_address() -> str:
     """The measure that the layer profile shows, by its column."""
     titles = _titles()
-    return titles.get(str(st.session_state.get(PREFIX + "measure")), numbers.METRICS[0])
+    return titles.get(str(st.session_state.get(PREFIX + "measure")), measures.of_clouds()[0].slug)
 
 
 def _pooling_field(view: ViewResult, prefix: str) -> str:
@@ -151,22 +155,11 @@ def _layer_field(view: ViewResult, prefix: str) -> int:
 
 
 def _how_to_read(measure: str) -> None:
-    """What a measure sees and what it cannot, as the catalogue claims it and the tests measure it."""
     if measure not in metrics.catalogue():
         explanations.show(measure)
         return
-    metric = metrics.get(measure)
-    with st.popover("How to read this", type="tertiary", icon=":material/help:"):
-        st.markdown("  \n".join(wording.plain(text) for text in (metric.sees, metric.blind_to, metric.help) if text))
-        if measure == shrinkage.MEASURE:
-            st.markdown(wording.plain(explanations.get(measure).reading))
-        st.latex(metric.equation)
-        st.caption(
-            wording.plain(
-                f"Range: {metric.range.text}. Isotropic: {metric.at_isotropy.text}. Enough points: {metric.enough.text}."
-            )
-        )
-        st.caption(wording.plain(f"{metric.paper.text}, {metric.paper.identifier}"))
+    more = explanations.get(measure).reading if measure == shrinkage.MEASURE else ""
+    explanations.show_metric(metrics.get(measure), more)
 
 
 # ----------------------------------------------------------------------------------------- the figures of one cloud

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from isoviz.errors import InputError
 from isoviz.exploring import encoders, maps, results
 from isoviz.exploring.request import Rows, ViewRequest, key_of, rows_of
-from isoviz.jobs import queue
+from isoviz.jobs import queue, scheduling
 from isoviz.jobs.kinds import ENCODERS, GIB, Job, JobKind, Lane
 from isoviz.jobs.queue import JobState
 from isoviz.jobs.results import ResultStore
@@ -22,6 +22,8 @@ from isoviz.jobs.worker import ENCODER_MODULES, import_modules
 
 QUESTIONS: Final = ResultStore("questions", lambda: GIB // 4, most=400, failure_seconds=3600.0)
 """Answers to what somebody typed or chose on the page: few and not for long, because people's sentences are among them."""
+PREPARE: Final = f"{__name__}:prepare"
+"""For every kind that reads with an encoder."""
 _IDLE_SECONDS: Final = 600.0
 
 
@@ -81,29 +83,35 @@ def _lay_out(job: Job) -> None:
 
 
 VIEW: Final = JobKind(
-    "view",
-    __name__,
-    _compute_view,
-    results.STORE,
-    ENCODERS,
+    name="view",
+    room=__name__,
+    work=_compute_view,
+    results=results.STORE,
+    lane=ENCODERS,
+    prepare=PREPARE,
     memory_field="max_rows",
     memory_advice="Take fewer rows, or close what else needs memory.",
 )
 """Of a `ViewRequest`, under the key that `isoviz.exploring.request.key_of` gives."""
 
 SENTENCES: Final = JobKind(
-    "sentences", __name__, _embed_sentences, QUESTIONS, Lane("sentences"), warm_seconds=_IDLE_SECONDS
+    name="sentences",
+    room=__name__,
+    work=_embed_sentences,
+    results=QUESTIONS,
+    lane=Lane("sentences"),
+    prepare=PREPARE,
+    warm_seconds=_IDLE_SECONDS,
 )
 """`{"model", "fingerprint", "layer", "pooling", "max_length", "direction", "texts": columns of texts}`; leaves the arrays of
 `isoviz.exploring.encoders.Embedded`, and `tokens`. Its process keeps the model, so that the next sentences are read at once."""
 
 MAP: Final = JobKind(
-    "map",
-    __name__,
-    _lay_out,
-    QUESTIONS,
-    Lane("maps"),  # two UMAPs never run at the same time
-    prepared=False,
+    name="map",
+    room=__name__,
+    work=_lay_out,
+    results=QUESTIONS,
+    lane=Lane("maps"),  # two UMAPs never run at the same time
     warm_seconds=_IDLE_SECONDS,
     remembers=3,
     memory_advice="Take fewer points, or close what else needs memory.",
@@ -147,7 +155,7 @@ def obtain(request: ViewRequest, *, patience: float = 3600.0) -> results.ViewRes
             raise InputError(state.message, field=state.field, advice=state.advice)
         if time.monotonic() > deadline:
             raise InputError(f"patience: the view took longer than {patience:g} seconds", field="patience")
-        queue.dispatch()
+        scheduling.dispatch()
         time.sleep(0.2)
 
 

@@ -1,7 +1,8 @@
 """What runs in the background: one way to queue, start, watch, stop, retry and keep it.
 
     kinds.py      a kind of job, declared once in the room it belongs to
-    queue.py      jobs by the key of their content: ask, look, stop, and which one starts next
+    queue.py      jobs by the key of their content: ask, look, stop, retry
+    scheduling.py which of them starts next, and in which process
     serving.py    a process that works on jobs of one kind, one after the other
     results.py    what jobs leave on disk, and the limit of all that is kept
     progress.py   how far a job is, in a file

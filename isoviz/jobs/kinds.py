@@ -106,32 +106,42 @@ class Job:
 INPUTS: Final = "inputs.safetensors"
 
 
-@dataclass(frozen=True)
-class JobKind:
-    """A kind of job with results under keys of their content; declared once, at the top of a module.
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """What runs in the background in processes of its own; declared once, in the room it belongs to.
 
     Attributes:
         name: unique.
+        priority: `PERSON` or `QUEUED`; the higher goes first, then who asked first.
+        prepare: what a spare for it does before it has an order, as `MODULE:FUNCTION`; empty: it needs none.
+    """
+
+    name: str
+    priority: int
+    prepare: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobKind(Kind):
+    """A kind of job with results under keys of their content.
+
+    Attributes:
         room: the module that declares it (`__name__`), imported by the process that works on it.
         work: does one job and publishes its result; an `IsoVizError` is shown in its own words.
         results: where those are kept, and how many.
         lane: what it shares with other kinds.
-        priority: `PERSON` or `QUEUED`; within a lane the higher goes first, then who asked first.
         memory: bytes that must be free for another process to start beside others.
-        prepared: whether the app's spare may become its process; not for what needs no encoder.
         warm_seconds: for which the process waits for another job after the last one; it goes sooner where memory is short.
         remembers: how many models or the like stay in its memory from one job to the next.
         memory_field, memory_advice: the field and what to do, for somebody whose job ran out of memory.
     """
 
-    name: str
     room: str
     work: Callable[[Job], None]
     results: ResultStore
     lane: Lane
     priority: int = PERSON
     memory: int = GIB
-    prepared: bool = True
     warm_seconds: float = 0.0
     remembers: int = 1
     memory_field: str | None = None

@@ -144,7 +144,7 @@ class ResultStore:
     def shrink(self, keep: str | None = None) -> list[str]:
         """Remove failures that are old, then what nobody looked at for longest, until the limits are kept.
 
-        Call it while no job of this store can be started (`isoviz.jobs.queue.exclusive`).
+        Call it while no job of this store can be started (`isoviz.jobs.scheduling.exclusive`).
 
         Args:
             keep: a key whose result stays, however large it is.

@@ -8,7 +8,7 @@ import time
 from typing import Final
 
 from isoviz.home import home
-from isoviz.jobs import queue
+from isoviz.jobs import queue, scheduling
 from isoviz.jobs.processes import reap
 from isoviz.jobs.spares import SpareKeeper
 
@@ -38,7 +38,8 @@ class JobService:
 
     def start(self) -> None:
         """Start the thread. Returns at once."""
-        queue.spare = self._spare
+        scheduling.spare = self._spare
+        scheduling.adopt()
         self._thread.start()
 
     def expect(self) -> None:
@@ -49,7 +50,7 @@ class JobService:
         """Stop the thread and the spare."""
         self._closing.set()
         self._thread.join()
-        queue.spare = None
+        scheduling.spare = None
         self._spare.close()
 
     def _serve(self) -> None:
@@ -57,9 +58,9 @@ class JobService:
         while not self._closing.wait(TICK_SECONDS):
             try:
                 reap()
-                if any(one.working and time.time() - one.since < ALONE_SECONDS for one in queue.at_work()):
+                if any(one.working and time.time() - one.since < ALONE_SECONDS for one in scheduling.at_work()):
                     self._spare.postpone(AFTER_SECONDS)
-                queue.dispatch()
+                scheduling.dispatch()
                 self._spare.tend()
                 if time.monotonic() >= sweep_due:
                     queue.sweep()

@@ -15,7 +15,7 @@ from typing import Final
 import psutil
 
 from isoviz.errors import IsoVizError
-from isoviz.jobs import queue
+from isoviz.jobs import scheduling
 from isoviz.jobs.kinds import KINDS, Job, JobKind, Recent
 from isoviz.jobs.progress import ProgressFile, read_json, write_json
 from isoviz.jobs.results import ERROR
@@ -37,8 +37,8 @@ def serve(room: str, kind: str) -> int:
 
 def serve_kind(kind: JobKind) -> int:
     """Until no job has been left for `kind.warm_seconds`, memory is short, or a job left this process unfit for another."""
-    with queue.exclusive():  # whoever started us has written our file by then
-        entries = [entry for entry in queue.at_work() if entry.pid == os.getpid() and entry.lives]
+    with scheduling.exclusive():  # whoever started us has written our file by then
+        entries = [entry for entry in scheduling.at_work() if entry.pid == os.getpid() and entry.lives]
     if not entries:  # we were ended before we had begun
         return 0
     (me,) = entries
@@ -46,18 +46,18 @@ def serve_kind(kind: JobKind) -> int:
     idle_since = time.monotonic()
     fit = True
     while True:
-        with queue.exclusive():
-            me, job = queue.take(me, kind) if fit else (me, None)
+        with scheduling.exclusive():
+            me, job = scheduling.take(me, kind) if fit else (me, None)
             if job is None and (
                 not fit or time.monotonic() - idle_since >= kind.warm_seconds or _memory_is_short(kind)
             ):
-                queue.leave(me)
+                scheduling.leave(me)
                 Path(me.log).unlink(missing_ok=True)
                 return 0
         if job is None:
             _wait(kind, idle_since + kind.warm_seconds)
             continue
-        log_to(job.folder / queue.LOG)
+        log_to(job.folder / scheduling.LOG)
         fit = work(kind, job.folder, memory)
         log_to(Path(me.log))
         if not (job.folder / ERROR).exists():
@@ -72,13 +72,13 @@ def work(kind: JobKind, folder: Path, memory: Recent) -> bool:
     Returns:
         Whether this process is fit for another one.
     """
-    content = read_json(folder / queue.REQUEST)
+    content = read_json(folder / scheduling.REQUEST)
     if content is None:  # stopped this moment
         return True
     try:
         kind.results.limit()  # one that is no number is reported before the work
         kind.work(Job(kind, folder.name, folder, content["request"], ProgressFile(folder), memory))
-        with queue.exclusive():
+        with scheduling.exclusive():
             kind.results.shrink(keep=folder.name)
         return True
     except IsoVizError as error:
@@ -109,7 +109,7 @@ def _wait(kind: JobKind, until: float) -> None:
     until = min(until, time.monotonic() + _MEMORY_LOOK)
     while time.monotonic() < until:
         time.sleep(_LOOK)
-        if queue.waiting_in(kind.lane):
+        if scheduling.waiting_in(kind.lane):
             return
 
 

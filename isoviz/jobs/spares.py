@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import threading
@@ -31,13 +32,13 @@ class SpareKeeper:
     """
 
     def __init__(self, prepare: str, slot: str, log: Callable[[int], Path], *, always: bool = False) -> None:
-        self._prepare = prepare
+        self.prepare = prepare
         self._slot = slot
         self._log = log
         self._always = always
         self._lock = threading.Lock()
         self._spare: Spare | None = None
-        self._surroundings: dict[str, str] = {}
+        self._surroundings = ""
         self._until = math.inf if always else -math.inf
         self._due = -math.inf
         self._count = 0
@@ -90,7 +91,7 @@ class SpareKeeper:
         """Another one, whether or not there is one; the caller's."""
         self._count += 1
         self._surroundings = surroundings()
-        return Spare(self._prepare, self._slot, self._log(self._count))
+        return Spare(self.prepare, self._slot, self._log(self._count))
 
     def close(self) -> None:
         """End it, and start no other."""
@@ -100,6 +101,7 @@ class SpareKeeper:
             spare.kill()
 
 
-def surroundings() -> dict[str, str]:
-    """Of the environment what decides where models, data and devices are."""
-    return {name: value for name, value in os.environ.items() if name.startswith(("ISOVIZ_", "HF_", "CUDA_"))}
+def surroundings() -> str:
+    """Sixteen hex digits of what decides, in the environment, where models, data and devices are; it may hold passwords."""
+    chosen = sorted(entry for entry in os.environ.items() if entry[0].startswith(("ISOVIZ_", "HF_", "CUDA_")))
+    return hashlib.sha256(repr(chosen).encode()).hexdigest()[:16]

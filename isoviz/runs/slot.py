@@ -14,14 +14,14 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from isoviz.events import ENDINGS, Stopped
-from isoviz.jobs import queue
+from isoviz.jobs import scheduling
 from isoviz.jobs.processes import Process, is_alive, reap
 from isoviz.jobs.spares import SpareKeeper
 from isoviz.runs.execution import LOG
 from isoviz.runs.identity import host_name
 from isoviz.runs.recovery import end, lost, mark_lost
 from isoviz.runs.store import RunRow, Store, StoreUnavailableError
-from isoviz.runs.worker import CALL, DEFAULT_TRAIN, PREPARE, PRIORITY
+from isoviz.runs.worker import CALL, DEFAULT_TRAIN, RUN
 
 POLL_SECONDS: Final = 0.2
 WATCH_SECONDS: Final = 0.1
@@ -66,7 +66,7 @@ class SlotServer:
         self._owner = owner_of(slot)
         self._file_name = re.sub(r"[^\w.-]+", "-", f"{host_name()}-{slot}")
         self._spare = SpareKeeper(
-            PREPARE if train == DEFAULT_TRAIN else train.partition(":")[0],
+            RUN.prepare if train == DEFAULT_TRAIN else train.partition(":")[0],
             slot,
             lambda count: store.folder / "logs" / f"spare-{self._file_name}-{count % 2}.log",
             always=True,
@@ -124,7 +124,7 @@ class SlotServer:
 
     def _held(self) -> bool:
         """Whether people's jobs wait for their turn, and have not for too long: a run would take the processor from them."""
-        if not queue.waiting_above(PRIORITY):
+        if not scheduling.waiting_above(RUN.priority):
             self._held_since = None
             return False
         self._held_since = self._held_since or time.monotonic()

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from isoviz.jobs.kinds import QUEUED
+from isoviz.jobs.kinds import QUEUED, Kind
 from isoviz.jobs.worker import ENCODER_MODULES, import_modules, load
 from isoviz.runs.execution import Train, execute
 from isoviz.runs.store import Store
 
 DEFAULT_TRAIN: Final = "isoviz.training:train"
-PREPARE: Final = f"{__name__}:prepare"
+RUN: Final = Kind(name="run", priority=QUEUED, prepare=f"{__name__}:prepare")
+"""Its queue is the store, and a device slot has one at a time."""
 CALL: Final = f"{__name__}:train_run"
-PRIORITY: Final = QUEUED
-"""A queued run does not start while somebody waits for a view."""
 # What a run of the most common kind imports besides.
 PRELOADED: Final = (
     *ENCODER_MODULES,

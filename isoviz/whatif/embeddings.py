@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.jobs import queue
+from isoviz.jobs import scheduling
 from isoviz.jobs.results import ARRAYS, FACTS
 from isoviz.whatif import encoding
 from isoviz.whatif.heads import FrozenHead, primary, refit
@@ -102,7 +102,7 @@ def embeddings(run: str, *, store: Store | str | Path | None = None, cloud: Clou
     request = request_for(opened.get(run), opened.folder_of(run))
     if STORE.find(request.key) is None:
         STORE.publish(request.key, *encoding.compute(request, lambda done, total, text: None))
-        with queue.exclusive():
+        with scheduling.exclusive():
             STORE.shrink(keep=request.key)
     return load(request.key, cloud)
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from numpy.typing import NDArray
 
+from isoviz.exploring.jobs import PREPARE
 from isoviz.jobs import queue
 from isoviz.jobs.kinds import ENCODERS, Job, JobKind, Lane, half_of_the_cores
 from isoviz.jobs.queue import JobState
@@ -27,10 +28,18 @@ def _work(job: Job) -> None:
     job.publish(*compute(request_of(job.request), job.report))
 
 
-ENCODING: Final = JobKind("encoding", __name__, _work, STORE, ENCODERS)
+ENCODING: Final = JobKind(name="encoding", room=__name__, work=_work, results=STORE, lane=ENCODERS, prepare=PREPARE)
 """Of an `EncodingRequest`."""
 
-LAYER: Final = JobKind("layer", __name__, _work, STORE, Lane("layers", half_of_the_cores), warm_seconds=60.0)
+LAYER: Final = JobKind(
+    name="layer",
+    room=__name__,
+    work=_work,
+    results=STORE,
+    lane=Lane("layers", half_of_the_cores),
+    prepare=PREPARE,
+    warm_seconds=60.0,
+)
 """Of a `LayerRequest`; a slider's next move asks for another one."""
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dashboard import charts, tables, theme
+from dashboard import charts, measures, tables, theme
+from isoviz import metrics
 from tests.dashboard.made_up import config, result, row
 
+STAR = metrics.get("isoscore_star")
 RUNS = [
     row("r1", config("istar", 0, {"lam": -1}), found=result(0.75, 0.125)),
     row("r2", config("istar", 1, {"lam": -1}), found=result(0.25, 0.375)),
     row("r3", config("istar", 0, {"lam": 1}), found=result(0.5, 0.625)),
     row("r4", config("baseline"), found=result(0.5, 0.25)),
 ]
-POINTS = tables.points(tables.runs_frame(RUNS), "accuracy", "lam")
+POINTS = tables.points(tables.runs_frame(RUNS), "accuracy", "isoscore_star", "lam")
 
 
 def test_tradeoff_has_one_mark_per_run_and_colour_by_parameter() -> None:
-    figure = charts.tradeoff(POINTS, "accuracy", "Strength λ")
+    figure = charts.tradeoff(POINTS, "accuracy", STAR, "Strength λ")
     swept, plain, *legend = figure.data
     assert [trace.name for trace in legend] == ["I-STAR", "Baseline"]
     assert (list(swept.x), list(swept.y)) == ([0.125, 0.375, 0.625], [0.75, 0.25, 0.5])
@@ -25,13 +27,26 @@ def test_tradeoff_has_one_mark_per_run_and_colour_by_parameter() -> None:
     assert figure.layout.uirevision
 
 
+def test_axes_are_of_any_metric_with_its_words_and_scale() -> None:
+    frame = tables.runs_frame(RUNS)
+    for metric in measures.of_runs():
+        points = tables.points(frame, "accuracy", metric.slug, "lam")
+        axis = charts.tradeoff(points, "accuracy", metric, "λ").layout.xaxis
+        assert (axis.title.text, axis.type) == (measures.with_cloud(metric), metric.axis)
+        assert points["isotropy"].tolist() == frame[metric.slug].dropna().tolist()
+        beside = charts.against_parameter(points, "accuracy", metric, "λ", of_isotropy=True).layout.yaxis
+        assert (beside.title.text, beside.type) == (measures.with_cloud(metric), metric.axis)
+
+
 def test_tradeoff_without_parameter_hides_the_colour_bar() -> None:
-    figure = charts.tradeoff(tables.points(tables.runs_frame(RUNS[3:]), "accuracy", "lam"), "accuracy", "Strength λ")
+    figure = charts.tradeoff(
+        tables.points(tables.runs_frame(RUNS[3:]), "accuracy", "isoscore_star", "lam"), "accuracy", STAR, "Strength λ"
+    )
     assert figure.layout.coloraxis.showscale is False
 
 
 def test_sweep_draws_means_runs_and_the_baselines_level() -> None:
-    figure = charts.against_parameter(POINTS, "value", "accuracy", "Strength λ")
+    figure = charts.against_parameter(POINTS, "accuracy", STAR, "Strength λ")
     line, marks, level = figure.data
     assert (list(line.x), list(line.y)) == ([-1, 1], [0.5, 0.5])
     assert list(marks.x) == [-1, -1, 1]
@@ -53,8 +68,8 @@ def test_runs_of_other_settings_are_not_joined_and_their_lines_say_in_what_they_
         )
     ]
     runs += [row(f"b{epochs}", config("baseline", epochs=epochs), found=result(epochs / 8, 0.5)) for epochs in (3, 6)]
-    points = tables.points(tables.runs_frame(runs), "accuracy", "lam")
-    figure = charts.against_parameter(points, "value", "accuracy", "Strength λ")
+    points = tables.points(tables.runs_frame(runs), "accuracy", "isoscore_star", "lam")
+    figure = charts.against_parameter(points, "accuracy", STAR, "Strength λ")
     lines = {
         trace.name: (list(trace.x), list(trace.y)) for trace in figure.data if trace.mode == "lines" and trace.y[0]
     }
@@ -72,15 +87,15 @@ def test_runs_of_other_settings_are_not_joined_and_their_lines_say_in_what_they_
 def test_a_seed_that_ran_twice_counts_once() -> None:
     values = (("r1", 0, 0.0), ("r2", 0, 0.5), ("r3", 1, 1.0))  # seed 0 ran twice; its newer run counts
     runs = [row(run, config("istar", seed, {"lam": -1}), found=result(value, 0.5)) for run, seed, value in values]
-    points = tables.points(tables.runs_frame(runs), "accuracy", "lam")
+    points = tables.points(tables.runs_frame(runs), "accuracy", "isoscore_star", "lam")
     assert list(points["run"]) == ["r2", "r3"]
-    (line, *_) = charts.against_parameter(points, "value", "accuracy", "λ").data
+    (line, *_) = charts.against_parameter(points, "accuracy", STAR, "λ").data
     assert list(line.y) == [0.75] and list(line.text) == ["n = 2"]
 
 
 def test_strip_shows_every_seed_and_the_mean() -> None:
     runs = tables.runs_frame(RUNS[:3])
-    figure = charts.seed_strip(runs.assign(row=runs["variant"]), "accuracy", [("majority", 0.5)])
+    figure = charts.seed_strip(runs.assign(row=runs["variant"]), "accuracy", STAR, [("majority", 0.5)])
     seeds, means, level = figure.data
     assert list(seeds.x) == [0.75, 0.25, 0.5] and list(seeds.y) == ["λ = −1", "λ = −1", "λ = 1"]
     assert list(means.x) == [0.5, 0.5]
@@ -93,11 +108,11 @@ def test_collapsed_runs_are_ringed_in_every_figure() -> None:
         row("r2", config("istar", 0, {"lam": 1}), found=result(0.5, 0.625, collapsed="predicts one class")),
     ]
     frame = tables.runs_frame(runs)
-    points = tables.points(frame, "accuracy", "lam")
+    points = tables.points(frame, "accuracy", "isoscore_star", "lam")
     for figure, place in (
-        (charts.tradeoff(points, "accuracy", "λ"), (0.625, 0.5)),
-        (charts.against_parameter(points, "value", "accuracy", "λ"), (1, 0.5)),
-        (charts.seed_strip(frame.assign(row="<b>"), "accuracy", []), (0.5, "&lt;b&gt;")),
+        (charts.tradeoff(points, "accuracy", STAR, "λ"), (0.625, 0.5)),
+        (charts.against_parameter(points, "accuracy", STAR, "λ"), (1, 0.5)),
+        (charts.seed_strip(frame.assign(row="<b>"), "accuracy", STAR, []), (0.5, "&lt;b&gt;")),
     ):
         (ring,) = (trace for trace in figure.data if trace.name == "collapsed")
         assert ((ring.x[0], ring.y[0]), len(ring.x)) == (place, 1)
@@ -106,7 +121,7 @@ def test_collapsed_runs_are_ringed_in_every_figure() -> None:
 
 def test_text_from_data_is_escaped() -> None:
     runs = tables.runs_frame(RUNS[:1]).assign(problem="<a href='x'>", row="<b>row</b>")
-    figure = charts.seed_strip(runs, "accuracy", [("<i>", 0.5)])
+    figure = charts.seed_strip(runs, "accuracy", STAR, [("<i>", 0.5)])
     text = figure.to_json()
     assert not any(tag in text for tag in ("<a href", "<b>", "<i>"))
 
@@ -114,9 +129,9 @@ def test_text_from_data_is_escaped() -> None:
 def test_equal_values_do_not_get_an_axis_from_zero_to_more_than_one() -> None:
     alike = POINTS.assign(value=0.98)
     for figure in (
-        charts.tradeoff(alike, "accuracy", "Strength λ"),
-        charts.against_parameter(alike, "value", "accuracy", "Strength λ"),
+        charts.tradeoff(alike, "accuracy", STAR, "Strength λ"),
+        charts.against_parameter(alike, "accuracy", STAR, "Strength λ"),
     ):
         low, high = figure.layout.yaxis.range
         assert low < 0.98 < high and high - low < 0.1
-    assert charts.tradeoff(POINTS, "accuracy", "Strength λ").layout.yaxis.range is None
+    assert charts.tradeoff(POINTS, "accuracy", STAR, "Strength λ").layout.yaxis.range is None

@@ -18,13 +18,15 @@ from streamlit.testing.v1 import AppTest
 from dashboard import downloads
 from dashboard.explore import point_map, points
 from isoviz.exploring import maps, measuring, selection
+from isoviz.exploring.jobs import QUESTIONS, SENTENCES
 from isoviz.exploring.maps import MapRequest
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
-from isoviz.jobs import queue
+from isoviz.jobs import queue, scheduling
 from isoviz.jobs.kinds import JobKind
-from isoviz.jobs.progress import Progress
+from isoviz.jobs.progress import Progress, write_json
 from isoviz.jobs.queue import JobState
+from isoviz.jobs.results import ERROR
 from isoviz.models import sources
 from tests.dashboard.conftest import ROOT, OpenPage
 from tests.dashboard.reading import address, drawn, errors, keep, texts
@@ -200,6 +202,21 @@ def test_what_is_on_its_way_or_failed_is_told(
     assert "UMAP needs at least 5" in errors(page)[0]
     page.button(key="explore_map_again").click().run()
     assert retried == ["x"]
+
+
+def test_sentences_that_failed_once_are_retried_from_the_page(
+    open_page: OpenPage, view: ViewResult, made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduling, "_spawn", lambda kind: None)
+    page = open_page("explore", **address(made[0]), explore_own="w1 w2")
+    assert errors(page) == [] and "Your sentences: starting" in texts(page)
+    (folder,) = (QUESTIONS.root / "jobs").iterdir()
+    failure = {"status": "failed", "message": "the weights are not there", "field": None, "advice": "Bring them back."}
+    write_json(folder / ERROR, failure)
+    assert errors(page.run()) == ["The weights are not there. Bring them back."]
+    page.button(key="explore_own_sentences_retry").click().run()
+    assert errors(page) == [] and "Your sentences: starting" in texts(page)
+    assert queue.look(SENTENCES, folder.name).status == "waiting"
 
 
 def test_one_button_stops_the_umaps_of_all_views_and_what_is_not_wanted_any_more_ends(

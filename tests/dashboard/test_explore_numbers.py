@@ -78,12 +78,14 @@ def test_what_few_points_do_to_a_number_is_told_beside_it(
     assert numbers.notes_on(entry, "twonn") == ["intrinsic dimension (TwoNN) is undefined: it needs at least 3"]
 
 
+@pytest.mark.parametrize("name", ["Mean |ρ|", "Mean |ρ| of two dimensions"])  # the latter in links of before
 def test_mean_correlation_of_every_layer(
     open_page: OpenPage,
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+    name: str,
 ) -> None:
-    page = open_page("explore", **address(explored[0], explore_measure="Mean |ρ|"))
+    page = open_page("explore", **address(explored[0], explore_measure=name))
     line = next(line for line in drawn(page)[0]["data"] if line["name"] == "mean of the tokens")
     assert (
         line["y"] == [kept_view.entry(layer, "mean").number("abs_correlation") for layer in range(3)]

@@ -17,7 +17,7 @@ from isoviz.exploring import jobs, measuring, results
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
-from isoviz.jobs import queue
+from isoviz.jobs import queue, scheduling
 from isoviz.jobs.processes import is_alive
 from isoviz.jobs.progress import ProgressFile, write_json
 from isoviz.jobs.queue import JobState
@@ -122,8 +122,8 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
 def test_vanished_worker_is_told_with_the_way_on(open_page: OpenPage) -> None:
     request = ViewRequest("demo/tiny-bert", "demo/acceptability")
     folder = write_job(VIEW, key_for(request), request.as_json())
-    write_json(folder / queue.PROCESS, {"pid": 2**22 + 1, "started": 1.0})
-    (folder / queue.LOG).write_text("<b>the last words</b>")
+    write_json(folder / scheduling.PROCESS, {"pid": 2**22 + 1, "started": 1.0})
+    (folder / scheduling.LOG).write_text("<b>the last words</b>")
     page = open_page("explore")
     assert "is gone" in errors(page)[0] and "take fewer rows" in errors(page)[0]
     assert page.button(key="explore_look").label == "Retry"
@@ -184,7 +184,7 @@ def test_finished_view_is_shown_at_once_with_its_numbers(
     assert errors(page) == [] and "Pick a model and a task, then press Analyse" not in texts(page)
     assert len(drawn(page)) == 5  # the map and the matrix are components
     shown = page.dataframe[0].value
-    assert len(shown) == 10 and list(shown.columns) == list(numbers.COLUMNS.values())
+    assert len(shown) == 10 and list(shown.columns) == list(numbers.headings().values())
     entry = kept_view.entry(2, "cls")
     line = shown[(shown["Layer"] == 2) & (shown["Pooling"] == "cls")].iloc[0]
     assert (line["n"], line["d"]) == (ROWS, 16)

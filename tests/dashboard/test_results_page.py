@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 import streamlit as st
 
-from dashboard import downloads, results, tables
+from dashboard import downloads, measures, results, tables
+from isoviz import metrics
 from isoviz.events import Entered
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
@@ -73,7 +74,7 @@ def test_tables_and_every_seed_are_files(
 def test_every_run_is_listed_with_a_link(open_page: OpenPage, filled: Store) -> None:
     table = open_page("results").dataframe[1].value
     assert len(table) == 4
-    assert {link.partition("=")[2] for link in table["open"]} == {run.id for run in filled.list()}
+    assert {link.partition("=")[2] for link in table["Run"]} == {run.id for run in filled.list()}
     assert table.set_index("Status").loc["diverged", "Remarks"].startswith("diverged: the loss term 'istar'")
 
 
@@ -87,6 +88,20 @@ def test_filters_live_in_the_address(open_page: OpenPage, filled: Store) -> None
 def test_unknown_group_in_the_address_shows_all_runs(open_page: OpenPage, filled: Store) -> None:
     page = open_page("results", results_group="gone")
     assert not page.exception and len(page.dataframe[1].value) == 4
+
+
+def test_columns_of_isotropy_are_those_of_the_catalogue_and_the_address_says_which(
+    open_page: OpenPage, filled: Store, offered: dict[str, Callable[[], bytes]]
+) -> None:
+    page = open_page("results")
+    shown = [metric.heading for metric in measures.headline()]
+    assert set(shown) <= set(page.dataframe[0].value.columns) and set(shown) <= set(page.dataframe[1].value.columns)
+    assert {metric.slug for metric in measures.of_runs()} <= set(pd.read_csv(io.BytesIO(offered["runs.csv"]())).columns)
+    rank = metrics.get("effective_rank")
+    page = open_page("results", results_isotropy=rank.title)
+    assert not page.exception
+    columns = set(page.dataframe[0].value.columns)
+    assert {rank.heading, f"± s of {rank.heading}"} <= columns and "IsoScore*" not in columns
 
 
 def test_no_run_passes(open_page: OpenPage, filled: Store) -> None:
@@ -110,9 +125,9 @@ def test_only_failed_runs(open_page: OpenPage, store: Store) -> None:
     assert drawn(page) == []
 
 
-def test_shown_leaves_out_idle_columns() -> None:
+def test_the_table_leaves_out_idle_columns() -> None:
     frame = tables.runs_frame([row("r", config(), found=result(0.5, 0.25))])
-    columns = results.shown(tables.summary(frame), []).columns
+    columns = results.readable(tables.summary(frame), [], measures.headline()).columns
     assert not {"Model", "Settings", "Remarks", "Parameters"} & set(columns)
 
 
@@ -127,6 +142,10 @@ def test_latex_has_mean_and_deviation() -> None:
         row(f"r{seed}", config("istar", seed, {"lam": -1}), found=result(value, 0.25))
         for seed, value in enumerate((0.5, 0.75))
     ]
-    text = downloads.latex(tables.summary(tables.runs_frame(runs)), "accuracy", "demo_task: 100%")
+    text = downloads.latex(tables.summary(tables.runs_frame(runs)), "accuracy", measures.of_runs(), "demo_task: 100%")
     assert r"I-STAR $\lambda$ = $-$1 & 0.625 $\pm$ 0.177 & 2 &" in text
+    heads = next(line for line in text.splitlines() if line.startswith("Model"))
+    assert [head.strip(" \\") for head in heads.split("&")][4:] == [
+        downloads.latex_heading(metric) for metric in measures.of_runs()
+    ]
     assert r"\caption{demo\_task: 100\%}" in text and r"\toprule" in text

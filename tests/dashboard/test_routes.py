@@ -88,7 +88,7 @@ def test_events_are_slim_and_always_json(store: Store, client: TestClient) -> No
     answer = client.get(f"/isoviz/events/{run.id}", headers=allowed(store, run.id))
     events = {event["kind"]: event for _, event in answer.json()["rows"]}
     assert events["stepped"]["losses"] == {"task": None, "istar": None}
-    assert set(events["measured"]["clouds"]) == {"head", "layers"}
+    assert set(events["measured"]["clouds"]) == {"head", "layers", "output"}
     assert len(events["measured"]["clouds"]["head"]["ev"]) == routes.EV_SHOWN
     assert "by_layer" not in events["measured"]
     assert "versions" not in events["started"]

@@ -44,10 +44,10 @@ def test_it_says_whose_weights_are_kept(store: Store, open_page: OpenPage) -> No
     assert run.result is not None
     result = run.result.model_copy(update={"weights": kept})
     assert (
-        run_view.epochs_told(run) == run_view.epochs_told(best) == ", after epoch 4."
+        run_view.reported_epoch(run) == run_view.reported_epoch(best) == ", after epoch 4."
     )  # nothing is known of its weights
-    assert run_view.epochs_told(replace(run, result=result)) == ", after epoch 4."
-    assert run_view.epochs_told(replace(best, result=result)) == ", after epoch 4, whose weights are the ones kept."
+    assert run_view.reported_epoch(replace(run, result=result)) == ", after epoch 4."
+    assert run_view.reported_epoch(replace(best, result=result)) == ", after epoch 4, whose weights are the ones kept."
     lines = dict(run_view.provenance_lines(replace(best, result=result), None))
     assert lines["Weights kept"] == "after epoch 4 (the one reported)"
 
@@ -56,7 +56,7 @@ def test_it_says_whose_weights_are_kept(store: Store, open_page: OpenPage) -> No
     folder.mkdir(parents=True)
     (folder / "trainer.json").write_text(json.dumps({"progress": {"epoch": 6}}))
     (folder / "model.safetensors").touch()
-    told = run_view.epochs_told(best)
+    told = run_view.reported_epoch(best)
     assert told.startswith(
         ", after epoch 4. The weights that this run kept are those after epoch 6: What-if and Explore read"
     )

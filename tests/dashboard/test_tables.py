@@ -118,10 +118,10 @@ def test_points_are_finished_runs_with_both_coordinates() -> None:
         row("r3", config("istar", 1, {"lam": 1}), found=result(0.5, None)),
         row("r4", config("istar", 2, {"lam": 1}), "failed"),
     ]
-    points = tables.points(frame(*runs), "accuracy", "lam")
+    points = tables.points(frame(*runs), "accuracy", "isoscore_star", "lam")
     assert list(points["run"]) == ["r1", "r2"]
     assert points["at"].tolist()[0] == -1 and math.isnan(points["at"].tolist()[1])
-    assert tables.points(frame(*runs), "f1", "lam").empty  # a metric these runs do not have
+    assert tables.points(frame(*runs), "f1", "isoscore_star", "lam").empty  # a metric these runs do not have
 
 
 def test_number_parameters_puts_the_swept_one_first() -> None:
@@ -132,8 +132,8 @@ def test_number_parameters_puts_the_swept_one_first() -> None:
 
 def test_empty_store_gives_empty_tables() -> None:
     empty = frame()
-    assert empty.empty and list(empty.columns) == list(tables.RUN_COLUMNS)
-    assert tables.summary(empty).empty and tables.points(empty, "accuracy", None).empty
+    assert empty.empty and list(empty.columns) == tables.run_columns()
+    assert tables.summary(empty).empty and tables.points(empty, "accuracy", "isoscore_star", None).empty
 
 
 def test_references_leave_out_what_is_undefined() -> None:

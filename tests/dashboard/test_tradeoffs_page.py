@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pandas as pd
 from streamlit.testing.v1 import AppTest
 
+from dashboard import measures
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, fail, finish
@@ -55,6 +56,17 @@ def test_points_and_pictures_are_saved_under_names_that_say_what_they_are(
         points = read(io.BytesIO(offered[f"isoviz-tradeoffs-demo-acceptability-accuracy{ending}"]())).set_index("lam")  # type: ignore[operator]
         assert points.loc[[-1, 1], "isoscore_star"].tolist() == [0.125, 0.5]
         assert sorted(points["accuracy"]) == [0.5, 0.75, 0.75]
+
+
+def test_any_metric_of_the_catalogue_is_an_axis(open_page: OpenPage, store: Store) -> None:
+    sweep(store)
+    page = open_page("tradeoffs", tradeoffs_isotropy="Average cosine")
+    field = page.selectbox(key="tradeoffs_isotropy")
+    assert field.options == [metric.number_title for metric in measures.of_runs()] and field.value == "Average cosine"
+    (tradeoff, _, against) = figures(page)
+    assert tradeoff["layout"]["xaxis"]["title"]["text"] == "Average cosine (head)"  # type: ignore[index]
+    assert against["layout"]["yaxis"]["title"]["text"] == "Average cosine (head)"  # type: ignore[index]
+    assert mounted(page)[-1]["name"] == "isoviz-against_mean_cosine-demo-acceptability-accuracy"
 
 
 def test_a_zoom_belongs_to_what_it_is_of(open_page: OpenPage, store: Store) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isoviz.jobs import queue
+from isoviz.jobs import queue, scheduling
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
 
@@ -24,7 +24,7 @@ def until(true: Callable[[], object]) -> None:
 
 def settled(kind: JobKind, key: str) -> JobState:
     """The state of a job that is neither waiting nor running any more."""
-    until(lambda: queue.dispatch() or not queue.look(kind, key).under_way)
+    until(lambda: scheduling.dispatch() or not queue.look(kind, key).under_way)
     return queue.look(kind, key)
 
 

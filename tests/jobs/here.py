@@ -12,11 +12,12 @@ from typing import Any
 import psutil
 from numpy.typing import NDArray
 
-from isoviz.jobs import queue, serving
+from isoviz.jobs import queue, scheduling, serving
 from isoviz.jobs.kinds import INPUTS, JobKind, Lane, Recent
 from isoviz.jobs.progress import write_json
 from isoviz.jobs.queue import JobState
 from isoviz.jobs.results import ERROR
+from isoviz.jobs.spares import surroundings
 
 
 def write_job(
@@ -34,10 +35,14 @@ def write_job(
         from safetensors.numpy import save_file
 
         save_file(dict(inputs), folder / INPUTS)
-    write_json(folder / queue.REQUEST, {"kind": kind.name, "surroundings": {}, "request": dict(request)})
+    write_json(
+        folder / scheduling.REQUEST, {"kind": kind.name, "surroundings": surroundings(), "request": dict(request)}
+    )
     if process is not None:
-        write_json(folder / queue.PROCESS, {"pid": process.pid, "started": process.create_time()})
-        entry = queue.AtWork(process.pid, process.create_time(), kind.name, kind.lane.name, {}, "", taken=1)
+        write_json(folder / scheduling.PROCESS, {"pid": process.pid, "started": process.create_time()})
+        entry = scheduling.AtWork(
+            process.pid, process.create_time(), kind.name, kind.lane.name, surroundings(), "", taken=1
+        )
         entry.file.parent.mkdir(parents=True, exist_ok=True)
         entry.write(key)
     return folder
@@ -61,7 +66,7 @@ def work_here(
     shutil.rmtree(kind.results.job_folder(key), ignore_errors=True)
     folder = write_job(kind, key, request, inputs)
     me = psutil.Process()
-    write_json(folder / queue.PROCESS, {"pid": me.pid, "started": me.create_time()})
+    write_json(folder / scheduling.PROCESS, {"pid": me.pid, "started": me.create_time()})
     serving.work(kind, folder, memory or Recent(kind.remembers))
     if not (folder / ERROR).exists():
         shutil.rmtree(folder)
@@ -76,9 +81,9 @@ def lane_taken(lane: Lane) -> Iterator[None]:
             process = held.enter_context(subprocess.Popen(["sleep", "600"], start_new_session=True))
             held.callback(process.kill)
             started = psutil.Process(process.pid).create_time()
-            entry = queue.AtWork(process.pid, started, "held", lane.name, {}, "", taken=1)
+            entry = scheduling.AtWork(process.pid, started, "held", lane.name, "", "", taken=1)
             entry.file.parent.mkdir(parents=True, exist_ok=True)
             entry.write(f"held-{number}")
             held.callback(entry.file.unlink, missing_ok=True)
         yield
-    queue.dispatch()
+    scheduling.dispatch()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -47,10 +48,19 @@ def work(job: Job) -> None:
     job.publish({"pid": os.getpid(), "seen": list(seen)}, {"doubled": doubled})
 
 
-LIGHT = JobKind("light", __name__, work, STORE, LANE, memory=0, memory_field="rows", memory_advice="Take fewer.")
-WARM = JobKind("warm", __name__, work, STORE, Lane("warm"), memory=0, warm_seconds=600.0, prepared=False)
-PATIENT = JobKind("patient", __name__, work, STORE, LANE, memory=0, priority=QUEUED)
-BROKEN = JobKind("broken", "tests.jobs.no_such_room", work, STORE, Lane("broken"), memory=0)
+PREPARE = f"{__name__}:ready"
+
+
+def kind(name: str, lane: Lane, **more: Any) -> JobKind:
+    return JobKind(
+        **{"name": name, "room": __name__, "work": work, "results": STORE, "lane": lane, "memory": 0, **more}
+    )
+
+
+LIGHT = kind("light", LANE, prepare=PREPARE, memory_field="rows", memory_advice="Take fewer.")
+WARM = kind("warm", Lane("warm"), warm_seconds=600.0)
+PATIENT = kind("patient", LANE, priority=QUEUED)
+BROKEN = kind("broken", Lane("broken"), room="tests.jobs.no_such_room")
 
 
 def ready() -> None:

@@ -16,13 +16,14 @@ import psutil
 import pytest
 
 from isoviz.home import home
-from isoviz.jobs import kinds, queue
+from isoviz.jobs import kinds, queue, scheduling
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.processes import is_alive
 from isoviz.jobs.progress import write_json
 from isoviz.jobs.queue import JobState
 from tests.jobs.conftest import settled, until
-from tests.jobs.light import BROKEN, LIGHT, PATIENT, STORE, WARM
+from tests.jobs.here import lane_taken
+from tests.jobs.light import BROKEN, LANE, LIGHT, PATIENT, STORE, WARM
 
 X = {"x": np.arange(3.0)}
 
@@ -30,7 +31,7 @@ X = {"x": np.arange(3.0)}
 def running(kind: JobKind, key: str) -> int:
     """Wait until the job is worked on; the id of the process that does."""
     until(lambda: queue.look(kind, key).status == "running")
-    (entry,) = (entry for entry in queue.at_work() if entry.job == key)
+    (entry,) = (entry for entry in scheduling.at_work() if entry.job == key)
     return entry.pid
 
 
@@ -48,7 +49,7 @@ def test_same_content_is_computed_once_and_leaves_nothing_of_the_question() -> N
     assert again.status == "done" and again.result is not None and again.result.facts == done.result.facts
     assert len({queue.content_key(LIGHT, {"a": 1}, given) for given in (None, X, {"x": X["x"] + 1})}) == 3
     until(lambda: "a private sentence" not in on_disk())
-    until(lambda: not queue.at_work())  # it stays for nobody
+    until(lambda: not scheduling.at_work())  # it stays for nobody
 
 
 def test_sessions_that_ask_at_the_same_time_share_one_process(busy: Path) -> None:
@@ -67,7 +68,7 @@ def test_sessions_that_ask_at_the_same_time_share_one_process(busy: Path) -> Non
     state = queue.look(LIGHT, "k")
     until(lambda: queue.look(LIGHT, "k").progress.text == "holding")
     assert queue.look(LIGHT, "k").progress.fraction == 0.3 and state.log is not None
-    assert state.log.read_text() == f"done by {pid}\n" and len(queue.at_work()) == 1
+    assert state.log.read_text() == f"done by {pid}\n" and len(scheduling.at_work()) == 1
     busy.unlink()
     assert settled(LIGHT, "k").status == "done"
 
@@ -79,7 +80,7 @@ def test_killed_worker_is_noticed_and_its_job_can_be_retried(busy: Path) -> None
     until(lambda: queue.look(LIGHT, "k").status == "lost")
     lost = queue.start(LIGHT, "k", request, retry=False)  # a page that only looks again: it might be killed again
     assert lost.status == "lost" and "is gone" in lost.message and "Retry" in lost.advice
-    assert not any(entry.lives for entry in queue.at_work())
+    assert not any(entry.lives for entry in scheduling.at_work())
     busy.unlink()
     assert queue.retry(LIGHT, "k").under_way
     assert settled(LIGHT, "k").status == "done"
@@ -107,9 +108,9 @@ def test_lane_has_its_limit_the_urgent_go_first_and_nobody_waits_unseen(busy: Pa
     queue.start(WARM, "elsewhere", {})
     assert settled(WARM, "elsewhere").status == "done", "another lane is not held up"
     patient, urgent = queue.look(PATIENT, "patient"), queue.look(LIGHT, "urgent")
-    assert (patient.status, patient.ahead, urgent.status, urgent.ahead) == ("waiting", 1, "waiting", 0)
-    assert queue.waiting_above(kinds.QUEUED) and not queue.waiting_above(kinds.PERSON)
-    assert [entry.job for entry in queue.at_work() if entry.lane == "light"] == ["first"]
+    assert (patient.status, patient.ahead, urgent.status, urgent.ahead) == ("waiting", 2, "waiting", 1)
+    assert scheduling.waiting_above(kinds.QUEUED) and not scheduling.waiting_above(kinds.PERSON)
+    assert [entry.job for entry in scheduling.at_work() if entry.lane == "light"] == ["first"]
     busy.unlink()
     urgent, patient = settled(LIGHT, "urgent"), settled(PATIENT, "patient")
     assert urgent.result is not None and patient.result is not None
@@ -122,7 +123,7 @@ def test_warm_process_keeps_what_it_loaded_and_goes_where_memory_is_short(monkey
         settled(WARM, f"k{number}")
     result = STORE.find("k1")
     assert result is not None and result.facts["seen"] == [0, 1], "the second in the process of the first"
-    until(lambda: [entry.job for entry in queue.at_work()] == [None])
+    until(lambda: [entry.job for entry in scheduling.at_work()] == [None])
     pid = result.facts["pid"]
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")  # what it would find is no longer what a new process would
     queue.start(WARM, "k2", {})
@@ -130,8 +131,8 @@ def test_warm_process_keeps_what_it_loaded_and_goes_where_memory_is_short(monkey
     assert done is not None and done.facts["pid"] != pid
     hungry = replace(LIGHT, name="hungry", memory=2**60)
     queue.start(hungry, "k3", {})
-    assert not any(entry.kind == "warm" for entry in queue.at_work()), "it makes room"
-    assert [entry.kind for entry in queue.at_work()] == ["hungry"], "one is started however short memory is"
+    assert not any(entry.kind == "warm" for entry in scheduling.at_work()), "it makes room"
+    assert [entry.kind for entry in scheduling.at_work()] == ["hungry"], "one is started however short memory is"
     queue.close()
     kinds.KINDS.pop("hungry")
 
@@ -160,7 +161,7 @@ def test_job_outlives_the_app_that_asked_and_the_next_app_finds_it(busy: Path) -
     pid = running(LIGHT, "k")
     app.kill()
     app.communicate()
-    assert queue.look(LIGHT, "k").status == "running" and queue.look(LIGHT, "behind").ahead == 0
+    assert queue.look(LIGHT, "k").status == "running" and queue.look(LIGHT, "behind").ahead == 1
     busy.unlink()
     done, behind = settled(LIGHT, "k").result, settled(LIGHT, "behind").result
     assert done is not None and behind is not None
@@ -172,13 +173,13 @@ def test_process_that_cannot_begin_leaves_its_reason_and_is_not_started_for_ever
     lost = settled(BROKEN, "k")
     assert lost.status == "lost" and lost.log is not None
     assert "No module named 'tests.jobs.no_such_room'" in lost.log.read_text()
-    assert not queue.at_work()
+    assert not scheduling.at_work()
 
 
 def test_process_with_the_same_number_is_not_the_worker(busy: Path) -> None:
     queue.start(LIGHT, "k", {"while": str(busy)})
     running(LIGHT, "k")
-    path = STORE.job_folder("k") / queue.PROCESS
+    path = STORE.job_folder("k") / scheduling.PROCESS
     process = json.loads(path.read_text())
     assert is_alive(process["pid"], process["started"])
     write_json(path, {**process, "started": process["started"] - 100})
@@ -188,10 +189,24 @@ def test_process_with_the_same_number_is_not_the_worker(busy: Path) -> None:
 def test_folders_of_an_older_version_are_no_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     for key in ("running", "failed"):
         STORE.job_folder(key).mkdir(parents=True)
-        write_json(STORE.job_folder(key) / queue.REQUEST, {"model": "x"})
+        write_json(STORE.job_folder(key) / scheduling.REQUEST, {"model": "x"})
     write_json(STORE.job_folder("running") / "worker.json", {"pid": os.getpid(), "started": 0.0})
     write_json(STORE.job_folder("failed") / "error.json", {"message": "no", "field": None, "advice": None})
-    queue.dispatch()
+    scheduling.dispatch()
     assert queue.look(LIGHT, "running").status == "none" and queue.look(LIGHT, "failed").message == "no"
-    monkeypatch.setattr(queue, "_spawn", lambda kind: None)
+    monkeypatch.setattr(scheduling, "_spawn", lambda kind: None)
     assert queue.start(LIGHT, "running", {}).status == "waiting"
+
+
+def test_job_asked_for_elsewhere_waits_for_its_own_app_or_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    with lane_taken(LANE):
+        queue.start(LIGHT, "k", {})
+        asked = (STORE.job_folder("k") / scheduling.REQUEST).stat().st_mtime_ns
+        monkeypatch.setenv("ISOVIZ_STORE", "postgresql://somebody:password@server/isoviz")
+    scheduling.dispatch()
+    assert not scheduling.at_work() and queue.look(LIGHT, "k").status == "waiting", "it would look in another store"
+    scheduling.adopt()
+    assert (STORE.job_folder("k") / scheduling.REQUEST).stat().st_mtime_ns == asked
+    assert settled(LIGHT, "k").status == "done"
+    queue.start(LIGHT, "l", {})
+    assert "password" not in on_disk()

@@ -9,18 +9,18 @@ from pathlib import Path
 import psutil
 import pytest
 
-from isoviz.jobs import queue, service, spares
+from isoviz.jobs import queue, scheduling, service, spares
 from isoviz.jobs.processes import is_alive
 from isoviz.jobs.service import JobService
 from isoviz.jobs.spares import SpareKeeper
 from tests.jobs.conftest import settled, until
-from tests.jobs.light import LIGHT, WARM
+from tests.jobs.light import LIGHT, PREPARE, WARM
 
 
 @pytest.fixture
 def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpareKeeper]:
     monkeypatch.setattr(spares, "MEMORY", 0)
-    made = SpareKeeper("tests.jobs.light:ready", "any", lambda count: tmp_path / f"spare-{count % 2}.log")
+    made = SpareKeeper(PREPARE, "any", lambda count: tmp_path / f"spare-{count % 2}.log")
     yield made
     made.close()
 
@@ -75,7 +75,7 @@ def test_app_serves_jobs_from_its_spare_and_clears_what_is_old(busy: Path, monke
     monkeypatch.setattr(service, "AFTER_SECONDS", 1.0)
     swept: list[float] = []
     monkeypatch.setattr(queue, "sweep", lambda: swept.append(time.monotonic()))
-    app = JobService("tests.jobs.light:ready")
+    app = JobService(PREPARE)
     app.start()
     try:
         app.expect()
@@ -85,7 +85,7 @@ def test_app_serves_jobs_from_its_spare_and_clears_what_is_old(busy: Path, monke
         assert settled(WARM, "plain").status == "done" and app._spare.pid == pid, "it needs no encoder"
         queue.start(LIGHT, "k", {"while": str(busy)})
         until(lambda: queue.look(LIGHT, "k").status == "running")
-        assert [entry.pid for entry in queue.at_work() if entry.job] == [pid]
+        assert [entry.pid for entry in scheduling.at_work() if entry.job] == [pid]
         time.sleep(3 * service.TICK_SECONDS)
         assert app._spare.pid is None, "work that has just begun is not slowed by the next one"
         busy.unlink()
@@ -95,4 +95,4 @@ def test_app_serves_jobs_from_its_spare_and_clears_what_is_old(busy: Path, monke
         until(lambda: swept)
     finally:
         app.close()
-    assert not last.is_running() and queue.spare is None
+    assert not last.is_running() and scheduling.spare is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shutil
 import threading
@@ -17,6 +18,9 @@ from isoviz import metrics, tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.exploring import encoders
+from isoviz.jobs import queue, scheduling
+from isoviz.jobs.kinds import KINDS
+from isoviz.jobs.results import ERROR
 from isoviz.runs.store import Store
 from isoviz.whatif import chains, embeddings, encoding, jobs, notebook
 from isoviz.whatif.background import Background
@@ -24,7 +28,7 @@ from isoviz.whatif.embeddings import load
 from isoviz.whatif.engine import NotReadyError, WhatIf, train_layer
 from isoviz.whatif.jobs import ENCODING
 from isoviz.whatif.request import STORE, LayerRequest, refuse_kind, request_for
-from tests.jobs.here import work_here
+from tests.jobs.here import fail_job, work_here
 from tests.tiny import TinyModels
 from tests.whatif.trained import train
 
@@ -243,3 +247,19 @@ def test_the_newest_wish_of_a_viewer_counts():
     assert background.ask("me", "c", lambda: compute("c")) is third  # kept
     assert background.ask("me", "b", lambda: compute("b")).result(60) == "b"  # asked for anew
     background.close()
+
+
+@pytest.mark.parametrize("name", ["view", "sentences", "map", "encoding", "layer"])
+def test_every_kind_is_retried_by_its_button_and_when_asked_a_while_later(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = KINDS[name]
+    started: list[str] = []
+    monkeypatch.setattr(scheduling, "_spawn", lambda kind: started.append(kind.name))
+    fail_job(kind, "k", "no such model", "model")
+    assert queue.start(kind, "k", {}, retry=False).status == "failed" and started == []
+    assert queue.retry(kind, "k").status == "waiting" and started == [name]
+    queue.stop(kind, "k")
+    failed = fail_job(kind, "k", "no such model", "model") / ERROR
+    os.utime(failed, (failed.stat().st_mtime - queue.RETRY_SECONDS - 1,) * 2)
+    assert queue.start(kind, "k", {}, retry=False).status == "waiting" and started == [name] * 2

@@ -1,0 +1,80 @@
+"""What the screens say of the catalogue's metrics. One that is added to the catalogue is on every screen without a line here.
+
+No Streamlit here. Everything is a function, because a catalogue may grow while the app runs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from isoviz import metrics
+from isoviz.metrics.protocol import Metric
+from isoviz.metrics.scores import REPORTED_ZETA
+
+CLOUDS = {"head": "head", "layers": "all tokens", "output": "output weights"}
+"""What a run's clouds are called beside a number."""
+
+
+def of_clouds() -> list[Metric]:
+    """Metrics of which the record of a cloud of points holds a number, in the catalogue's order."""
+    return [metric for metric in of_runs() if metric.kinds & {"rows", "tokens"}]
+
+
+def of_runs() -> list[Metric]:
+    """Metrics of which a run reports a number, those of its output weights included."""
+    return [
+        metric for metric in metrics.catalogue().values() if metric.estimate is not None and metric.gives != "curve"
+    ]
+
+
+def headline() -> list[Metric]:
+    """Those for which there is room where only a few fit."""
+    return [metric for metric in of_runs() if metric.headline]
+
+
+def comparing() -> Metric:
+    """The one by which methods are compared: of all layers' tokens, whatever the method does to the head."""
+    return next((metric for metric in headline() if home(metric) == "layers"), headline()[0])
+
+
+def home(metric: Metric) -> str:
+    """Of which cloud a run reports it: `head`, `layers` or `output` (`isoviz.metrics.record.Measurement.home`)."""
+    return "head" if "rows" in metric.kinds else "layers" if "tokens" in metric.kinds else "output"
+
+
+def cloud(metric: Metric) -> str:
+    """That cloud in words, with the setting that it is taken with: `all tokens, ζ = 0.2`."""
+    zeta = f", ζ = {REPORTED_ZETA:g}" if "zeta" in metric.inputs else ""
+    return CLOUDS[home(metric)] + zeta
+
+
+def with_cloud(metric: Metric) -> str:
+    """`IsoScore* (all tokens, ζ = 0.2)`: so that three scores in one figure are told apart."""
+    return f"{metric.number_title} ({cloud(metric)})"
+
+
+def help_text(metric: Metric) -> str:
+    """For the heading of a column of runs."""
+    return f"{metric.number_title}, {cloud(metric)}. {metric.tooltip}"
+
+
+def is_score(metric: Metric) -> bool:
+    """Whether an isotropic cloud has exactly 1, whatever its size: such metrics share an axis."""
+    value = metric.at_isotropy.value
+    return metric.gives == "number" and value is not None and value(1000, 10) == value(5000, 50) == 1
+
+
+def live() -> list[dict[str, Any]]:
+    """What the live figures need of each: `cloud` is the name under which their events hold it, `score` as in `is_score`."""
+    return [
+        {
+            "slug": metric.slug,
+            "title": metric.number_title,
+            "cloud": home(metric),
+            "cloudTitle": cloud(metric),
+            "axis": metric.axis,
+            "decimals": metric.decimals,
+            "score": is_score(metric),
+        }
+        for metric in of_runs()
+    ]

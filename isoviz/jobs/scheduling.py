@@ -1,0 +1,278 @@
+"""Which job starts next, and in which process: decided under one lock per home, by whoever calls `dispatch`.
+
+Kinds share lanes; within one the most urgent goes first, then who asked first. A process serves jobs of one kind until none is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+from filelock import FileLock
+
+from isoviz.home import home
+from isoviz.jobs.kinds import KINDS, JobKind, Lane
+from isoviz.jobs.processes import Process, Spare, is_alive
+from isoviz.jobs.progress import read_json, write_json
+from isoviz.jobs.results import ERROR
+from isoviz.jobs.spares import SpareKeeper, surroundings
+
+REQUEST: Final = "request.json"
+PROCESS: Final = "process.json"
+LOG: Final = "log.txt"
+
+spare: SpareKeeper | None = None
+"""That of this app, if it keeps one (`isoviz.jobs.service`)."""
+
+
+def dispatch() -> None:
+    """Start what may start now."""
+    if any(True for _ in _waiting_folders()):
+        with exclusive():
+            start_next()
+
+
+def waiting_above(priority: int) -> bool:
+    """Whether a job of a higher priority waits for its turn."""
+    return any(kind.priority > priority for kind, _ in _waiting_folders())
+
+
+def waiting_in(lane: Lane) -> bool:
+    """Whether a job waits in this lane."""
+    return any(kind.lane == lane for kind, _ in _waiting_folders())
+
+
+@contextlib.contextmanager
+def exclusive() -> Iterator[None]:
+    """Asking, starting, taking, stopping and leaving exclude each other: no job falls between two processes."""
+    folder = home() / "jobs"
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / "lock"):
+        yield
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A job that no process works on yet."""
+
+    kind: JobKind
+    folder: Path
+    surroundings: str
+
+
+@dataclass(frozen=True)
+class AtWork:
+    """A process that serves a kind, as its file says.
+
+    Attributes:
+        kind, lane: their names.
+        surroundings: see `isoviz.jobs.spares.surroundings`; it takes jobs that were asked for in the same ones.
+        job: the key of the one it works on; None if it waits for one.
+        since: when it began that, or was started.
+        taken: how many jobs it has begun.
+        log: its output while it has no job.
+    """
+
+    pid: int
+    started: float
+    kind: str
+    lane: str
+    surroundings: str
+    log: str
+    job: str | None = None
+    since: float = 0.0
+    taken: int = 0
+
+    @property
+    def file(self) -> Path:
+        """Where it stands."""
+        return home() / "jobs" / "processes" / f"{self.pid}.json"
+
+    @property
+    def working(self) -> bool:
+        """Whether it works on a job, or has just been started for one."""
+        return (self.job is not None or self.taken == 0) and self.lives
+
+    @property
+    def lives(self) -> bool:
+        """Whether it is there."""
+        return is_alive(self.pid, self.started)
+
+    def write(self, job: str | None) -> AtWork:
+        """Note what it works on now, in its file."""
+        changed = replace(self, job=job, since=time.time(), taken=self.taken + (job is not None))
+        write_json(changed.file, asdict(changed))
+        return changed
+
+    def end(self) -> None:
+        """End it with everything that it started."""
+        Process(self.pid, self.started).kill()
+        self.file.unlink(missing_ok=True)
+
+
+def take(me: AtWork, kind: JobKind) -> tuple[AtWork, Waiting | None]:
+    """Called by a process under the lock: the next job if it is of its kind, now its own."""
+    turn = [job for job in waiting() if job.kind.lane == kind.lane and job.surroundings == me.surroundings]
+    if not turn or turn[0].kind is not kind:
+        return me, None
+    write_json(turn[0].folder / PROCESS, {"pid": me.pid, "started": me.started})
+    return me.write(turn[0].folder.name), turn[0]
+
+
+def leave(me: AtWork) -> None:
+    """Called by a process under the lock: it takes no more jobs; another starts where one is needed."""
+    me.file.unlink(missing_ok=True)
+    start_next()
+
+
+def at_work() -> list[AtWork]:
+    """The processes that serve a kind, of this home."""
+    listed = []
+    for path in (home() / "jobs" / "processes").glob("*.json"):
+        content = read_json(path)
+        if content is not None:
+            listed.append(AtWork(**content))
+    return listed
+
+
+def living() -> list[AtWork]:
+    """Those that live. What the others left is put in order."""
+    living = []
+    for one in at_work():
+        if one.lives:
+            living.append(one)
+            continue
+        one.file.unlink(missing_ok=True)
+        if one.taken == 0:  # it ended before it could begin anything: another would too
+            _give_up(one)
+        elif one.job is not None and one.kind in KINDS:
+            folder = KINDS[one.kind].results.job_folder(one.job)
+            if (folder / PROCESS).exists() and not (folder / ERROR).exists():
+                write_json(folder / ERROR, lost_error())
+    return living
+
+
+def _give_up(dead: AtWork) -> None:
+    for job in waiting():
+        if job.kind.name == dead.kind:
+            with contextlib.suppress(OSError):
+                shutil.copyfile(dead.log, job.folder / LOG)
+            write_json(job.folder / ERROR, lost_error("The log has the reason."))
+            return
+
+
+def adopt() -> None:
+    """Called by an app that begins: what was asked for in another one and still waits is its own from now on."""
+    with exclusive():
+        for job in waiting():
+            adopt_job(job.folder)
+
+
+def adopt_job(folder: Path) -> None:
+    content = read_json(folder / REQUEST)
+    if content is not None and content["surroundings"] != surroundings():
+        asked = (folder / REQUEST).stat()
+        write_json(folder / REQUEST, {**content, "surroundings": surroundings()})
+        os.utime(folder / REQUEST, ns=(asked.st_atime_ns, asked.st_mtime_ns))  # it keeps its turn
+
+
+def start_next() -> None:
+    """Under the lock: for each waiting job, the most urgent first, a process that will take it, where one may be had.
+
+    A process that we start has our surroundings, so that only jobs asked for in the same are for us to start.
+    """
+    here = surroundings()
+    free = living()
+    lanes: dict[str, int] = {}
+    for one in free:
+        lanes[one.lane] = lanes.get(one.lane, 0) + 1
+    busy = [one for one in free if one.job is not None]
+    free = [one for one in free if one.job is None]
+    reserved = 0
+    full: set[str] = set()
+    for job in waiting():
+        lane = job.kind.lane
+        if lane.name in full or job.surroundings != here:
+            continue  # nobody overtakes in a lane
+        fitting = [one for one in free if one.kind == job.kind.name and one.surroundings == here]
+        if fitting:
+            free.remove(fitting[0])
+            reserved += 1
+            continue
+        short = psutil.virtual_memory().available < job.kind.memory
+        for one in [one for one in free if one.taken and (one.lane == lane.name or short)]:
+            if short or lanes[lane.name] >= lane.at_once():  # it waits for nobody, and holds a place or memory
+                one.end()
+                free.remove(one)
+                lanes[one.lane] -= 1
+        short = psutil.virtual_memory().available < job.kind.memory
+        if lanes.get(lane.name, 0) >= lane.at_once() or (short and (busy or reserved)):
+            full.add(lane.name)
+            continue
+        _spawn(job.kind)
+        lanes[lane.name] = lanes.get(lane.name, 0) + 1
+        reserved += 1
+
+
+def _spawn(kind: JobKind) -> None:
+    """Start a process that serves a kind: the app's spare where there is one, else a new one."""
+    log = home() / "jobs" / "logs" / f"{kind.name}-{os.getpid()}-{time.time_ns() % 1_000_000}.log"
+    process = spare.take() if spare is not None and spare.prepare == kind.prepare else None
+    arguments = {"room": kind.room, "kind": kind.name}
+    if process is not None:
+        with contextlib.suppress(OSError):  # it died this moment
+            process.order("isoviz.jobs.serving:serve", arguments, log)
+            _enter(process, kind, log)
+            return
+    process = Spare("", "any", log)
+    _enter(process, kind, log)
+    with contextlib.suppress(OSError):
+        process.order("isoviz.jobs.serving:serve", arguments, log)
+
+
+def _enter(process: Process, kind: JobKind, log: Path) -> None:
+    entry = AtWork(process.pid, process.started, kind.name, kind.lane.name, surroundings(), str(log), since=time.time())
+    entry.file.parent.mkdir(parents=True, exist_ok=True)
+    write_json(entry.file, asdict(entry))
+
+
+def _waiting_folders() -> Iterator[tuple[JobKind, Path]]:
+    for store in {kind.results for kind in KINDS.values()}:
+        for path in (store.root / "jobs").glob(f"*/{REQUEST}"):
+            if (path.parent / PROCESS).exists() or (path.parent / ERROR).exists():
+                continue
+            content = read_json(path)
+            if content is not None and content.get("kind") in KINDS:
+                yield KINDS[content["kind"]], path.parent
+
+
+def waiting() -> list[Waiting]:
+    """Those that wait, in the order in which they will have their turn."""
+    order = []
+    for kind, folder in _waiting_folders():
+        content = read_json(folder / REQUEST)
+        with contextlib.suppress(FileNotFoundError):
+            if content is not None:
+                asked = (folder / REQUEST).stat().st_mtime_ns
+                order.append((-kind.priority, asked, folder.name, Waiting(kind, folder, content["surroundings"])))
+    return [job for *_, job in sorted(order, key=lambda entry: entry[:3])]
+
+
+def ahead(kind: JobKind, folder: Path) -> int:
+    turn = [job.folder for job in waiting() if job.kind.lane == kind.lane]
+    running = sum(one.job is not None for one in at_work() if one.lane == kind.lane.name)
+    waited_for = running if running >= kind.lane.at_once() else 0
+    return waited_for + (turn.index(folder) if folder in turn else 0)
+
+
+def lost_error(
+    advice: str = "It was killed, perhaps because memory ran out. Retry, or take fewer rows or points.",
+) -> dict[str, Any]:
+    return {"status": "lost", "message": "the process that computed this is gone", "field": None, "advice": advice}
