@@ -118,7 +118,8 @@ def test_a_worker_that_cannot_begin_leaves_its_reason(
     assert row.status == "lost"
     assert row.error is not None
     assert "exit code 1" in row.error["message"]
-    assert "No module named 'tests.runs.no_such_module'" in (local.folder_of(run_id) / "worker.log").read_text()
+    log = local.folder_of(run_id) / "worker.log"
+    until(lambda: log.exists() and "No module named 'tests.runs.no_such_module'" in log.read_text())
 
 
 def test_a_store_that_refuses_events_ends_the_run(runner: Runner, local: Store, config: Make) -> None:
