@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -38,6 +39,11 @@ class OwnTask(BaseModel):
     )
     share: float = Field(0.2, gt=0, lt=1, title="Held out", description="Share of rows kept for validation.")
     split_seed: int = Field(0, ge=0, le=2**31 - 1, title="Seed of the split", description="Which rows are held out.")
+
+    def setup_key(self) -> str:
+        """Equal for runs that differ in nothing but seed, thread count and the minutes between checkpoints."""
+        kept = self.model_dump(mode="json", exclude={"seed", "threads", "checkpoint_minutes"})
+        return json.dumps(kept, sort_keys=True)
 
     @classmethod
     def checked(cls, **values: Any) -> Self:
@@ -163,6 +169,11 @@ class RunConfig(BaseModel):
         if value is not None and (value.count("|") > 1 or not value.strip(" |")):
             raise ValueError("expected words, with at most one | between those before the first and the second text")
         return value
+
+    def setup_key(self) -> str:
+        """Equal for runs that differ in nothing but seed, thread count and the minutes between checkpoints."""
+        kept = self.model_dump(mode="json", exclude={"seed", "threads", "checkpoint_minutes"})
+        return json.dumps(kept, sort_keys=True)
 
     @classmethod
     def checked(cls, **values: Any) -> Self:

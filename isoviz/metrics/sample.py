@@ -17,8 +17,11 @@ from isoviz.metrics.moments import Moments, centre, cloud_moments, prefers_gram,
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points
+    from isoviz.metrics.neighbours import Neighbours
     from isoviz.metrics.streaming import CovarianceAccumulator
 
+NEAREST = 10
+"""Neighbours that are searched for all metrics at once: most of the time is that of the distances, however many are wanted."""
 Matrix = NDArray[np.float64]
 
 
@@ -128,6 +131,14 @@ class Sample:
         biggest = float(np.abs(self.points).max(initial=0.0)) or 1.0
         x = self.points / biggest
         return x @ x.T if prefers_gram(self.n, self.d) else x.T @ x
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """The `NEAREST` nearest neighbours of each point, n >= 2."""
+        from isoviz.metrics.neighbours import nearest
+
+        assert self.points is not None
+        return nearest(self.points, NEAREST)
 
     @cached_property
     def directions(self) -> Directions:

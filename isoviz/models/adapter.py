@@ -15,7 +15,7 @@ from isoviz.methods.protocol import Method, Representations
 from isoviz.metrics.processes import own_share
 from isoviz.models import wiring
 from isoviz.models.families import HeadKind, families_of
-from isoviz.models.loading import first_line, load_pretrained
+from isoviz.models.loading import Mismatch, first_line, load_pretrained
 from isoviz.models.sources import ModelSource
 
 if TYPE_CHECKING:
@@ -240,7 +240,14 @@ def load_tokenizer(source: ModelSource, direction: str | None = None) -> PreTrai
 def load_network(
     source: ModelSource, num_labels: int, seed: int, kind: HeadKind = "classification", *, allow_random: bool = False
 ) -> PreTrainedModel:
-    """The network with a head of that kind, in float32.
+    """As `load_network_with_mismatch`, without what differs."""
+    return load_network_with_mismatch(source, num_labels, seed, kind, allow_random=allow_random)[0]
+
+
+def load_network_with_mismatch(
+    source: ModelSource, num_labels: int, seed: int, kind: HeadKind = "classification", *, allow_random: bool = False
+) -> tuple[PreTrainedModel, Mismatch]:
+    """The network with a head of that kind, in float32, and the encoder weights on which it differs from its checkpoint.
 
     New weights (the head's, a missing pooler's) are drawn from a generator of their own, seeded by `seed`, so that they are
     the same for every method. A network that writes forgets its habits of generation (least length, penalties of repetition,
@@ -264,14 +271,14 @@ def load_network(
     classes = {"span": transformers.AutoModelForQuestionAnswering, "seq2seq": transformers.AutoModelForSeq2SeqLM}
     _check_family(source, kind)
     auto_class = classes.get(kind, transformers.AutoModelForSequenceClassification)
-    network, _ = load_pretrained(auto_class, source, seed=seed, allow_random=allow_random, **options)
+    network, mismatch = load_pretrained(auto_class, source, seed=seed, allow_random=allow_random, **options)
     if kind == "seq2seq":
         habits = network.generation_config
         kept = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id", "bad_words_ids")
         network.generation_config = transformers.GenerationConfig(
             **{name: getattr(habits, name, None) for name in kept}
         )
-    return network
+    return network, mismatch
 
 
 def _check_family(source: ModelSource, kind: HeadKind) -> None:

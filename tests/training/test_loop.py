@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 from isoviz import methods
 from isoviz.config import RunConfig
-from isoviz.errors import DivergedError
+from isoviz.errors import DivergedError, ModelError
 from isoviz.events import Event, parse_event
 from isoviz.training import checkpoints, train
 
@@ -192,3 +193,17 @@ def test_bf16_runs_where_asked(tiny_models, cola, tmp_path):
     events = run(config(tiny_models("bert"), cola, "istar", {"lam": 1.0}, epochs=1, precision="bf16"), tmp_path)
     assert of(events, "started")[0].precision == "bf16"
     assert all(math.isfinite(v) for e in of(events, "stepped") for v in e.losses.values())
+
+
+def test_a_checkpoint_that_lacks_weights_is_refused_or_marks_every_result(tiny_models, cola, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_models("bert"), folder)
+    tensors = load_file(folder / "model.safetensors")
+    save_file({f"other.{name}": tensor for name, tensor in tensors.items()}, folder / "model.safetensors")
+    with pytest.raises(ModelError, match="encoder weights are missing"):
+        run(config(folder, cola, epochs=1), tmp_path / "refused")
+    events = run(config(folder, cola, epochs=1, allow_random=True), tmp_path / "allowed")
+    assert of(events, "started")[0].notes[0].startswith("random weights: ")
+    assert "encoder weights are missing" in events[-1].random_weights
+    again = run(config(tiny_models("bert"), cola, epochs=1, allow_random=True), tmp_path / "whole")
+    assert again[-1].random_weights == "" and of(again, "started")[0].notes == []
