@@ -11,12 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from isoviz.errors import InputError, ModelError
-from isoviz.methods.protocol import Method, Representations
 from isoviz.metrics.processes import own_share
 from isoviz.models import wiring
-from isoviz.models.families import HeadKind, families_of
+from isoviz.models.families import families_of
+from isoviz.models.hooks import Hooks, Representations
 from isoviz.models.loading import Mismatch, first_line, load_pretrained
 from isoviz.models.sources import ModelSource
+from isoviz.tasks.protocol import HeadKind
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -60,7 +61,7 @@ class HeadedModel(nn.Module):
         per_token: the output layer reads every token, not one vector per row.
     """
 
-    def __init__(self, network: PreTrainedModel, method: Method, kind: HeadKind = "classification") -> None:
+    def __init__(self, network: PreTrainedModel, hooks: Hooks, kind: HeadKind = "classification") -> None:
         super().__init__()
         self.network = network
         self.kind = kind
@@ -69,9 +70,9 @@ class HeadedModel(nn.Module):
         self.width: int = network.config.hidden_size
         self.head_width: int = self.output.in_features
         self.num_layers: int = self.parts.depth
-        self.method = method
-        method.attach(self)
-        self.method_state = method.state
+        self.hooks = hooks
+        hooks.attach(self)
+        self.method_state = hooks.state  # under this name in checkpoints
 
     @property
     def output(self) -> nn.Linear:
@@ -137,7 +138,7 @@ class HeadedModel(nn.Module):
             penalise: compute the method's penalties as well (training).
         """
         reps = self.represent(input_ids, attention_mask, token_type_ids, labels, decoder_input_ids)
-        head = self.method.transform(reps, self.training)
+        head = self.hooks.transform(reps, self.training)
         logits = self.output(self.dropout(head))
         if self.parts.bias is not None:
             logits = logits + self.parts.bias
@@ -152,8 +153,8 @@ class HeadedModel(nn.Module):
         task_loss = self.task_loss(logits, labels)
         if self.kind == "seq2seq" and self.training:  # processes that train together write texts of different lengths
             task_loss = task_loss * own_share(len(labels), logits.device)
-        penalties = self.method.penalties(reps) if penalise else {}
-        loss = self.method.objective(task_loss, penalties)
+        penalties = self.hooks.penalties(reps) if penalise else {}
+        loss = self.hooks.objective(task_loss, penalties)
         return Outputs(logits, loss, {"task": task_loss, **penalties}, reps, head, len(labels))
 
     def task_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -202,7 +203,7 @@ class HeadedModel(nn.Module):
                 attention_mask=hidden.new_ones(hidden.shape[:2], dtype=torch.long),
                 output_weight=self.output.weight,
             )
-            return (self.method.transform(reps, training=False).unflatten(0, hidden.shape[:2]),)
+            return (self.hooks.transform(reps, training=False).unflatten(0, hidden.shape[:2]),)
 
         handle = self.output.register_forward_pre_hook(before)
         try:

@@ -287,6 +287,7 @@ class _Run:
         began = time.perf_counter()
         progress.step += second_stage.fit(
             setup.plain,
+            setup.method,
             setup.rows.sample(None),
             setup.accelerator,
             setup.processes.gather,

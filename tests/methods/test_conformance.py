@@ -20,7 +20,7 @@ from isoviz.methods.composition import changes_input
 from isoviz.methods.protocol import Method, Params, Sample
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network
-from isoviz.models.families import HeadKind
+from isoviz.tasks.protocol import HeadKind
 from isoviz.training import train
 from isoviz.training.optimisation import make_optimizer
 from tests.tiny import TinyModels
@@ -224,8 +224,8 @@ def final(kind: type[Method], events: list[Any], measure: str, cloud: str = "") 
     """A measure at the end; of what the output layer reads, or of all layers' tokens where the method leaves that alone."""
     measured = [event for event in events if event.kind == "measured"][-1]
     if measure == "isoscore_star":
-        return measured.isoscore_star
-    return getattr(measured.clouds[cloud or ("head" if changes_input(kind) else "layers")], measure)
+        return measured.isotropy.number(measure)
+    return measured.isotropy.cloud(cloud or ("head" if changes_input(kind) else "layers")).number(measure)
 
 
 @every_method
