@@ -175,7 +175,7 @@ def _give_up(dead: AtWork) -> None:
 
 
 def adopt() -> None:
-    """Called by an app that begins: what was asked for in another one and still waits is its own from now on."""
+    """Called by an app now and then: what was asked for elsewhere and still waits is its own from now on."""
     with exclusive():
         for job in waiting():
             adopt_job(job.folder)
@@ -246,9 +246,9 @@ def waiting() -> list[Waiting]:
     order = []
     for store in {kind.results for kind in KINDS.values()}:
         for path in (store.root / "jobs").glob(f"*/{REQUEST}"):
-            content = read_json(path)
-            if content is None or (path.parent / PROCESS).exists() or (path.parent / ERROR).exists():
+            if (path.parent / PROCESS).exists() or (path.parent / ERROR).exists():
                 continue
+            content = read_json(path) or {}
             kind = KINDS.get(content.get("kind", ""))
             with contextlib.suppress(FileNotFoundError):
                 if kind is not None:
