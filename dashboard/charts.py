@@ -10,8 +10,9 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dashboard import measures, theme
-from dashboard.tables import decimals, mean_sd
+from dashboard.tables import decimals
 from isoviz.metrics.protocol import Metric
+from isoviz.statistics import mean_sd
 
 MARK_LINE = {"width": 1, "color": "rgba(127,134,145,0.9)"}
 NARROW = 0.04

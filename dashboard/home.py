@@ -132,7 +132,8 @@ def one_line(row: RunRow) -> str:
         metric = primary_metric(row.config.task, values)
         isotropy = measures.comparing()
         number = decimals(row.result.isotropy.number(isotropy.slug), isotropy.decimals)
-        return wording.plain(f"{metric} {decimals(values.get(metric))}, {isotropy.heading} {number}")
+        collapsed = f", collapsed: {row.collapsed}" if row.collapsed else ""
+        return wording.plain(f"{metric} {decimals(values.get(metric))}, {isotropy.heading} {number}{collapsed}")
     return wording.plain(str((row.error or {}).get("message", "")))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,10 +10,10 @@ import pandas as pd
 
 from dashboard import measures
 from isoviz import methods, tasks
-from isoviz.config import RunConfig
 from isoviz.events import Finished
 from isoviz.metrics.record import Measurement
 from isoviz.runs.rows import RunRow
+from isoviz.statistics import mean_sd
 
 NOT_METRICS = frozenset({"loss", "epoch"})
 """Entries of a run's `metrics` that are no task metric."""
@@ -74,7 +73,7 @@ def _run(row: RunRow, slugs: Sequence[str]) -> dict[str, Any]:
         "title": method_title(config.method),
         "params": dict(config.params),
         "variant": variant(config.method, config.params),
-        "setup": setup_key(config),
+        "setup": config.setup_key(),
         "seed": config.seed,
         "metric": primary,
         "value": _number(values.get(primary)),
@@ -96,6 +95,8 @@ def problem(row: RunRow) -> str:
         message = (row.error or {}).get("message")
         return f"{row.status}: {message}" if message else row.status
     reasons = [f"collapsed: {row.collapsed}"] if row.collapsed else []
+    if row.result is not None and row.result.random_weights:
+        reasons.append(f"random weights: {row.result.random_weights}")
     first = measures.of_runs()[0]
     reading = row.result.isotropy.reading(first.slug) if row.result else None
     if reading is None or reading.value is None:
@@ -147,11 +148,6 @@ def _lowered(title: str) -> str:
     """In lower case, but for the name of a method that stands before a colon."""
     method, colon, words = title.rpartition(": ")
     return f"{method}{colon}{words.lower()}"
-
-
-def setup_key(config: RunConfig) -> str:
-    """Equal for runs that differ in nothing but seed, thread count and the minutes between checkpoints."""
-    return json.dumps(config.model_dump(mode="json", exclude={"seed", "threads", "checkpoint_minutes"}), sort_keys=True)
 
 
 def settings_text(frame: pd.DataFrame) -> dict[str, str]:
@@ -238,14 +234,6 @@ def _remarks(group: pd.DataFrame, counted: pd.DataFrame) -> str:
     if repeated:
         remarks.append(f"{repeated} repeated seed{'s' if repeated > 1 else ''} not counted")
     return ", ".join(remarks)
-
-
-def mean_sd(values: Iterable[float | None]) -> tuple[float | None, float | None]:
-    """Mean and sample standard deviation (divisor n − 1) of the defined values; sd None below two of them."""
-    defined = [float(value) for value in values if value is not None and not pd.isna(value)]
-    if not defined:
-        return None, None
-    return statistics.fmean(defined), statistics.stdev(defined) if len(defined) > 1 else None
 
 
 def number_parameters(frame: pd.DataFrame) -> dict[str, str]:

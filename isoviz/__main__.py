@@ -14,12 +14,12 @@ from typing import Any, NoReturn
 
 from isoviz import __version__
 from isoviz.commands.output import quiet_libraries
-from isoviz.config import OwnTask, RunConfig
+from isoviz.config import RunConfig
 from isoviz.errors import IsoVizError
 from isoviz.jobs.processes import share_cores
-from isoviz.models.families import HEAD_KINDS
 from isoviz.recipes import RECIPES
 from isoviz.runs.planning import OPTIONS, OWN_OPTIONS
+from isoviz.tasks.protocol import HEAD_KINDS, OwnTask
 
 _TYPES = {
     "epochs": int,

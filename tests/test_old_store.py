@@ -59,7 +59,7 @@ def test_every_event_is_read_as_today(old_store: Store) -> None:
 
 def test_its_numbers_are_those_that_were_written(old_store: Store) -> None:
     """By the command line's JSON, whose keys are a contract."""
-    from isoviz.commands.train import as_json
+    from isoviz.commands.run_report import as_json
 
     run = as_json(old_store.get(FINISHED))
     isotropy = run["isotropy"]

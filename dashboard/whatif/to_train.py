@@ -12,9 +12,10 @@ from dashboard.train.form import OWN_TITLE
 from dashboard.train.own_form import INFERRED, KINDS, NO_SECOND
 from dashboard.whatif.form import PREFIX
 from isoviz import methods, tasks
-from isoviz.config import OwnTask, RunConfig
+from isoviz.config import RunConfig
 from isoviz.posthoc.protocol import InTraining
 from isoviz.runs.rows import RunRow
+from isoviz.tasks.protocol import OwnTask
 from isoviz.whatif.chains import Step
 
 SETTINGS = tuple(name for name in forms.SETTINGS if name not in ("precision", "threads"))

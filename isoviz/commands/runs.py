@@ -7,8 +7,10 @@ import os
 import sys
 from typing import Any
 
+from isoviz.commands import run_report
 from isoviz.commands.output import print_json
-from isoviz.commands.train import as_json, carry_out, describe
+from isoviz.commands.train import carry_out
+from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
 
 
@@ -22,10 +24,10 @@ def run(options: argparse.Namespace) -> int:
 def _list(store: Store, options: argparse.Namespace) -> int:
     rows = store.list()
     if options.json:
-        print_json({"runs": [as_json(row) for row in rows]})
+        print_json({"runs": [_document(store, row) for row in rows]})
         return 0
     for row in rows:
-        print(describe(row))
+        print(run_report.describe(row, run_report.started_of(store, row.id)))
     if not rows:
         print(f"no runs in {store}", file=sys.stderr)
     return 0
@@ -34,11 +36,15 @@ def _list(store: Store, options: argparse.Namespace) -> int:
 def _show(store: Store, options: argparse.Namespace) -> int:
     row = store.get(options.id)
     if options.json:
-        print_json({"runs": [{**as_json(row), "provenance": _provenance(store, row.id)}]})
+        print_json({"runs": [{**_document(store, row), "provenance": _provenance(store, row.id)}]})
     else:
-        print(describe(row))
+        print(run_report.describe(row, run_report.started_of(store, row.id)))
         print(f"    files: {store.folder_of(row.id)} ({store.disk_use(row.id) / 1e6:.1f} MB)")
     return 0
+
+
+def _document(store: Store, row: RunRow) -> dict[str, Any]:
+    return run_report.as_json(row, run_report.started_of(store, row.id))
 
 
 def _provenance(store: Store, run_id: str) -> dict[str, Any]:
@@ -55,7 +61,7 @@ def _stop(store: Store, options: argparse.Namespace) -> int:
     store.request_stop(options.id)
     row = store.get(options.id)
     if options.json:
-        print_json({"runs": [as_json(row)]})
+        print_json({"runs": [_document(store, row)]})
     else:
         print(f"{row.id}  {'stopping' if row.status == 'running' else row.status}")
     return 0
@@ -66,7 +72,7 @@ def _resume(store: Store, options: argparse.Namespace) -> int:
     store.requeue(options.id, claim=owner)
     row = carry_out(store, options.id, owner, quiet=options.json)
     if options.json:
-        print_json({"runs": [as_json(row)]})
+        print_json({"runs": [_document(store, row)]})
     return 0 if row.status == "finished" else 1
 
 
@@ -87,6 +93,6 @@ def _export(store: Store, options: argparse.Namespace) -> int:
         while batch := store.events(run_id, after=cursor):
             events += [{"seq": seq, **event} for seq, event in batch]
             cursor = batch[-1][0]
-        documents.append({**as_json(row), "tags": list(row.tags), "note": row.note, "events": events})
+        documents.append({**_document(store, row), "tags": list(row.tags), "note": row.note, "events": events})
     print_json({"runs": documents})
     return 0

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz import recipes, tasks
 from isoviz.commands.output import print_json, progress_bar
-from isoviz.config import OwnTask, RunConfig
+from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.events import Event
-from isoviz.metrics.summary import measurement_json
 from isoviz.runs import planning
+from isoviz.tasks.protocol import OwnTask
 
 if TYPE_CHECKING:
     from isoviz.runs.rows import RunRow
@@ -42,9 +42,20 @@ def run(options: argparse.Namespace) -> int:
             for waiting in ids[len(rows) :]:
                 store.request_stop(waiting)
             break
-    if options.json:
-        print_json({"runs": [as_json(row) for row in rows]})
+    report(store, rows, options.json)
     return 0 if all(row.status == "finished" for row in rows) else 1
+
+
+def report(store: Store, rows: Sequence[RunRow], json: bool) -> None:
+    """What the command says at its end: every run as one document, or a table where there are several runs."""
+    from isoviz.commands import run_report
+
+    started = {row.id: run_report.started_of(store, row.id) for row in rows}
+    if json:
+        document: dict[str, Any] = {"runs": [run_report.as_json(row, started[row.id]) for row in rows]}
+        print_json(document | ({"summary": run_report.summary_json(rows)} if len(rows) > 1 else {}))
+    elif len(rows) > 1:
+        run_report.print_summary(rows, next(filter(None, started.values()), None))
 
 
 def plan(options: argparse.Namespace) -> list[RunConfig]:
@@ -101,6 +112,7 @@ def carry_out(store: Store, run_id: str, owner: str, quiet: bool) -> RunRow:
 
     The first Ctrl-C asks the run to stop, which leaves a checkpoint; the second ends it at once.
     """
+    from isoviz.commands import run_report
     from isoviz.runs.execution import execute
     from isoviz.training import devices, train
 
@@ -117,7 +129,7 @@ def carry_out(store: Store, run_id: str, owner: str, quiet: bool) -> RunRow:
         execute(store, run_id, train=observed)
     row = store.get(run_id)
     if not quiet:
-        print(describe(row))
+        print(run_report.describe(row, run_report.started_of(store, row.id)))
     elif row.error:
         print(f"run {row.id} {row.status}: {row.error.get('message', '')}", file=sys.stderr)
     return row
@@ -172,45 +184,6 @@ class ProgressLine:
             self.bar.write(
                 f"  epoch {event.epoch}: {event.primary} {event.metrics[event.primary]:.3f}", file=sys.stderr
             )
-
-
-def as_json(row: RunRow) -> dict[str, Any]:
-    """A run as `train --json`, `runs list` and `runs show` give it."""
-    result = row.result
-    return {
-        "id": row.id,
-        "name": row.name,
-        "status": row.status,
-        "config": row.config.model_dump(mode="json"),
-        "metrics": result.metrics if result else {},
-        "isotropy": measurement_json(result.isotropy) if result else {},
-        "timing": result.timing if result else {},
-        "weights": result.weights.model_dump() if result and result.weights else None,
-        "error": row.error,
-    }
-
-
-def describe(row: RunRow) -> str:
-    """A run in one line for people."""
-    config = row.config
-    params = " ".join(f"{name}={value}" for name, value in config.params.items())
-    head = f"{row.id}  {row.status:<8}  {config.model}  {config.task}  {config.method} {params}  seed {config.seed}"
-    if row.status == "finished" and row.result:
-        metrics = "  ".join(
-            f"{name} {_number(value)}" for name, value in row.result.metrics.items() if name not in ("loss", "epoch")
-        )
-        isotropy, seconds = row.result.isotropy, row.result.timing.get("train_seconds") or 0.0
-        return (
-            f"{head}\n    {metrics}  IsoScore {_number(isotropy.number('isoscore'))}"
-            f"  IsoScore* {_number(isotropy.number('isoscore_star'))}  {seconds:.1f} s"
-        )
-    if row.error:
-        return f"{head}\n    {row.error.get('message', '')} {row.error.get('advice', '')}".rstrip()
-    return head
-
-
-def _number(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.4f}"
 
 
 def _group(configs: list[RunConfig]) -> str | None:

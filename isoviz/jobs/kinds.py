@@ -28,24 +28,18 @@ class Lane:
 
     Attributes:
         name: the same for all kinds that use it.
-        at_once: how many processes it may have on this machine.
+        cores: that one of them fills; None: only one at a time, however many cores there are.
     """
 
     name: str
-    at_once: Callable[[], int] = lambda: 1
+    cores: int | None = None
+
+    def at_once(self) -> int:
+        """How many processes it may have on this machine: a class that asks at once must not bring it down."""
+        return 1 if self.cores is None else max(1, (os.cpu_count() or 1) // self.cores)
 
 
-def a_quarter_of_the_cores() -> int:
-    """For work that fills several cores: a class that asks at once must not bring the machine down."""
-    return max(1, (os.cpu_count() or 1) // 4)
-
-
-def half_of_the_cores() -> int:
-    """For work that fills a core or two."""
-    return max(1, (os.cpu_count() or 1) // 2)
-
-
-ENCODERS: Final = Lane("encoders", a_quarter_of_the_cores)
+ENCODERS: Final = Lane("encoders", cores=4)
 """Everything that reads many rows with an encoder: so many of them are in memory and computing at a time."""
 
 

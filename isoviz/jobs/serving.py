@@ -52,7 +52,6 @@ def serve_kind(kind: JobKind) -> int:
                 not fit or time.monotonic() - idle_since >= kind.warm_seconds or _memory_is_short(kind)
             ):
                 scheduling.leave(me)
-                Path(me.log).unlink(missing_ok=True)
                 return 0
         if job is None:
             _wait(kind, idle_since + kind.warm_seconds)

@@ -9,7 +9,7 @@ from isoviz.methods.protocol import Method, Paper, Params, Representations, para
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from isoviz.models.adapter import HeadedModel
+    from isoviz.models.hooks import HookedModel
 
 EPS = 1e-5
 """Added to the variance, inside the root (methods.md §5): nothing is scaled up by more than 1/√EPS, about 316."""
@@ -80,7 +80,7 @@ class BatchNorm(Method):
         "The IsoBN paper applies it to pre-trained embeddings only, without training (its table 2).",
     )
 
-    def attach(self, model: HeadedModel) -> None:
+    def attach(self, model: HookedModel) -> None:
         """Make the moving statistics: (h,) means and population variances, number of batches seen."""
         import torch
 

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import Estimate, float64_matrix, like, warn_undefined
-from isoviz.metrics.moments import centre
+from isoviz.metrics.cloud import Estimate, like, warn_undefined
+from isoviz.metrics.nearest import nearest
 from isoviz.metrics.protocol import COVARIANCE_ONLY, AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
+from isoviz.metrics.sample import Sample
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points, Value
 
-_BLOCK = 1_000_000  # distances held at a time: 8 MB, within the cache
 _TWIN = 64 * np.finfo(np.float64).eps
 
 
@@ -42,34 +42,35 @@ def twonn(
         raise InputError(f"discard_fraction must lie in [0, 1), got {discard_fraction}")
     if convention not in ("current", "pre-2024"):
         raise InputError(f"convention must be 'current' or 'pre-2024', got {convention!r}")
-    estimate = twonn_estimate(float64_matrix(points), discard_fraction, convention)
+    estimate = twonn_estimate(Sample(points), discard_fraction, convention)
     if estimate.problem:
         warn_undefined("twonn", estimate.problem)
     return like(points, estimate.value)
 
 
-def twonn_estimate(x: NDArray[np.float64], discard_fraction: float = 0.1, convention: str = "current") -> Estimate:
-    """The same of float64 points; its note says how many duplicates were left out."""
-    n = len(x)
-    x = _distinct(x)
-    if len(x) >= 3:
-        x = centre(x)[0]
-        x = x / np.abs(x).max()
-    while len(x) >= 3:
-        first, second, partner, lengths = _two_nearest(x)
-        twin = first**2 <= _TWIN * (lengths + lengths[partner])
+def twonn_estimate(sample: Sample, discard_fraction: float = 0.1, convention: str = "current") -> Estimate:
+    """The same of a sample's points; its note says how many duplicates were left out."""
+    assert sample.points is not None
+    n = sample.n
+    x = _distinct(sample.points)
+    usable = len(x)
+    near = None
+    while usable >= 3:
+        near = sample.neighbours if usable == n else nearest(x, 2)  # searched once for all metrics that want them
+        twin = near.distances[:, 0] ** 2 <= _TWIN * (near.lengths + near.lengths[near.indices[:, 0]])
         if not twin.any():
             break
         # of two twins the later one goes; its own nearest neighbour may have been a third
-        keep = np.ones(len(x), dtype=bool)
+        keep = np.ones(usable, dtype=bool)
         mine = np.flatnonzero(twin)
-        keep[np.maximum(mine, partner[mine])] = False
+        keep[np.maximum(mine, near.indices[mine, 0])] = False
         x = x[keep]
-    usable = len(x)
+        usable = len(x)
     note = f"leaves out {n - usable} duplicate points" if usable < n else ""
-    if usable < 3:
+    if usable < 3 or near is None:
         return Estimate(float("nan"), f"it needs at least 3 distinct points, got {usable}", note)
-    log_ratio = np.log(np.sort(second / first)[: int(usable * (1 - discard_fraction))])
+    ratios = near.distances[:, 1] / near.distances[:, 0]
+    log_ratio = np.log(np.sort(ratios)[: int(usable * (1 - discard_fraction))])
     start = 1 if convention == "current" else 0
     share = np.arange(start, start + len(log_ratio)) / usable
     inside = share < 1  # without discarding, the last one has no finite −log(1 − F)
@@ -85,44 +86,6 @@ def _distinct(x: NDArray[np.float64]) -> NDArray[np.float64]:
     rows = np.ascontiguousarray(x)
     first_seen = {row.tobytes(): index for index, row in reversed(list(enumerate(rows)))}
     return rows if len(first_seen) == len(rows) else rows[sorted(first_seen.values())]
-
-
-def _two_nearest(
-    x: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-    """Distances to the nearest and second nearest neighbour, index of the nearest, squared lengths; each (n,).
-
-    The Gram identity only finds the candidates; their distances are computed from differences, free of its
-    cancellation.
-    """
-    n = len(x)
-    lengths = np.einsum("ij,ij->i", x, x)
-    first, second = np.empty(n), np.empty(n)
-    partner = np.empty(n, dtype=np.int64)
-    near = min(4, n - 1)
-    step = max(1, _BLOCK // n)
-    minus_twice = -2.0 * x.T
-    for start in range(0, n, step):
-        rows = np.arange(start, min(start + step, n))
-        here = np.arange(len(rows))
-        squared = x[rows] @ minus_twice
-        squared += lengths  # the row's own length does not change the order
-        squared[here, rows] = np.inf
-        candidates = np.empty((len(rows), near), dtype=np.int64)
-        for j in range(near):  # so few passes over the block take less time than argpartition's one
-            candidates[:, j] = squared.argmin(axis=1)
-            squared[here, candidates[:, j]] = np.inf
-        exact = np.stack([_squared_distance(x[rows], x[candidates[:, j]]) for j in range(near)], axis=1)
-        order = np.argsort(exact, axis=1, kind="stable")
-        first[rows] = np.sqrt(exact[here, order[:, 0]])
-        second[rows] = np.sqrt(exact[here, order[:, 1]])
-        partner[rows] = candidates[here, order[:, 0]]
-    return first, second, partner, lengths
-
-
-def _squared_distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    difference = a - b
-    return np.einsum("ij,ij->i", difference, difference)
 
 
 # ------------------------------------------------------------------------------------------------- catalogue
@@ -148,7 +111,7 @@ METRICS = Metric(
     paper=Citation("Facco et al. 2017", "facco2017twonn", 2017, "arXiv:1803.06992"),
     equation=r"-\log(1 - F(\mu)) = \mathrm{ID} \cdot \log\mu, \quad \mu = r_2 / r_1",
     function=twonn,
-    estimate=lambda sample: twonn_estimate(sample.points),
+    estimate=twonn_estimate,
     minimum=3,
     cost="pairs",
     from_sums=False,

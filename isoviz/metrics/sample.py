@@ -13,12 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.metrics.cloud import float64_matrix, resolution
-from isoviz.metrics.moments import Moments, centre, cloud_moments, prefers_gram, sum_of_squares
+from isoviz.metrics.moments import Moments, centre, cloud_moments, eigenvalues, prefers_gram, std_of, sum_of_squares
+from isoviz.metrics.nearest import Neighbours, nearest
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points
     from isoviz.metrics.streaming import CovarianceAccumulator
 
+NEAREST = 10
+"""Neighbours that are searched for all metrics at once: most of the time is that of the distances, however many are wanted."""
 Matrix = NDArray[np.float64]
 
 
@@ -68,8 +71,6 @@ class Sample:
     @cached_property
     def eigenvalues(self) -> Matrix | None:
         """Of the covariance in some unit, falling; None where there is none, or where all points are equal."""
-        from isoviz.metrics.spectrum import eigenvalues
-
         found = self.moments
         return None if found is None or found.collapsed or found.matrix is None else eigenvalues(found.matrix)
 
@@ -86,8 +87,6 @@ class Sample:
     @cached_property
     def std(self) -> Matrix:
         """(d,) population standard deviation (divisor n), n >= 1."""
-        from isoviz.metrics.dimensions import std_of
-
         return std_of(self._centred[0])
 
     @cached_property
@@ -128,6 +127,12 @@ class Sample:
         biggest = float(np.abs(self.points).max(initial=0.0)) or 1.0
         x = self.points / biggest
         return x @ x.T if prefers_gram(self.n, self.d) else x.T @ x
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """The `NEAREST` nearest neighbours of each point, n >= 2."""
+        assert self.points is not None
+        return nearest(self.points, NEAREST)
 
     @cached_property
     def directions(self) -> Directions:

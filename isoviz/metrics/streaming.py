@@ -9,8 +9,7 @@ import numpy as np
 
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import check_shape, float64_matrix, is_tensor, resolution, too_few, undefined, warn_undefined
-from isoviz.metrics.moments import Moments
-from isoviz.metrics.scores import plug_in_estimate, unbiased_estimate
+from isoviz.metrics.moments import Moments, plug_in_estimate, unbiased_estimate
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Array, Points

@@ -59,14 +59,19 @@ def measurement_json(isotropy: Measurement) -> dict[str, Any]:
     """A run's isotropy as `train --json` gives it.
 
     The head's values stand at the top by their slugs, with `cloud`, `split`, n and d; so do those of other clouds that the run
-    reports: `isoscore_star` (of `layers`, which has its n, d and ζ), `i1`, `i2` and `weight_norm` (of the output matrix). `by_layer`
-    is IsoScore of each layer's tokens, from the first layer to the last; `by_layer_clouds` has every metric of each.
+    reports: `isoscore_star` (`isoscore_star_cloud` names its cloud with n, d and ζ), `i1`, `i2` and `weight_norm` (of the output
+    matrix). `by_layer` is IsoScore of each layer's tokens, from the first layer to the last; `by_layer_clouds` has every metric of each.
     """
     head = isotropy.cloud("head")
     found = {**({} if head is None else {**as_json(head), "cloud": head.cloud, "split": head.split})}
     for slug in metrics.catalogue():
-        if slug not in found and isotropy.reading(slug) is not None:
+        reading = isotropy.reading(slug)
+        if slug not in found and reading is not None:
             found[slug] = isotropy.number(slug)
+            cloud = isotropy.cloud(isotropy.home(slug))
+            if cloud is not None:
+                where = {"cloud": cloud.cloud, "split": cloud.split, "n": cloud.n, "d": cloud.d}
+                found[f"{slug}_cloud"] = {**where, **reading.settings}
     for name in ("pooled", "layers"):
         cloud = isotropy.cloud(name)
         if cloud is not None:

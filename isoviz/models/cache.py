@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from isoviz.models import folders, hub
+from isoviz import hub
+from isoviz.models import folders
 
 MAIN: Final = "main"
 

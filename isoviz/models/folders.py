@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from isoviz.models import architectures
-from isoviz.models.families import HeadKind
+from isoviz.tasks.protocol import HeadKind
 
 _WEIGHTS: Final = re.compile(r"model(?:-\d{5}-of-(\d{5}))?\.safetensors")
 _PICKLED: Final = (".bin", ".pt", ".pth", ".pkl", ".ckpt", ".h5", ".msgpack")

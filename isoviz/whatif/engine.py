@@ -15,10 +15,16 @@ from isoviz import posthoc
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, resolution, too_few, undefined
 from isoviz.metrics.cosine import mean_cosine_estimate
-from isoviz.metrics.moments import Moments, sum_of_squares
+from isoviz.metrics.moments import (
+    Moments,
+    eigenvalues,
+    plug_in_estimate,
+    ratio_estimate,
+    sum_of_squares,
+    unbiased_estimate,
+)
 from isoviz.metrics.sample import Sample
-from isoviz.metrics.scores import plug_in_estimate, ratio_estimate, unbiased_estimate
-from isoviz.metrics.spectrum import cumulative_shares, effective_rank_of, eigenvalues
+from isoviz.metrics.spectrum import cumulative_shares, effective_rank_of
 from isoviz.posthoc.factored import FactoredCloud, Kind, Matrix
 from isoviz.whatif import chains, layer, slower
 from isoviz.whatif.chains import Step

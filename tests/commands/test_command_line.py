@@ -60,6 +60,11 @@ def test_train_gives_one_json_document_and_the_store_agrees(small, tmp_path):
         "by_layer",
     }
     assert len(isotropy["by_layer"]) == 2
+    assert [cloud["cloud"] for cloud in isotropy["by_layer_clouds"]] == ["layer_1", "layer_2"]
+    assert isotropy["isoscore_star_cloud"]["zeta"] == 0.2
+    assert runs[0]["collapsed"] is None or runs[0]["collapsed"] == "predicts one class"
+    assert runs[0]["baselines"]["majority"] is not None
+    assert document["summary"][0]["seeds"] == [0, 1]
     assert set(runs[0]["timing"]) >= {"train_seconds", "seconds_per_epoch", "samples_per_second", "startup_seconds"}
 
     listed = json.loads(call("runs", "list", "--store", store, "--json").stdout)["runs"]

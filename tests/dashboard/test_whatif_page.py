@@ -17,11 +17,11 @@ from streamlit.testing.v1 import AppTest
 from dashboard.whatif import asking, panel
 from dashboard.whatif.to_train import form_address
 from isoviz import metrics
-from isoviz.config import OwnTask
 from isoviz.events import Entered
 from isoviz.jobs.progress import ProgressFile, write_json
 from isoviz.jobs.queue import JobState
 from isoviz.runs.store import Store
+from isoviz.tasks.protocol import OwnTask
 from isoviz.training.weights import FILE, newest
 from isoviz.whatif import chains, embeddings
 from isoviz.whatif.background import BACKGROUND

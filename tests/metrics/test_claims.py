@@ -141,21 +141,29 @@ def pairs(claimed):
     return pytest.mark.parametrize("metric, kind", chosen, ids=[f"{m.slug}-{kind}" for m, kind in chosen])
 
 
+def drawn_for(metric):
+    """Twenty clouds on which it is defined."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.integers(max(8, metric.minimum), metric.minimum + 40)), int(rng.integers(2, 21))
+        yield rng.normal(size=(n, d)) * rng.uniform(0.1, 3, size=d) + rng.normal(size=d), rng
+
+
 @pairs(claimed=True)
-@quick
-@given(drawn=clouds())
-def test_it_is_unchanged(metric, kind, drawn):
-    before, after = before_and_after(metric, kind, drawn)
-    np.testing.assert_allclose(after, before, rtol=1e-8, atol=1e-10)
+def test_it_is_unchanged(metric, kind):
+    for drawn in drawn_for(metric):
+        before, after = before_and_after(metric, kind, drawn)
+        assert np.isfinite(before).all()
+        np.testing.assert_allclose(after, before, rtol=1e-8, atol=1e-10)
 
 
 @pairs(claimed=False)
-@quick
-@given(drawn=clouds())
-def test_it_sees_every_other_change(metric, kind, drawn):
-    """So that no invariance is missing from a claim, and none is that of a metric that never moves."""
-    before, after = before_and_after(metric, kind, drawn)
-    assert np.abs(after - before).max() > 1e-5 * np.abs(before).max()
+def test_it_sees_every_other_change(metric, kind):
+    """So that no invariance is missing from a claim, and none is that of a metric that never moves. (One of counts may by chance
+    be the same after a change.)"""
+    pairs_ = [before_and_after(metric, kind, drawn) for drawn in drawn_for(metric)]
+    seen = [np.abs(after - before).max() > 1e-5 * np.abs(before).max() for before, after in pairs_]
+    assert sum(seen) >= 18
 
 
 @pytest.mark.parametrize("slug", ["i1", "i2"])
@@ -196,18 +204,16 @@ def test_isoscore_star_turns_with_its_shrinkage_matrix_at_every_zeta(drawn, zeta
 
 
 @every
-@quick
-@given(drawn=clouds(least_n=4))
-def test_it_stays_in_its_range(metric, drawn):
-    cloud, rng = drawn
-    cloud = fit_for(metric, cloud) * rng.choice([0.1, 1, 3])
-    n, d = cloud.shape
-    value = value_of(metric, cloud, np.cov(rng.normal(size=(50, d)).T))
-    assert np.isfinite(value).all()
-    if metric.range.low is not None:
-        assert (value >= metric.range.low(n, d) - 1e-9).all()
-    if metric.range.high is not None:
-        assert (value <= metric.range.high(n, d) + 1e-9).all()
+def test_it_stays_in_its_range(metric):
+    for cloud, rng in drawn_for(metric):
+        cloud = fit_for(metric, cloud) * rng.choice([0.1, 1, 3])
+        n, d = cloud.shape
+        value = value_of(metric, cloud, np.cov(rng.normal(size=(50, d)).T))
+        assert np.isfinite(value).all()
+        if metric.range.low is not None:
+            assert (value >= metric.range.low(n, d) - 1e-9).all()
+        if metric.range.high is not None:
+            assert (value <= metric.range.high(n, d) + 1e-9).all()
 
 
 def on_the_edge(d=6):
@@ -315,7 +321,8 @@ def test_an_isotropic_population_has_the_value_on_average(metric, d, tolerance):
 
 @of_isotropy(None)
 def test_where_isotropy_has_no_value_two_isotropic_clouds_differ(metric):
-    assert not np.allclose(value_of(metric, cross(5) + 0.5), value_of(metric, 3 * cross(5) + 1.5), rtol=1e-2)
+    one, other = cross(9) + 0.5, 3 * whitened(18, 9) + 1.5
+    assert not np.allclose(value_of(metric, one), value_of(metric, other), rtol=1e-2)
 
 
 def test_short_rows_look_isotropic_to_the_partition_function():

@@ -35,26 +35,26 @@ def spectra(d):
     return np.ones(d), skewed
 
 
-def draws_of(metric, spectrum, n, count):
+def draws_of(metric, spectrum, n, count, truth=None):
     rng = np.random.default_rng(0)
     values = [
         value_of(metric, rng.normal(size=(n, len(spectrum))) * np.sqrt(spectrum), np.diag(spectrum))
         for _ in range(count)
     ]
-    return np.array(values), np.asarray(TRUTH[metric.slug](spectrum))
+    return np.array(values), np.asarray((truth or TRUTH[metric.slug])(spectrum))
 
 
-def worst_error(metric, share, dims):
+def worst_error(metric, share, dims, truth=None):
     worst = 0.0
     for d in dims:
         n = int(metric.enough.points(d) * share)
         for spectrum in spectra(d):
             # at least 30; more where they are cheap, so that the error is bias and not scatter
-            values, truth = draws_of(metric, spectrum, n, count=int(np.clip(2e6 // (n * d), 30, 400)))
+            values, expected = draws_of(metric, spectrum, n, int(np.clip(2e6 // (n * d), 30, 400)), truth)
             mean = values.mean(axis=0)
-            if mean.shape != truth.shape:
-                truth = truth[: len(mean)]
-            worst = max(worst, float(np.abs(mean - truth).max() / np.abs(truth).max()))
+            if mean.shape != expected.shape:
+                expected = expected[: len(mean)]
+            worst = max(worst, float(np.abs(mean - expected).max() / np.abs(expected).max()))
     return worst
 
 

@@ -236,7 +236,7 @@ def test_labels_give_the_cross_entropy_and_named_terms(tiny_models):
 
 def test_default_hooks_change_nothing(tiny_models):
     model = headed(tiny_models("bert")).eval()
-    assert isinstance(model.method, Baseline)
+    assert isinstance(model.hooks, Baseline)
     assert Baseline(Params()).penalties(None) == {}
     with torch.no_grad():
         outputs = model(**batch_of(tiny_models("bert")))

@@ -1,0 +1,230 @@
+"""Runs as the command line reports them: a document for programs, a few lines for people, a table over seeds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from isoviz import methods, metrics, tasks
+from isoviz.commands.output import print_table
+from isoviz.config import RunConfig
+from isoviz.events import Finished, Started
+from isoviz.metrics.record import Reading
+from isoviz.metrics.summary import measurement_json
+from isoviz.runs.rows import RunRow
+from isoviz.runs.store import Store
+from isoviz.statistics import mean_sd
+
+CLOUDS: Mapping[str, str] = {
+    "head": "what the output layer reads",
+    "layers": "all layers' tokens",
+    "output": "rows of the output matrix",
+}
+"""What the clouds are that a run reports, in words."""
+_INDENT = "    "
+_NO_SCORE = ("loss", "epoch")
+_SYMBOLS = {"zeta": "ζ"}
+
+
+def started_of(store: Store, run_id: str) -> Started | None:
+    """What a run said when it began: its baselines and notes. None before that."""
+    return next(iter(store.events_of_kind(run_id, Started, limit=1)), None)
+
+
+def as_json(row: RunRow, started: Started | None = None) -> dict[str, Any]:
+    """A run as `train --json`, `runs list` and `runs show` give it.
+
+    Args:
+        started: the run's own event, for `baselines` and `notes`.
+    """
+    result = row.result
+    return {
+        "id": row.id,
+        "name": row.name,
+        "status": row.status,
+        "config": row.config.model_dump(mode="json"),
+        "metrics": result.metrics if result else {},
+        "collapsed": row.collapsed,
+        "baselines": started.baselines if started else {},
+        "isotropy": measurement_json(result.isotropy) if result else {},
+        "timing": result.timing if result else {},
+        "weights": result.weights.model_dump() if result and result.weights else None,
+        "notes": started.notes if started else [],
+        "error": row.error,
+    }
+
+
+def describe(row: RunRow, started: Started | None = None) -> str:
+    """A run in a few lines; arguments as for `as_json`."""
+    config = row.config
+    setup = " ".join([config.method, *(f"{name}={value}" for name, value in config.params.items())])
+    lines = [f"{row.id}  {row.status:<8}  {config.model}  {config.task}  {setup}  seed {config.seed}"]
+    if row.status == "finished" and row.result:
+        lines += [_scores(config, row.result, started), *_isotropy(row.result), _times(row.result.timing)]
+        lines += [f"collapsed: {row.collapsed}"] if row.collapsed else []
+        lines += [f"note: {note}" for note in (started.notes if started else [])]
+    elif row.error:
+        lines.append(f"{row.error.get('message', '')} {row.error.get('advice', '')}".rstrip())
+    return f"\n{_INDENT}".join(filter(None, lines))
+
+
+def _scores(config: RunConfig, result: Finished, started: Started | None) -> str:
+    scores = []
+    for name, value in result.metrics.items():
+        if name not in _NO_SCORE:
+            baselines = _baselines(started) if name == _primary(config, result) else {}
+            against = ", ".join(f"{title} {_decimals(level, 4)}" for title, level in baselines.items())
+            scores.append(f"{name} {_decimals(value, 4)}" + (f" ({against})" if against else ""))
+    rows = f" (n = {started.eval_rows:,})" if started else ""
+    return f"validation{rows}: {', '.join(scores)}"
+
+
+def _primary(config: RunConfig, result: Finished) -> str:
+    task = tasks.catalogue().get(config.task)
+    return task.primary if task else next(iter(result.metrics), "")
+
+
+def _baselines(started: Started | None) -> dict[str, float]:
+    """What a simple guess scores, by its name in words."""
+    known = started.baselines if started else {}
+    return {name.replace("_", " "): value for name, value in known.items() if value is not None}
+
+
+def _isotropy(result: Finished) -> list[str]:
+    """One line per cloud: its name, split, n and d, then the catalogue's headline metrics that the run reports of it."""
+    lines: dict[str, list[str]] = {}
+    for slug in _headlines([result]):
+        reading = result.isotropy.reading(slug)
+        assert reading is not None
+        number = result.isotropy.number(slug)
+        undefined = f"undefined ({reading.undefined})" if reading.undefined else "undefined"
+        value = undefined if number is None else _decimals(number, metrics.get(slug).decimals)
+        lines.setdefault(result.isotropy.home(slug), []).append(f"{_heading(slug, reading)} {value}")
+    return [f"{_cloud(result, home)}: {', '.join(values)}" for home, values in lines.items()]
+
+
+def _headlines(results: Sequence[Finished]) -> list[str]:
+    """Slugs of the headline metrics that any of these runs reports."""
+    headlines = [slug for slug, metric in metrics.catalogue().items() if metric.headline and metric.gives != "curve"]
+    return [slug for slug in headlines if any(result.isotropy.reading(slug) for result in results)]
+
+
+def _heading(slug: str, reading: Reading | None) -> str:
+    """A metric's heading, with what it was taken with: `IsoScore* (ζ = 0.2)`."""
+    settings = reading.settings if reading else {}
+    words = ", ".join(f"{_SYMBOLS.get(name, name)} = {value:g}" for name, value in settings.items())
+    return metrics.get(slug).heading + (f" ({words})" if words else "")
+
+
+def _cloud(result: Finished, name: str) -> str:
+    """A cloud's name, what it is, and its split, n and d."""
+    cloud = result.isotropy.cloud(name)
+    sizes = [cloud.split, *([f"n = {cloud.n:,}", f"d = {cloud.d:,}"] if cloud.n else [])] if cloud else []
+    title = ", ".join(filter(None, (name, CLOUDS.get(name, ""))))
+    return title + (f" ({', '.join(filter(None, sizes))})" if sizes else "")
+
+
+def _times(timing: Mapping[str, float | None]) -> str:
+    parts = {"training": timing.get("train_seconds"), "total": timing.get("total_seconds")}
+    return ", ".join(f"{name} {seconds:.1f} s" for name, seconds in parts.items() if seconds is not None)
+
+
+def _decimals(value: float | None, places: int) -> str:
+    return "undefined" if value is None else f"{value:z.{places}f}"
+
+
+# ---- several runs --------------------------------------------------------------------------------------------------
+
+
+def summary_json(rows: Sequence[RunRow]) -> list[dict[str, Any]]:
+    """Mean and sample standard deviation over the seeds of each setup, for every score and every number of isotropy."""
+    return [_summary(group) for group in _by_setup(rows)]
+
+
+def _by_setup(rows: Iterable[RunRow]) -> list[list[RunRow]]:
+    """Runs that differ in nothing but their seed, together, in the order of their first."""
+    groups: dict[str, list[RunRow]] = {}
+    for row in rows:
+        groups.setdefault(row.config.setup_key(), []).append(row)
+    return list(groups.values())
+
+
+def _summary(group: Sequence[RunRow]) -> dict[str, Any]:
+    config = group[0].config
+    finished = [row for row in group if row.result is not None]
+    results = [row.result for row in finished if row.result is not None]
+    scores = dict.fromkeys(name for result in results for name in result.metrics if name not in _NO_SCORE)
+    numbers = [slug for slug, metric in metrics.catalogue().items() if metric.gives != "curve"]
+    return {
+        "setup": {"model": config.model, "task": config.task, "method": config.method, "params": dict(config.params)},
+        "seeds": [row.config.seed for row in finished],
+        "not_finished": len(group) - len(finished),
+        "collapsed": dict(Counter(row.collapsed for row in finished if row.collapsed)),
+        "metrics": {name: _spread(result.metrics.get(name) for result in results) for name in scores},
+        "isotropy": {
+            slug: _spread(result.isotropy.number(slug) for result in results)
+            for slug in numbers
+            if any(result.isotropy.reading(slug) for result in results)
+        },
+    }
+
+
+def _spread(values: Iterable[float | None]) -> dict[str, Any]:
+    defined = [value for value in values if value is not None]
+    mean, sd = mean_sd(defined)
+    return {"mean": mean, "sd": sd, "n": len(defined)}
+
+
+def print_summary(rows: Sequence[RunRow], started: Started | None) -> None:
+    """A table of the setups: mean ± sample standard deviation over seeds, and below them the simple baselines.
+
+    Args:
+        rows: runs with model, task and data in common.
+        started: of one of them.
+    """
+    results = [row.result for row in rows if row.result is not None]
+    if not results:
+        return
+    primary, slugs = _primary(rows[0].config, results[0]), _headlines(results)
+    where = "; ".join(dict.fromkeys(_cloud(results[0], results[0].isotropy.home(slug)) for slug in slugs))
+    print(f"\nMean ± sample standard deviation over seeds. Isotropy of {where}.")
+    lines = []
+    for title, summary in zip(_titles([group[0].config for group in _by_setup(rows)]), summary_json(rows), strict=True):
+        score = _mean_and_sd(summary["metrics"].get(primary), 4)
+        isotropy = [_mean_and_sd(summary["isotropy"].get(slug), metrics.get(slug).decimals) for slug in slugs]
+        lines.append([title, str(len(summary["seeds"])), score, *isotropy, _remarks(summary)])
+    for name, value in _baselines(started).items():
+        lines.append([f"({name})", "", _decimals(value, 4), *([""] * len(slugs)), ""])
+    headings = [_heading(slug, results[0].isotropy.reading(slug)) for slug in slugs]
+    print_table(["setup", "seeds", primary, *headings, "remarks"], lines)
+
+
+def _titles(configs: Sequence[RunConfig]) -> list[str]:
+    """Each setup's method, with the parameters that differ among the setups of that method or from their default."""
+    titles = []
+    for config in configs:
+        known = methods.find(config.method)
+        defaults = {name: field.default for name, field in known.Params.model_fields.items()} if known else {}
+        same_method = [other.params for other in configs if other.method == config.method]
+        telling = [
+            f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
+            for name, value in config.params.items()
+            if value != defaults.get(name) or any(params.get(name) != value for params in same_method)
+        ]
+        titles.append(" ".join([config.method, *telling]))
+    return titles
+
+
+def _mean_and_sd(spread: Mapping[str, Any] | None, places: int) -> str:
+    """`0.812 ± 0.020`; of one seed the value alone."""
+    if spread is None or spread["mean"] is None:
+        return "undefined"
+    mean = _decimals(spread["mean"], places)
+    return mean if spread["sd"] is None else f"{mean} ± {_decimals(spread['sd'], places)}"
+
+
+def _remarks(summary: Mapping[str, Any]) -> str:
+    runs = len(summary["seeds"])
+    remarks = [f"{count} of {runs} collapsed: {reason}" for reason, count in summary["collapsed"].items()]
+    return ", ".join([*remarks, *([f"{summary['not_finished']} not finished"] if summary["not_finished"] else [])])

@@ -1,0 +1,77 @@
+"""Hubness: whether a few points are among the nearest neighbours of very many."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isoviz.errors import InputError
+from isoviz.metrics.cloud import Estimate, like, undefined, warn_undefined
+from isoviz.metrics.nearest import nearest
+from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range
+from isoviz.metrics.sample import NEAREST, Sample
+
+if TYPE_CHECKING:
+    from isoviz.metrics.cloud import Points, Value
+
+
+def hubness(points: Points, k: int = 10) -> Value:
+    """Skewness of the k-occurrence N_k over a cloud (n, d): of how often each point is among the k nearest of the others.
+
+    E(N_k − k)³/σ³ with population moments (Radovanović et al. 2010), Euclidean distances, O(n²d). Among equally near points
+    the choice is arbitrary, but the same every time; copies of a point are points like others.
+
+    Undefined (nan) for n ≤ k + 1, where all points are neighbours of each other, and where all N_k are equal.
+
+    Args:
+        points: (n, d); a tensor result carries no gradient.
+        k: neighbours of each point, at least 1.
+    """
+    if k < 1:
+        raise InputError(f"k must be at least 1, got {k}")
+    estimate = _estimate(Sample(points), k)
+    if estimate.problem:
+        warn_undefined("hubness", estimate.problem)
+    return like(points, estimate.value)
+
+
+def _estimate(sample: Sample, k: int = 10) -> Estimate:
+    if sample.n <= k + 1:
+        return undefined(f"with k = {k} it needs at least {k + 2} points, got {sample.n}")
+    assert sample.points is not None
+    near = sample.neighbours if k <= NEAREST else nearest(sample.points, k)
+    counts = np.bincount(near.indices[:, :k].ravel(), minlength=sample.n)
+    apart = counts - float(k)
+    variance = float(np.mean(apart**2))
+    if variance == 0:
+        return undefined(f"every point is among the {k} nearest of equally many")
+    return Estimate(float(np.mean(apart**3)) / variance**1.5)
+
+
+METRICS = Metric(
+    slug="hubness",
+    place=85,
+    title="Hubness",
+    symbol="S_N10",
+    sees="Whether a few points are among the 10 nearest neighbours of very many others.",
+    blind_to="Cannot see how far the points lie apart: only which are nearer than others.",
+    help="0: all points are neighbours about equally often. Hubs spoil retrieval and nearest-neighbour classifiers.",
+    range=Range(
+        "−(n − 2)/√(n − 1) … (n − 2)/√(n − 1)",
+        lambda n, d: -(n - 2) / math.sqrt(n - 1),
+        lambda n, d: (n - 2) / math.sqrt(n - 1),
+    ),
+    at_isotropy=AtIsotropy("rises with d: of 2,000 Gaussian points about −0.3 at d = 3, 2 at d = 20, 5 at d = 100"),
+    unchanged_by=frozenset({"shift", "scale", "rotation", "order"}),
+    enough=EnoughPoints("grows with n, most for many dimensions: compare clouds of equal n only", "unknown"),
+    paper=Citation("Radovanović et al. 2010", "radovanovic2010hubs", 2010, "J. Mach. Learn. Res. 11, 2487–2531"),
+    equation=r"S_{N_k} = \frac{\mathbb{E}(N_k - \mu)^3}{\sigma^3}, \quad k = 10",
+    function=hubness,
+    estimate=_estimate,
+    minimum=12,
+    cost="pairs",
+    from_sums=False,
+    most=20_000,
+)

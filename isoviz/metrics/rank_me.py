@@ -1,0 +1,85 @@
+"""RankMe: how many directions the embeddings use, by the singular values of the points as they lie."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isoviz.metrics.cloud import Estimate, is_tensor, undefined, warn_undefined
+from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
+from isoviz.metrics.sample import Sample
+from isoviz.metrics.spectrum import eigenvalues
+
+if TYPE_CHECKING:
+    from isoviz.metrics.cloud import Points, Value
+
+_PROBLEMS = ("there are no points", "all points are zero")
+
+
+def rankme(points: Points) -> Value:
+    """exp of the entropy of σ/Σσ, σ the singular values of a cloud (n, d) as it lies, not centred; between 1 and min(n, d).
+
+    Garrido et al. (2023) predict from it how well embeddings do downstream. It is `effective_rank` of another spectrum: of
+    singular values in the place of variances, so that weak directions count more, and with the mean, which counts as one
+    direction. Their ε = 1e-7 in the shares is left out: zero shares have no entropy.
+
+    Differentiable for a tensor. Undefined (nan) without points and where all are zero.
+    """
+    if is_tensor(points):
+        return _of_tensor(points)
+    estimate = _estimate(Sample(points))
+    if estimate.problem:
+        warn_undefined("rankme", estimate.problem)
+    return float(estimate.value)
+
+
+def _of_tensor(points: Any) -> Any:
+    import torch
+
+    from isoviz.metrics.backward import checked_cloud, working_dtype
+
+    cloud = checked_cloud(points)
+    values = torch.linalg.svdvals(cloud) if len(cloud) else cloud.new_zeros(0)
+    values = values[values > max(cloud.shape) * torch.finfo(cloud.dtype).eps * values.max()] if len(values) else values
+    if not len(values):
+        warn_undefined("rankme", _PROBLEMS[len(cloud) > 0], depth=2)
+        return cloud.sum() * float("nan")  # connected to the graph
+    shares = values / values.sum()
+    return torch.exp(-(shares * shares.log()).sum()).to(working_dtype(points))
+
+
+def _estimate(sample: Sample) -> Estimate:
+    if sample.n == 0:
+        return undefined(_PROBLEMS[0])
+    squares = eigenvalues(sample.second_moment)
+    if not squares[0] > 0:
+        return undefined(_PROBLEMS[1])
+    values = np.sqrt(squares[squares > 0])
+    shares = values / values.sum()
+    return Estimate(float(np.exp(-(shares @ np.log(shares)))))
+
+
+METRICS = Metric(
+    slug="rankme",
+    place=75,
+    title="RankMe",
+    symbol="RankMe",
+    unit="directions",
+    sees="How many directions the points use, seen from the origin; weak directions count more than in the effective rank.",
+    blind_to="Cannot see how long the vectors are, nor tell the mean from one more direction of spread.",
+    help="Without labels it tells which of several embeddings do better downstream (Garrido et al. 2023).",
+    range=Range("1 … min(n, d)", constant(1.0), lambda n, d: min(n, d)),
+    at_isotropy=AtIsotropy("d, around the origin", lambda n, d: d, "sample"),
+    unchanged_by=frozenset({"scale", "rotation", "order", "duplicates"}),
+    enough=EnoughPoints("2 d, at least 16: up to 10 % low", "falls", lambda d: max(2 * d, 16), 0.1, reads="low"),
+    paper=Citation("Garrido et al. 2023", "garrido2023rankme", 2023, "arXiv:2210.02885"),
+    equation=r"\exp\Big(-\sum_i p_i \log p_i\Big), \quad p_i = \sigma_i(X) / \sum_j \sigma_j(X)",
+    function=rankme,
+    estimate=_estimate,
+    minimum=1,
+    differentiable=True,
+    cost="eigenvalues",
+    axis="log",
+    decimals=1,
+)

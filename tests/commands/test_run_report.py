@@ -1,0 +1,90 @@
+"""What the command line says of runs: labelled numbers, times, baselines, collapse, and a table over seeds."""
+
+from __future__ import annotations
+
+import pytest
+
+from isoviz.commands.run_report import as_json, describe, print_summary, summary_json
+from tests.dashboard.made_up import config, result, row, started
+
+
+def finished(seed=0, value=0.5, star=0.25, collapsed=None, method="istar", **params):
+    ended = result(value, star, collapsed=collapsed)
+    ended = ended.model_copy(update={"timing": {"train_seconds": 30.0, "total_seconds": 52.5}})
+    return row(f"r{seed}", config(method, seed, params), found=ended)
+
+
+def test_text_names_cloud_n_d_baselines_and_both_times():
+    first, scores, head, layers, times = describe(finished(lam=1), started()).splitlines()
+    assert "istar lam=1.0" in first and first.endswith("seed 0")
+    assert scores.strip() == (
+        "validation (n = 500): accuracy 0.5000 (majority 0.5000, bag of words 0.6250), matthews 0.5000"
+    )
+    assert head.startswith("    head, what the output layer reads (validation, n = 500, d = 128): IsoScore 0.200")
+    assert layers.strip() == "layers, all layers' tokens (validation, n = 10,000, d = 128): IsoScore* (ζ = 0.2) 0.250"
+    assert "IsoScore*" not in head and "±" not in "".join([first, scores, head, layers])
+    assert times == "    training 30.0 s, total 52.5 s"
+
+
+def test_collapse_and_notes_stand_in_text_and_json():
+    collapsed = finished(collapsed="predicts one class")
+    begun = started().model_copy(update={"notes": ["The data have no mismatched split."]})
+    text = describe(collapsed, begun)
+    assert "collapsed: predicts one class" in text and "note: The data have no mismatched split." in text
+    document = as_json(collapsed, begun)
+    assert document["collapsed"] == "predicts one class" and document["notes"] == begun.notes
+    assert document["baselines"] == {"majority": 0.5, "bag_of_words": 0.625}
+    assert as_json(finished())["collapsed"] is None and "collapsed" not in describe(finished())
+
+
+def test_json_says_what_the_star_was_taken_on():
+    isotropy = as_json(finished())["isotropy"]
+    assert {"cloud": "head", "n": 500, "d": 128, "split": "validation"}.items() <= isotropy.items()
+    assert isotropy["isoscore_star"] == 0.25
+    star = {"cloud": "layers", "split": "validation", "n": 10_000, "d": 128, "zeta": 0.2}
+    assert isotropy["isoscore_star_cloud"] == star
+
+
+def test_an_undefined_value_says_why():
+    ended = result(0.5, None)
+    assert "IsoScore* (ζ = 0.2) undefined" in describe(row("r", config(), found=ended))
+
+
+def test_a_run_that_failed_says_why():
+    failed = row("r", config(), "failed", error={"message": "out of memory", "advice": "Halve the batch."})
+    assert describe(failed).splitlines()[1].strip() == "out of memory Halve the batch."
+
+
+SEEDS = [
+    finished(0, 0.5, 0.25, lam=-1),
+    finished(1, 0.75, 0.5, lam=-1, collapsed="predicts one class"),
+    finished(0, 1.0, 0.5, lam=1),
+    row("r9", config("istar", 1, {"lam": 1}), "failed", error={"message": "out of memory"}),
+]
+
+
+def test_table_over_seeds(capsys):
+    print_summary(SEEDS, started())
+    _, heading, columns, down, up, *baselines = capsys.readouterr().out.splitlines()
+    assert (
+        "sample standard deviation" in heading and "head, what the output layer reads (validation, n = 500" in heading
+    )
+    assert columns.split()[:3] == ["setup", "seeds", "accuracy"]
+    assert down.startswith("istar lam=-1 ") and "0.6250 ± 0.1768" in down  # √(2 · 0.125²)
+    assert down.endswith("1 of 2 collapsed: predicts one class")
+    assert up.startswith("istar lam=1 ") and "1.0000" in up and "±" not in up  # one seed has no deviation
+    assert up.endswith("1 not finished")
+    assert [line.split()[0] for line in baselines] == ["(majority)", "(bag"]
+
+
+def test_the_same_as_a_document():
+    down, up = summary_json(SEEDS)
+    assert down["seeds"] == [0, 1] and down["collapsed"] == {"predicts one class": 1}
+    assert down["metrics"]["accuracy"] == {"mean": 0.625, "sd": pytest.approx(0.125 * 2**0.5), "n": 2}
+    assert down["isotropy"]["isoscore_star"]["mean"] == 0.375
+    assert (up["seeds"], up["not_finished"], up["metrics"]["accuracy"]["sd"]) == ([0], 1, None)
+
+
+def test_runs_of_which_none_finished_have_no_table(capsys):
+    print_summary(SEEDS[3:], started())
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,76 @@
+"""Hubness against loops and scipy's skewness, with ties, copies and too few points."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from reference_clouds import spread_cloud
+from scipy.stats import skew
+
+from isoviz import metrics
+from isoviz.metrics import UndefinedWarning, hubness
+
+
+def by_loops(x, k):
+    counts = np.zeros(len(x))
+    for i, point in enumerate(x):
+        others = sorted((np.linalg.norm(point - other), j) for j, other in enumerate(x) if j != i)
+        for _, j in others[:k]:
+            counts[j] += 1
+    return skew(counts)
+
+
+@pytest.mark.parametrize("n, d", [(40, 3), (40, 30), (12, 5)])
+@pytest.mark.parametrize("k", [1, 3, 10])
+def test_against_loops(n, d, k):
+    x = spread_cloud(n, d)
+    assert isinstance(hubness(x, k), float) and hubness(x, k) == pytest.approx(by_loops(x, k), rel=1e-10)
+    assert hubness(torch.from_numpy(x), k).item() == pytest.approx(hubness(x, k))
+    assert hubness(x) == hubness(x, k=10)
+    assert hubness(x, 10) == metrics.describe(x)["hubness"]
+
+
+def test_more_neighbours_than_are_searched_for_all_metrics():
+    x = spread_cloud(60, 6)
+    assert hubness(x, 25) == pytest.approx(by_loops(x, 25), rel=1e-10)
+
+
+def test_copies_are_points_and_ties_are_broken_alike_every_time():
+    copies = np.concatenate([spread_cloud(20, 4), spread_cloud(20, 4)[:6]])
+    assert hubness(copies, 1) == pytest.approx(by_loops(copies, 1), rel=1e-10)
+    grid = np.array([[float(i), float(j)] for i in range(6) for j in range(6)])
+    assert hubness(grid, 3) == hubness(grid.copy(), 3)
+
+
+def test_a_star_has_a_hub_and_many_dimensions_have_hubs():
+    rays = np.random.default_rng(0).normal(size=(40, 40))
+    rays /= np.linalg.norm(rays, axis=1, keepdims=True)
+    star = np.concatenate([np.zeros((1, 40)), rays])  # every other ray is farther than the centre
+    assert hubness(star, 1) == pytest.approx((41 - 2) / np.sqrt(41 - 1), rel=0.02)  # the bound: all but one are alike
+    random = np.random.default_rng(0)
+    low, middle, high = (hubness(random.normal(size=(2000, d))) for d in (3, 20, 100))
+    assert low < 0 and 1.5 < middle < 3 and 4 < high < 6
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+@pytest.mark.parametrize(
+    "x, k, reason",
+    [
+        (np.zeros((0, 3)), 10, "at least 12 points, got 0"),
+        (np.eye(11), 10, "at least 12 points, got 11"),
+        (np.array([[0.0], [1.0], [10.0], [11.0]]), 1, "equally many"),  # two pairs
+    ],
+)
+def test_undefined(x, k, reason, kind):
+    with pytest.warns(UndefinedWarning, match=reason):
+        assert np.isnan(float(hubness(kind(x), k)))
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(ValueError, match="k must be at least 1"):
+        hubness(np.eye(20), 0)
+    with pytest.raises(ValueError, match="shape"):
+        hubness(np.ones(4))
+    with pytest.raises(ValueError, match="finite"):
+        hubness(np.full((20, 2), np.nan))

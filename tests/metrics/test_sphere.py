@@ -1,0 +1,73 @@
+"""Uniformity against loops over pairs and the closed form of the sphere."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+from reference_clouds import spread_cloud
+from scipy.special import ive, loggamma
+
+from isoviz import metrics
+from isoviz.metrics import UndefinedWarning, sphere, uniformity
+
+
+def by_loops(x):
+    unit = [row / np.linalg.norm(row) for row in x]
+    return np.log(np.mean([np.exp(-2 * np.sum((a - b) ** 2)) for a, b in combinations(unit, 2)]))
+
+
+@pytest.mark.parametrize("n, d", [(2, 3), (31, 5), (12, 40)])
+@pytest.mark.parametrize("block", [1_000_000, 50])
+def test_against_loops(n, d, block, monkeypatch):
+    monkeypatch.setattr(sphere, "_BLOCK", block)
+    x = spread_cloud(n, d)
+    assert isinstance(uniformity(x), float) and uniformity(x) == pytest.approx(by_loops(x), abs=1e-12)
+    assert uniformity(torch.from_numpy(x)).item() == pytest.approx(by_loops(x), abs=1e-12)
+    assert uniformity(x * 1e-200) == pytest.approx(by_loops(x), abs=1e-12)
+
+
+def test_known_values():
+    assert uniformity(np.array([[1.0, 0.0], [-3.0, 0.0]])) == pytest.approx(-8)
+    assert uniformity(np.array([[1.0, 0.0], [0.0, 2.0]])) == pytest.approx(-4)
+    assert uniformity(np.ones((5, 3))) == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("d", [2, 3, 50, 768])
+def test_the_value_of_the_whole_sphere(d):
+    """E exp(4x·y) is Γ(d/2) (4/2)^(1 − d/2) I_(d/2 − 1)(4)."""
+    order = d / 2 - 1
+    if d < 100:  # the Bessel function of a large order underflows
+        expected = loggamma(d / 2) - order * np.log(2) + np.log(ive(order, 4.0)) + 4.0 - 4.0
+        assert metrics.get("uniformity").at_isotropy.value(100, d) == pytest.approx(expected, abs=1e-10)
+    x = np.random.default_rng(0).normal(size=(1500, d))
+    assert uniformity(x) == pytest.approx(metrics.get("uniformity").at_isotropy.value(1500, d), abs=0.01)
+
+
+def test_zero_vectors_are_left_out_and_said():
+    x = spread_cloud(20, 4)
+    with_zeros = np.concatenate([x, np.zeros((3, 4))])
+    assert uniformity(with_zeros) == pytest.approx(uniformity(x), abs=1e-12)
+    assert uniformity(torch.from_numpy(with_zeros)).item() == pytest.approx(uniformity(x), abs=1e-12)
+    assert "uniformity leaves out 3 zero vectors" in metrics.describe(with_zeros)["warnings"]
+
+
+def test_gradient():
+    x = torch.from_numpy(spread_cloud(6, 3)).requires_grad_()
+    assert torch.autograd.gradcheck(uniformity, (x,))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+@pytest.mark.parametrize("x", [np.zeros((0, 3)), np.ones((1, 3)), np.array([[0.0, 0.0], [1.0, 0.0]])])
+def test_undefined(x, kind):
+    with pytest.warns(UndefinedWarning, match="at least 2 vectors that are not zero"):
+        assert np.isnan(float(uniformity(kind(x))))
+
+
+def test_bad_clouds_are_refused():
+    with pytest.raises(ValueError, match="shape"):
+        uniformity(np.ones(4))
+    with pytest.raises(ValueError, match="finite"):
+        uniformity(torch.tensor([[1.0, float("nan")]]))
