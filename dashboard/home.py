@@ -67,7 +67,7 @@ def measured(points: Cloud) -> tuple[str, str]:
 
 def cloud_svg(points: Cloud) -> str:
     """A cloud as SVG: points, and a cross at the origin. Drawn without a chart library, so that the first page is light."""
-    colour, grey = theme.method_colour("istar"), theme.method_colour("baseline")
+    colour, grey = theme.PALETTE[0], theme.NEUTRAL
     dots = "".join(f'<circle cx="{x:.2f}" cy="{-y:.2f}" r="0.1"/>' for x, y in points)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-_SPAN} {-_SPAN} {2 * _SPAN} {2 * _SPAN}" width="260" height="260">'

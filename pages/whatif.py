@@ -12,7 +12,7 @@ st.caption(
     "Transform a finished run's embeddings and see at once what becomes of their isotropy, and of what its head can still read."
 )
 
-with address.heard("whatif"):
+with address.report_ignored("whatif"):
     run = asking.choose()
     if run is not None:
         key = asking.embeddings_of(run)

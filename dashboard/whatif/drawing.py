@@ -17,13 +17,13 @@ from dashboard.components.figure import draw
 from dashboard.whatif import plots
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX
-from isoviz import metrics
+from isoviz.metrics.protocol import Metric
+from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.runs.rows import RunRow
 from isoviz.whatif.chains import Step, write
 from isoviz.whatif.embeddings import Embeddings
-from isoviz.whatif.engine import MEASURES, Answer, Full
+from isoviz.whatif.engine import Answer, Full, at_once, later
 from isoviz.whatif.heads import Difference
-from isoviz.whatif.slower import SLOWER
 
 PENDING = "pending"
 NO_STEPS = "no transform"
@@ -31,21 +31,7 @@ NO_STEPS = "no transform"
 Shown = tuple[float | str | None, float | None]
 """A value, or that it is pending; and the value without transform."""
 
-_TITLES = {name: metrics.get(name).title for name in (*MEASURES, *SLOWER)} | {
-    "twonn": "Intrinsic dimension",
-    "rogue_share": "Widest dimension's share",
-    "abs_correlation": "Mean |ρ|",
-}
-_SHORT = {"rogue_share": "Widest dimension"}
-"""Where a title is too long for a tile."""
-
-_HERE = {
-    "isoscore_star": "Here of these vectors, ζ = 0.2, Σ_S from the training rows' under the same transforms.",
-    "rogue_share": "Its share of the whole variance.",
-    "abs_correlation": "The mean of |ρ| over pairs of different dimensions.",
-}
-"""What a tile adds to what the measure sees."""
-
+_INPUTS = f"Here ζ = {REPORTED_ZETA:g}, and Σ_S is the covariance of the training rows under the same transforms."
 _FROZEN = "The run's own output layer, as it was trained, reads the transformed vectors."
 _REFITTED = (
     "A new linear head, fitted on the transformed training rows, reads the transformed validation rows; before: the same without "
@@ -86,16 +72,11 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
             top,
             f"{metric}, frozen head",
             *_pair(start, answer, lambda a: a.frozen),
-            _why(answer, "frozen") or _FROZEN,
+            _undefined(answer, "frozen") or _FROZEN,
         )
         _tile(top, f"{metric}, refitted head", *_pair(first, full, lambda f: f.refitted), _REFITTED)
-        rest = [*MEASURES, *SLOWER]
-        for row in (rest[:3], rest[3:6], rest[6:]):
-            tiles = _tiles()
-            for name in row:
-                told = full if name in SLOWER else answer
-                title = _SHORT.get(name, _TITLES[name])
-                _tile(tiles, title, *_values(name, start, answer, first, full), _why(told, name))
+        _measured(at_once(), start, answer)
+        _measured(later(), first, full)
         if answer is not None:
             before = answer.d if start is None else start.d
             st.caption(
@@ -133,10 +114,22 @@ def _cloud(found: Embeddings, n: int, before: int, after: int) -> str:
     return f"{words.cloud(found.cloud)}, n = {wording.number(n)} validation rows, {d}"
 
 
-def _values(name: str, start: Answer | None, answer: Answer | None, first: Full | None, full: Full | None) -> Shown:
-    if name in SLOWER:
-        return _pair(first, full, lambda f: f.measures[name])
-    return _pair(start, answer, lambda a: a.measures[name])
+def _measured(shown: list[Metric], before: Answer | Full | None, after: Answer | Full | None) -> None:
+    for row in _rows(shown):
+        tiles = _tiles()
+        for metric in row:
+            value, start = _pair(before, after, _reader(metric.slug))
+            _tile(tiles, metric.heading, value, start, _tooltip(metric, after))
+
+
+def _reader(slug: str) -> Callable[[Answer | Full], float | None]:
+    return lambda measured: measured.measures[slug]
+
+
+def _rows(shown: list[Metric]) -> list[list[Metric]]:
+    """At most four to a row, about as many in each."""
+    rows = -(-len(shown) // 4)
+    return [shown[len(shown) * row // rows : len(shown) * (row + 1) // rows] for row in range(rows)]
 
 
 def _pair(before: Any, after: Any, get: Callable[[Any], float | None]) -> Shown:
@@ -161,12 +154,12 @@ def _tile(place: Any, title: str, value: float | str | None, before: float | Non
     )
 
 
-def _why(answer: Answer | Full | None, name: str) -> str:
-    if answer is not None and name in answer.reasons:
-        return f"Undefined: {answer.reasons[name]}"
-    if name not in metrics.catalogue():
-        return ""
-    return f"{metrics.get(name).sees} {_HERE.get(name, '')}".strip()
+def _undefined(measured: Answer | Full | None, slug: str) -> str:
+    return f"Undefined: {measured.reasons[slug]}" if measured is not None and slug in measured.reasons else ""
+
+
+def _tooltip(metric: Metric, measured: Answer | Full | None) -> str:
+    return _undefined(measured, metric.slug) or f"{metric.tooltip} {_INPUTS if metric.inputs else ''}".strip()
 
 
 def lead(start: Answer, answer: Answer, steps: tuple[Step, ...]) -> str:
@@ -264,8 +257,11 @@ def _numbers(
     lines: list[tuple[Any, ...]] = [
         (f"{metric}, frozen head", start.frozen, answer.frozen, *_ends(full.frozen_difference)),
         (f"{metric}, refitted head", first.refitted, full.refitted, *_ends(full.refitted_difference)),
-        *((_TITLES[name], start.measures[name], answer.measures[name], None, None) for name in MEASURES),
-        *((_TITLES[name], first.measures[name], full.measures[name], None, None) for name in SLOWER),
+        *(
+            (metric.title, start.measures[metric.slug], answer.measures[metric.slug], None, None)
+            for metric in at_once()
+        ),
+        *((metric.title, first.measures[metric.slug], full.measures[metric.slug], None, None) for metric in later()),
     ]
     curves = [[] if ev is None else ev.tolist() for ev in (start.ev, answer.ev)]
     for number, (before, after) in enumerate(itertools.zip_longest(*curves), start=1):

@@ -101,7 +101,7 @@ def test_a_running_run_can_be_stopped_from_its_page(store: Store, open_page: Ope
     assert not app.exception
     assert "Available when the run finishes." in texts(app)
     app.button(key="stop-chosen").click().run()
-    assert store.stop_requested(run.id)
+    assert store.signals(run.id).stop
 
 
 def test_a_failed_run_keeps_its_curves_and_says_what_to_try(store: Store, open_page: OpenPage) -> None:

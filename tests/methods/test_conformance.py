@@ -282,23 +282,6 @@ def test_a_method_that_declares_what_it_does_not_do_is_caught(tiny_models, cola,
         check_effects(wrong, trained)
 
 
-@every_method
-def test_stop_and_resume_give_the_uninterrupted_run(tiny_models, cola, tmp_path, slug):
-    stop_at = 5  # within the second of two epochs of four steps: what `refresh` made is resumed too
-    cfg = config(tiny_models("bert"), cola, slug)
-    whole = run(cfg, tmp_path / "whole")
-    seen = {"step": 0}
-
-    def watch(event: Event) -> None:
-        seen["step"] = event.step if event.kind == "stepped" else seen["step"]
-
-    first = run(cfg, tmp_path / "parts", lambda: seen["step"] >= stop_at, emit=watch)
-    assert first[-1].kind == "stopped"
-    second = run(cfg, tmp_path / "parts", resume=True)
-    assert second[-1].metrics == whole[-1].metrics
-    assert second[-1].isotropy == whole[-1].isotropy
-
-
 def test_a_stop_in_the_second_stage_is_taken_up_again(tiny_models, cola, tmp_path):
     cfg = config(tiny_models("bert"), cola, "isolayer")
     whole = run(cfg, tmp_path / "whole")
