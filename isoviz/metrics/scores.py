@@ -129,7 +129,7 @@ def isoscore_from_covariance(cov: Points) -> Value:
         warn_undefined("isoscore_from_covariance", "d = 1" if d < 2 else "the matrix is zero")
         return _nan(cov)
     if is_tensor(cov):
-        from isoviz.metrics.backward import sum_dtype, working_dtype
+        from isoviz.metrics.precision import sum_dtype, working_dtype
 
         tensor: Any = cov
         scaled = tensor.to(working_dtype(tensor)) / biggest
@@ -181,7 +181,7 @@ def check_width(shrinkage_d: int, d: int) -> None:
 
 def _answer(points: Points, value: Any) -> Value:
     if is_tensor(points):
-        from isoviz.metrics.backward import working_dtype
+        from isoviz.metrics.precision import working_dtype
 
         tensor: Any = points
         return value.to(working_dtype(tensor))
@@ -190,7 +190,7 @@ def _answer(points: Points, value: Any) -> Value:
 
 def _nan(points: Points) -> Value:
     if is_tensor(points):
-        from isoviz.metrics.backward import working_dtype
+        from isoviz.metrics.precision import working_dtype
 
         tensor: Any = points
         return tensor.sum().to(working_dtype(tensor)) * float("nan")  # connected to the graph

@@ -67,7 +67,8 @@ class CovarianceAccumulator:
     def _fill_from_tensor(self, batch: Any) -> None:
         import torch
 
-        from isoviz.metrics.backward import sum_dtype, symmetric_product, working_dtype
+        from isoviz.metrics.backward import symmetric_product
+        from isoviz.metrics.precision import sum_dtype, working_dtype
 
         with torch.no_grad(), torch.autocast(batch.device.type, enabled=False):
             x = batch.detach().to(working_dtype(batch))
