@@ -18,7 +18,8 @@ BIBTEX = """\
 @inproceedings{ioffe2015batch,
   title={Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate Shift},
   author={Ioffe, Sergey and Szegedy, Christian},
-  booktitle={International Conference on Machine Learning},
+  booktitle={Proceedings of the 32nd International Conference on Machine Learning},
+  pages={448--456},
   year={2015}
 }
 """
