@@ -1,7 +1,8 @@
 """Whose question is computed next, when a class of thirty moves sliders on a machine with two cores.
 
-- A slider's move comes before an image that has to be built, and that before what follows (`Rank`).
-- Among equals the viewer who has waited longest comes first. A viewer has one question: a newer one replaces it.
+- A slider's move comes before an image that has to be built, and that before what follows (`Rank`), unless that has waited long
+  (`HEAD_START`). Among equals the viewer who has waited longest comes first.
+- A viewer has one question: a newer one replaces it.
 - What follows is computed in stages. After each of them moves come first, and the next viewer's stage is taken.
 - Who asks for the same thing shares one answer.
 
@@ -12,7 +13,6 @@ a thread at once and a build does not wait for a stage of what follows.
 from __future__ import annotations
 
 import functools
-import itertools
 import sys
 import threading
 import time
@@ -22,9 +22,6 @@ from enum import IntEnum
 from typing import Any, Final
 
 from isoviz.training.devices import available_cores
-
-AGED: Final = 4.0
-"""Seconds after which something slow is taken before moves, on one thread at a time: constant moving must not starve it."""
 
 SETTLED: Final = 0.7
 """Seconds that a viewer among several has to be still before what follows is begun: in a class most of it would be dropped by
@@ -48,16 +45,18 @@ class Rank(IntEnum):
     """Seconds: the refitted head, intervals, neighbours, the map."""
 
 
+HEAD_START: Final = {Rank.MOVE: 0.0, Rank.BUILD: 0.5, Rank.FOLLOW: 4.0}
+"""Seconds that a question must have waited to come before a move that is asked now: constant moving must not starve it."""
+
 Work = Callable[[], Any]
 """Gives the result, or a generator that yields between its stages and returns the result."""
 
 
 class _Question:
-    def __init__(self, key: str, work: Work, rank: Rank, turn: int) -> None:
+    def __init__(self, key: str, work: Work, rank: Rank) -> None:
         self.key = key
         self.work = work
         self.rank = rank
-        self.turn = turn
         self.since = time.monotonic()
         self.viewers: set[str] = set()
         self.stages: Generator[None, None, Any] | None = None
@@ -74,7 +73,6 @@ class Scheduler:
         self._running: dict[str, _Question] = {}
         self._question_of: dict[str, str] = {}
         self._seen: dict[str, float] = {}
-        self._turns = itertools.count()
         self._threads: list[threading.Thread] = []
         self._closed = False
 
@@ -88,7 +86,7 @@ class Scheduler:
             self._drop(viewer, key)
             question = self._running.get(key) or self._waiting.get(key)
             if question is None:
-                question = self._waiting[key] = _Question(key, work, rank, next(self._turns))
+                question = self._waiting[key] = _Question(key, work, rank)
                 self._start_threads()
             question.viewers.add(viewer)
             self._question_of[viewer] = key
@@ -140,12 +138,7 @@ class Scheduler:
         now = time.monotonic()
         slow = [question for question in self._running.values() if question.rank > Rank.MOVE]
         candidates = [question for question in self._waiting.values() if self._may_start(question, slow, now)]
-        if not candidates:
-            return None
-        aged = [question for question in candidates if question.rank > Rank.MOVE and now - question.since > AGED]
-        if aged and not slow:
-            candidates = aged
-        return min(candidates, key=lambda question: (question.rank, question.turn))
+        return min(candidates, key=lambda question: question.since + HEAD_START[question.rank], default=None)
 
     def _may_start(self, question: _Question, slow: list[_Question], now: float) -> bool:
         if question.rank == Rank.MOVE:
@@ -183,7 +176,7 @@ class Scheduler:
                         if self._question_of.get(viewer) == question.key:
                             del self._question_of[viewer]
                 elif question.viewers and not self._closed:
-                    question.turn = next(self._turns)
+                    question.since = time.monotonic()
                     self._waiting[question.key] = question
                 else:
                     _cancel(question)

@@ -125,11 +125,11 @@ def test_an_outdated_question_ends_after_its_stage(one_core: Scheduler) -> None:
 
 def test_constant_moving_does_not_starve_what_follows(one_core: Scheduler, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduler, "SETTLED", 0.0)
-    monkeypatch.setattr(scheduler, "AGED", 0.0)
+    monkeypatch.setattr(scheduler, "HEAD_START", dict.fromkeys(Rank, 0.0))
     gates = [hold(one_core, Rank.MOVE, number) for number in range(2)]  # both threads are taken
     order: list[str] = []
-    asked = [one_core.ask(f"mover {n}", f"move {n}", noted(order, "move"), Rank.MOVE) for n in range(20)]
-    asked.append(one_core.ask("me", "slow", noted(order, "slow")))
+    asked = [one_core.ask("me", "slow", noted(order, "slow"))]
+    asked += [one_core.ask(f"mover {n}", f"move {n}", noted(order, "move"), Rank.MOVE) for n in range(20)]
     gates[0].open.set()
     for future in asked:
         future.result(PATIENCE)
