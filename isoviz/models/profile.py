@@ -55,10 +55,10 @@ def profile(
     return records
 
 
-def completed(found: CloudRecord, views: Views, *, most: int = MOST_PAIRED, seed: int = 0) -> CloudRecord:
+def completed(record: CloudRecord, views: Views, *, most: int = MOST_PAIRED, seed: int = 0) -> CloudRecord:
     """A record that was made with `costs=QUICK`, with the rest."""
-    assert found.layer is not None
-    return found.with_readings(_readings(views, found.layer, found.pooling, SLOW, most, seed))  # type: ignore[arg-type]
+    assert record.layer is not None
+    return record.with_readings(_readings(views, record.layer, record.pooling, SLOW, most, seed))  # type: ignore[arg-type]
 
 
 def record(
