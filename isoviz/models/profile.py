@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,9 +56,9 @@ def profile(
 def completed(found: CloudRecord, views: Views, *, most: int = MOST_PAIRED, seed: int = 0) -> CloudRecord:
     """A record that was made with `costs=QUICK`, with the rest."""
     assert found.layer is not None
-    return found.with_readings(
-        _readings(views, found.layer, found.pooling, tuple(cost for cost in COSTS if cost not in QUICK), most, seed)
-    )  # type: ignore[arg-type]
+    slow = tuple(cost for cost in COSTS if cost not in QUICK)
+    pooling = cast(Pooling, found.pooling)
+    return found.with_readings(_readings(views, found.layer, pooling, slow, most, seed))
 
 
 def record(
