@@ -59,6 +59,7 @@ def second_stage_seconds(encoder: Encoder, encoded: Encoded, collator: Collator)
     begin = moment()
     steps = second_stage.fit(
         model,
+        method,
         fixed_batches(encoded, collator, 2 * BATCH),
         accelerator,
         Processes(accelerator).gather,

@@ -1,5 +1,5 @@
-"""What an address asks for that no field, and nothing else on a page, can take. Streamlit drops it without a word; whoever follows
-a link must know."""
+"""Parts of a link that no field and nothing else on a page can use. Streamlit drops them silently; whoever follows the link
+must know."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _MOST_LETTERS = 40
 
 
 @contextlib.contextmanager
-def heard(prefix: str) -> Iterator[None]:
-    """Around the fields of a page whose keys begin so: tells which values of its address they did not take.
+def report_ignored(prefix: str) -> Iterator[None]:
+    """Around the fields of a page whose keys begin so: reports which values of its address they did not take.
 
     What a field held when the page was last drawn was taken then; if it goes now, a button of the page has changed the field.
     What is no field's is told by `refuse`.
@@ -44,7 +44,7 @@ def heard(prefix: str) -> Iterator[None]:
 
 
 def refuse(name: str) -> None:
-    """Take out of the address what nothing on this page can use; the `heard` around it tells so."""
+    """Take out of the address what nothing on this page can use; the `report_ignored` around it says so."""
     value = st.query_params.pop(name, None)
     if value is not None and _REFUSED in st.session_state:
         st.session_state[_REFUSED][name] = value

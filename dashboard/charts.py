@@ -60,7 +60,7 @@ def tradeoff(points: pd.DataFrame, metric: str, measure: Metric, parameter: str)
         )
     _ring_collapsed(figure, points, "isotropy", "value")
     for slug, part in points.groupby("method", sort=False):  # a legend that tells the symbols, whatever the colours
-        colour = theme.method_colour("baseline") if part["at"].notna().any() else theme.method_colour(str(slug))
+        colour = theme.NEUTRAL if part["at"].notna().any() else theme.method_colour(str(slug))
         figure.add_scatter(
             x=[None],
             y=[None],

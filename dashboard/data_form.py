@@ -11,10 +11,9 @@ from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
 from dashboard import forms, resources, rows_view, uploads, wording
 from isoviz import tasks
-from isoviz.config import OwnTask
 from isoviz.errors import DataError, InputError
 from isoviz.tasks.files import SPLITS, SUFFIXES
-from isoviz.tasks.protocol import DataReport, Problems, Task
+from isoviz.tasks.protocol import DataReport, OwnTask, Problems, Task
 
 FROM_FOLDER, FROM_UPLOAD, FROM_HUB = "Folder on the server", "Upload", "Hugging Face hub"
 

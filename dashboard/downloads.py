@@ -60,7 +60,10 @@ def latex(summary: pd.DataFrame, metric: str, isotropy: Sequence[Metric], captio
         "n": summary["n"].astype(str),
     }
     columns |= {latex_heading(one): _spread(summary, one.slug, one.decimals) for one in isotropy}
-    return latex_table(columns, caption, "ll" + "r" * (len(columns) - 2))
+    numbers = "r" * (len(columns) - 2)
+    if summary["remarks"].any():
+        columns["Remarks"] = summary["remarks"]
+    return latex_table(columns, caption, f"ll{numbers}" + "l" * ("Remarks" in columns))
 
 
 def latex_table(columns: Mapping[str, Iterable[str]], caption: str, column_format: str) -> str:

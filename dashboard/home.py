@@ -67,7 +67,7 @@ def measured(points: Cloud) -> tuple[str, str]:
 
 def cloud_svg(points: Cloud) -> str:
     """A cloud as SVG: points, and a cross at the origin. Drawn without a chart library, so that the first page is light."""
-    colour, grey = theme.method_colour("istar"), theme.method_colour("baseline")
+    colour, grey = theme.PALETTE[0], theme.NEUTRAL
     dots = "".join(f'<circle cx="{x:.2f}" cy="{-y:.2f}" r="0.1"/>' for x, y in points)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-_SPAN} {-_SPAN} {2 * _SPAN} {2 * _SPAN}" width="260" height="260">'
@@ -132,7 +132,8 @@ def one_line(row: RunRow) -> str:
         metric = primary_metric(row.config.task, values)
         isotropy = measures.comparing()
         number = decimals(row.result.isotropy.number(isotropy.slug), isotropy.decimals)
-        return wording.plain(f"{metric} {decimals(values.get(metric))}, {isotropy.heading} {number}")
+        collapsed = f", collapsed: {row.collapsed}" if row.collapsed else ""
+        return wording.plain(f"{metric} {decimals(values.get(metric))}, {isotropy.heading} {number}{collapsed}")
     return wording.plain(str((row.error or {}).get("message", "")))
 
 

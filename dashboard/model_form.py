@@ -10,12 +10,13 @@ import streamlit as st
 
 from dashboard import forms, resources, wording
 from isoviz.errors import InputError
+from isoviz.hub import ask_again, offline
 from isoviz.models import cache, hub, sources
 from isoviz.models.cache import CachedModel
-from isoviz.models.families import HeadKind
 from isoviz.models.hub import Match
 from isoviz.models.published import PUBLISHED
 from isoviz.models.sources import ModelSource
+from isoviz.tasks.protocol import HeadKind
 
 HERE, PAPERS, FOLDER, HUB = "On this machine", "In the papers", "Directory", "Hub search"
 HELP = (
@@ -59,7 +60,7 @@ def tell(name: str, heads: Sequence[HeadKind] = ()) -> ModelSource | None:
 def look(name: str, heads: tuple[HeadKind, ...] = ()) -> tuple[ModelSource | None, str | None]:
     """A model, or why it cannot serve. What the hub said is remembered for a while; what lies here is looked at each time."""
     near = name in sources.bundled() or Path(name).expanduser().is_dir()
-    return _resolved(name, heads) if near else _remembered(name, heads, hub.offline())
+    return _resolved(name, heads) if near else _remembered(name, heads, offline())
 
 
 def forget() -> None:
@@ -111,7 +112,7 @@ def _here(field: str, several: bool) -> None:
 def _published(field: str, several: bool) -> None:
     labels = {one.name: one.label for one in PUBLISHED}
     _pick("Models that the papers fine-tune", field, several, labels, f"{len(labels)} models")
-    if reason := hub.offline():
+    if reason := offline():
         st.caption(f"Models outside this machine's hub cache cannot be downloaded now: {wording.plain(reason)}.")
 
 
@@ -140,7 +141,7 @@ def _use_folder(field: str, several: bool) -> None:
 
 
 def _hub(field: str, several: bool) -> None:
-    if reason := hub.offline():
+    if reason := offline():
         _offline(field, reason)
         return
     asked = f"{field}.asked"
@@ -177,7 +178,7 @@ def _offline(field: str, reason: str) -> None:
     st.info(wording.plain(reason[:1].upper() + reason[1:] + "."), icon=":material/cloud_off:")
     st.caption("Bundled models, directories and the hub cache of this machine work without it.")
     if st.button("Ask again", key=f"{field}.again", icon=":material/refresh:"):
-        hub.ask_again()
+        ask_again()
         forget()
         st.rerun()
 

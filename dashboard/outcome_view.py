@@ -13,11 +13,11 @@ import streamlit as st
 from dashboard import downloads, explanations, forms, resources, theme, wording
 from dashboard.data_form import Stamp, stamp
 from isoviz import tasks
-from isoviz.config import OwnTask, RunConfig
+from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.runs.rows import RunRow
 from isoviz.tasks import outcomes
-from isoviz.tasks.protocol import Task
+from isoviz.tasks.protocol import OwnTask, Task
 from isoviz.training import predictions
 from isoviz.training.predictions import Predictions
 

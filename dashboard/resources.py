@@ -47,12 +47,12 @@ def runner() -> Runner | None:
 
     url = _url()
     with _lock:
-        found = _runners.get(url)
-        if found is None or not found.is_alive:
-            found = Runner(store(), None)
-            found.start()
-            _runners[url] = found
-        return found
+        running = _runners.get(url)
+        if running is None or not running.is_alive:
+            running = Runner(store(), None)
+            running.start()
+            _runners[url] = running
+        return running
 
 
 def begin() -> None:

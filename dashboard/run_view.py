@@ -15,12 +15,13 @@ from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
 from dashboard.tables import decimals, method_title, variant
 from isoviz import metrics
-from isoviz.config import OwnTask, RunConfig
+from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Finished, Started
 from isoviz.metrics.record import Measurement
 from isoviz.runs import planning
 from isoviz.runs.rows import RunRow
+from isoviz.tasks.protocol import OwnTask
 from isoviz.training import weights
 
 _METHOD_FIELDS = ("method", "params", "version")
@@ -141,6 +142,13 @@ def numbers(run: RunRow) -> None:
         return
     st.caption(f"On the validation split{reported_epoch(run)}")
     started = _started(run)
+    if run.collapsed:
+        st.warning(
+            f"Collapsed: the model {run.collapsed}, whatever the row. Its scores are those of a constant guess.",
+            icon=":material/trending_flat:",
+        )
+    for note in started.notes if started else []:
+        st.info(wording.plain(note), icon=":material/info:")
     lines = result_lines(run.result, started.eval_rows if started else None)
     _table(lines, name=190, value=140, measured_on=200)
 

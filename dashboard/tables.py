@@ -95,8 +95,13 @@ def problem(row: RunRow) -> str:
         message = (row.error or {}).get("message")
         return f"{row.status}: {message}" if message else row.status
     reasons = [f"collapsed: {row.collapsed}"] if row.collapsed else []
-    if row.result is None or row.result.isotropy.number("isoscore") is None:
-        reasons.append("IsoScore undefined: the cloud has no spread")
+    if row.result is not None and row.result.random_weights:
+        reasons.append(f"random weights: {row.result.random_weights}")
+    first = measures.of_runs()[0]
+    reading = row.result.isotropy.reading(first.slug) if row.result else None
+    if reading is None or reading.value is None:
+        why = reading.undefined if reading else ""
+        reasons.append(f"{first.title} undefined: {why or 'the cloud has no spread'}")
     return "; ".join(reasons)
 
 

@@ -75,6 +75,11 @@ DASHES: tuple[str, ...] = ("solid", "dash", "dashdot", "longdash", "dot", "longd
 LEVEL_DASHES: tuple[str, ...] = ("dot", "dash", "dashdot", "longdash")
 """Dashes of level lines, in this order."""
 
+NEUTRAL = METHOD_COLOURS["baseline"]
+"""The grey of what stands for no method, or for any."""
+MARK = METHOD_COLOURS["spectrum_pol"]
+"""The orange of what stands out over bars: a mean, an outlier."""
+
 PALETTE: tuple[str, ...] = tuple(colour for slug, colour in METHOD_COLOURS.items() if slug != "baseline")
 """For series that are not methods (loss terms, layers, ...), in this order."""
 

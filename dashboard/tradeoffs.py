@@ -125,7 +125,7 @@ def _figures(choice: Choice, was_waiting: bool) -> None:
     measure = metrics.get(choice.measure)
     points = tables.points(runs, choice.metric, choice.measure, choice.parameter or None)
     waiting = _waiting(runs)
-    st.caption(_counts(runs, points, waiting))
+    st.caption(_counts(runs, points, choice, waiting))
     if points.empty:
         st.info("The first point appears when the first of these runs finishes.", icon=":material/hourglass_empty:")
     else:
@@ -181,7 +181,7 @@ def _as_file(points: pd.DataFrame, choice: Choice) -> pd.DataFrame:
     return points.drop(columns="line").rename(columns=named)
 
 
-def _counts(runs: pd.DataFrame, points: pd.DataFrame, waiting: int) -> str:
+def _counts(runs: pd.DataFrame, points: pd.DataFrame, choice: Choice, waiting: int) -> str:
     parts = [f"{len(points)} points of {len(runs)} runs"]
     if waiting:
         parts.append(f"{waiting} still to come")
@@ -193,7 +193,8 @@ def _counts(runs: pd.DataFrame, points: pd.DataFrame, waiting: int) -> str:
         parts.append(f"{repeated} older run{'s' if repeated > 1 else ''} of the same setup and seed left out")
     undefined = len(tables.newest_per_seed(runs)) - len(points)
     if undefined:
-        parts.append(f"{undefined} not drawn: the score or IsoScore* is undefined (see Results)")
+        names = f"{choice.metric} or {metrics.get(choice.measure).number_title}"
+        parts.append(f"{undefined} not drawn: {names} is undefined (see Results)")
     collapsed = int((points["collapsed"] != "").sum())
     if collapsed:
         parts.append(f"{collapsed} collapsed (constant predictions), ringed")

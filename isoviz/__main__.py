@@ -1,4 +1,4 @@
-"""The command line: `python -m isoviz train | sweep | measure | runs | study | app`.
+"""The command line: `python -m isoviz train | sweep | measure | transform | runs | study | app`.
 
 Exit codes: 0 done, 1 a run failed, 2 bad input, with one line on stderr that says which option and what is allowed.
 """
@@ -14,12 +14,12 @@ from typing import Any, NoReturn
 
 from isoviz import __version__
 from isoviz.commands.output import quiet_libraries
-from isoviz.config import OwnTask, RunConfig
+from isoviz.config import RunConfig
 from isoviz.errors import IsoVizError
 from isoviz.jobs.processes import share_cores
-from isoviz.models.families import HEAD_KINDS
 from isoviz.recipes import RECIPES
 from isoviz.runs.planning import OPTIONS, OWN_OPTIONS
+from isoviz.tasks.protocol import HEAD_KINDS, OwnTask
 
 _TYPES = {
     "epochs": int,
@@ -60,6 +60,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--grid", action="append", metavar="NAME=V1,V2,...", required=True, help="values of one method parameter"
     )
     _add_measure(verbs.add_parser("measure", help="every measure of an array file, or of a model on a task"))
+    _add_transform(verbs.add_parser("transform", help="apply a chain of post-hoc transforms to an array file"))
     _add_runs(verbs.add_parser("runs", help="list, show, stop, resume, delete or export runs"))
     _add_study(verbs.add_parser("study", help="list the papers' figures and tables, or compute one"))
     app = verbs.add_parser("app", help="open the dashboard")
@@ -135,6 +136,22 @@ def _add_measure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--allow-random", action="store_true", help=RunConfig.model_fields["allow_random"].description)
     parser.add_argument("--max-length", type=int, default=128, metavar="N", help="tokens read of a row (default: 128)")
     parser.add_argument("--batch-size", type=int, default=64, metavar="N", help="rows per step (default: 64)")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
+def _add_transform(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--chain", required=True, metavar="CHAIN", help="as What-if writes it: all_but_the_top:remove=2~isobn:beta=0.5"
+    )
+    parser.add_argument(
+        "--in",
+        dest="input",
+        required=True,
+        metavar="FILE",
+        help="an array (points, dimensions): .npy, .npz, .safetensors",
+    )
+    parser.add_argument("--out", required=True, metavar="FILE", help="the image, as .npy; float32 stays float32")
+    parser.add_argument("--fit-on", metavar="FILE", help="the array that the transforms are fitted on (default: --in)")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 

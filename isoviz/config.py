@@ -7,51 +7,9 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from isoviz.errors import InputError
-from isoviz.models.families import HeadKind
-
-ParamValue = bool | int | float | str
-
-
-class OwnTask(BaseModel):
-    """How a person's own files become a task: which column is what. `isoviz.tasks.own.guess` fills it in from the files.
-
-    A file with no validation beside it is split: `share` of its rows, at least one, are held out, rows with the same texts
-    together.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    text: str = Field(min_length=1, title="Text", description="Column of the text (of the question, for answers).")
-    second: str | None = Field(
-        None, min_length=1, title="Second text", description="Column of a second text; of the context, for answers."
-    )
-    label: str = Field(
-        min_length=1,
-        title="Label",
-        description="Column of what is predicted: class, number, answer or text.",
-    )
-    kind: HeadKind | None = Field(
-        None, title="Kind", description="What is predicted; inferred from the labels if empty."
-    )
-    label_names: tuple[str, ...] = Field(
-        (), title="Classes", description="The classes as they stand in the files, in the order of their codes."
-    )
-    share: float = Field(0.2, gt=0, lt=1, title="Held out", description="Share of rows kept for validation.")
-    split_seed: int = Field(0, ge=0, le=2**31 - 1, title="Seed of the split", description="Which rows are held out.")
-
-    def setup_key(self) -> str:
-        """Equal for runs that differ in nothing but seed, thread count and the minutes between checkpoints."""
-        kept = self.model_dump(mode="json", exclude={"seed", "threads", "checkpoint_minutes"})
-        return json.dumps(kept, sort_keys=True)
-
-    @classmethod
-    def checked(cls, **values: Any) -> Self:
-        """Build it, turning the first violation into an `InputError` with the field `own.NAME`."""
-        try:
-            return cls(**values)
-        except ValidationError as error:
-            raise input_error(error, "own.") from None
+from isoviz.errors import input_error
+from isoviz.parameters import ParamValue
+from isoviz.tasks.protocol import OwnTask
 
 
 class RunConfig(BaseModel):
@@ -182,12 +140,3 @@ class RunConfig(BaseModel):
             return cls(**values)
         except ValidationError as error:
             raise input_error(error) from None
-
-
-def input_error(error: ValidationError, prefix: str = "") -> InputError:
-    """The first violation of a pydantic model as a one-line `InputError`."""
-    first = error.errors()[0]
-    name = prefix + ".".join(str(part) for part in first["loc"][:1])
-    message = first["msg"].removeprefix("Value error, ")
-    message = message[:1].lower() + message[1:]
-    return InputError(f"{name}: {message} (got {first['input']!r})", field=name)

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class IsoVizError(Exception):
@@ -61,3 +65,12 @@ def unknown_name(kind: str, got: str, allowed: Iterable[str], *, field: str) -> 
     near = get_close_matches(got, names, n=1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     return InputError(f"unknown {kind} '{got}'{hint} (allowed: {', '.join(names)})", field=field)
+
+
+def input_error(error: ValidationError, prefix: str = "") -> InputError:
+    """The first violation of a pydantic model as a one-line `InputError`."""
+    first = error.errors()[0]
+    name = prefix + ".".join(str(part) for part in first["loc"][:1])
+    message = first["msg"].removeprefix("Value error, ")
+    message = message[:1].lower() + message[1:]
+    return InputError(f"{name}: {message} (got {first['input']!r})", field=name)

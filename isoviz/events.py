@@ -144,7 +144,8 @@ class Finished(_Event):
     """The run ended as planned.
 
     `isotropy` is that of the reported epoch, and so is `collapsed` (`Evaluated`). `weights` is None where it is not known: before
-    it was recorded, runs kept their last epoch's.
+    it was recorded, runs kept their last epoch's. `random_weights` says which encoder weights the model's checkpoint lacked; every
+    number of such a run is partly of a random encoder.
     """
 
     kind: Literal["finished"] = "finished"
@@ -153,6 +154,7 @@ class Finished(_Event):
     timing: dict[str, float | None]
     weights: Weights | None = None
     collapsed: str | None = None
+    random_weights: str = ""
 
 
 class Stopped(_Event):

@@ -7,6 +7,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+ParamValue = bool | int | float | str
+"""A parameter as it stands in a configuration."""
+
 
 @dataclass(frozen=True)
 class Paper:

@@ -10,7 +10,7 @@ from dashboard.explore import analysis, form, numbers, point_map, sections
 st.title("Explore", anchor=False)
 st.caption("See how evenly each layer of an encoder spreads its embeddings, and which dimensions stand out.")
 
-with address.heard("explore"):
+with address.report_ignored("explore"):
     filled = form.draw_all()
     views = analysis.ask(filled)
     if views:

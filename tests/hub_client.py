@@ -21,7 +21,7 @@ def looking_at(endpoint: str, cache: Path, monkeypatch: pytest.MonkeyPatch, *, o
     """Within the block the client asks `endpoint`; no token, no proxy, and no memory of what another hub said."""
     from huggingface_hub import close_session, constants
 
-    from isoviz.models import hub
+    from isoviz import hub
 
     template = endpoint + "/{repo_id}/resolve/{revision}/{filename}"
     with monkeypatch.context() as patch:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import grimp
 
 ROOT = Path(__file__).resolve().parent.parent
 ENGINE = sorted((ROOT / "isoviz").rglob("*.py"))
@@ -25,9 +28,19 @@ def test_arrows_point_one_way():
     assert done.returncode == 0, done.stdout
 
 
+def test_no_files_import_each_other_in_a_circle():
+    """What the contract on siblings leaves open: a package and its own parts. Imports for types and inside functions count."""
+    graph = grimp.build_graph("pages", "dashboard", "isoviz", "factory", cache_dir=None)
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        raise AssertionError(" → ".join(error.args[1])) from None
+
+
 def test_one_module_one_purpose():
     long = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in ENGINE + DASHBOARD + PAGES}
-    assert {name: lines for name, lines in long.items() if lines > 450} == {}
+    assert {name: lines for name, lines in long.items() if lines > 700} == {}  # cohesion before length
     assert {
         path.name: len(path.read_text().splitlines()) for path in PAGES if len(path.read_text().splitlines()) > 60
     } == {}
@@ -36,12 +49,6 @@ def test_one_module_one_purpose():
 def test_names_say_what_a_thing_is():
     vague = re.compile(r"util|helper|manager|misc|handler")
     assert [str(path) for path in ENGINE + DASHBOARD + PAGES if vague.search(path.stem)] == []
-
-
-def test_pages_know_no_torch_no_plotly_and_no_factory():
-    for path in PAGES:
-        imports = re.findall(r"^(?:from|import) (\w+)", path.read_text(), flags=re.MULTILINE)
-        assert not {"torch", "plotly", "pandas", "threading", "factory"} & set(imports), path.name
 
 
 def test_every_package_is_a_package():

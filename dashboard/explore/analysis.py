@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import streamlit as st
 
-from dashboard import job_progress, resources, wording
+from dashboard import job_progress, measures, resources, wording
 from dashboard.components.figure import draw
 from dashboard.explore import figures
 from dashboard.explore.form import PREFIX, Filled, alike, forget_hub_models, view_names
@@ -102,7 +102,7 @@ def _news(key: str, pending: tuple[str, ...] | None) -> bool:
 
 def _soon() -> None:
     """Empty axes where the first picture will be: the browser loads what draws it before there is something to draw."""
-    figure = figures.layer_profile([], "isoscore", "")
+    figure = figures.layer_profile([], measures.of_clouds()[0].slug, "")
     figure.update_layout(height=220)
     words = "Empty axes: a measure of every layer will be drawn here"
     draw(figure, key=PREFIX + "soon", words=words)

@@ -31,8 +31,6 @@ _STYLES = {
 }
 _COLOURS = dict(zip(POOLING_TITLES, theme.PALETTE, strict=False))
 _GREY = "rgba(127,134,145,0.9)"
-MARK = theme.METHOD_COLOURS["spectrum_pol"]
-"""Of what stands out over bars: a mean, an outlier."""
 _FAINT = "rgba(127,134,145,0.6)"
 _BINS = 40
 _LOWEST = 1e-10
@@ -79,11 +77,12 @@ def layer_profile(
     known = [any(number is not None for number in line.y) for line in figure.data]
     for line, some in zip(figure.data, known, strict=True):
         line.showlegend = some or not any(known)
+    metric = metrics.catalogue().get(measure)
     figure.update_layout(
         theme.figure_layout(
             height=380,
             xaxis={"title": {"text": "layer (0: embedding output)"}, "dtick": 1, "tick0": 0},
-            yaxis={"title": {"text": escape(label)}},
+            yaxis={"title": {"text": escape(label)}, "type": metric.axis if metric else "linear"},
             showlegend=True,
         )
     )
@@ -231,7 +230,7 @@ def cosine_histogram(counts: NDArray[Any], average: float | None, pooling: str) 
         hovertemplate="cosine near %{x:.3f}: %{y:.2f} % of the pairs<extra></extra>",
     )
     if average is not None:
-        line = {"color": MARK, "dash": "dash", "width": 2}
+        line = {"color": theme.MARK, "dash": "dash", "width": 2}
         figure.add_vline(x=average, line=line)
         figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=f"mean cosine {average:.3f}")
     filled = np.flatnonzero(counts)
@@ -259,7 +258,7 @@ def row_lengths(output: Mapping[str, Any], names: Sequence[str]) -> go.Figure:
         names: of the rows, where they are few.
     """
     figure = go.Figure()
-    line = {"color": MARK, "dash": "dash", "width": 2}
+    line = {"color": theme.MARK, "dash": "dash", "width": 2}
     mean = output["norms"]["mean"]
     marker = {"color": theme.PALETTE[-1], "line": {"width": 0}}
     if output["each"] is not None:
@@ -300,6 +299,8 @@ def share_axes(figures: Sequence[go.Figure]) -> None:
             low, high = min(ends), max(ends)
         else:
             values = np.concatenate([_drawn(figure, axis[0]) for figure in figures] or [np.zeros(0)])
+            if any(figure.layout[axis].type == "log" for figure in figures):
+                values = np.log10(values[values > 0])  # as plotly counts the range of such an axis
             if not len(values):
                 continue
             low, high = float(values.min()), float(values.max())
@@ -407,7 +408,7 @@ def mean_activation(
             mode="markers+text",
             text=[str(number) for number in inside],
             textposition=["top center" if values[number] >= 0 else "bottom center" for number in inside],
-            marker={"symbol": "x", "size": 9, "color": MARK},
+            marker={"symbol": "x", "size": 9, "color": theme.MARK},
             cliponaxis=False,
             name="outlier dimensions",
             hovertemplate="dimension %{x}: %{y:.4g}, an outlier<extra></extra>",
@@ -425,7 +426,7 @@ def mean_activation(
             marker={
                 "symbol": ["triangle-up" if above else "triangle-down" for above in up],
                 "size": 11,
-                "color": MARK,
+                "color": theme.MARK,
             },
             cliponaxis=False,
             name="outliers beyond the axis",

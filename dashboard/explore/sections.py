@@ -360,7 +360,6 @@ def _correlations(chosen: list[ChosenCloud]) -> None:
 # ---------------------------------------------------------------------------------------------------- output matrix
 
 _CONVENTIONS = {"definition": "as defined", "published": "as published"}
-_OUTPUT_COLUMNS = ("Convention", "I₁", "I₂", "I₁, unit scale", "I₂, unit scale")
 
 
 def output_matrix(chosen: list[ChosenCloud]) -> None:
@@ -424,9 +423,15 @@ def _as_markdown(table: pd.DataFrame) -> str:
 
 def output_table(output: dict[str, Any]) -> pd.DataFrame:
     """One line per convention: I1 and I2 as the matrix is, and at unit scale; missing where undefined."""
-    pairs = {(pair["convention"], pair["scale_free"]): (pair["i1"], pair["i2"]) for pair in output["pairs"]}
-    lines = [(name, *pairs[slug, False], *pairs[slug, True]) for slug, name in _CONVENTIONS.items()]
-    return pd.DataFrame(lines, columns=list(_OUTPUT_COLUMNS)).astype(object).where(lambda frame: frame.notna(), None)
+    pairs = {(pair["convention"], pair["scale_free"]): pair for pair in output["pairs"]}
+    of_weights = [metric for metric in measures.of_runs() if metric.slug in output["pairs"][0]]
+    columns = {metric.heading: (metric.slug, False) for metric in of_weights}
+    columns |= {f"{metric.heading}, unit scale": (metric.slug, True) for metric in of_weights}
+    lines = [
+        (name, *(pairs[convention, scale_free][slug] for slug, scale_free in columns.values()))
+        for convention, name in _CONVENTIONS.items()
+    ]
+    return pd.DataFrame(lines, columns=["Convention", *columns]).astype(object).where(lambda frame: frame.notna(), None)
 
 
 def _model(one: ChosenCloud) -> str:

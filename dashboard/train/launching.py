@@ -9,11 +9,12 @@ from math import prod
 from typing import Any
 
 from isoviz import tasks
-from isoviz.config import OwnTask, RunConfig
+from isoviz.config import RunConfig
 from isoviz.demo import bundled_models, recorded_pace
 from isoviz.errors import InputError
 from isoviz.runs import planning
 from isoviz.runs.rows import RunRow
+from isoviz.tasks.protocol import OwnTask
 
 
 @dataclass(frozen=True)

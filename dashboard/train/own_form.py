@@ -13,12 +13,11 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard import forms, resources, uploads, wording
 from dashboard.data_form import FROM_UPLOAD, Source, Stamp, endings, look, stamp, uploaded
 from isoviz import tasks
-from isoviz.config import OwnTask
 from isoviz.errors import DataError, InputError
 from isoviz.tasks import own
 from isoviz.tasks.files import SPLITS, SUFFIXES
 from isoviz.tasks.own import Guess, Preview
-from isoviz.tasks.protocol import TRAIN
+from isoviz.tasks.protocol import TRAIN, OwnTask
 
 FROM_PATH = "File or folder on the server"
 NO_SECOND = "(none)"

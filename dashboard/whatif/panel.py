@@ -6,12 +6,10 @@ the visitor's next move ends the waiting; figures that wait stay on screen as th
 
 from __future__ import annotations
 
-import functools
 import secrets
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
-from pathlib import Path
+from concurrent.futures import wait
 from typing import Any
 
 import streamlit as st
@@ -26,14 +24,17 @@ from dashboard.whatif.to_train import make_it_a_run
 from isoviz.errors import InputError, IsoVizError
 from isoviz.runs.rows import RunRow
 from isoviz.whatif import chains, jobs, notebook
-from isoviz.whatif.background import BACKGROUND, settled
 from isoviz.whatif.chains import Step
-from isoviz.whatif.embeddings import Cloud, Embeddings, load
-from isoviz.whatif.engine import Answer, NotReadyError, WhatIf
+from isoviz.whatif.embeddings import Cloud, Embeddings
+from isoviz.whatif.engine import Answer, NotReadyError, WhatIf, engine_of
 from isoviz.whatif.request import LayerRequest
+from isoviz.whatif.scheduler import SCHEDULER, Rank
 
-LOOK = 0.05
-"""Seconds between looks at what the background computes; the page listens to its visitor all the while."""
+LOOK = 0.1
+"""Seconds between chances for a visitor's next move to end the waiting for this one; a result ends it at once."""
+
+UNNOTICED = 0.25
+"""Seconds before the page says that something is pending."""
 
 TICK = 0.5
 """Seconds between looks at a process that trains a layer."""
@@ -46,14 +47,8 @@ _WAITED = PREFIX + "layer_waited"
 _STOPPED = PREFIX + "layer_stopped"
 """The key of the one that a visitor stopped."""
 
-_LOADED = 2
-"""Clouds whose coordinates are held in memory; each takes about 200 MB at 5,000 × 768."""
-
-
-@functools.lru_cache(maxsize=_LOADED)
-def _engine(key: str, cloud: Cloud, folder: Path) -> WhatIf:
-    del folder  # for the cache: another home, other arrays
-    return WhatIf(load(key, cloud))
+VIEWER = PREFIX + "viewer"
+"""Whose question it is, for the scheduler."""
 
 
 def draw(run: RunRow, key: str, cloud: Cloud) -> None:
@@ -62,53 +57,51 @@ def draw(run: RunRow, key: str, cloud: Cloud) -> None:
     The run's row comes along, so that what is on screen goes on when somebody deletes the run.
     """
     try:
-        found = load(key, cloud)
+        engine = engine_of(key, cloud)
     except KeyError:  # made room for others since the page was drawn
         st.rerun()
-    engine = _engine(key, cloud, found.folder)
+    embeddings = engine.embeddings
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.subheader("Transforms, in this order", anchor=False)
-        steps = form.editor(found.train.shape[1])
+        steps = form.editor(embeddings.train.shape[1])
     if steps is None:
         with right:
-            st.caption("Mend the step on the left; the numbers follow.")
+            st.caption("Fix the step on the left to see its numbers.")
         return
     with right:
         st.subheader("After, against no transform", anchor=False)
-        said, numbers, detail = st.empty(), st.empty(), st.empty()
+        summary, numbers, detail = st.empty(), st.empty(), st.empty()
     with left:
-        _share(run.id, cloud, steps, found)
+        _share(run.id, cloud, steps, embeddings)
     figures = st.container()
     below = st.container()
-    view = View(found, run, chains.write(steps) if steps else drawing.NO_STEPS, said, numbers, detail, figures, below)
+    view = View(
+        embeddings, run, chains.write(steps) if steps else drawing.NO_STEPS, summary, numbers, detail, figures, below
+    )
     try:
         _follow(engine, steps, view, run)
     except InputError as error:
         with left:
             forms.error_beside(forms.sentence(error))
-        numbers.caption("These numbers wait for the step on the left to be mended.")
-        said.empty()  # nothing is pending any more
+        numbers.caption("Fix the step on the left to see these numbers.")
+        summary.empty()  # nothing is pending any more
 
 
 def _follow(engine: WhatIf, steps: tuple[Step, ...], view: View, run: RunRow) -> None:
     """The numbers at once, or when they are there; then everything else. A visitor's next move ends this one."""
     until = time.monotonic() + PATIENCE
-    start, answer = _at_once(engine, ()), _at_once(engine, steps)
-    if start is None or answer is None:
-        drawing.numbers(view, start, answer, None, None)
-        if not _layers(engine, steps, view, until):
-            return
-        if not _wait(lambda: (engine.answer(()), engine.answer(steps)), "numbers", engine, steps, view, until):
-            return
-        start, answer = engine.answer(()), engine.answer(steps)
+    answers = _answers(engine, steps, view, until)
+    if answers is None:
+        return
+    start, answer = answers
     _let_go(None)
     first, full = engine.known(()), engine.known(steps)
     drawing.numbers(view, start, answer, first, full)
     drawing.spectrum(view, start, answer)
     if first is None or full is None:
         lead = drawing.lead(start, answer, steps)
-        if not _wait(lambda: (engine.full(()), engine.full(steps)), "all", engine, steps, view, until, lead):
+        if _wait(lambda: engine.stages(steps), Rank.FOLLOW, engine, steps, view, until, lead) is None:
             return
         first, full = engine.full(()), engine.full(steps)
         drawing.numbers(view, start, answer, first, full)
@@ -119,31 +112,39 @@ def _follow(engine: WhatIf, steps: tuple[Step, ...], view: View, run: RunRow) ->
         make_it_a_run(run, steps)
 
 
-def _at_once(engine: WhatIf, steps: tuple[Step, ...]) -> Answer | None:
-    try:
-        return engine.answer(steps, build=False)
-    except NotReadyError:
-        return None
+def _answers(engine: WhatIf, steps: tuple[Step, ...], view: View, until: float) -> tuple[Answer, Answer] | None:
+    """The numbers without and with the chain; None where a layer was not trained or it takes too long."""
+    start, answer = engine.known_answer(()), engine.known_answer(steps)
+    if start is not None and answer is not None:
+        return start, answer
+    rank = Rank.MOVE
 
+    def compute() -> tuple[Answer, Answer]:
+        build = rank is Rank.BUILD
+        return engine.answer((), build=build), engine.answer(steps, build=build)
 
-def _layers(engine: WhatIf, steps: tuple[Step, ...], view: View, until: float) -> bool:
-    """Have a process train the IsoLayers of the chain, one after the other; False if that failed, was stopped, or takes too long."""
-    place: DeltaGenerator | None = None
     while True:
         try:
-            engine.image(steps, build=False)
-            return True
+            answers: tuple[Answer, Answer] | None = _wait(compute, rank, engine, steps, view, until)
+            return answers
         except NotReadyError as waiting:
-            request = waiting.request
-        _let_go(request)
-        if request is None:
-            return True  # only something to compute here; a later layer is asked for after that
+            drawing.numbers(view, start, None, None, None)
+            _let_go(waiting.request)
+            if waiting.request is not None and not _train(waiting.request, view, until):
+                return None
+            rank = Rank.BUILD
+
+
+def _train(request: LayerRequest, view: View, until: float) -> bool:
+    """Have a process train an IsoLayer; False if that failed, was stopped, or takes too long."""
+    place: DeltaGenerator | None = None
+    while True:
         state = jobs.look(request)
         stopped = state.status == "none" and st.session_state.get(_STOPPED) == request.key
         if (state.status == "none" and not stopped) or state.status == "waiting":
             state = jobs.start(request)
         if stopped or state.in_trouble:
-            with view.said.container():
+            with view.summary.container():
                 if stopped:
                     st.caption("IsoLayer was not trained to its end: you stopped it.")
                 else:
@@ -151,7 +152,7 @@ def _layers(engine: WhatIf, steps: tuple[Step, ...], view: View, until: float) -
                 st.button("Train it again", key=PREFIX + "again", on_click=_train_again, args=(request,))
             return False
         if place is None:
-            with view.said.container():
+            with view.summary.container():
                 place, buttons = st.empty(), st.container(horizontal=True)
             buttons.button(
                 "Stop",
@@ -160,8 +161,8 @@ def _layers(engine: WhatIf, steps: tuple[Step, ...], view: View, until: float) -
                 on_click=_stop,
                 args=(request,),
             )
-        told = f"IsoLayer is being trained: {job_progress.step(state)}, {wording.duration(state.seconds)}"
-        place.caption(f":material/hourglass_top: {wording.plain(told)}")
+        text = f"IsoLayer is being trained: {job_progress.step(state)}, {wording.duration(state.seconds)}"
+        place.caption(f":material/hourglass_top: {wording.plain(text)}")
         if time.monotonic() > until:
             _later(buttons)
             return False
@@ -187,50 +188,49 @@ def _let_go(request: LayerRequest | None) -> None:
 
 
 def _wait(
-    compute: Callable[[], Any],
-    what: str,
+    work: Callable[[], Any],
+    rank: Rank,
     engine: WhatIf,
     steps: tuple[Step, ...],
     view: View,
     until: float,
     lead: str = "",
-) -> bool:
-    """Have the background compute; False if it takes too long. Each look lets a visitor's next move through.
+) -> Any:
+    """What the scheduler computes; None if it takes too long. Each look lets a visitor's next move through.
 
     Args:
-        lead: what can be said already, in Markdown; it stays.
+        lead: what is known already, in Markdown; it stays.
     """
-    viewer = st.session_state.setdefault(PREFIX + "viewer", secrets.token_hex(8))
-    found = engine.embeddings
-    key = f"{found.folder}|{found.cloud}|{what}|{'~'.join(step.text for step in steps)}"
+    viewer = st.session_state.setdefault(VIEWER, secrets.token_hex(8))
+    embeddings = engine.embeddings
+    key = f"{embeddings.folder}|{embeddings.cloud}|{rank.name}|{chains.write(steps)}"
     began = time.monotonic()
-    future: Future[Any] = BACKGROUND.ask(viewer, key, compute)
-    told = ""
+    future = SCHEDULER.ask(viewer, key, work, rank)
+    drawn = ""
     while not future.done():
+        wait([future], LOOK)
+        _ = st.session_state[VIEWER]  # here Streamlit ends this run if the visitor has moved something
+        if future.cancelled():  # this visitor's other tab asked for something else
+            future = SCHEDULER.ask(viewer, key, work, rank)
         seconds = time.monotonic() - began
-        text = f"pending: {'numbers' if what == 'numbers' else 'refitted head, intervals, TwoNN, map'}"
+        if future.done() or seconds < UNNOTICED:
+            continue
+        text = f"pending: {'refitted head, intervals, TwoNN, map' if rank is Rank.FOLLOW else 'numbers'}"
         text += f" · {seconds:.0f} s" if seconds >= 1 else ""
-        if text != told:
-            view.said.markdown(f"{lead} :gray[:material/hourglass_top: {text}]")
-            told = text
+        if text != drawn:
+            view.summary.markdown(f"{lead} :gray[:material/hourglass_top: {text}]")
+            drawn = text
         if time.monotonic() > until:
-            with view.said.container():
+            with view.summary.container():
                 st.markdown(lead)
                 _later(st.container())
-            return False
-        time.sleep(LOOK)
-    if future.cancelled():  # this visitor's other tab asked for something else
-        future = BACKGROUND.ask(viewer, key, compute)
-    if not settled(future):
-        error = future.exception()
-        if isinstance(error, NotReadyError):  # a layer further on in the chain
-            return _layers(engine, steps, view, until) and _wait(compute, what, engine, steps, view, until, lead)
-        if isinstance(error, IsoVizError):
-            raise error
-        if error is not None:
-            raise RuntimeError(f"{type(error).__name__} while computing") from error
-    future.result()
-    return True
+            return None
+    error = future.exception()
+    if isinstance(error, (IsoVizError, NotReadyError)):
+        raise error
+    if error is not None:
+        raise RuntimeError(f"{type(error).__name__} while computing") from error
+    return future.result()
 
 
 def _later(place: DeltaGenerator) -> None:
@@ -238,12 +238,12 @@ def _later(place: DeltaGenerator) -> None:
     place.button("Look again", key=PREFIX + "look_again", icon=":material/refresh:")
 
 
-def _share(run_id: str, cloud: str, steps: tuple[Step, ...], found: Embeddings) -> None:
+def _share(run_id: str, cloud: str, steps: tuple[Step, ...], embeddings: Embeddings) -> None:
     with st.container(horizontal=True, gap="small"):
         with st.popover("Copy link", icon=":material/link:"):
             st.caption("Brings this run and these transforms to anybody who can open this server.")
             st.code(form.link(run_id, cloud, steps), language=None, wrap_lines=True)
         with st.popover("As Python", icon=":material/code:"):
             st.caption("The same numbers in a notebook.")
-            source = notebook.source(run_id, cloud, steps, str(found.facts["primary"]), found.train.shape[1])
+            source = notebook.source(run_id, cloud, steps, str(embeddings.facts["primary"]), embeddings.train.shape[1])
             st.code(source, language="python", wrap_lines=True)

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz import recipes, tasks
 from isoviz.commands.output import print_json, progress_bar
-from isoviz.config import OwnTask, RunConfig
+from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.events import Event
 from isoviz.runs import planning
+from isoviz.tasks.protocol import OwnTask
 
 if TYPE_CHECKING:
     from isoviz.runs.rows import RunRow

@@ -158,7 +158,7 @@ def load_run(name: str, store: Store | None = None) -> FinishedRun:
 
     row, weights = _finished(name, store)
     model, head = reload(row.config, weights.parent)
-    before = prefixes.parts(row.config.prefix)
+    before = prefixes.split_prefix(row.config.prefix)
     return FinishedRun(model, head.tokenizer, row.config.task, not head.per_token, before)
 
 

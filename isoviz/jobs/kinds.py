@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,24 +28,18 @@ class Lane:
 
     Attributes:
         name: the same for all kinds that use it.
-        at_once: how many processes it may have on this machine.
+        cores: that one of them fills; None: only one at a time, however many cores there are.
     """
 
     name: str
-    at_once: Callable[[], int] = lambda: 1
+    cores: int | None = None
+
+    def at_once(self) -> int:
+        """How many processes it may have on this machine: a class that asks at once must not bring it down."""
+        return 1 if self.cores is None else max(1, (os.cpu_count() or 1) // self.cores)
 
 
-def a_quarter_of_the_cores() -> int:
-    """For work that fills several cores: a class that asks at once must not bring the machine down."""
-    return max(1, (os.cpu_count() or 1) // 4)
-
-
-def half_of_the_cores() -> int:
-    """For work that fills a core or two."""
-    return max(1, (os.cpu_count() or 1) // 2)
-
-
-ENCODERS: Final = Lane("encoders", a_quarter_of_the_cores)
+ENCODERS: Final = Lane("encoders", cores=4)
 """Everything that reads many rows with an encoder: so many of them are in memory and computing at a time."""
 
 
@@ -66,7 +60,7 @@ class Recent:
         return self._items[key]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Job:
     """A job as the function sees it that does its work.
 
@@ -77,6 +71,7 @@ class Job:
         request: what it was asked for, as JSON.
         report: takes `done`, `total` and what is being done.
         memory: what stays from one job of this process to the next, such as a loaded model.
+        published: the key under which it left its result; at first `key`.
     """
 
     kind: JobKind
@@ -85,6 +80,10 @@ class Job:
     request: Mapping[str, Any]
     report: ProgressFile
     memory: Recent
+    published: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.published = self.key
 
     def inputs(self) -> dict[str, NDArray[Any]]:
         """The arrays that came with the request."""
@@ -100,7 +99,8 @@ class Job:
         Args:
             key: if it turned out to be another than the job was asked for under.
         """
-        self.kind.results.publish(key or self.key, facts, arrays)
+        self.published = key or self.key
+        self.kind.results.publish(self.published, facts, arrays)
 
 
 INPUTS: Final = "inputs.safetensors"

@@ -2,7 +2,7 @@
 
 A job is a folder in the store of its kind: `request.json`, inputs, then `process.json` of who works on it, its progress and log,
 and `error.json` if it has failed. It goes when the result has its place. Jobs outlive the page and the server that asked for them;
-one whose process vanished is `lost`. Which job starts next is decided by `dispatch`, under one lock per home, by whoever calls it.
+one whose process vanished is `lost`. Which job starts next is decided in `isoviz.jobs.scheduling`.
 """
 
 from __future__ import annotations
@@ -189,15 +189,6 @@ def let_go(kind: JobKind, key: str) -> None:
     """Stop a job that nobody here wants any more, unless it has ended; somebody else who waits for it has it started again."""
     if look(kind, key).under_way:
         stop(kind, key)
-
-
-def close() -> None:
-    """End every process of this home, whatever it does, and forget what is waiting. For tests and benchmarks."""
-    with scheduling.exclusive():
-        for job in scheduling.waiting():
-            shutil.rmtree(job.folder, ignore_errors=True)
-        for at_work in scheduling.living():
-            at_work.end()
 
 
 def sweep() -> None:

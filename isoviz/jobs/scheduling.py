@@ -34,19 +34,19 @@ spare: SpareKeeper | None = None
 
 def dispatch() -> None:
     """Start what may start now."""
-    if any(True for _ in _waiting_folders()):
+    if waiting():
         with exclusive():
             start_next()
 
 
 def waiting_above(priority: int) -> bool:
     """Whether a job of a higher priority waits for its turn."""
-    return any(kind.priority > priority for kind, _ in _waiting_folders())
+    return any(job.kind.priority > priority for job in waiting())
 
 
 def waiting_in(lane: Lane) -> bool:
     """Whether a job waits in this lane."""
-    return any(kind.lane == lane for kind, _ in _waiting_folders())
+    return any(job.kind.lane == lane for job in waiting())
 
 
 @contextlib.contextmanager
@@ -114,7 +114,12 @@ class AtWork:
     def end(self) -> None:
         """End it with everything that it started."""
         Process(self.pid, self.started).kill()
+        self.forget()
+
+    def forget(self) -> None:
+        """Remove its file and its own log."""
         self.file.unlink(missing_ok=True)
+        Path(self.log).unlink(missing_ok=True)
 
 
 def take(me: AtWork, kind: JobKind) -> tuple[AtWork, Waiting | None]:
@@ -122,13 +127,14 @@ def take(me: AtWork, kind: JobKind) -> tuple[AtWork, Waiting | None]:
     turn = [job for job in waiting() if job.kind.lane == kind.lane and job.surroundings == me.surroundings]
     if not turn or turn[0].kind is not kind:
         return me, None
+    me = me.write(turn[0].folder.name)
     write_json(turn[0].folder / PROCESS, {"pid": me.pid, "started": me.started})
-    return me.write(turn[0].folder.name), turn[0]
+    return me, turn[0]
 
 
 def leave(me: AtWork) -> None:
     """Called by a process under the lock: it takes no more jobs; another starts where one is needed."""
-    me.file.unlink(missing_ok=True)
+    me.forget()
     start_next()
 
 
@@ -149,13 +155,13 @@ def living() -> list[AtWork]:
         if one.lives:
             living.append(one)
             continue
-        one.file.unlink(missing_ok=True)
         if one.taken == 0:  # it ended before it could begin anything: another would too
             _give_up(one)
         elif one.job is not None and one.kind in KINDS:
             folder = KINDS[one.kind].results.job_folder(one.job)
             if (folder / PROCESS).exists() and not (folder / ERROR).exists():
                 write_json(folder / ERROR, lost_error())
+        one.forget()
     return living
 
 
@@ -169,13 +175,14 @@ def _give_up(dead: AtWork) -> None:
 
 
 def adopt() -> None:
-    """Called by an app that begins: what was asked for in another one and still waits is its own from now on."""
+    """Called by an app now and then: what was asked for elsewhere and still waits is its own from now on."""
     with exclusive():
         for job in waiting():
             adopt_job(job.folder)
 
 
 def adopt_job(folder: Path) -> None:
+    """Have a job that waits worked on in our surroundings."""
     content = read_json(folder / REQUEST)
     if content is not None and content["surroundings"] != surroundings():
         asked = (folder / REQUEST).stat()
@@ -225,47 +232,33 @@ def _spawn(kind: JobKind) -> None:
     """Start a process that serves a kind: the app's spare where there is one, else a new one."""
     log = home() / "jobs" / "logs" / f"{kind.name}-{os.getpid()}-{time.time_ns() % 1_000_000}.log"
     process = spare.take() if spare is not None and spare.prepare == kind.prepare else None
-    arguments = {"room": kind.room, "kind": kind.name}
-    if process is not None:
-        with contextlib.suppress(OSError):  # it died this moment
-            process.order("isoviz.jobs.serving:serve", arguments, log)
-            _enter(process, kind, log)
-            return
-    process = Spare("", "any", log)
-    _enter(process, kind, log)
-    with contextlib.suppress(OSError):
-        process.order("isoviz.jobs.serving:serve", arguments, log)
-
-
-def _enter(process: Process, kind: JobKind, log: Path) -> None:
+    if process is None:
+        process = Spare("", "any", log)
     entry = AtWork(process.pid, process.started, kind.name, kind.lane.name, surroundings(), str(log), since=time.time())
     entry.file.parent.mkdir(parents=True, exist_ok=True)
     write_json(entry.file, asdict(entry))
+    with contextlib.suppress(OSError):  # it died this moment: whoever looks next finds that out
+        process.order("isoviz.jobs.serving:serve", {"room": kind.room, "kind": kind.name}, log)
 
 
-def _waiting_folders() -> Iterator[tuple[JobKind, Path]]:
+def waiting() -> list[Waiting]:
+    """The jobs that wait, in the order in which they will have their turn."""
+    order = []
     for store in {kind.results for kind in KINDS.values()}:
         for path in (store.root / "jobs").glob(f"*/{REQUEST}"):
             if (path.parent / PROCESS).exists() or (path.parent / ERROR).exists():
                 continue
-            content = read_json(path)
-            if content is not None and content.get("kind") in KINDS:
-                yield KINDS[content["kind"]], path.parent
-
-
-def waiting() -> list[Waiting]:
-    """Those that wait, in the order in which they will have their turn."""
-    order = []
-    for kind, folder in _waiting_folders():
-        content = read_json(folder / REQUEST)
-        with contextlib.suppress(FileNotFoundError):
-            if content is not None:
-                asked = (folder / REQUEST).stat().st_mtime_ns
-                order.append((-kind.priority, asked, folder.name, Waiting(kind, folder, content["surroundings"])))
-    return [job for *_, job in sorted(order, key=lambda entry: entry[:3])]
+            content = read_json(path) or {}
+            kind = KINDS.get(content.get("kind", ""))
+            with contextlib.suppress(FileNotFoundError):
+                if kind is not None:
+                    asked = path.stat().st_mtime_ns
+                    order.append((-kind.priority, asked, Waiting(kind, path.parent, content["surroundings"])))
+    return [job for *_, job in sorted(order, key=lambda entry: entry[:2])]
 
 
 def ahead(kind: JobKind, folder: Path) -> int:
+    """How many jobs must end before one that waits can start."""
     turn = [job.folder for job in waiting() if job.kind.lane == kind.lane]
     running = sum(one.job is not None for one in at_work() if one.lane == kind.lane.name)
     waited_for = running if running >= kind.lane.at_once() else 0
@@ -275,4 +268,5 @@ def ahead(kind: JobKind, folder: Path) -> int:
 def lost_error(
     advice: str = "It was killed, perhaps because memory ran out. Retry, or take fewer rows or points.",
 ) -> dict[str, Any]:
+    """What `error.json` says of a job whose process vanished."""
     return {"status": "lost", "message": "the process that computed this is gone", "field": None, "advice": advice}

@@ -39,7 +39,6 @@ class JobService:
     def start(self) -> None:
         """Start the thread. Returns at once."""
         scheduling.spare = self._spare
-        scheduling.adopt()
         self._thread.start()
 
     def expect(self) -> None:
@@ -63,6 +62,7 @@ class JobService:
                 scheduling.dispatch()
                 self._spare.tend()
                 if time.monotonic() >= sweep_due:
+                    scheduling.adopt()
                     queue.sweep()
                     sweep_due = time.monotonic() + SWEEP_SECONDS
             except Exception:  # whatever it was, the next turn may do better

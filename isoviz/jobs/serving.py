@@ -52,7 +52,6 @@ def serve_kind(kind: JobKind) -> int:
                 not fit or time.monotonic() - idle_since >= kind.warm_seconds or _memory_is_short(kind)
             ):
                 scheduling.leave(me)
-                Path(me.log).unlink(missing_ok=True)
                 return 0
         if job is None:
             _wait(kind, idle_since + kind.warm_seconds)
@@ -77,9 +76,10 @@ def work(kind: JobKind, folder: Path, memory: Recent) -> bool:
         return True
     try:
         kind.results.limit()  # one that is no number is reported before the work
-        kind.work(Job(kind, folder.name, folder, content["request"], ProgressFile(folder), memory))
+        job = Job(kind, folder.name, folder, content["request"], ProgressFile(folder), memory)
+        kind.work(job)
         with scheduling.exclusive():
-            kind.results.shrink(keep=folder.name)
+            kind.results.shrink(keep=job.published)
         return True
     except IsoVizError as error:
         _fail(folder, str(error), error.field, error.advice or "")

@@ -10,10 +10,10 @@ from types import MappingProxyType
 from pydantic import ValidationError
 
 from isoviz.catalogues import discover
-from isoviz.config import ParamValue, input_error
-from isoviz.errors import InputError, unknown_name
+from isoviz.errors import InputError, input_error, unknown_name
 from isoviz.methods import composition
 from isoviz.methods.protocol import Method, Params
+from isoviz.parameters import ParamValue
 
 __all__ = ["catalogue", "check_params", "combinations", "find", "get", "place"]
 

@@ -9,7 +9,7 @@ from isoviz.methods.protocol import Method, Paper, Params, Representations, para
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from isoviz.models.adapter import HeadedModel
+    from isoviz.models.hooks import HookedModel
 
 EPS = 1e-5
 """Added to the variance, inside the root (methods.md §5): nothing is scaled up by more than 1/√EPS, about 316."""
@@ -18,7 +18,8 @@ BIBTEX = """\
 @inproceedings{ioffe2015batch,
   title={Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate Shift},
   author={Ioffe, Sergey and Szegedy, Christian},
-  booktitle={International Conference on Machine Learning},
+  booktitle={Proceedings of the 32nd International Conference on Machine Learning},
+  pages={448--456},
   year={2015}
 }
 """
@@ -80,7 +81,7 @@ class BatchNorm(Method):
         "The IsoBN paper applies it to pre-trained embeddings only, without training (its table 2).",
     )
 
-    def attach(self, model: HeadedModel) -> None:
+    def attach(self, model: HookedModel) -> None:
         """Make the moving statistics: (h,) means and population variances, number of batches seen."""
         import torch
 

@@ -26,7 +26,7 @@ from isoviz.methods.protocol import Frozen, Method, Params, Representations, Sam
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from isoviz.models.adapter import HeadedModel
+    from isoviz.models.hooks import HookedModel
 
 JOIN = "+"
 """Between the slugs of a combination."""
@@ -47,7 +47,7 @@ class Composed(Method):
         values = params.model_dump()
         self.parts = [_made(part, own_params(part.slug, values)) for part in self.part_classes]
 
-    def attach(self, model: HeadedModel) -> None:
+    def attach(self, model: HookedModel) -> None:
         """Attach each; their states are kept side by side."""
         from torch import nn
 

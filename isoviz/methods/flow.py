@@ -16,7 +16,7 @@ from isoviz.methods.protocol import Method, Paper, Params, Representations, para
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from isoviz.models.adapter import HeadedModel
+    from isoviz.models.hooks import HookedModel
 
 BIBTEX = """\
 @inproceedings{li2020sentence,
@@ -263,7 +263,7 @@ class Flow(Method):
         "hundred steps BERT-flow's rate is slow: z may then be less isotropic than the vector it is made from.",
     )
 
-    def attach(self, model: HeadedModel) -> None:
+    def attach(self, model: HookedModel) -> None:
         """Make the map for h = `model.head_width` dimensions, in float32.
 
         `spread` is the first batch's root-mean-square deviation, 0 until there is one; `batches` seeds the noise.

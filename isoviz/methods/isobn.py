@@ -9,7 +9,7 @@ from isoviz.methods.protocol import Method, Paper, Params, Representations, para
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from isoviz.models.adapter import HeadedModel
+    from isoviz.models.hooks import HookedModel
 
 BIBTEX = """\
 @article{zhou2020isobn,
@@ -120,7 +120,7 @@ class IsoBN(Method):
         "has one vector per text.",
     )
 
-    def attach(self, model: HeadedModel) -> None:
+    def attach(self, model: HookedModel) -> None:
         """Make the moving statistics: (h, h) covariance, (h,) standard deviations, number of batches seen."""
         import torch
 

@@ -11,7 +11,7 @@ from isoviz.methods.protocol import Frozen, Method, Paper, Params, Representatio
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from isoviz.models.adapter import HeadedModel
+    from isoviz.models.hooks import HookedModel
 
 BIBTEX = """\
 @inproceedings{attieh2023optimizing,
@@ -215,7 +215,7 @@ class IsoLayer(Method):
         super().__init__(params)
         Balance(params.alpha, params.smoothing, params.start, params.order)  # refuses a pair that cannot work
 
-    def attach(self, model: HeadedModel) -> None:
+    def attach(self, model: HookedModel) -> None:
         """Make the layer, the identity; frozen, so that fine-tuning leaves it alone."""
         self.state = _identity_layers(model.head_width, self.params.depth)
         self.state.requires_grad_(False)

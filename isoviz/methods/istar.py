@@ -10,7 +10,7 @@ from isoviz.methods.protocol import Method, Paper, Params, Representations, Samp
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from isoviz.models.adapter import HeadedModel
+    from isoviz.models.hooks import HookedModel
 
 BIBTEX = """\
 @inproceedings{rudman2024istar,
@@ -96,7 +96,7 @@ class IStar(Method):
         "One sentence of the paper's section 3 has ζ the other way round; algorithm 1 and the code weigh the shrinkage matrix with ζ.",
     )
 
-    def attach(self, model: HeadedModel) -> None:
+    def attach(self, model: HookedModel) -> None:
         """Check the layer and make room for Σ_S (d, d)."""
         import torch
 

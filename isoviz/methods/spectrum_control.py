@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from isoviz.metrics.spectrum_control import Kind
-    from isoviz.models.adapter import HeadedModel
+    from isoviz.models.hooks import HookedModel
 
 BIBTEX = """\
 @inproceedings{wang2020spectrum,
@@ -134,7 +134,7 @@ class _SpectrumControl(Method):
         "trained under the penalty. Neither paper's strength, scale or decay is known.",
     )
 
-    def attach(self, model: HeadedModel) -> None:
+    def attach(self, model: HookedModel) -> None:
         """Fix the target (min(labels, h),): with c1 = 0 its Σ t_k² is ‖W‖²_F of the weight as it is now."""
         import torch
 

@@ -113,7 +113,7 @@ def like(points: Points, value: float | NDArray[Any]) -> Any:
         return value
     import torch
 
-    from isoviz.metrics.backward import working_dtype
+    from isoviz.metrics.precision import working_dtype
 
     tensor: Any = points
     array = np.asarray(value)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, float64_matrix, like, too_few, undefined, warn_undefined
-from isoviz.metrics.moments import centre
+from isoviz.metrics.moments import centre, std_of
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import Sample
 
@@ -190,13 +190,6 @@ def correlation_order(abs_corr: Points) -> NDArray[np.int64] | Array:
         merges = linkage(squareform(near, checks=False), method="average")
         live = live[shortest_leaf_order(merges, near)]
     return like(abs_corr, np.concatenate([live, last]).astype(np.int64))
-
-
-def std_of(centred: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scaled by the largest entry of each dimension first, so that tiny dimensions keep their variance."""
-    biggest = np.abs(centred).max(axis=0)
-    unit = centred / np.where(biggest > 0, biggest, 1.0)
-    return biggest * np.sqrt(np.einsum("ij,ij->j", unit, unit) / len(centred))
 
 
 # ------------------------------------------------------------------------------------------------- catalogue

@@ -9,7 +9,7 @@ import numpy as np
 
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, like, undefined, warn_undefined
-from isoviz.metrics.neighbours import nearest
+from isoviz.metrics.nearest import nearest
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range
 from isoviz.metrics.sample import NEAREST, Sample
 

@@ -28,8 +28,15 @@ from isoviz.metrics.cloud import (
     warn_if_small,
     warn_undefined,
 )
-from isoviz.metrics.moments import Moments, cloud_moments, is_usable, prefers_gram, unbiased_sums
-from isoviz.metrics.scores import plug_in_estimate, unbiased_estimate
+from isoviz.metrics.moments import (
+    Moments,
+    cloud_moments,
+    is_usable,
+    plug_in_estimate,
+    prefers_gram,
+    unbiased_estimate,
+    unbiased_sums,
+)
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points

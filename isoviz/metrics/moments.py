@@ -1,12 +1,19 @@
-"""The three sums behind every IsoScore: T = tr Σ, F = ‖Σ‖²_F and Q = Σ‖x̃‖⁴/(n − 1), without any eigenvalue."""
+"""The three sums behind every IsoScore, without any eigenvalue: T = tr Σ, F = ‖Σ‖²_F and Q = Σ‖x̃‖⁴/(n − 1); the scores that
+follow from them; and what else several estimators take from a centred cloud.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from isoviz.metrics.cloud import Estimate, undefined
+
+COLLAPSED = "all points are equal"
 
 
 @dataclass(frozen=True)
@@ -132,3 +139,48 @@ def unbiased_sums(m: Moments) -> tuple[Any, Any]:
 def is_usable(u: Any, m: Moments) -> Any:
     """Whether U is more than round-off: it vanishes where the points differ in mutually orthogonal directions only."""
     return u > 1e-6 * m.frobenius
+
+
+def plug_in_estimate(m: Moments) -> Estimate:
+    problem = _problem(m)
+    return undefined(problem) if problem else Estimate(plug_in_score(m))
+
+
+def ratio_estimate(m: Moments) -> Estimate:
+    if bool(m.collapsed):
+        return undefined(COLLAPSED)
+    return Estimate(m.trace * m.trace / m.frobenius)
+
+
+def unbiased_estimate(m: Moments) -> Estimate:
+    problem = _problem(m)
+    if problem:
+        return undefined(problem)
+    if m.n < 4:
+        return undefined(f"it needs at least 4 points, got {m.n}")
+    if isinstance(m.quartic, float) and math.isnan(m.quartic):  # of running sums, which cannot be rescaled afterwards
+        return undefined("the fourth powers of the points leave the range of its sums; scale the points")
+    u, v = unbiased_sums(m)
+    if not is_usable(u, m):
+        return undefined(f"the {m.n} points differ in mutually orthogonal directions only; it needs more points")
+    return Estimate((v / u - 1.0) / (m.d - 1))
+
+
+def _problem(m: Moments) -> str | None:
+    if m.d < 2:
+        return "d = 1, there is only one direction"
+    return COLLAPSED if bool(m.collapsed) else None
+
+
+def eigenvalues(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of a covariance or Gram matrix, falling; what lies within round-off of zero is zero."""
+    values: Any = np.linalg.eigvalsh(matrix)[::-1]
+    values[values <= len(matrix) * np.finfo(np.float64).eps * values[0]] = 0.0
+    return values
+
+
+def std_of(centred: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scaled by the largest entry of each dimension first, so that tiny dimensions keep their variance."""
+    biggest = np.abs(centred).max(axis=0)
+    unit = centred / np.where(biggest > 0, biggest, 1.0)
+    return biggest * np.sqrt(np.einsum("ij,ij->j", unit, unit) / len(centred))

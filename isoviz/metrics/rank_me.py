@@ -37,7 +37,8 @@ def rankme(points: Points) -> Value:
 def _of_tensor(points: Any) -> Any:
     import torch
 
-    from isoviz.metrics.backward import checked_cloud, working_dtype
+    from isoviz.metrics.backward import checked_cloud
+    from isoviz.metrics.precision import working_dtype
 
     cloud = checked_cloud(points)
     values = torch.linalg.svdvals(cloud) if len(cloud) else cloud.new_zeros(0)

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.metrics.cloud import float64_matrix, resolution
-from isoviz.metrics.moments import Moments, centre, cloud_moments, prefers_gram, sum_of_squares
+from isoviz.metrics.moments import Moments, centre, cloud_moments, eigenvalues, prefers_gram, std_of, sum_of_squares
+from isoviz.metrics.nearest import Neighbours, nearest
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points
-    from isoviz.metrics.neighbours import Neighbours
     from isoviz.metrics.streaming import CovarianceAccumulator
 
 NEAREST = 10
@@ -71,8 +71,6 @@ class Sample:
     @cached_property
     def eigenvalues(self) -> Matrix | None:
         """Of the covariance in some unit, falling; None where there is none, or where all points are equal."""
-        from isoviz.metrics.spectrum import eigenvalues
-
         found = self.moments
         return None if found is None or found.collapsed or found.matrix is None else eigenvalues(found.matrix)
 
@@ -89,8 +87,6 @@ class Sample:
     @cached_property
     def std(self) -> Matrix:
         """(d,) population standard deviation (divisor n), n >= 1."""
-        from isoviz.metrics.dimensions import std_of
-
         return std_of(self._centred[0])
 
     @cached_property
@@ -135,8 +131,6 @@ class Sample:
     @cached_property
     def neighbours(self) -> Neighbours:
         """The `NEAREST` nearest neighbours of each point, n >= 2."""
-        from isoviz.metrics.neighbours import nearest
-
         assert self.points is not None
         return nearest(self.points, NEAREST)
 

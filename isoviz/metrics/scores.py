@@ -28,11 +28,12 @@ from isoviz.metrics.cloud import (
 from isoviz.metrics.moments import (
     Moments,
     cloud_moments,
-    is_usable,
     mixed_moments,
+    plug_in_estimate,
     plug_in_score,
+    ratio_estimate,
     sum_of_squares,
-    unbiased_sums,
+    unbiased_estimate,
 )
 from isoviz.metrics.protocol import (
     COVARIANCE_ONLY,
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from isoviz.metrics.intervals import Interval
     from isoviz.metrics.sample import Sample
 
-COLLAPSED = "all points are equal"
 REPORTED_ZETA = 0.2
 """ζ of every IsoScore* that is reported, the same for every method so that methods compare (paper 001's figures)."""
 
@@ -129,7 +129,7 @@ def isoscore_from_covariance(cov: Points) -> Value:
         warn_undefined("isoscore_from_covariance", "d = 1" if d < 2 else "the matrix is zero")
         return _nan(cov)
     if is_tensor(cov):
-        from isoviz.metrics.backward import sum_dtype, working_dtype
+        from isoviz.metrics.precision import sum_dtype, working_dtype
 
         tensor: Any = cov
         scaled = tensor.to(working_dtype(tensor)) / biggest
@@ -147,37 +147,6 @@ def checked_zeta(zeta: float) -> float:
     if not 0.0 <= zeta <= 1.0:
         raise InputError(f"zeta must lie in [0, 1], got {zeta}")
     return zeta
-
-
-def plug_in_estimate(m: Moments) -> Estimate:
-    problem = _problem(m)
-    return undefined(problem) if problem else Estimate(plug_in_score(m))
-
-
-def ratio_estimate(m: Moments) -> Estimate:
-    if bool(m.collapsed):
-        return undefined(COLLAPSED)
-    return Estimate(m.trace * m.trace / m.frobenius)
-
-
-def unbiased_estimate(m: Moments) -> Estimate:
-    problem = _problem(m)
-    if problem:
-        return undefined(problem)
-    if m.n < 4:
-        return undefined(f"it needs at least 4 points, got {m.n}")
-    if isinstance(m.quartic, float) and math.isnan(m.quartic):  # of running sums, which cannot be rescaled afterwards
-        return undefined("the fourth powers of the points leave the range of its sums; scale the points")
-    u, v = unbiased_sums(m)
-    if not is_usable(u, m):
-        return undefined(f"the {m.n} points differ in mutually orthogonal directions only; it needs more points")
-    return Estimate((v / u - 1.0) / (m.d - 1))
-
-
-def _problem(m: Moments) -> str | None:
-    if m.d < 2:
-        return "d = 1, there is only one direction"
-    return COLLAPSED if bool(m.collapsed) else None
 
 
 def _of_cloud(metric: str, points: Points, estimator: Callable[[Moments], Estimate]) -> Value:
@@ -212,7 +181,7 @@ def check_width(shrinkage_d: int, d: int) -> None:
 
 def _answer(points: Points, value: Any) -> Value:
     if is_tensor(points):
-        from isoviz.metrics.backward import working_dtype
+        from isoviz.metrics.precision import working_dtype
 
         tensor: Any = points
         return value.to(working_dtype(tensor))
@@ -221,7 +190,7 @@ def _answer(points: Points, value: Any) -> Value:
 
 def _nan(points: Points) -> Value:
     if is_tensor(points):
-        from isoviz.metrics.backward import working_dtype
+        from isoviz.metrics.precision import working_dtype
 
         tensor: Any = points
         return tensor.sum().to(working_dtype(tensor)) * float("nan")  # connected to the graph

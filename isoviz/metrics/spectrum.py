@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from isoviz.metrics.cloud import (
     warn_if_small,
     warn_undefined,
 )
-from isoviz.metrics.moments import cloud_moments, prefers_gram
+from isoviz.metrics.moments import cloud_moments, eigenvalues, prefers_gram
 from isoviz.metrics.protocol import (
     COVARIANCE_ONLY,
     AtIsotropy,
@@ -95,13 +95,6 @@ def effective_rank(points: Points) -> Value:
     else:
         warn_if_small("effective_rank", n, d)
     return like(points, estimate.value)
-
-
-def eigenvalues(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of a covariance or Gram matrix, falling; what lies within round-off of zero is zero."""
-    values: Any = np.linalg.eigvalsh(matrix)[::-1]
-    values[values <= len(matrix) * np.finfo(np.float64).eps * values[0]] = 0.0
-    return values
 
 
 def cumulative_shares(spectrum: NDArray[np.float64], k: int) -> NDArray[np.float64]:

@@ -93,7 +93,7 @@ def spectrum_penalty(weight: Tensor, target: Tensor) -> Tensor:
     """
     import torch
 
-    from isoviz.metrics.backward import working_dtype
+    from isoviz.metrics.precision import working_dtype
 
     if target.shape != (min(weight.shape),):
         raise InputError(f"target must hold {min(weight.shape)} values for W {tuple(weight.shape)}, got {target.shape}")

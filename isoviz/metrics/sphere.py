@@ -36,7 +36,8 @@ def uniformity(points: Points) -> Value:
 def _of_tensor(points: Any) -> Any:
     import torch
 
-    from isoviz.metrics.backward import checked_cloud, working_dtype
+    from isoviz.metrics.backward import checked_cloud
+    from isoviz.metrics.precision import working_dtype
 
     cloud = checked_cloud(points)
     biggest = cloud.detach().abs().amax(dim=1, keepdim=True)

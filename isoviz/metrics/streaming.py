@@ -9,8 +9,7 @@ import numpy as np
 
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import check_shape, float64_matrix, is_tensor, resolution, too_few, undefined, warn_undefined
-from isoviz.metrics.moments import Moments
-from isoviz.metrics.scores import plug_in_estimate, unbiased_estimate
+from isoviz.metrics.moments import Moments, plug_in_estimate, unbiased_estimate
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Array, Points
@@ -68,7 +67,8 @@ class CovarianceAccumulator:
     def _fill_from_tensor(self, batch: Any) -> None:
         import torch
 
-        from isoviz.metrics.backward import sum_dtype, symmetric_product, working_dtype
+        from isoviz.metrics.backward import symmetric_product
+        from isoviz.metrics.precision import sum_dtype, working_dtype
 
         with torch.no_grad(), torch.autocast(batch.device.type, enabled=False):
             x = batch.detach().to(working_dtype(batch))

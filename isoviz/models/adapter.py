@@ -11,12 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from isoviz.errors import InputError, ModelError
-from isoviz.methods.protocol import Method, Representations
 from isoviz.metrics.processes import own_share
-from isoviz.models import wiring
-from isoviz.models.families import HeadKind, families_of
-from isoviz.models.loading import first_line, load_pretrained
+from isoviz.models.families import families_of
+from isoviz.models.hooks import Hooks, Representations
+from isoviz.models.loading import Mismatch, first_line, load_pretrained
 from isoviz.models.sources import ModelSource
+from isoviz.models.wiring import wire
+from isoviz.tasks.protocol import HeadKind
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -60,28 +61,28 @@ class HeadedModel(nn.Module):
         per_token: the output layer reads every token, not one vector per row.
     """
 
-    def __init__(self, network: PreTrainedModel, method: Method, kind: HeadKind = "classification") -> None:
+    def __init__(self, network: PreTrainedModel, hooks: Hooks, kind: HeadKind = "classification") -> None:
         super().__init__()
         self.network = network
         self.kind = kind
-        self.parts = wiring.of(network, kind)
-        self.per_token = self.parts.per_token
+        self.wiring = wire(network, kind)
+        self.per_token = self.wiring.per_token
         self.width: int = network.config.hidden_size
         self.head_width: int = self.output.in_features
-        self.num_layers: int = self.parts.depth
-        self.method = method
-        method.attach(self)
-        self.method_state = method.state
+        self.num_layers: int = self.wiring.depth
+        self.hooks = hooks
+        hooks.attach(self)
+        self.method_state = hooks.state  # under this name in checkpoints
 
     @property
     def output(self) -> nn.Linear:
         """The output layer. A property, so that its weights have one name only in the state."""
-        return self.parts.output
+        return self.wiring.output
 
     @property
     def dropout(self) -> nn.Module:
         """What lies between the method and the output layer."""
-        return self.parts.dropout
+        return self.wiring.dropout
 
     def represent(
         self,
@@ -109,13 +110,13 @@ class HeadedModel(nn.Module):
             else:
                 raise ValueError("seq2seq: expected labels or decoder_input_ids, got neither")
             inputs |= {"decoder_input_ids": decoder_input_ids, "decoder_attention_mask": mask}
-        found = self.parts.encode(inputs)
+        encoding = self.wiring.encode(inputs)
         return Representations(
-            cls=found.cls,
-            pooled=found.pooled,
-            last_hidden=found.hidden_states[-1],
-            hidden_states=found.hidden_states,
-            attention_mask=found.attention_mask,
+            cls=encoding.cls,
+            pooled=encoding.pooled,
+            last_hidden=encoding.hidden_states[-1],
+            hidden_states=encoding.hidden_states,
+            attention_mask=encoding.attention_mask,
             output_weight=self.output.weight,
         )
 
@@ -137,10 +138,10 @@ class HeadedModel(nn.Module):
             penalise: compute the method's penalties as well (training).
         """
         reps = self.represent(input_ids, attention_mask, token_type_ids, labels, decoder_input_ids)
-        head = self.method.transform(reps, self.training)
+        head = self.hooks.transform(reps, self.training)
         logits = self.output(self.dropout(head))
-        if self.parts.bias is not None:
-            logits = logits + self.parts.bias
+        if self.wiring.bias is not None:
+            logits = logits + self.wiring.bias
         if self.kind == "span":
             keep = attention_mask.bool()
             lowest = torch.finfo(logits.dtype).min
@@ -152,8 +153,8 @@ class HeadedModel(nn.Module):
         task_loss = self.task_loss(logits, labels)
         if self.kind == "seq2seq" and self.training:  # processes that train together write texts of different lengths
             task_loss = task_loss * own_share(len(labels), logits.device)
-        penalties = self.method.penalties(reps) if penalise else {}
-        loss = self.method.objective(task_loss, penalties)
+        penalties = self.hooks.penalties(reps) if penalise else {}
+        loss = self.hooks.objective(task_loss, penalties)
         return Outputs(logits, loss, {"task": task_loss, **penalties}, reps, head, len(labels))
 
     def task_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -202,7 +203,7 @@ class HeadedModel(nn.Module):
                 attention_mask=hidden.new_ones(hidden.shape[:2], dtype=torch.long),
                 output_weight=self.output.weight,
             )
-            return (self.method.transform(reps, training=False).unflatten(0, hidden.shape[:2]),)
+            return (self.hooks.transform(reps, training=False).unflatten(0, hidden.shape[:2]),)
 
         handle = self.output.register_forward_pre_hook(before)
         try:
@@ -240,7 +241,14 @@ def load_tokenizer(source: ModelSource, direction: str | None = None) -> PreTrai
 def load_network(
     source: ModelSource, num_labels: int, seed: int, kind: HeadKind = "classification", *, allow_random: bool = False
 ) -> PreTrainedModel:
-    """The network with a head of that kind, in float32.
+    """As `load_network_with_mismatch`, without what differs."""
+    return load_network_with_mismatch(source, num_labels, seed, kind, allow_random=allow_random)[0]
+
+
+def load_network_with_mismatch(
+    source: ModelSource, num_labels: int, seed: int, kind: HeadKind = "classification", *, allow_random: bool = False
+) -> tuple[PreTrainedModel, Mismatch]:
+    """The network with a head of that kind, in float32, and the encoder weights on which it differs from its checkpoint.
 
     New weights (the head's, a missing pooler's) are drawn from a generator of their own, seeded by `seed`, so that they are
     the same for every method. A network that writes forgets its habits of generation (least length, penalties of repetition,
@@ -264,14 +272,14 @@ def load_network(
     classes = {"span": transformers.AutoModelForQuestionAnswering, "seq2seq": transformers.AutoModelForSeq2SeqLM}
     _check_family(source, kind)
     auto_class = classes.get(kind, transformers.AutoModelForSequenceClassification)
-    network, _ = load_pretrained(auto_class, source, seed=seed, allow_random=allow_random, **options)
+    network, mismatch = load_pretrained(auto_class, source, seed=seed, allow_random=allow_random, **options)
     if kind == "seq2seq":
         habits = network.generation_config
         kept = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id", "bad_words_ids")
         network.generation_config = transformers.GenerationConfig(
             **{name: getattr(habits, name, None) for name in kept}
         )
-    return network
+    return network, mismatch
 
 
 def _check_family(source: ModelSource, kind: HeadKind) -> None:

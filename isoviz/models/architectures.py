@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from isoviz.models.families import CLASSIFIERS, HEAD_KINDS, RESERVED_POSITIONS, HeadKind, families_of
+from isoviz.models.families import CLASSIFIERS, RESERVED_POSITIONS, families_of
+from isoviz.tasks.protocol import HEAD_KINDS, HeadKind
 
 Architecture = Literal["encoder", "decoder", "encoder-decoder"]
 

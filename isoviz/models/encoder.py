@@ -12,12 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from isoviz.errors import ModelError
-from isoviz.methods.baseline import Baseline
-from isoviz.methods.protocol import Params
 from isoviz.models import architectures, folders
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.models.architectures import Architecture
 from isoviz.models.checkpoint import untrained_pooling
+from isoviz.models.hooks import Hooks
 from isoviz.models.loading import Mismatch, first_line, load_pretrained
 from isoviz.models.sources import ModelSource
 from isoviz.models.views import Pooling, poolings_of
@@ -102,7 +101,7 @@ def load(
     module: nn.Module
     network_config: Any
     if head:
-        model = HeadedModel(load_network(source, num_labels=2, seed=0, allow_random=allow_random), Baseline(Params()))
+        model = HeadedModel(load_network(source, num_labels=2, seed=0, allow_random=allow_random), Hooks())
         module, network_config, head_width = model, model.network.config, model.head_width
         notes += filter(None, [untrained_pooling(source)])
     else:

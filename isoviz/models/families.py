@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal
 
-HeadKind = Literal["classification", "regression", "span", "seq2seq"]
-"""What sits on the encoder: one of several classes, one number, a stretch of the second text, or a text of its own."""
-
-HEAD_KINDS: tuple[HeadKind, ...] = get_args(HeadKind)
+from isoviz.tasks.protocol import HeadKind
 
 Head = Literal["pooler", "dense", "gelu", "relu", "context", "norm", "end"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from isoviz.models import architectures
-from isoviz.models.families import HeadKind
+from isoviz.tasks.protocol import HeadKind
 
 _WEIGHTS: Final = re.compile(r"model(?:-\d{5}-of-(\d{5}))?\.safetensors")
 _PICKLED: Final = (".bin", ".pt", ".pth", ".pkl", ".ckpt", ".h5", ".msgpack")
@@ -27,10 +27,10 @@ _WANTED: Final = (
 def config_of(folder: Path) -> dict[str, Any] | None:
     """The content of `config.json`; None where that is no JSON object (or is not there)."""
     try:
-        found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return config if isinstance(config, dict) else None
 
 
 def weights(folder: Path) -> list[Path]:

@@ -1,11 +1,7 @@
-"""The Hugging Face hub, through its own client: can it be asked, what has it, fetch what a model needs. No torch.
-
-`HF_ENDPOINT`, `HF_HUB_OFFLINE`, `HF_HOME` and the token are the client's own and are read where it reads them.
-"""
+"""Models of the Hugging Face hub, through its own client: what is there, and download what a model needs. No torch."""
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -13,26 +9,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from isoviz.errors import ModelError
+from isoviz.hub import offline, reason, remembered
 from isoviz.models import folders
 
 Tell = Callable[[int, int, str], None]
 """Called with bytes done, bytes in all, and what is being done."""
 
-_PATIENCE: Final = 3.0
-"""Seconds in which a hub that can be reached answers."""
-_ASK_AGAIN: Final = 300.0
-"""Seconds for which the answer counts: detected once, yet a server that runs for weeks notices a cable that was plugged in."""
 _REMEMBERED: Final = 60.0
 _SECONDS_BETWEEN_REPORTS: Final = 0.25
 _MAX_REPORTS: Final = 200
 """Progress reports of a download at most: each becomes an event of its run."""
 _NAME: Final = re.compile(r"(?:[A-Za-z0-9][\w.-]{0,95}/)?[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _REVISION: Final = re.compile(r"[\w][\w./-]{0,199}", re.ASCII)
-_problems: dict[str, tuple[float, str | None]] = {}  # endpoint → when it was asked, and why it cannot be reached
-_remotes: dict[tuple[str, str, str | None], tuple[float, Remote]] = {}
 
 
 @dataclass(frozen=True)
@@ -84,46 +74,20 @@ def parse(text: str) -> tuple[str, str | None] | None:
     return name, revision or None
 
 
-def cache_folder() -> Path:
-    """Where the client keeps what it fetched."""
-    from huggingface_hub import constants
-
-    return Path(constants.HF_HUB_CACHE)
-
-
-def offline() -> str | None:
-    """Why the hub cannot be asked, in words; None if it can. Asked once, and again after some minutes or after `ask_again`."""
-    from huggingface_hub import constants
-
-    if constants.HF_HUB_OFFLINE or os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "TRUE", "YES", "ON"):
-        return "the hub cannot be reached (HF_HUB_OFFLINE is set; start again without it to ask the hub)"
-    moment, answer = _problems.get(constants.ENDPOINT, (None, None))
-    if moment is None or time.monotonic() - moment > _ASK_AGAIN:
-        answer = _unreachable(constants.ENDPOINT)
-        _problems[constants.ENDPOINT] = (time.monotonic(), answer)
-    return answer
-
-
-def ask_again() -> None:
-    """Forget the answers of `offline` and `look`."""
-    _problems.clear()
-    _remotes.clear()
-
-
 def look(name: str, revision: str | None = None) -> Remote:
     """What the hub has under that name: fetches `config.json` alone, and remembers its answer for a minute.
 
     Raises:
         ModelError: there is none, it is gated, or the hub cannot be asked.
     """
-    from huggingface_hub import HfApi, constants, hf_hub_download
+    return remembered(("model", name, revision), _REMEMBERED, lambda: _look(name, revision))
 
-    key = (constants.ENDPOINT, name, revision)
-    moment, remote = _remotes.get(key, (0.0, None))
-    if remote and time.monotonic() - moment < _REMEMBERED:
-        return remote
-    shown = f"{name}@{revision}" if revision else name
-    with _in_our_terms(f"model: '{shown}'"):
+
+def _look(name: str, revision: str | None) -> Remote:
+    from huggingface_hub import HfApi, hf_hub_download
+
+    asked_for = f"{name}@{revision}" if revision else name
+    with _in_our_terms(f"model: '{asked_for}'"):
         path = Path(hf_hub_download(name, "config.json", revision=revision, etag_timeout=10))
         commit = path.parent.name
         info = HfApi().model_info(name, revision=commit, files_metadata=True, timeout=10)
@@ -131,13 +95,10 @@ def look(name: str, revision: str | None = None) -> Remote:
     files = tuple((one.rfilename, one.size or 0) for one in siblings if folders.is_wanted(one.rfilename))
     config = folders.config_of(path.parent)
     if config is None:
-        raise ModelError(f"model: '{shown}' has a config.json that is not valid JSON", field="model")
-    problem = folders.problem_in({one.rfilename for one in siblings}, config)
-    if problem:
-        raise ModelError(f"model: '{shown}' {problem}", field="model")
-    remote = Remote(name, commit, files, config)
-    _remotes[key] = (time.monotonic(), remote)
-    return remote
+        raise ModelError(f"model: '{asked_for}' has a config.json that is not valid JSON", field="model")
+    if problem := folders.problem_in({one.rfilename for one in siblings}, config):
+        raise ModelError(f"model: '{asked_for}' {problem}", field="model")
+    return Remote(name, commit, files, config)
 
 
 def fetch(remote: Remote, tell: Tell | None = None) -> Path:
@@ -173,8 +134,8 @@ def search(text: str, limit: int = 20) -> list[Match]:
     """
     from huggingface_hub import HfApi
 
-    if reason := offline():
-        raise ModelError(f"model: {reason}", field="model")
+    if problem := offline():
+        raise ModelError(f"model: {problem}", field="model")
     with _in_our_terms(f"model: the search for '{text}'"):
         models = HfApi().list_models(
             search=text, limit=limit, sort="downloads", expand=["config", "downloads", "gated", "safetensors"]
@@ -212,13 +173,13 @@ def _in_our_terms(what: str, progress: Callable[[], str] | None = None) -> Itera
     except HFValidationError:
         problem = "is neither a directory nor a hub id"
     except LocalEntryNotFoundError as error:
-        reason = _reason(error.__cause__ or error)
-        problem = f"could not be downloaded: the hub did not answer ({reason}); try again later"
+        cause = reason(error.__cause__ or error)
+        problem = f"could not be downloaded: the hub did not answer ({cause}); try again later"
     except EntryNotFoundError:
         problem = "has no config.json on the hub, so transformers cannot load it"
     except (HTTPError, OSError, XetDownloadError) as error:
         after = f": the download broke off after {progress()}" if progress else ""
-        problem = f"could not be downloaded from the hub{after} ({_reason(error)}); try again"
+        problem = f"could not be downloaded from the hub{after} ({reason(error)}); try again"
     else:
         return
     raise ModelError(f"{what} {problem}", field="model")
@@ -276,24 +237,6 @@ class _Meter:
         if self.tell and (force or (step > self.step and time.monotonic() - self.last > _SECONDS_BETWEEN_REPORTS)):
             self.step, self.last = step, time.monotonic()
             self.tell(done, self.total, "downloading the model")
-
-
-def _unreachable(endpoint: str) -> str | None:
-    from huggingface_hub.errors import HTTPError
-    from huggingface_hub.utils import get_session
-
-    try:
-        get_session().head(endpoint, timeout=_PATIENCE)  # any answer is one; the client knows of proxies
-    except (HTTPError, OSError) as error:
-        host = urlsplit(endpoint).netloc or endpoint
-        return f"the hub cannot be reached ({host}: {_reason(error)})"
-    return None
-
-
-def _reason(error: BaseException) -> str:
-    text = " ".join(line.strip() for line in str(error).splitlines() if line.strip())
-    text = re.sub(r"^\[[^]]*\] *", "", text) or type(error).__name__
-    return text if len(text) <= 160 else text[:159] + "…"
 
 
 def _match(one: Any) -> Match:

@@ -53,12 +53,12 @@ def profile(
     return records
 
 
-def completed(found: CloudRecord, views: Views, *, most: int = MOST_PAIRED, seed: int = 0) -> CloudRecord:
+def completed(record: CloudRecord, views: Views, *, most: int = MOST_PAIRED, seed: int = 0) -> CloudRecord:
     """A record that was made with `costs=QUICK`, with the rest."""
-    assert found.layer is not None
+    assert record.layer is not None
     slow = tuple(cost for cost in COSTS if cost not in QUICK)
-    pooling = cast(Pooling, found.pooling)
-    return found.with_readings(_readings(views, found.layer, pooling, slow, most, seed))
+    pooling = cast(Pooling, record.pooling)
+    return record.with_readings(_readings(views, record.layer, pooling, slow, most, seed))
 
 
 def record(

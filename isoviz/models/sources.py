@@ -11,8 +11,9 @@ from typing import Any, Literal
 
 from isoviz import demo
 from isoviz.errors import ModelError
+from isoviz.hub import offline
 from isoviz.models import architectures, cache, folders, hub
-from isoviz.models.families import HeadKind
+from isoviz.tasks.protocol import HeadKind
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def _from_hub(model: str, head: HeadKind | None, commit: str | None = None) -> M
     problem = folders.problem(folder) if folder else None
     if folder and not problem:
         return _in_folder(model, "cached", folder, head)
-    if reason := hub.offline():
+    if reason := offline():
         here = f"lies in this machine's hub cache, but {problem}," if problem else "is not on this machine"
         instead = f"use a bundled model ({', '.join(bundled())}), a local directory or a model of the hub cache"
         if commit:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from isoviz.models.families import CLASSIFIERS, HeadKind
+from isoviz.models.families import CLASSIFIERS
+from isoviz.tasks.protocol import HeadKind
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -220,7 +221,7 @@ class Writer(TwoSided):
         return Encoding(read[:, 0], points, layers, mask)
 
 
-def of(network: PreTrainedModel, kind: HeadKind) -> Wiring:
+def wire(network: PreTrainedModel, kind: HeadKind) -> Wiring:
     """The parts of a network that was loaded for this kind."""
     if kind == "seq2seq":
         return Writer(network)

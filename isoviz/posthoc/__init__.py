@@ -47,7 +47,7 @@ def from_state(state: State) -> Transform:
     if not isinstance(spec, Mapping) or not isinstance(state.get("arrays"), Mapping):
         raise InputError("a saved transform must hold 'spec' and 'arrays'")
     slug = str(spec.get("slug"))
-    return Chain.from_state(state) if slug == Chain.slug else get(slug).from_state(state)
+    return Chain.from_state(state, from_state) if slug == Chain.slug else get(slug).from_state(state)
 
 
 def __getattr__(name: str) -> Any:

@@ -42,6 +42,7 @@ class Coordinates:
         validation: (m, d).
         covariance: of the training split, divisor n − 1: (d, d), or (d,) where it is diagonal.
         n_train: n.
+        validation_covariance: the same of the validation split, (d, d), divisor m − 1.
         source, rotation: the coordinates that these were rotated from and the matrix (d, d) that did it, if any.
     """
 
@@ -51,6 +52,7 @@ class Coordinates:
         validation: Matrix,
         covariance: Matrix,
         n_train: int,
+        validation_covariance: Matrix,
         *,
         source: Coordinates | None = None,
         rotation: Matrix | None = None,
@@ -59,6 +61,7 @@ class Coordinates:
         self.validation = validation
         self.covariance = covariance
         self.n_train = n_train
+        self.validation_covariance = validation_covariance
         self.source = source
         self.rotation = rotation
 
@@ -71,29 +74,15 @@ class Coordinates:
         """Whether these are principal directions of the training split."""
         return self.covariance.ndim == 1
 
-    @cached_property
+    @property
     def train(self) -> Matrix:
-        """(n, d)."""
+        """(n, d); computed anew, because it is needed seldom and large."""
         return self._train()
 
     @cached_property
     def validation_mean(self) -> Matrix:
         """(d,)."""
         return centre(self.validation)[1]
-
-    @cached_property
-    def validation_covariance(self) -> Matrix:
-        """(d, d), divisor m − 1."""
-        if self.source is not None and self.rotation is not None:
-            rotated: Matrix = self.rotation.T @ self.source.validation_covariance @ self.rotation
-            return rotated
-        centred, _ = centre(self.validation)
-        return centred.T @ centred / max(1, len(centred) - 1)
-
-    @cached_property
-    def validation_squares(self) -> Matrix:
-        """(m, d): how far each point lies from the mean, squared, along each coordinate."""
-        return np.square(self.validation - self.validation_mean)
 
     @cached_property
     def principal(self) -> Coordinates:
@@ -106,6 +95,7 @@ class Coordinates:
             self.validation @ directions,
             np.maximum(variances, 0.0),
             self.n_train,
+            directions.T @ self.validation_covariance @ directions,
             source=self,
             rotation=directions,
         )
@@ -115,10 +105,11 @@ class Coordinates:
         """Whether `principal` is already computed."""
         return self.diagonal or "principal" in self.__dict__
 
-    def warm(self) -> Self:
-        """Compute what every number of an image needs; returns itself."""
-        _ = self.validation_mean, self.validation_covariance, self.validation_squares
-        return self
+    @property
+    def nbytes(self) -> int:
+        """What it holds in memory, its source not counted."""
+        arrays = (self.validation, self.covariance, self.validation_covariance, self.rotation)
+        return sum(array.nbytes for array in arrays if array is not None)
 
 
 @dataclass(frozen=True)
@@ -145,8 +136,9 @@ class FactoredCloud:
     def of_points(cls, train: Matrix, validation: Matrix, resolution: float) -> Self:
         """The cloud of two splits as they are: (n, d) and (m, d), float64."""
         centred, mean = centre(train)
-        covariance = centred.T @ centred / max(1, len(centred) - 1)
-        base = Coordinates(lambda: centred, validation - mean, covariance, len(train)).warm()
+        base = Coordinates(
+            lambda: centred, validation - mean, _covariance(centred), len(train), _covariance(centre(validation)[0])
+        )
         return cls(base, np.ones(base.d), None, mean, resolution)
 
     # ------------------------------------------------------------------ what a transform reads
@@ -264,15 +256,21 @@ class FactoredCloud:
         return self._along_principal() if kind == "principal" else self._along_own()
 
     def _along_principal(self) -> Self:
+        factors = np.ones(self.base.d)
         if self.even:  # the shape is the base's own, whose directions may be known
-            base, factors = self.base.principal, np.full(self.base.d, self.factors[0])
+            base, factors = self.base.principal, factors * self.factors[0]
+            assert base.rotation is not None
+            directions = base.rotation
         else:
-            scaled = self.factors[:, None] * self.base.covariance * self.factors
-            base = Coordinates(lambda: self.train, self.validation, scaled, self.base.n_train).principal
-            factors = np.ones(self.base.d)
-        rotation = base.rotation
-        assert rotation is not None
-        basis = rotation if self.basis is None else self.basis @ rotation
+            variances, directions = np.linalg.eigh(self.factors[:, None] * self.base.covariance * self.factors)
+            base = Coordinates(  # without a source: it would keep a second copy of the points
+                lambda: self.train @ directions,
+                self.validation @ directions,
+                np.maximum(variances, 0.0),
+                self.base.n_train,
+                directions.T @ self.validation_covariance @ directions,
+            )
+        basis = directions if self.basis is None else self.basis @ directions
         return replace(self, base=base, factors=factors, basis=basis)
 
     def _along_own(self) -> Self:
@@ -283,6 +281,14 @@ class FactoredCloud:
             # the factors of the rotated coordinates are all alike, so they are those of the source too
             return replace(self, base=self.base.source, basis=None)
         base = Coordinates(
-            lambda: self.train @ basis.T, self.validation @ basis.T, self.train_covariance, self.base.n_train
+            lambda: self.train @ basis.T,
+            self.validation @ basis.T,
+            self.train_covariance,
+            self.base.n_train,
+            basis @ self.validation_covariance @ basis.T,
         )
         return replace(self, base=base, factors=np.ones(self.width), basis=None)
+
+
+def _covariance(centred: Matrix) -> Matrix:
+    return centred.T @ centred / max(1, len(centred) - 1)

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from isoviz.config import ParamValue, input_error
-from isoviz.errors import InputError, unknown_name
+from isoviz.errors import InputError, input_error, unknown_name
 from isoviz.metrics.cloud import float64_matrix, is_tensor, resolution
-from isoviz.parameters import Paper, Params, parameter
+from isoviz.parameters import Paper, Params, ParamValue, parameter
 from isoviz.posthoc.affine_map import Affine
 
 if TYPE_CHECKING:
@@ -121,7 +120,8 @@ class Transform:
             return image
         import torch
 
-        from isoviz.metrics.backward import checked_cloud, sum_dtype
+        from isoviz.metrics.backward import checked_cloud
+        from isoviz.metrics.precision import sum_dtype
 
         tensor: Any = points
         cloud = checked_cloud(tensor)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Self, cast
 
 import numpy as np
@@ -52,10 +52,12 @@ class Chain(Transform):
         return {"spec": {"slug": self.slug, "width": width, "steps": [s["spec"] for s in states]}, "arrays": arrays}
 
     @classmethod
-    def from_state(cls, state: State) -> Self:
-        """The fitted chain behind `state`; `InputError` if it does not hold together."""
-        from isoviz.posthoc import from_state  # the catalogue imports this module
+    def from_state(cls, state: State, restore: Callable[[State], Transform]) -> Self:
+        """The fitted chain behind `state`; `InputError` if it does not hold together.
 
+        Args:
+            restore: makes a step from its state (`isoviz.posthoc.from_state`).
+        """
         spec, arrays = state["spec"], state["arrays"]
         if spec.get("slug") != cls.slug or not isinstance(spec.get("steps"), list):
             raise InputError(f"a saved 'chain' with its steps was expected, got '{spec.get('slug')}'")
@@ -64,7 +66,7 @@ class Chain(Transform):
         steps = []
         for i, step in enumerate(spec["steps"]):
             own = {name.partition(".")[2]: value for name, value in arrays.items() if name.partition(".")[0] == str(i)}
-            steps.append(from_state(cast(State, {"spec": step, "arrays": own})))
+            steps.append(restore(cast(State, {"spec": step, "arrays": own})))
         whole = cls(steps)
         whole._given_width = spec["width"]
         return whole

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.methods import batchnorm as methods
 from isoviz.metrics.dimensions import dimension_std
 from isoviz.metrics.moments import centre
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.directions import SMALLEST
 from isoviz.posthoc.factored import FactoredCloud
 from isoviz.posthoc.protocol import CataloguedTransform, Effects, InTraining, Learnt, Paper, Params, parameter
-
-BIBTEX = """\
-@inproceedings{ioffe2015batch,
-  title={Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate Shift},
-  author={Ioffe, Sergey and Szegedy, Christian},
-  booktitle={Proceedings of the 32nd International Conference on Machine Learning},
-  pages={448--456},
-  year={2015}
-}
-"""
 
 
 class BatchNormParams(Params):
@@ -49,12 +40,7 @@ class BatchNorm(CataloguedTransform):
     title = "Batch normalisation"
     summary = "Centres every dimension and divides it by its own standard deviation."
     equation = r"y_i = (x_i - \mu_i) / \sqrt{\sigma_i^2 + \epsilon}"
-    paper = Paper(
-        short="Ioffe & Szegedy 2015",
-        title="Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate Shift",
-        year=2015,
-        bibtex=BIBTEX,
-    )
+    paper = cast(Paper, methods.BatchNorm.paper)  # only the baseline has none
     Params = BatchNormParams
     params: BatchNormParams
     traps = (

@@ -162,12 +162,12 @@ class Database:
         if not known:
             self._create()
         with self.reading() as connection:
-            found = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema"))
-        if found is None or not found.isdigit():
+            version = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema"))
+        if version is None or not version.isdigit():
             raise StoreError(f"the store {self} has no schema version: it was not made by IsoViz")
-        if int(found) > schema.VERSION:
+        if int(version) > schema.VERSION:
             raise StoreError(
-                f"the store {self} was written by a newer IsoViz (schema {found}; this one knows up to {schema.VERSION})",
+                f"the store {self} was written by a newer IsoViz (schema {version}; this one knows up to {schema.VERSION})",
                 advice="Update IsoViz, or choose another store with --store.",
             )
 

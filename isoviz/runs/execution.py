@@ -69,7 +69,7 @@ def execute(store: Store, run_id: str, *, train: Train | None = None, patience: 
         except KeyboardInterrupt:
             interrupted = True
             _end(emitter, Stopped(step=emitter.checkpoint_step, forced=True))
-        except BaseException as error:  # SystemExit too: whatever ends a run is told
+        except BaseException as error:  # SystemExit too: whatever ends a run is reported
             with suppress(OSError), (run_dir / LOG).open("a", encoding="utf-8") as log:
                 traceback.print_exc(file=log)
             _end(emitter, explain(error))

@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from isoviz import methods, tasks
-from isoviz.config import OwnTask, ParamValue, RunConfig
+from isoviz.config import RunConfig
 from isoviz.errors import InputError
-from isoviz.models import hub, prefixes, sources
+from isoviz.hub import cache_folder
+from isoviz.models import prefixes, sources
 from isoviz.models.sources import ModelSource
+from isoviz.parameters import ParamValue
 from isoviz.tasks import own as own_data
 from isoviz.tasks.metrics import METRICS
-from isoviz.tasks.protocol import Task
+from isoviz.tasks.protocol import OwnTask, Task
 from isoviz.training import devices
 
 MAX_RUNS = 2000
@@ -268,7 +270,7 @@ def _check_rows(task: Task, folder: str | None, common: Mapping[str, Any]) -> No
         return  # nothing to get wrong, and generating takes a moment
     read = (common.get("direction"), common.get("max_train"), common.get("max_eval"))
     if folder is None:
-        stamps: Stamps = ((str(hub.cache_folder()), 0, int(time.monotonic() // _HUB_SECONDS)),)
+        stamps: Stamps = ((str(cache_folder()), 0, int(time.monotonic() // _HUB_SECONDS)),)
     else:
         stamps = _stamps(tasks.files_of(task, folder))
     _load_once(task, folder, read, stamps)

@@ -1,4 +1,4 @@
-"""Runs whose worker vanished: how they are found, and what the user is told."""
+"""Runs whose worker vanished: how they are noticed, and what the user reads."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def mark_lost(store: Store, watched: Collection[str] = ()) -> list[str]:
         if row.owner in watched:
             continue
         if row.host != host_name():
-            event = lost(None, f"nothing was heard of it for {SILENT_SECONDS:.0f} s") if row.id in silent else None
+            event = lost(None, f"no sign of life for {SILENT_SECONDS:.0f} s") if row.id in silent else None
         elif row.pid is None or row.pid_started is None:
             if row.id in silent:  # claimed by a runner that died before it had started a worker: nothing is lost
                 store.unclaim(row.id, row.attempt)

@@ -31,7 +31,7 @@ STOP_STEPS: Final = 3.0
 """How many optimiser steps more, where it trains: the one at hand is finished first, and steps differ in length."""
 SAVE_SECONDS: Final = 120.0
 """How long a checkpoint may take, from when the worker said that it is saving."""
-_EXIT_SECONDS: Final = 5.0  # a worker that told its ending but does not exit still holds the device
+_EXIT_SECONDS: Final = 5.0  # a worker that reported its ending but does not exit still holds the device
 _SWEEP_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 1.0
 _SPARE_DELAY_SECONDS: Final = 2.0  # the next spare must not slow the start of a run

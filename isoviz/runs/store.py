@@ -176,8 +176,8 @@ class Store:
         """How many runs have each status; statuses that no run has are 0."""
         query = select(_runs.c.status, func.count()).group_by(_runs.c.status)
         with self._database.reading() as connection:
-            found = {row[0]: row[1] for row in connection.execute(query)}
-        return {status: found.get(status, 0) for status in STATUSES}
+            counts = {row[0]: row[1] for row in connection.execute(query)}
+        return {status: counts.get(status, 0) for status in STATUSES}
 
     def events(self, run_id: str, after: int = 0, limit: int = 5000) -> EventRows:
         """The events after a cursor, in order: (sequence number, event as JSON data with `kind` and `time`).
@@ -191,10 +191,10 @@ class Store:
             .limit(limit)
         )
         with self._database.reading() as connection:
-            found = connection.execute(query).all()
-            if not found:
+            rows = connection.execute(query).all()
+            if not rows:
                 self._record(connection, run_id)
-        return [(seq, {**json.loads(body), "time": moment}) for seq, moment, body in found]
+        return [(seq, {**json.loads(body), "time": moment}) for seq, moment, body in rows]
 
     def events_of_kind(self, run_id: str, kind: type[E], limit: int | None = None) -> EventsOf[E]:
         """A run's events of one class, in order, however many others lie between them."""
@@ -328,28 +328,24 @@ class Store:
         before, now = _runs.c.stop_requested, self._database.now()
         repeated = and_(_runs.c.status == "running", before < now - REPEAT_SECONDS)
         with self._database.writing() as connection:
-            asked = update(_runs).where(_runs.c.id == run_id, _runs.c.status.in_(("queued", "running")))
-            asked = asked.values(stop_requested=case((repeated, AT_ONCE), else_=func.coalesce(before, now)))
-            asked = asked.values(last_seq=_runs.c.last_seq + case((_runs.c.status == "queued", 1), else_=0))
-            record = connection.execute(asked.returning(_runs)).mappings().one_or_none()
+            wish = update(_runs).where(_runs.c.id == run_id, _runs.c.status.in_(("queued", "running")))
+            wish = wish.values(stop_requested=case((repeated, AT_ONCE), else_=func.coalesce(before, now)))
+            wish = wish.values(last_seq=_runs.c.last_seq + case((_runs.c.status == "queued", 1), else_=0))
+            record = connection.execute(wish.returning(_runs)).mappings().one_or_none()
             if record is None:
                 self._record(connection, run_id)
             elif record["status"] == "queued":
                 stopped = Stopped(step=signals_of(record).checkpoint_step)
                 self._insert(connection, record, [stopped], [time.time()])
 
-    def stop_requested(self, run_id: str) -> bool:
-        """Whether someone asked a run to stop."""
-        return self.signals(run_id).stop
-
     def signals(self, run_id: str) -> Signals:
         """What whoever watches a run needs to know several times a second."""
         columns = (_runs.c.status, _runs.c.attempt, _runs.c.stop_requested, _runs.c.progress)
         with self._database.reading() as connection:
-            found = connection.execute(select(*columns).where(_runs.c.id == run_id)).mappings().one_or_none()
-        if found is None:
+            record = connection.execute(select(*columns).where(_runs.c.id == run_id)).mappings().one_or_none()
+        if record is None:
             raise self._unknown(run_id)
-        return signals_of(found)
+        return signals_of(record)
 
     def requeue(self, run_id: str, *, claim: str | None = None) -> None:
         """Queue a stopped, failed or lost run again; it will go on from its last checkpoint.

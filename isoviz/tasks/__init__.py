@@ -14,13 +14,12 @@ from isoviz.catalogues import discover
 from isoviz.demo import rows_dir
 from isoviz.errors import DataError, InputError, unknown_name
 from isoviz.tasks import checking, files, hub, own, report
-from isoviz.tasks.protocol import SPLITS, TRAIN, VALIDATION, DataReport, Problem, Problems, Task, TaskData
+from isoviz.tasks.protocol import SPLITS, TRAIN, VALIDATION, DataReport, OwnTask, Problem, Problems, Task, TaskData
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from isoviz.config import OwnTask
 
 __all__ = ["OWN", "Task", "TaskData", "catalogue", "check_data", "files_of", "fingerprint", "get", "load", "problems"]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from isoviz.models.families import HeadKind
-from isoviz.tasks.protocol import Task
+from isoviz.tasks.protocol import HeadKind, Task
 
 METRICS: dict[HeadKind, tuple[str, ...]] = {  # the first one is the primary
     "classification": ("accuracy", "matthews"),

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from isoviz import hub
 from isoviz.errors import DataError
-from isoviz.models import hub
 from isoviz.tasks import files
 from isoviz.tasks.protocol import TRAIN, VALIDATION, Task
 

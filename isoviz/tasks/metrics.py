@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from isoviz.models.families import HeadKind
 from isoviz.tasks import text_metrics
+from isoviz.tasks.protocol import HeadKind
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isoviz.config import OwnTask
 from isoviz.errors import DataError, InputError
-from isoviz.models.families import HEAD_KINDS, HeadKind
 from isoviz.tasks import checking, files
-from isoviz.tasks.protocol import TRAIN, VALIDATION, Task
+from isoviz.tasks.protocol import HEAD_KINDS, TRAIN, VALIDATION, HeadKind, OwnTask, Task
 
 if TYPE_CHECKING:
     import pandas as pd

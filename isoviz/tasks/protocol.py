@@ -4,18 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-from isoviz.errors import InputError
-from isoviz.models.families import HeadKind
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from isoviz.errors import InputError, input_error
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from isoviz.config import OwnTask
+HeadKind = Literal["classification", "regression", "span", "seq2seq"]
+"""What is predicted, and so what sits on the encoder: one of several classes, one number, a stretch of the second text, or a
+text of its own.
+"""
+HEAD_KINDS: tuple[HeadKind, ...] = get_args(HeadKind)
 
 TRAIN, VALIDATION = "train", "validation"
 SPLITS = (TRAIN, VALIDATION)
+
+
+class OwnTask(BaseModel):
+    """How a person's own files become a task: which column is what. `isoviz.tasks.own.guess` fills it in from the files.
+
+    A file with no validation beside it is split: `share` of its rows, at least one, are held out, rows with the same texts
+    together.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str = Field(min_length=1, title="Text", description="Column of the text (of the question, for answers).")
+    second: str | None = Field(
+        None, min_length=1, title="Second text", description="Column of a second text; of the context, for answers."
+    )
+    label: str = Field(
+        min_length=1,
+        title="Label",
+        description="Column of what is predicted: class, number, answer or text.",
+    )
+    kind: HeadKind | None = Field(
+        None, title="Kind", description="What is predicted; inferred from the labels if empty."
+    )
+    label_names: tuple[str, ...] = Field(
+        (), title="Classes", description="The classes as they stand in the files, in the order of their codes."
+    )
+    share: float = Field(0.2, gt=0, lt=1, title="Held out", description="Share of rows kept for validation.")
+    split_seed: int = Field(0, ge=0, le=2**31 - 1, title="Seed of the split", description="Which rows are held out.")
+
+    @classmethod
+    def checked(cls, **values: Any) -> Self:
+        """Build it, turning the first violation into an `InputError` with the field `own.NAME`."""
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            raise input_error(error, "own.") from None
 
 
 @dataclass(frozen=True)

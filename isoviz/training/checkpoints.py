@@ -159,17 +159,19 @@ def load(
     InputError for another number of processes than the run had: its batches would be other ones.
     """
     accelerator = processes.accelerator
+    # of several processes on the CPU each has a "cpu:0", which safetensors does not know
+    device = "cpu" if accelerator.device.type == "cpu" else str(accelerator.device)
     if (folder / _ENDED).is_file():
         return Progress.from_json(json.loads((folder / _ENDED).read_text(encoding="utf-8"))), {}
     trainer = json.loads((folder / _TRAINER).read_text(encoding="utf-8"))
     if not all((folder / name).is_file() for name in _TRAINING_STATE):
-        load_model(model, str(folder / FILE), device=str(accelerator.device))
+        load_model(model, str(folder / FILE), device=device)
         return Progress.from_json(trainer["progress"]), {}
     generators = _unflatten(load_file(folder / "generators.safetensors"))
     if len(generators) != processes.count:
         raise InputError(f"resume: the run had {len(generators)} processes, now there are {processes.count}")
-    load_model(model, str(folder / FILE), device=str(accelerator.device))
-    state = _unflatten(load_file(folder / "optimizer.safetensors", device=str(accelerator.device)))
+    load_model(model, str(folder / FILE), device=device)
+    state = _unflatten(load_file(folder / "optimizer.safetensors", device=device))
     optimizer.load_state_dict({"state": state, "param_groups": trainer["param_groups"]})
     scheduler.load_state_dict(trainer["scheduler"])
     if accelerator.scaler is not None and trainer["scaler"] is not None:

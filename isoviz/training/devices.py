@@ -61,7 +61,8 @@ def print_json() -> None:
     print(json.dumps(asdict(_inspect())))
 
 
-def _cores() -> int:
+def available_cores() -> int:
+    """Cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS and Windows
@@ -82,5 +83,5 @@ def _inspect() -> Devices:
     elif torch.backends.mps.is_available():
         slots.append(Slot("mps", "Apple GPU", psutil.virtual_memory().total))
     else:
-        slots.append(Slot("cpu", f"CPU, {_cores()} cores", psutil.virtual_memory().total))
-    return Devices(tuple(slots), bf16, _cores())
+        slots.append(Slot("cpu", f"CPU, {available_cores()} cores", psutil.virtual_memory().total))
+    return Devices(tuple(slots), bf16, available_cores())

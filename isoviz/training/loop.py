@@ -172,9 +172,13 @@ class _Run:
                 signatures=metrics.signature(setup.task.metrics),
                 versions={name: version(name) for name in ("torch", "transformers", "accelerate")},
                 baselines=baselines.reference_values(setup.task, rows.guess),
-                notes=report.score_notes(
-                    setup.task, {VALIDATION: rows.frame, **{name: scored.frame for name, scored in rows.extra.items()}}
-                ),
+                notes=[
+                    *([f"random weights: {setup.random_weights}"] if setup.random_weights else []),
+                    *report.score_notes(
+                        setup.task,
+                        {VALIDATION: rows.frame, **{name: scored.frame for name, scored in rows.extra.items()}},
+                    ),
+                ],
             )
         )
 
@@ -283,6 +287,7 @@ class _Run:
         began = time.perf_counter()
         progress.step += second_stage.fit(
             setup.plain,
+            setup.method,
             setup.rows.sample(None),
             setup.accelerator,
             setup.processes.gather,
@@ -369,7 +374,15 @@ class _Run:
         kept = weights.kept(setup.run_dir)
         seconds = time.perf_counter() - self.began
         self.emit(
-            outcome.finished(setup.config, self.progress, setup.task.primary, kept, self.startup_seconds, seconds)
+            outcome.finished(
+                setup.config,
+                self.progress,
+                setup.task.primary,
+                kept,
+                self.startup_seconds,
+                seconds,
+                setup.random_weights,
+            )
         )
 
     def stop(self) -> None:

@@ -19,7 +19,7 @@ def make_optimizer(model: HeadedModel, config: RunConfig) -> torch.optim.AdamW:
     No weight decay on biases and normalisation weights (all one-dimensional parameters) of those two. They come first, so
     that the scheduler's first learning rate is the run's.
     """
-    own = [dict(group) for group in model.method.parameter_groups()]
+    own = [dict(group) for group in model.hooks.parameter_groups()]
     taken = {id(parameter) for group in own for parameter in group["params"]}
     rest = [p for p in model.parameters() if p.requires_grad and id(p) not in taken]
     decayed = [p for p in rest if p.ndim > 1]

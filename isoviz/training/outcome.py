@@ -16,6 +16,7 @@ def finished(
     weights: Weights | None,
     startup_seconds: float,
     total_seconds: float,
+    random_weights: str = "",
 ) -> Finished:
     """The closing event, from the history of epochs; `weights` are those that the run keeps."""
     chosen = reported(config, progress, primary)
@@ -33,6 +34,7 @@ def finished(
         },
         weights=weights,
         collapsed=evaluated.collapsed,
+        random_weights=random_weights,
     )
 
 

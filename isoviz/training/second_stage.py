@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from isoviz.events import Stepped
-from isoviz.methods.protocol import Frozen
+from isoviz.methods.protocol import Frozen, Method
 from isoviz.models.adapter import HeadedModel
 from isoviz.training.heads import Head
 from isoviz.training.measuring import Gather
@@ -32,6 +32,7 @@ class Stage:
 
 def fit(
     model: HeadedModel,
+    method: Method,
     batches: Iterable[dict[str, Tensor]],
     accelerator: Accelerator,
     gather: Gather,
@@ -73,9 +74,7 @@ def fit(
     generator = torch.Generator().manual_seed(seed)
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
         torch.manual_seed(seed)
-        model.method.fit_frozen(
-            Frozen(pooled, labels, model.output, model.task_loss, metric, generator, report_step, check)
-        )
+        method.fit_frozen(Frozen(pooled, labels, model.output, model.task_loss, metric, generator, report_step, check))
     return steps
 
 

@@ -17,7 +17,7 @@ from isoviz.config import RunConfig
 from isoviz.events import Entered, Event
 from isoviz.methods.protocol import Method
 from isoviz.models import hub, sources
-from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
+from isoviz.models.adapter import HeadedModel, load_network_with_mismatch, load_tokenizer
 from isoviz.tasks.protocol import Task
 from isoviz.training import heads, origin
 from isoviz.training.heads import Head
@@ -35,6 +35,7 @@ class Setup:
         config, run_dir: the run's configuration and folder.
         task, method, head, rows: what is learnt, how, with which kind of output layer, from which rows.
         origin: fingerprints of the model and the rows.
+        random_weights: which encoder weights its checkpoint lacked, in words; empty if none.
         data_revision: commit of a data set of the hub.
         accelerator, processes: where it trains, and with whom.
         model: the network as accelerate prepared it; the training step calls it.
@@ -53,6 +54,7 @@ class Setup:
     head: Head
     rows: Rows
     origin: Origin
+    random_weights: str
     data_revision: str | None
     accelerator: Accelerator
     processes: Processes
@@ -116,7 +118,9 @@ def load_setup(
         step_scheduler_with_optimizer=False,
     )
     processes = Processes(accelerator)
-    network = load_network(source, head.num_labels, config.seed, task.kind, allow_random=config.allow_random)
+    network, mismatch = load_network_with_mismatch(
+        source, head.num_labels, config.seed, task.kind, allow_random=config.allow_random
+    )
     model = HeadedModel(network, method, task.kind)
     check()
 
@@ -140,6 +144,7 @@ def load_setup(
         head=head,
         rows=rows,
         origin=started_with,
+        random_weights=str(mismatch),
         data_revision=data.revision,
         accelerator=accelerator,
         processes=processes,

@@ -1,7 +1,9 @@
 """Tokenised rows kept on this machine by content: the same rows, tokenizer and settings are never tokenised twice.
 
 One safetensors file per key under `home()`: each list of token lists is one flat int32 array and its boundaries. Files are
-written once, by atomic rename; when they outgrow `MAX_BYTES` those that were not read for longest are removed.
+written once, by atomic rename; when they outgrow `MAX_BYTES` those that were not read for longest are removed. The cache of
+`datasets` does not serve here: it keeps no `map` of rows in memory (a second start takes as long as the first), and given a file
+and our key its items are read 30 times slower (67,000 rows: 0.2 s for 5,000 items, ours 0.006 s) and nothing limits its size.
 """
 
 from __future__ import annotations
@@ -75,13 +77,13 @@ def kept(key: str, make: Callable[[], Mapping[str, list[list[int]]]]) -> Ragged:
     A file that cannot be read is made again; a disk that cannot be written only costs the time of making.
     """
     path = folder() / f"{key}.safetensors"
-    found = _read(path)
-    if found is None:
-        found = {name: [list(row) for row in rows] for name, rows in make().items()}
+    tokens = _read(path)
+    if tokens is None:
+        tokens = {name: [list(row) for row in rows] for name, rows in make().items()}
         with contextlib.suppress(OSError):
-            _write(path, found)
+            _write(path, tokens)
             _shrink(path)
-    return found
+    return tokens
 
 
 def _read(path: Path) -> Ragged | None:
@@ -94,18 +96,18 @@ def _read(path: Path) -> Ragged | None:
     except (OSError, SafetensorError):
         return None
     names = [name.removesuffix(".flat") for name in arrays if name.endswith(".flat")]
-    found: Ragged = {}
+    tokens: Ragged = {}
     for name in names:
         flat, ends = arrays[f"{name}.flat"].tolist(), arrays[f"{name}.ends"].tolist()
-        found[name] = [flat[begin:end] for begin, end in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
-    return found
+        tokens[name] = [flat[begin:end] for begin, end in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
+    return tokens
 
 
-def _write(path: Path, found: Ragged) -> None:
+def _write(path: Path, tokens: Ragged) -> None:
     from safetensors.numpy import save
 
     arrays: dict[str, np.ndarray] = {}
-    for name, rows in found.items():
+    for name, rows in tokens.items():
         arrays[f"{name}.flat"] = np.fromiter((token for row in rows for token in row), dtype=np.int32)
         arrays[f"{name}.ends"] = np.cumsum([len(row) for row in rows], dtype=np.int64)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@
     engine.py      the chain's numbers: at once where that is possible, all of them in the background
     heads.py       the frozen head, a refitted one, and the paired bootstrap between two predictions
     layer.py       IsoLayer trained on the spot
-    background.py  one thread for what takes longer than a slider's move
+    scheduler.py   whose question is computed next, when many move sliders at once
     notebook.py    the same as a few lines of Python
 
 How a transform acts on a cloud is said in `isoviz.posthoc`: by the transform itself, on a `FactoredCloud`.

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Final, Protocol
 from pydantic import ValidationError
 
 from isoviz import methods, posthoc
-from isoviz.config import input_error
-from isoviz.errors import InputError, unknown_name
+from isoviz.errors import InputError, input_error, unknown_name
 from isoviz.parameters import Paper, Params
 from isoviz.posthoc.factored import Kind
 from isoviz.posthoc.protocol import InTraining

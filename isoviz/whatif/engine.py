@@ -4,33 +4,130 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import posthoc
+from isoviz import metrics, posthoc
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import Estimate, resolution, too_few, undefined
-from isoviz.metrics.cosine import mean_cosine_estimate
+from isoviz.metrics.cloud import resolution
+from isoviz.metrics.measuring import reading_of
 from isoviz.metrics.moments import Moments, sum_of_squares
-from isoviz.metrics.sample import Sample
-from isoviz.metrics.scores import plug_in_estimate, ratio_estimate, unbiased_estimate
-from isoviz.metrics.spectrum import cumulative_shares, effective_rank_of, eigenvalues
+from isoviz.metrics.protocol import Metric
+from isoviz.metrics.sample import Directions, Sample
+from isoviz.metrics.scores import REPORTED_ZETA
+from isoviz.metrics.spectrum import cumulative_shares
 from isoviz.posthoc.factored import FactoredCloud, Kind, Matrix
-from isoviz.whatif import chains, layer, slower
+from isoviz.whatif import chains, layer
 from isoviz.whatif.chains import Step
-from isoviz.whatif.embeddings import Embeddings, load
+from isoviz.whatif.embeddings import Cloud, Embeddings, load
 from isoviz.whatif.heads import Difference, paired_difference, primary, refit
 from isoviz.whatif.request import LayerRequest
 
-MEASURES: Final = ("isoscore", "isoscore_unbiased", "participation_ratio", "effective_rank", "mean_cosine")
-"""Closed forms, in the order in which they are shown."""
+
+def at_once() -> list[Metric]:
+    """Metrics that a move of a slider shows: of one covariance, its eigenvalues and one pass over the points, in any rotation."""
+    return [
+        metric
+        for metric in _numbers()
+        if metric.from_sums
+        and not metric.inputs
+        and "rotation" in metric.unchanged_by
+        and _needs_no_second_spectrum(metric)
+    ]
+
+
+def later() -> list[Metric]:
+    """The other metrics of the catalogue: of pairs of points, of the image's own dimensions, or with further inputs."""
+    first = at_once()
+    return [metric for metric in _numbers() if metric not in first]
+
+
+def _numbers() -> list[Metric]:
+    """What gives one number of independent points, alone or with what a chain can supply."""
+    return [
+        metric
+        for metric in metrics.catalogue().values()
+        if metric.estimate is not None
+        and metric.gives != "curve"
+        and ("rows" in metric.kinds or (metric.inputs and _INPUTS.issuperset(metric.inputs)))
+    ]
+
+
+def _needs_no_second_spectrum(metric: Metric) -> bool:
+    return metric.cost == "closed form" or (metric.cost == "eigenvalues" and "shift" in metric.unchanged_by)
+
+
+_INPUTS: Final = frozenset({"shrinkage_cov", "zeta"})
+"""What IsoScore* needs beside the points: here Σ_S is that of the training image under the same chain, ζ = `REPORTED_ZETA`."""
 
 EV_KEPT: Final = 200
-_BASES_KEPT: Final = 5
+
+
+_GIB: Final = 1 << 30
+
+
+class SharedCache:
+    """What takes long, computed once for all who ask; the least recently used goes when all of it needs too much memory.
+
+    Args:
+        size_of: bytes of an entry.
+        share: of the machine's memory, at most 2 GiB and at least a quarter of one.
+    """
+
+    def __init__(self, size_of: Callable[[Any], int], share: float, limit: int | None = None) -> None:
+        self._size_of = size_of
+        self._share = share
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._entries: OrderedDict[Hashable, Any] = OrderedDict()
+        self._under_way: dict[Hashable, threading.Lock] = {}
+
+    @property
+    def limit(self) -> int:
+        """In bytes."""
+        if self._limit is None:
+            import psutil
+
+            self._limit = int(min(max(psutil.virtual_memory().total * self._share, _GIB / 4), 2 * _GIB))
+        return self._limit
+
+    def get(self, key: Hashable, make: Callable[[], Any] | None = None) -> Any:
+        """The entry, made if it is not there; None if there is nothing to make it."""
+        with self._lock:
+            if key in self._entries:
+                self._entries.move_to_end(key)
+                return self._entries[key]
+            if make is None:
+                return None
+            under_way = self._under_way.setdefault(key, threading.Lock())
+        with under_way:
+            made = self.get(key)
+            if made is not None:
+                return made
+            try:
+                made = make()
+            finally:
+                with self._lock:
+                    self._under_way.pop(key, None)
+            with self._lock:
+                self._entries[key] = made
+                while len(self._entries) > 1 and sum(map(self._size_of, self._entries.values())) > self.limit:
+                    self._entries.popitem(last=False)
+        return made
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._entries.clear()
+
+
+IMAGES: Final = SharedCache(lambda image: image.base.nbytes, 1 / 8)
+"""Images whose points were moved or rotated, of all clouds, by cloud and chain."""
 
 
 class NotReadyError(Exception):
@@ -51,7 +148,7 @@ class Answer:
 
     Attributes:
         n, d: its points and dimensions.
-        measures: of `MEASURES`; None where undefined.
+        measures: by slug, of `at_once()`; None where undefined.
         ev: EV_1 … EV_k, k at most `EV_KEPT` (k,); None where undefined.
         frozen: the task's primary metric when the run's own head reads the image; None if it cannot.
         reasons: name of what is None → why.
@@ -74,7 +171,7 @@ class Full:
     """What follows an answer.
 
     Attributes:
-        measures: of `slower.SLOWER`; None where undefined.
+        measures: by slug, of `later()`; None where undefined.
         refitted: the primary metric of a head fitted anew on the training image.
         frozen_difference, refitted_difference: from no transform, the latter from a head refitted there; None if undefined.
         map: (m, 2) the two strongest principal components of the image, m = n.
@@ -97,15 +194,16 @@ class WhatIf:
     """Chains over one cloud of a run. May be used from several threads.
 
     Args:
-        found: the embeddings.
+        embeddings: of the cloud.
         trains: train layers here and now (which imports torch); otherwise only those that a process has trained are used.
     """
 
-    def __init__(self, found: Embeddings, *, trains: bool = False) -> None:
-        self.embeddings = found
+    def __init__(self, embeddings: Embeddings, *, trains: bool = False) -> None:
+        self.embeddings = embeddings
         self.trains = trains
-        self.resolution = resolution(found.train)
-        self._bases: OrderedDict[str, FactoredCloud] = OrderedDict()
+        self.resolution = resolution(embeddings.train)
+        self._start: FactoredCloud | None = None
+        self._images = object()  # in the keys of IMAGES: entries of an engine that is gone match no other
         self._answers: OrderedDict[str, Answer] = OrderedDict()
         self._fulls: OrderedDict[str, Full] = OrderedDict()
         self._lock = threading.RLock()
@@ -122,7 +220,9 @@ class WhatIf:
             InputError: a step cannot be fitted here (field `chain`).
             NotReadyError: a layer has to be trained first, or, without `build`, something has to be computed.
         """
-        cloud = self._stored("", self._start, build)
+        if self._start is None:
+            self._start = self._stored("", self._from_points, build)
+        cloud = self._start
         for number, step in enumerate(steps):
             try:
                 cloud = self._advanced(cloud, step, chains.write(steps[:number]), build)
@@ -130,7 +230,7 @@ class WhatIf:
                 raise InputError(f"{step.title}: {error}", field="chain") from None
         return cloud
 
-    def _start(self) -> FactoredCloud:
+    def _from_points(self) -> FactoredCloud:
         train, validation = (
             np.asarray(split, np.float64) for split in (self.embeddings.train, self.embeddings.validation)
         )
@@ -149,12 +249,7 @@ class WhatIf:
         if cloud.knows(coordinates):
             return cloud.along(coordinates)
 
-        def rotate() -> FactoredCloud:
-            rotated = cloud.along(coordinates)
-            rotated.base.warm()
-            return rotated
-
-        return self._stored(f"{before}|{coordinates}", rotate, build)
+        return self._stored(f"{before}|{coordinates}", lambda: cloud.along(coordinates), build)
 
     def _transform(self, step: Step, before: str) -> tuple[posthoc.Transform, bool]:
         """The transform of a step that moves points, and whether it is fitted already."""
@@ -168,18 +263,10 @@ class WhatIf:
         return trained or step.kind(rows, **step.params.model_dump()), trained is not None
 
     def _stored(self, key: str, make: Callable[[], FactoredCloud], build: bool) -> FactoredCloud:
-        with self._lock:
-            if key in self._bases:
-                self._bases.move_to_end(key)
-                return self._bases[key]
-        if not build:
+        image: FactoredCloud | None = IMAGES.get((self._images, key), make if build else None)
+        if image is None:
             raise NotReadyError
-        made = make()
-        with self._lock:
-            self._bases[key] = made
-            while len(self._bases) > _BASES_KEPT:
-                del self._bases[next(name for name in self._bases if name)]  # the cloud itself stays
-        return made
+        return image
 
     # ------------------------------------------------------------------ its numbers
 
@@ -189,101 +276,124 @@ class WhatIf:
         with self._lock:
             if text in self._answers:
                 return self._answers[text]
-        found = self._answer(self.image(steps, build=build))
+        answer = self._answer(self.image(steps, build=build))
         with self._lock:
-            self._answers[text] = found
+            self._answers[text] = answer
             while len(self._answers) > 256:
                 self._answers.popitem(last=False)
-        return found
+        return answer
 
     def _answer(self, cloud: FactoredCloud) -> Answer:
-        points = cloud.validation
-        n, d = len(points), cloud.width
-        reasons: dict[str, str] = {}
-        ev: NDArray[np.float64] | None = None
-        estimates = dict.fromkeys(MEASURES, undefined(too_few(n)))
-        if n >= 2:
-            moments = _moments(cloud)
-            spectrum = None if moments.collapsed or moments.matrix is None else eigenvalues(moments.matrix)
-            estimates = {
-                "isoscore": plug_in_estimate(moments),
-                "isoscore_unbiased": unbiased_estimate(moments),
-                "participation_ratio": ratio_estimate(moments),
-                "effective_rank": undefined("all points are equal")
-                if spectrum is None
-                else effective_rank_of(spectrum),
-                "mean_cosine": mean_cosine_estimate(Sample(points + cloud.shift)),
-            }
-            if spectrum is not None:
-                ev = cumulative_shares(spectrum, min(EV_KEPT, n, d))
-        predicted, why = self._predicted(cloud, points)
-        frozen = None if predicted is None else primary(self._metric, self.embeddings.labels, predicted)
-        if frozen is None:
-            reasons["frozen"] = why or "the metric is undefined for these predictions"
-        reasons |= {name: str(found.problem) for name, found in estimates.items() if found.problem}
-        values = {name: _value(found) for name, found in estimates.items()}
-        return Answer(n, d, values, ev, frozen, reasons, predicted, cloud.only_rounding)
+        sample = ImageSample(cloud, self.embeddings.head.weight)
+        values, reasons = _measured(at_once(), sample)
+        spectrum = sample.eigenvalues
+        ev = None if spectrum is None else cumulative_shares(spectrum, min(EV_KEPT, sample.n, sample.d))
+        frozen, predicted = None, None
+        if sample.logits is None:
+            head_width = self.embeddings.head.width
+            reasons["frozen"] = f"the frozen head reads {head_width} numbers, the chain leaves {sample.d}"
+        else:
+            predicted = self.embeddings.head.decide(sample.logits + self.embeddings.head.bias)
+            frozen = primary(self._metric, self.embeddings.labels, predicted)
+            if frozen is None:
+                reasons["frozen"] = "the metric is undefined for these predictions"
+        return Answer(sample.n, sample.d, values, ev, frozen, reasons, predicted, cloud.only_rounding)
+
+    @property
+    def nbytes(self) -> int:
+        """What the cloud itself holds in memory, without images that were moved."""
+        vectors = self.embeddings.train.nbytes + self.embeddings.validation.nbytes
+        return vectors if self._start is None else 5 * vectors  # in float64, and once more in principal directions
 
     @property
     def _metric(self) -> str:
         return str(self.embeddings.facts["primary"])
 
-    def _predicted(self, cloud: FactoredCloud, points: Matrix) -> tuple[NDArray[Any] | None, str | None]:
-        head = self.embeddings.head
-        if cloud.width != head.width:
-            return None, f"the frozen head reads {head.width} numbers, the chain leaves {cloud.width}"
-        logits = points @ cloud.read_by(head.weight) + (head.weight @ cloud.mean + head.bias)
-        return head.decide(logits), None
-
     def full(self, steps: Sequence[Step]) -> Full:
-        """What takes longer: the measures of `slower`, the refitted head, intervals, the map."""
+        """What takes longer: the metrics of `later`, the refitted head, intervals, the map."""
+        stages = self.stages(steps)
+        while True:
+            try:
+                next(stages)
+            except StopIteration as end:
+                full: Full = end.value
+                return full
+
+    def stages(self, steps: Sequence[Step]) -> Generator[None, None, Full]:
+        """`full` in stages, so that whoever computes it can do something else in between."""
         text = chains.write(steps)
+        known = self.known(steps)
+        if known is not None:
+            return known
+        full = yield from self._full(steps)
         with self._lock:
-            if text in self._fulls:
-                return self._fulls[text]
-        found = self._full(steps)
-        with self._lock:
-            self._fulls[text] = found
+            self._fulls[text] = full
             while len(self._fulls) > 64:
                 self._fulls.popitem(last=False)
-        return found
+        return full
+
+    def known_answer(self, steps: Sequence[Step]) -> Answer | None:
+        """`answer`, if it was asked for before."""
+        with self._lock:
+            return self._answers.get(chains.write(steps))
 
     def known(self, steps: Sequence[Step]) -> Full | None:
         """`full`, if it was asked for before."""
         with self._lock:
             return self._fulls.get(chains.write(steps))
 
-    def _full(self, steps: Sequence[Step]) -> Full:
-        found, kind = self.embeddings, self.embeddings.facts["kind"]
+    def _full(self, steps: Sequence[Step]) -> Generator[None, None, Full]:
+        first = (yield from self.stages(())) if steps else None
+        embeddings, kind = self.embeddings, self.embeddings.facts["kind"]
         cloud, answer = self.image(steps), self.answer(steps)
-        alive = cloud.factors != 0
-        train, points = cloud.train[:, alive], cloud.validation[:, alive]
-        if not alive.any():  # everything was removed
-            train, points = cloud.train[:, :1], cloud.validation[:, :1]
-        again = refit(train, found.train_labels, points, kind, width=cloud.width)
-        refitted = primary(self._metric, found.labels, again)
-        measures, reasons = slower.measures(cloud, points)
-        places, shares = _map(cloud)
         start = self.answer(()).predicted
-        first = self.full(()).refitted_predicted if steps else again
+        yield
+        alive = cloud.factors != 0
+        if not alive.any():  # everything was removed
+            alive[0] = True
+        points = cloud.validation[:, alive]
+        again = refit(cloud.train[:, alive], embeddings.train_labels, points, kind, width=cloud.width)
+        yield
 
         def difference(before: NDArray[Any] | None, after: NDArray[Any] | None) -> Difference | None:
             if before is None or after is None:
                 return None
-            return paired_difference(self._metric, found.labels, before, after, kind)
+            return paired_difference(self._metric, embeddings.labels, before, after, kind)
 
-        if steps:
-            places = _like(places, self.full(()).map)
+        frozen_difference = difference(start, answer.predicted)
+        refitted_difference = difference(first.refitted_predicted if first else again, again)
+        places, shares = _map(cloud)
+        yield
+        inputs = {"shrinkage_cov": cloud.train_covariance, "zeta": REPORTED_ZETA}
+        image = Sample(cloud.image(cloud.validation), inputs=inputs)
+        measures: dict[str, float | None] = {}
+        reasons: dict[str, str] = {}
+        for metric in later():
+            yield
+            value, why = _measured([metric], image)
+            measures |= value
+            reasons |= why
         return Full(
             measures=measures,
-            refitted=refitted,
-            frozen_difference=difference(start, answer.predicted),
-            refitted_difference=difference(first, again),
-            map=places,
+            refitted=primary(self._metric, embeddings.labels, again),
+            frozen_difference=frozen_difference,
+            refitted_difference=refitted_difference,
+            map=_like(places, first.map) if first else places,
             map_shares=shares,
             refitted_predicted=again,
             reasons=reasons,
         )
+
+
+CLOUDS: Final = SharedCache(lambda engine: engine.nbytes, 1 / 8)
+"""Engines of the clouds that somebody looks at."""
+
+
+def engine_of(key: str, cloud: Cloud) -> WhatIf:
+    """The engine of a cloud, shared by all who look at it; KeyError if its embeddings are gone."""
+    embeddings = load(key, cloud)
+    engine: WhatIf = CLOUDS.get((embeddings.folder, cloud), lambda: WhatIf(embeddings))
+    return engine
 
 
 def train_layer(request: LayerRequest, report: layer.Report) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -304,30 +414,72 @@ def _moved(transform: posthoc.Transform, cloud: FactoredCloud, fitted: bool) -> 
     return replace(FactoredCloud.of_points(train, validation, cloud.resolution), only_rounding=cloud.only_rounding)
 
 
-def _moments(cloud: FactoredCloud) -> Moments:
-    """T, F and Q of the validation image; all of them are the same in every orthonormal basis."""
-    base = cloud.base
-    n, d = len(base.validation), cloud.width
-    alive = cloud.factors != 0
-    factors = cloud.factors[alive]
-    variances = base.validation_covariance.diagonal()[alive] * factors**2
-    largest = float(variances.max()) if alive.any() else 0.0
-    mean = cloud.shift + base.validation_mean * cloud.factors
-    eps = float(np.finfo(np.float64).eps)
-    if largest <= (eps * float(np.abs(mean).max())) ** 2:
-        return Moments(n, d, 0.0, 0.0, 0.0, None, True)
-    factors = factors / np.sqrt(largest)  # scores do not depend on the unit, their fourth powers do
-    matrix = factors[:, None] * base.validation_covariance[np.ix_(alive, alive)] * factors
-    squares = base.validation_squares @ np.where(cloud.factors != 0, cloud.factors / np.sqrt(largest), 0.0) ** 2
-    return Moments(
-        n=n,
-        d=d,
-        trace=float(matrix.diagonal().sum()),
-        frobenius=sum_of_squares(matrix),
-        quartic=float(squares @ squares) / (n - 1),
-        matrix=matrix,
-        collapsed=False,
-    )
+class ImageSample(Sample):
+    """The validation image as metrics of `at_once` read it, without its points: one pass that scales them, one product.
+
+    Attributes:
+        logits: (n, labels) of a head without its bias; None if it cannot read the image.
+    """
+
+    def __init__(self, cloud: FactoredCloud, weight: Matrix) -> None:
+        self.points = None
+        self.n, self.d = len(cloud.base.validation), cloud.width
+        self.eps = float(np.finfo(np.float64).eps)
+        self.inputs = {}
+        self._cloud = cloud
+        shift = cloud.base.validation_mean * cloud.factors
+        self._mean = cloud.shift + shift
+        self._points = cloud.validation
+        self._points -= shift
+        self._squares = np.einsum("ij,ij->i", self._points, self._points)
+        reads = cloud.width == weight.shape[1]
+        columns = [self._mean[:, None], *([cloud.read_by(weight)] if reads else [])]
+        products = self._points @ np.concatenate(columns, axis=1)
+        self._along_mean = products[:, 0]
+        self.logits = products[:, 1:] + (shift @ columns[1] + weight @ cloud.mean) if reads else None
+
+    @cached_property
+    def moments(self) -> Moments | None:
+        """T, F and Q, which are the same in every orthonormal basis, and the covariance in that of the coordinates."""
+        if self.n < 2:
+            return None
+        cloud = self._cloud
+        alive = cloud.factors != 0
+        factors = cloud.factors[alive]
+        covariance = cloud.base.validation_covariance
+        variances = covariance.diagonal()[alive] * factors**2
+        largest = float(variances.max()) if alive.any() else 0.0
+        if largest <= (self.eps * float(np.abs(self._mean).max())) ** 2:
+            return Moments(self.n, self.d, 0.0, 0.0, 0.0, None, True)
+        factors = factors / np.sqrt(largest)  # scores do not depend on the unit, their fourth powers do
+        matrix = factors[:, None] * covariance[np.ix_(alive, alive)] * factors
+        squares = self._squares / largest
+        return Moments(
+            n=self.n,
+            d=self.d,
+            trace=float(matrix.diagonal().sum()),
+            frobenius=sum_of_squares(matrix),
+            quartic=float(squares @ squares) / (self.n - 1),
+            matrix=matrix,
+            collapsed=False,
+        )
+
+    @cached_property
+    def directions(self) -> Directions:
+        """From ‖y‖² = ‖y − ȳ‖² + 2 (y − ȳ)·ȳ + ‖ȳ‖²; from the points themselves where that would cancel."""
+        length = float(self._mean @ self._mean)
+        norms = self._squares + 2 * self._along_mean + length
+        if norms.min() <= 1e-4 * max(float(self._squares.max()), length):
+            return Sample(self._points + self._mean).directions
+        weights = 1 / np.sqrt(norms)
+        return Directions(weights @ self._points + self._mean * weights.sum(), 0)
+
+
+def _measured(wanted: Iterable[Metric], sample: Sample) -> tuple[dict[str, float | None], dict[str, str]]:
+    """Values by slug, None where undefined; and why."""
+    readings = {metric.slug: reading_of(metric, sample, interval=False) for metric in wanted}
+    reasons = {slug: reading.undefined for slug, reading in readings.items() if reading.undefined}
+    return {slug: _finite(reading.value) for slug, reading in readings.items()}, reasons
 
 
 def _map(cloud: FactoredCloud) -> tuple[NDArray[np.float32], tuple[float, float]]:
@@ -349,5 +501,5 @@ def _like(places: NDArray[np.float32], before: NDArray[np.float32]) -> NDArray[n
     return (places * signs).astype(np.float32)
 
 
-def _value(found: Estimate) -> float | None:
-    return None if found.problem or not np.isfinite(found.value) else float(found.value)
+def _finite(value: Any) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(value)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from isoviz.exploring.jobs import PREPARE
 from isoviz.jobs import queue
-from isoviz.jobs.kinds import ENCODERS, Job, JobKind, Lane, half_of_the_cores
+from isoviz.jobs.kinds import ENCODERS, Job, JobKind, Lane
 from isoviz.jobs.queue import JobState
 from isoviz.whatif.request import STORE, EncodingRequest, Request, request_of
 
@@ -36,7 +36,7 @@ LAYER: Final = JobKind(
     room=__name__,
     work=_work,
     results=STORE,
-    lane=Lane("layers", half_of_the_cores),
+    lane=Lane("layers", cores=2),
     prepare=PREPARE,
     warm_seconds=60.0,
 )

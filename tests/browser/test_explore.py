@@ -14,7 +14,7 @@ from isoviz.exploring.jobs import VIEW
 from isoviz.jobs import queue
 from isoviz.jobs.kinds import ENCODERS
 from tests.browser.conftest import Server, becomes, fits, steady
-from tests.jobs.here import lane_taken
+from tests.jobs.here import end_all, lane_taken
 
 LONG = 240_000
 """Milliseconds for what waits on a process that imports torch on a busy machine."""
@@ -24,7 +24,7 @@ LONG = 240_000
 def serving(serve: Callable[..., Server]) -> Iterator[Server]:
     """A server with nothing kept yet; what still computes at the end is stopped."""
     yield serve()
-    queue.close()
+    end_all()
 
 
 def lines(page: Page) -> list[tuple[str, list[int], int]]:

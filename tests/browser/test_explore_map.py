@@ -16,8 +16,8 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from dashboard import theme
-from isoviz.jobs import queue
 from tests.browser.conftest import Server, becomes, fits, keep_view, steady
+from tests.jobs.here import end_all
 
 ROWS = 100
 """Enough that their lengths are coloured by a scale, and few enough that some points lie alone."""
@@ -52,7 +52,7 @@ def serving(serve: Callable[..., Server]) -> Iterator[Server]:
     """A server that has the view of the bundled model already."""
     keep_view(ROWS)
     yield serve()
-    queue.close()
+    end_all()
 
 
 def area_of(page: Page) -> dict[str, float]:

@@ -35,12 +35,12 @@ def test_card_leads_to_the_filled_form(open_page: OpenPage) -> None:
 
 
 def test_runs_are_listed_with_their_state(open_page: OpenPage, store: Store) -> None:
-    finish(store, config("istar", 0, {"lam": 1}), 0.875, 0.25)
+    finish(store, config("istar", 0, {"lam": 1}), 0.875, 0.25, collapsed="predicts one class")
     fail(store, config("isobn"))
     store.create([config()])
     shown = text(open_page("home"))
     assert "1 queued · 1 finished · 1 failed" in shown
-    assert "accuracy 0.875, IsoScore* 0.250" in shown and "next in the queue" in shown
+    assert "accuracy 0.875, IsoScore* 0.250, collapsed: predicts one class" in shown and "next in the queue" in shown
     assert "out of *memory* <b>" in shown  # as text
 
 

@@ -56,7 +56,7 @@ def test_stop_is_asked_once_and_counts_the_seconds(store: Store, open_page: Open
     run = Story(store).begin().walk(1, 3)
     app = open_page("live")
     app.button(key="stop-chosen").click().run()
-    assert store.stop_requested(run.id)
+    assert store.signals(run.id).stop
     (stopping,) = [button for button in app.button if button.key == "stop-chosen"]
     assert stopping.disabled
     assert stopping.label.startswith("Stopping … ")

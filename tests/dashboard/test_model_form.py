@@ -131,7 +131,7 @@ def test_offline_is_said_and_asked_again(
     open_page: OpenPage, hub: LoopbackHub, published: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as unplugged:
-        unplugged.setattr("isoviz.models.hub._unreachable", lambda endpoint: "the hub cannot be reached (no cable)")
+        unplugged.setattr("isoviz.hub._unreachable", lambda endpoint: "the hub cannot be reached (no cable)")
         page = at(open_page("train", train_max_length="48"), model_form.HUB)
         assert "The hub cannot be reached (no cable)" in page.info[0].value.replace("\\", "")
         assert "work without it" in captions(page)

@@ -13,8 +13,9 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import downloads, outcome_view, run_view
 from isoviz import tasks
-from isoviz.config import OwnTask, RunConfig
+from isoviz.config import RunConfig
 from isoviz.runs.store import Store
+from isoviz.tasks.protocol import OwnTask
 from isoviz.training import predictions
 from isoviz.training.heads import Answers
 from tests import tiny

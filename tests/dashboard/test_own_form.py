@@ -12,8 +12,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.train import own_form
-from isoviz.config import OwnTask
 from isoviz.runs.store import Store
+from isoviz.tasks.protocol import OwnTask
 from tests import tiny
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import drawn, mounted

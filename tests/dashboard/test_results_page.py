@@ -149,3 +149,7 @@ def test_latex_has_mean_and_deviation() -> None:
         downloads.latex_heading(metric) for metric in measures.of_runs()
     ]
     assert r"\caption{demo\_task: 100\%}" in text and r"\toprule" in text
+    assert "Remarks" not in text
+    runs.append(row("r2", config("istar", 2, {"lam": -1}), found=result(0.5, 0.25, collapsed="predicts one class")))
+    text = downloads.latex(tables.summary(tables.runs_frame(runs)), "accuracy", measures.of_runs(), "demo_task: 100%")
+    assert "1 of 3 collapsed: predicts one class" in text

@@ -12,6 +12,7 @@ from isoviz.metrics.record import Measurement
 from isoviz.runs.execution import LOG
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
+from tests.dashboard.made_up import config, measured, result, started
 from tests.dashboard.test_live_page import texts
 from tests.measured import cloud
 from tests.story import Story
@@ -35,6 +36,17 @@ def test_a_finished_run_tells_everything(store: Store, open_page: OpenPage) -> N
     assert known["Data fingerprint"] == "2f0c9a1b77d3e654"
     assert known["Version of torch"] == "2.13.0"
     assert dict(zip(configuration["field"], configuration["value"], strict=True))["beta"] == "0.5"
+
+
+def test_a_collapsed_run_says_so_and_its_notes_are_shown(store: Store, open_page: OpenPage) -> None:
+    (run,) = store.create([config()])
+    store.claim("test", "cpu", id=run)
+    begun = started().model_copy(update={"notes": ["The data have no mismatched split."]})
+    store.append(run, [begun, measured(0.25, 0.2), result(0.5, 0.25, collapsed="predicts one class")])
+    app = open_page("run", id=run)
+    assert not app.exception
+    assert "the model predicts one class" in app.warning[0].value
+    assert any("no mismatched split" in info.value for info in app.info)
 
 
 def test_it_says_whose_weights_are_kept(store: Store, open_page: OpenPage) -> None:
@@ -89,7 +101,7 @@ def test_a_running_run_can_be_stopped_from_its_page(store: Store, open_page: Ope
     assert not app.exception
     assert "Available when the run finishes." in texts(app)
     app.button(key="stop-chosen").click().run()
-    assert store.stop_requested(run.id)
+    assert store.signals(run.id).stop
 
 
 def test_a_failed_run_keeps_its_curves_and_says_what_to_try(store: Store, open_page: OpenPage) -> None:

@@ -14,19 +14,20 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.whatif import asking, panel
+from dashboard.whatif import panel, sections
 from dashboard.whatif.to_train import form_address
 from isoviz import metrics
-from isoviz.config import OwnTask
 from isoviz.events import Entered
 from isoviz.jobs.progress import ProgressFile, write_json
 from isoviz.jobs.queue import JobState
 from isoviz.runs.store import Store
+from isoviz.tasks.protocol import OwnTask
 from isoviz.training.weights import FILE, newest
 from isoviz.whatif import chains, embeddings
-from isoviz.whatif.background import BACKGROUND
+from isoviz.whatif.engine import CLOUDS, at_once, later
 from isoviz.whatif.jobs import ENCODING
 from isoviz.whatif.request import STORE, LayerRequest, request_for
+from isoviz.whatif.scheduler import SCHEDULER, Rank
 from tests.dashboard.conftest import PATIENCE, ROOT, OpenPage
 from tests.dashboard.made_up import config, finish
 from tests.dashboard.reading import drawn
@@ -47,14 +48,14 @@ def runs(original: tuple[Path, str, str], tmp_path: Path) -> tuple[str, str]:
     """The ids of both, in this test's own home; comes before `open_page`, which opens the store."""
     home, *ids = original
     shutil.copytree(home, tmp_path / "home")
-    panel._engine.cache_clear()
+    CLOUDS.clear()
     return ids[0], ids[1]
 
 
 @pytest.fixture(autouse=True)
 def _quiet() -> object:
     yield
-    BACKGROUND.close()
+    SCHEDULER.close()
 
 
 def errors(page: AppTest) -> list[str]:
@@ -171,12 +172,12 @@ def test_a_bad_link_is_told_beside_the_chain(
 def test_a_step_that_cannot_be_fitted_leaves_nothing_pending(
     runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask = BACKGROUND.ask
+    ask = SCHEDULER.ask
 
-    def slowly(viewer: str, key: str, compute: Callable[[], object]) -> Future[object]:
-        return ask(viewer, key, lambda: (time.sleep(0.2), compute()))  # long enough to be called pending
+    def slowly(viewer: str, key: str, work: Callable[[], object], rank: Rank) -> Future[object]:
+        return ask(viewer, key, lambda: (time.sleep(0.4), work())[1], rank)  # long enough to be called pending
 
-    monkeypatch.setattr(BACKGROUND, "ask", slowly)
+    monkeypatch.setattr(SCHEDULER, "ask", slowly)
     page = open_page("whatif", run=runs[0], chain="cluster_based:n_clusters=500")
     assert any("n_clusters must be at most 96" in error for error in errors(page))
     assert "pending" not in texts(page)
@@ -184,7 +185,7 @@ def test_a_step_that_cannot_be_fitted_leaves_nothing_pending(
 
 def test_the_rows_of_a_run_are_known_however_much_it_downloaded_before_its_start(store: Store) -> None:
     download = [Entered(phase="loading", detail=f"{megabytes} MB") for megabytes in range(200)]
-    assert asking._data_fingerprint(finish(store, config("baseline"), 0.5, 0.25, before=download)) == "d"
+    assert sections._data_fingerprint(finish(store, config("baseline"), 0.5, 0.25, before=download)) == "d"
 
 
 def the_panel(run: object, key: str) -> None:
@@ -205,7 +206,11 @@ def test_a_run_deleted_or_made_room_for_while_it_is_looked_at(runs: tuple[str, s
     key = request_for(row, store.folder_of(row.id)).key
     store.delete(row.id)
     panel = AppTest.from_function(the_panel, args=(row, key), default_timeout=PATIENCE).run()
-    assert errors(panel) == [] and len(tiles(panel)) == 11 and "Make it a run" in texts(panel)
+    assert (
+        errors(panel) == []
+        and len(tiles(panel)) == 2 + len(at_once()) + len(later())
+        and "Make it a run" in texts(panel)
+    )
     shutil.rmtree(STORE.root / "results" / key)
     panel = AppTest.from_function(the_panel, args=(row, key), default_timeout=PATIENCE).run()
     assert errors(panel) == [] and "the page is drawn anew" in texts(panel)
@@ -360,7 +365,8 @@ def test_the_sentence_stands_over_the_tiles(
     place = next(number for number, text in enumerate(said) if "isotropic" in text)
     assert kinds.index("metric") > place and "head" in said[place]  # a telephone shows one below the other
     monkeypatch.setattr(panel, "PATIENCE", 0.0)
-    monkeypatch.setattr(BACKGROUND, "ask", lambda viewer, key, compute: Future())
+    ask = SCHEDULER.ask
+    monkeypatch.setattr(SCHEDULER, "ask", lambda *asked: Future() if asked[-1] is Rank.FOLLOW else ask(*asked))
     page = open_page("whatif", run=runs[0], chain="zca:strength=0.55")
     assert errors(page) == [] and "Still being computed" in texts(page)
     assert "isotropic (IsoScore" in texts(page)  # said already, with what is known at once

@@ -21,7 +21,7 @@ from isoviz.jobs.kinds import Recent
 from isoviz.jobs.queue import JobState
 from isoviz.jobs.spares import SpareKeeper
 from isoviz.models import sources
-from tests.jobs.here import work_here
+from tests.jobs.here import end_all, work_here
 from tests.tiny import TinyModels, embed
 
 PATIENCE = 240.0
@@ -31,7 +31,7 @@ PATIENCE = 240.0
 @pytest.fixture(autouse=True)
 def _no_process_stays() -> Iterator[None]:
     yield
-    queue.close()
+    end_all()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 from isoviz.jobs import queue, scheduling
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
+from tests.jobs.here import end_all
 
 PATIENCE = 120.0
 """Seconds that anything may take on a machine that is busy with something else."""
@@ -31,7 +32,7 @@ def settled(kind: JobKind, key: str) -> JobState:
 @pytest.fixture(autouse=True)
 def _no_process_stays() -> Iterator[None]:
     yield
-    queue.close()
+    end_all()
 
 
 @pytest.fixture

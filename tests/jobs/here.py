@@ -41,7 +41,13 @@ def write_job(
     if process is not None:
         write_json(folder / scheduling.PROCESS, {"pid": process.pid, "started": process.create_time()})
         entry = scheduling.AtWork(
-            process.pid, process.create_time(), kind.name, kind.lane.name, surroundings(), "", taken=1
+            process.pid,
+            process.create_time(),
+            kind.name,
+            kind.lane.name,
+            surroundings(),
+            str(folder / "own.log"),
+            taken=1,
         )
         entry.file.parent.mkdir(parents=True, exist_ok=True)
         entry.write(key)
@@ -81,9 +87,18 @@ def lane_taken(lane: Lane) -> Iterator[None]:
             process = held.enter_context(subprocess.Popen(["sleep", "600"], start_new_session=True))
             held.callback(process.kill)
             started = psutil.Process(process.pid).create_time()
-            entry = scheduling.AtWork(process.pid, started, "held", lane.name, "", "", taken=1)
+            entry = scheduling.AtWork(process.pid, started, "held", lane.name, "", f"{process.pid}.log", taken=1)
             entry.file.parent.mkdir(parents=True, exist_ok=True)
             entry.write(f"held-{number}")
             held.callback(entry.file.unlink, missing_ok=True)
         yield
     scheduling.dispatch()
+
+
+def end_all() -> None:
+    """End every process of this home, whatever it does, and forget what is waiting."""
+    with scheduling.exclusive():
+        for job in scheduling.waiting():
+            shutil.rmtree(job.folder, ignore_errors=True)
+        for process in scheduling.living():
+            process.end()

@@ -22,7 +22,7 @@ from isoviz.jobs.processes import is_alive
 from isoviz.jobs.progress import write_json
 from isoviz.jobs.queue import JobState
 from tests.jobs.conftest import settled, until
-from tests.jobs.here import lane_taken
+from tests.jobs.here import end_all, lane_taken
 from tests.jobs.light import BROKEN, LANE, LIGHT, PATIENT, STORE, WARM
 
 X = {"x": np.arange(3.0)}
@@ -133,7 +133,7 @@ def test_warm_process_keeps_what_it_loaded_and_goes_where_memory_is_short(monkey
     queue.start(hungry, "k3", {})
     assert not any(entry.kind == "warm" for entry in scheduling.at_work()), "it makes room"
     assert [entry.kind for entry in scheduling.at_work()] == ["hungry"], "one is started however short memory is"
-    queue.close()
+    end_all()
     kinds.KINDS.pop("hungry")
 
 

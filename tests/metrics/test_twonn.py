@@ -80,7 +80,7 @@ def test_any_unit_of_length(unit):
 def test_blocks_do_not_show(monkeypatch):
     x = np.random.default_rng(0).normal(size=(101, 6))
     whole = twonn(x)
-    monkeypatch.setattr("isoviz.metrics.neighbours._BLOCK", 1000)
+    monkeypatch.setattr("isoviz.metrics.nearest._BLOCK", 1000)
     assert twonn(x) == pytest.approx(whole, rel=1e-12)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from isoviz.__main__ import main
 from isoviz.errors import ModelError
+from isoviz.hub import ask_again, offline
 from isoviz.models import cache, hub, sources
 from isoviz.runs.store import Store
 from tests.hub_client import looking_at
@@ -217,10 +218,10 @@ def test_offline_is_said_with_what_can_be_done(tmp_path, monkeypatch, capsys, no
 
 def test_offline_is_asked_once(server):
     for _ in range(3):
-        assert hub.offline() is None
+        assert offline() is None
     assert server.asked == ["HEAD /"]
-    hub.ask_again()
-    assert hub.offline() is None and len(server.asked) == 2
+    ask_again()
+    assert offline() is None and len(server.asked) == 2
 
 
 def test_code_that_comes_with_a_model_is_refused_and_pickles_too(server, tiny_models, published):

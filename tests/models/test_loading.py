@@ -14,7 +14,7 @@ from isoviz.errors import ModelError
 from isoviz.models import sources
 from isoviz.models.adapter import load_network
 from isoviz.models.extract import layer_views
-from isoviz.models.families import HeadKind
+from isoviz.tasks.protocol import HeadKind
 from tests.tiny import FAMILIES, LATER, LATER_WRITERS, TWO_SIDED, WRITERS, TinyModels
 
 Rename = Callable[[str], str | None]

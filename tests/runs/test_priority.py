@@ -12,7 +12,7 @@ from isoviz.jobs import queue
 from isoviz.runs import slot
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
-from tests.jobs.here import lane_taken
+from tests.jobs.here import end_all, lane_taken
 from tests.jobs.light import LANE, LIGHT
 from tests.runs.observing import LONG, ended, kinds, until
 
@@ -39,7 +39,7 @@ def test_class_that_never_stops_asking_does_not_hold_runs_up_for_ever(
         (run_id,) = local.create([config()])
         assert ended(local, run_id).status == "finished"
         assert queue.look(LIGHT, "k").status == "waiting"
-    queue.close()
+    end_all()
 
 
 def test_view_runs_beside_a_training_that_runs(runner: Runner, local: Store, config: Make) -> None:

@@ -118,7 +118,8 @@ def test_a_worker_that_cannot_begin_leaves_its_reason(
     assert row.status == "lost"
     assert row.error is not None
     assert "exit code 1" in row.error["message"]
-    assert "No module named 'tests.runs.no_such_module'" in (local.folder_of(run_id) / "worker.log").read_text()
+    log = local.folder_of(run_id) / "worker.log"
+    until(lambda: log.exists() and "No module named 'tests.runs.no_such_module'" in log.read_text())
 
 
 def test_a_store_that_refuses_events_ends_the_run(runner: Runner, local: Store, config: Make) -> None:
@@ -145,5 +146,5 @@ def test_silent_runs_of_other_hosts_and_dead_shells_are_lost(runner: Runner, loc
         connection.execute(text("UPDATE isoviz_runs SET heartbeat = heartbeat - 60"))
     for run_id in (elsewhere, shell):
         assert ended(local, run_id).status == "lost"
-    assert "nothing was heard of it for 30 s" in (local.get(elsewhere).error or {})["message"]
+    assert "no sign of life for 30 s" in (local.get(elsewhere).error or {})["message"]
     assert (local.get(living).status, local.get(living).host) == ("queued", host_name())

@@ -30,7 +30,7 @@ def test_a_created_run_comes_back_as_it_was(store: Store, config: Make) -> None:
     assert (row.status, row.group, row.name, row.position) == ("queued", "sweep", "my run", 1)
     assert before - 1 <= row.created <= time.time() + 1
     assert (row.started, row.ended, row.result, row.error, row.progress, row.resume) == (None,) * 5 + (False,)
-    assert not store.stop_requested(run_id)
+    assert not store.signals(run_id).stop
 
 
 def test_ids_sort_by_creation_and_lists_page(store: Store, config: Make) -> None:
@@ -96,7 +96,7 @@ def test_an_unknown_id_is_named(store: Store) -> None:
         lambda: store.events("abc"),
         lambda: store.append("abc", [FAILED]),
         lambda: store.request_stop("abc"),
-        lambda: store.stop_requested("abc"),
+        lambda: store.signals("abc").stop,
         lambda: store.requeue("abc"),
         lambda: store.heartbeat("abc"),
         lambda: store.rename("abc", "x"),

@@ -136,8 +136,8 @@ def test_stopping(store: Store, config: Make) -> None:
         store.request_stop(run_id)
     assert store.get(waiting).status == "stopped"
     assert [event["kind"] for _, event in store.events(waiting)] == ["stopped"]
-    assert (store.get(running).status, store.stop_requested(running)) == ("running", True)
-    assert (store.get(done).status, store.stop_requested(done)) == ("finished", False)
+    assert (store.get(running).status, store.signals(running).stop) == ("running", True)
+    assert (store.get(done).status, store.signals(done).stop) == ("finished", False)
     assert store.claim("me", "cpu") is None
 
 

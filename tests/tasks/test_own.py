@@ -10,10 +10,11 @@ import pytest
 
 from isoviz import tasks
 from isoviz.__main__ import main
-from isoviz.config import OwnTask, RunConfig
+from isoviz.config import RunConfig
 from isoviz.errors import DataError, InputError
 from isoviz.runs import planning
 from isoviz.tasks import own
+from isoviz.tasks.protocol import OwnTask
 
 MOODS = ["glad", "sad", "calm"]
 

@@ -99,13 +99,7 @@ def check(events: list[Event], cfg: RunConfig, folder: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize(("family", "kind"), [*PAPERS, *SMOKE])
-def test_baseline_end_to_end(tiny_models, data, tmp_path, family, kind):
-    cfg = config(tiny_models(family), data[kind], kind)
-    check(run(cfg, tmp_path), cfg, tmp_path, kind)
-
-
-@pytest.mark.parametrize(("family", "kind"), PAPERS)
-def test_isobn_end_to_end(tiny_models, data, tmp_path, family, kind):
+def test_end_to_end(tiny_models, data, tmp_path, family, kind):
     cfg = config(tiny_models(family), data[kind], kind, "isobn")
     events = run(cfg, tmp_path)
     check(events, cfg, tmp_path, kind)

@@ -1,19 +1,20 @@
-"""A whole run on a tiny encoder: it learns, reports what the design asks for, stops, and resumes to the same numbers."""
+"""A whole run on a tiny encoder: it learns, and reports what the design asks for (stopping and resuming: test_resume.py)."""
 
 from __future__ import annotations
 
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 from isoviz import methods
 from isoviz.config import RunConfig
-from isoviz.errors import DivergedError
+from isoviz.errors import DivergedError, ModelError
 from isoviz.events import Event, parse_event
 from isoviz.training import checkpoints, train
 
@@ -101,35 +102,6 @@ def test_methods_share_data_order_and_new_weights(tiny_models, cola, tmp_path):
         events = run(config(tiny_models("bert"), cola, method, epochs=1), tmp_path / method)
         firsts.append((of(events, "stepped")[0].losses["task"], of(events, "evaluated")[0].loss))
     assert firsts[0] == firsts[1] == firsts[2]
-
-
-@pytest.mark.parametrize(("method", "params"), CHOICES)
-@pytest.mark.parametrize("stop_at", [3, 8, 13])
-def test_stop_and_resume_give_the_uninterrupted_numbers(tiny_models, cola, tmp_path, method, params, stop_at):
-    cfg = config(tiny_models("bert"), cola, method, params)
-    whole = run(cfg, tmp_path / "whole")
-    seen = {"step": 0}
-
-    def emit_and_watch(cfg, folder, resume=False):
-        events: list[Event] = []
-
-        def emit(event: Event) -> None:
-            events.append(event)
-            if event.kind == "stepped":
-                seen["step"] = event.step
-
-        train(cfg, emit, lambda: not resume and seen["step"] >= stop_at, folder, resume)
-        return events
-
-    first = emit_and_watch(cfg, tmp_path / "parts")
-    assert first[-1].kind == "stopped"
-    assert first[-1].step == stop_at
-    second = emit_and_watch(cfg, tmp_path / "parts", resume=True)
-    assert of(second, "resumed")[0].step == stop_at
-    joined = {e.step: e.losses for e in of(first, "stepped")} | {e.step: e.losses for e in of(second, "stepped")}
-    assert joined == {e.step: e.losses for e in of(whole, "stepped")}
-    assert second[-1].metrics == whole[-1].metrics
-    assert second[-1].isotropy == whole[-1].isotropy
 
 
 def test_resume_after_a_kill_uses_the_last_epochs_checkpoint(tiny_models, cola, tmp_path):
@@ -221,3 +193,17 @@ def test_bf16_runs_where_asked(tiny_models, cola, tmp_path):
     events = run(config(tiny_models("bert"), cola, "istar", {"lam": 1.0}, epochs=1, precision="bf16"), tmp_path)
     assert of(events, "started")[0].precision == "bf16"
     assert all(math.isfinite(v) for e in of(events, "stepped") for v in e.losses.values())
+
+
+def test_a_checkpoint_that_lacks_weights_is_refused_or_marks_every_result(tiny_models, cola, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_models("bert"), folder)
+    tensors = load_file(folder / "model.safetensors")
+    save_file({f"other.{name}": tensor for name, tensor in tensors.items()}, folder / "model.safetensors")
+    with pytest.raises(ModelError, match="encoder weights are missing"):
+        run(config(folder, cola, epochs=1), tmp_path / "refused")
+    events = run(config(folder, cola, epochs=1, allow_random=True), tmp_path / "allowed")
+    assert of(events, "started")[0].notes[0].startswith("random weights: ")
+    assert "encoder weights are missing" in events[-1].random_weights
+    again = run(config(tiny_models("bert"), cola, epochs=1, allow_random=True), tmp_path / "whole")
+    assert again[-1].random_weights == "" and of(again, "started")[0].notes == []

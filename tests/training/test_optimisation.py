@@ -24,7 +24,7 @@ class Small(torch.nn.Module):
         self.linear = torch.nn.Linear(3, 2)
         self.frozen = torch.nn.Parameter(torch.ones(2, 2), requires_grad=False)
         self.own = torch.nn.Linear(2, 2)
-        self.method = SimpleNamespace(parameter_groups=lambda: groups(self))
+        self.hooks = SimpleNamespace(parameter_groups=lambda: groups(self))
 
 
 def settings(**values):
@@ -52,7 +52,7 @@ def test_without_own_groups_there_are_two():
 def test_own_group_has_its_own_settings_and_its_parameters_are_in_no_other():
     model = Small(own_group)
     asked = own_group(model)
-    model.method.parameter_groups = lambda: asked
+    model.hooks.parameter_groups = lambda: asked
     decayed, plain, own = make_optimizer(model, settings()).param_groups
     assert ids(decayed["params"]) == {id(model.linear.weight)}
     assert ids(plain["params"]) == {id(model.linear.bias)}

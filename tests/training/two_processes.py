@@ -1,4 +1,7 @@
-"""One of several processes: `python -m tests.training.two_processes FOLDER` trains FOLDER/*/config.json, one after another."""
+"""One of several processes: `python -m tests.training.two_processes FOLDER` trains FOLDER/*/config.json, one after another.
+
+Where a file `stop_at` lies beside a configuration, that run is stopped after so many steps and resumed.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import sys
 from pathlib import Path
 
 from isoviz.config import RunConfig
+from isoviz.events import Event
 from isoviz.training import checkpoints, train
 
 
@@ -20,8 +24,17 @@ if __name__ == "__main__":
     if os.environ.get("RANK", "0") != "0":
         checkpoints._write = checkpoints.settle = refuse  # type: ignore[assignment]
     for path in sorted(Path(sys.argv[1]).glob("*/config.json")):
-        events: list[object] = []
-        config = RunConfig.model_validate_json(path.read_text())
-        train(config, lambda event: events.append(event.model_dump(mode="json")), lambda: False, path.parent / "run")  # noqa: B023
+        events: list[dict[str, object]] = []
+        config, run_dir = RunConfig.model_validate_json(path.read_text()), path.parent / "run"
+
+        def emit(event: Event, events: list[dict[str, object]] = events) -> None:
+            events.append(event.model_dump(mode="json"))
+
+        if (path.parent / "stop_at").exists():
+            last = int((path.parent / "stop_at").read_text())
+            train(config, emit, lambda: bool(events) and events[-1].get("step") == last, run_dir)  # noqa: B023
+            train(config, emit, lambda: False, run_dir, resume=True)
+        else:
+            train(config, emit, lambda: False, run_dir)
         if events:  # the main process
             (path.parent / "events.json").write_text(json.dumps(events))

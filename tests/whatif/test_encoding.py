@@ -7,7 +7,6 @@ import io
 import os
 import re
 import shutil
-import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +22,6 @@ from isoviz.jobs.kinds import KINDS
 from isoviz.jobs.results import ERROR
 from isoviz.runs.store import Store
 from isoviz.whatif import chains, embeddings, encoding, jobs, notebook
-from isoviz.whatif.background import Background
 from isoviz.whatif.embeddings import load
 from isoviz.whatif.engine import NotReadyError, WhatIf, train_layer
 from isoviz.whatif.jobs import ENCODING
@@ -223,30 +221,6 @@ def test_an_isolayer_is_trained_on_the_spot(runs):
         found.isolayer().fit(found.train[:10])
     with pytest.raises(InputError, match="reads 16 numbers, not 5"):
         found.isolayer().fit(found.train[:, :5])
-
-
-def test_the_newest_wish_of_a_viewer_counts():
-    background = Background()
-    begun, go = threading.Event(), threading.Event()
-    order: list[str] = []
-
-    def compute(name: str) -> str:
-        begun.set()
-        assert go.wait(60)
-        order.append(name)
-        return name
-
-    first = background.ask("me", "a", lambda: compute("a"))
-    assert begun.wait(60)  # what runs is not dropped
-    second = background.ask("me", "b", lambda: compute("b"))
-    other = background.ask("you", "b2", lambda: compute("b2"))
-    third = background.ask("me", "c", lambda: compute("c"))
-    go.set()
-    assert third.result(60) == "c" and other.result(60) == "b2" and first.result(60) == "a"
-    assert second.cancelled() and order == ["a", "b2", "c"]
-    assert background.ask("me", "c", lambda: compute("c")) is third  # kept
-    assert background.ask("me", "b", lambda: compute("b")).result(60) == "b"  # asked for anew
-    background.close()
 
 
 @pytest.mark.parametrize("name", ["view", "sentences", "map", "encoding", "layer"])

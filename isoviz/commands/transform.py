@@ -1,0 +1,116 @@
+"""`isoviz transform`: a chain of transforms, fitted on one array file and applied to another, block by block."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz import posthoc
+from isoviz.commands import arrays
+from isoviz.commands.output import print_json, progress_bar
+from isoviz.errors import InputError
+
+BLOCK = 64 * 2**20
+"""Bytes of float64 that are transformed at a time."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Fit, apply, write; 0 when done."""
+    from isoviz.whatif import chains
+
+    try:
+        steps = chains.read(options.chain)
+    except InputError as error:
+        raise InputError(f"chain: {str(error).removeprefix('chain: ')}", field="chain") from None
+    for step in steps:
+        if step.kind.needs_labels:
+            raise InputError(
+                f"chain: '{step.slug}' is trained on a run's labels, which an array file does not have", field="chain"
+            )
+    out = Path(options.out).expanduser()
+    if out.suffix != ".npy":
+        raise InputError(f"out: must end in .npy, got '{options.out}'", field="out")
+    if not out.parent.is_dir():
+        raise InputError(f"out: no folder '{out.parent}'", field="out")
+    points = _read(options.input, "in")
+    fit_on = points if options.fit_on is None else _read(options.fit_on, "fit-on")
+    if fit_on.shape[1] != points.shape[1]:
+        raise InputError(
+            f"fit-on: '{options.fit_on}' has {fit_on.shape[1]} dimensions, '{options.input}' has {points.shape[1]}",
+            field="fit-on",
+        )
+    transform = posthoc.chain([step.make() for step in steps])
+    try:
+        transform.fit(fit_on)
+    except InputError as error:
+        raise InputError(f"chain: cannot be fitted on these points: {error}", field="chain") from None
+    shape, dtype = _write(transform, points, out)
+    document = {
+        "chain": chains.write(steps),
+        "in": {"file": options.input, "n": points.shape[0], "d": points.shape[1]},
+        "fit_on": {"file": options.fit_on or options.input, "n": fit_on.shape[0]},
+        "out": {"file": str(out), "n": shape[0], "d": shape[1], "dtype": dtype},
+        "counts": [{"transform": step.slug, **transform_step.state()["spec"]["counts"]} for step, transform_step in
+                   zip(steps, transform.steps, strict=True)],
+        "affine": transform.affine() is not None,
+    }  # fmt: skip
+    if options.json:
+        print_json(document)
+    else:
+        _print(document, [step.title for step in steps])
+    return 0
+
+
+def _read(name: str, option: str) -> NDArray[Any]:
+    try:
+        points = arrays.read(name)
+    except InputError as error:
+        raise InputError(f"{option}: {str(error).removeprefix('embeddings: ')}", field=option) from None
+    if not (np.issubdtype(points.dtype, np.floating) or np.issubdtype(points.dtype, np.integer)):
+        raise InputError(f"{option}: '{name}' holds {points.dtype}, not numbers", field=option)
+    return points
+
+
+def _write(transform: posthoc.Chain, points: NDArray[Any], out: Path) -> tuple[tuple[int, int], str]:
+    """Write the image, in float32 where the points are no wider; it takes its place only when it is whole."""
+    dtype = np.dtype(np.float32 if points.dtype in (np.float16, np.float32) else np.float64)
+    n = len(points)
+    rows = max(1, BLOCK // (8 * points.shape[1]))
+    width = np.asarray(transform.transform(points[:0])).shape[1]
+    handle, partial = tempfile.mkstemp(suffix=".npy.partial", dir=out.parent)
+    os.close(handle)
+    try:
+        image = np.lib.format.open_memmap(partial, mode="w+", dtype=dtype, shape=(n, width))
+        with progress_bar() as report:
+            for first in range(0, n, rows):
+                try:
+                    image[first : first + rows] = transform.transform(points[first : first + rows])
+                except InputError as error:
+                    last = min(first + rows, n)
+                    raise InputError(f"in: rows {first} to {last - 1}: {error}", field="in") from None
+                report(min(first + rows, n), n, "transforming")
+        image.flush()
+        del image
+        os.replace(partial, out)
+    finally:
+        Path(partial).unlink(missing_ok=True)
+    return (n, width), dtype.name
+
+
+def _print(document: dict[str, Any], titles: Sequence[str]) -> None:
+    source, fitted, target = document["in"], document["fit_on"], document["out"]
+    print(f"{' → '.join(titles) or 'no transform'}, fitted on {fitted['file']} (n = {fitted['n']:,})")
+    print(
+        f"{source['file']} (n = {source['n']:,}, d = {source['d']}) → {target['file']} (d = {target['d']}, {target['dtype']})"
+    )
+    for counts in document["counts"]:
+        reported = ", ".join(f"{name} {value}" for name, value in counts.items() if name != "transform")
+        if reported:
+            print(f"  {counts['transform']}: {reported}")

@@ -1,0 +1,91 @@
+"""`transform`: every transform of the catalogue on files, in blocks, and what a bad option is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from isoviz import posthoc
+from isoviz.__main__ import main
+from isoviz.commands import transform
+from isoviz.parameters import start_values
+from isoviz.whatif import chains
+from tests.posthoc.clouds import cloud
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with `train.npy` (float32) and `dev.npy` (float64), in blocks of three rows."""
+    np.save(tmp_path / "train.npy", cloud().astype(np.float32))
+    np.save(tmp_path / "dev.npy", cloud(10, seed=1))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(transform, "BLOCK", 3 * 8 * 8)
+    return tmp_path
+
+
+@pytest.mark.parametrize("slug", list(posthoc.catalogue()))
+def test_every_transform_is_offered(slug: str, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    step = chains.step(slug, **start_values(posthoc.get(slug).Params))
+    words = [
+        "transform",
+        "--chain",
+        step.text,
+        "--in",
+        "dev.npy",
+        "--fit-on",
+        "train.npy",
+        "--out",
+        "after.npy",
+        "--json",
+    ]
+    assert main(words) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["chain"] == step.text and document["out"]["n"] == 10
+    expected = step.make().fit(np.load("train.npy")).transform(np.load("dev.npy"))
+    np.testing.assert_allclose(np.load("after.npy"), expected, rtol=1e-12, atol=1e-12)
+    assert not list(files.glob("*.partial"))
+
+
+def test_float32_stays_float32_and_a_file_may_be_replaced(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = np.load("train.npy")
+    chain = "all_but_the_top:remove=2~pca_whitening:components=3"
+    assert main(["transform", "--chain", chain, "--in", "train.npy", "--out", "train.npy"]) == 0
+    after = np.load("train.npy")
+    assert after.dtype == np.float32 and after.shape == (120, 3)
+    whole = posthoc.chain([step.make() for step in chains.read(chain)])
+    np.testing.assert_allclose(after, whole.fit_transform(before), rtol=1e-6, atol=1e-6)
+    text = capsys.readouterr().out
+    assert "All-but-the-top → PCA whitening, fitted on train.npy (n = 120)" in text and "removed 2" in text
+
+
+@pytest.mark.parametrize(
+    "words, reason",
+    [
+        (["--chain", "zcaa"], "--chain: unknown transform 'zcaa'; did you mean 'zca'"),
+        (["--chain", "isolayer"], "--chain: 'isolayer' is trained on a run's labels"),
+        (["--chain", "all_but_the_top:remove=99"], "remove must be at most 8"),
+        (["--out", "after.csv"], "--out: must end in .npy, got 'after.csv'"),
+        (["--out", "nowhere/after.npy"], "--out: no folder 'nowhere'"),
+        (["--in", "absent.npy"], "--in: no file 'absent.npy'"),
+        (["--fit-on", "narrow.npy"], "--fit-on: 'narrow.npy' has 3 dimensions, 'dev.npy' has 8"),
+        (["--in", "holes.npy"], "--in: rows 3 to 5: points must be finite"),
+        (["--in", "words.npy"], "--in: 'words.npy' holds <U1, not numbers"),
+    ],
+)
+def test_what_is_refused_in_one_line(
+    words: list[str], reason: str, files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.save("narrow.npy", cloud(9, 3))
+    holes = cloud(9)
+    holes[4, 2] = np.nan
+    np.save("holes.npy", holes)
+    np.save("words.npy", np.full((3, 8), "a"))
+    options = {"--chain": "zca", "--in": "dev.npy", "--out": "after.npy", "--fit-on": "train.npy"}
+    options |= dict(zip(words[::2], words[1::2], strict=True))
+    assert main(["transform", *(word for pair in options.items() for word in pair)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("isoviz: ") and reason in line
+    assert not Path("after.npy").exists() and not list(files.glob("*.partial"))

@@ -1,0 +1,58 @@
+"""What screens say of metrics: their cloud, their axis, and that one more metric is everywhere without a line of the dashboard."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from dashboard import downloads, measures, tables
+from dashboard.explore import numbers
+from isoviz import metrics
+from isoviz.runs.store import Store
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.made_up import config, finish
+from tests.dashboard.reading import drawn
+
+
+def test_three_scores_in_one_figure_say_their_cloud() -> None:
+    scores = [metric for metric in measures.of_runs() if measures.is_score(metric)]
+    assert [measures.with_cloud(metric) for metric in scores] == [
+        "IsoScore (head)",
+        "IsoScore* (all tokens, ζ = 0.2)",
+        "IsoScore, unbiased (head)",
+    ]
+    assert measures.comparing().slug == "isoscore_star"
+    assert {metric.slug: measures.cloud(metric) for metric in measures.of_runs() if "weights" in metric.kinds} == {
+        "i1": "output weights",
+        "i2": "output weights",
+    }
+
+
+def test_one_more_metric_is_on_every_screen(
+    open_page: OpenPage,
+    store: Store,
+    offered: dict[str, Callable[[], bytes]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first = metrics.get("effective_rank")
+    new = replace(
+        first, slug="evenness", title="Evenness", label="Even", latex="$E$", decimals=2, headline=True, place=1
+    )
+    more = {**metrics.catalogue(), "evenness": new}
+    monkeypatch.setattr(metrics, "catalogue", lambda: more)
+    monkeypatch.setattr(metrics, "get", more.__getitem__)
+    run = finish(store, config("baseline"), 0.5, 0.25)
+    assert "evenness" in tables.run_columns() and numbers.headings()["evenness"] == "Even"
+    results = open_page("results")
+    assert {"Even", "± s of Even"} <= set(results.dataframe[0].value.columns)
+    assert "Even" in results.dataframe[1].value.columns and b"evenness" in offered["runs.csv"]()
+    assert b"& $E$" in offered["results-demo-acceptability-accuracy.tex"]()
+    assert downloads.latex_heading(new) == "$E$"
+    tradeoffs = open_page("tradeoffs", tradeoffs_isotropy="Evenness")
+    assert tradeoffs.selectbox(key="tradeoffs_isotropy").value == "Evenness" and drawn(tradeoffs) == []  # not measured
+    live = json.loads(open_page("live", run=run).get_by_key("live-lines").proto.json)
+    (told,) = [metric for metric in live["metrics"] if metric["slug"] == "evenness"]
+    assert (told["title"], told["cloud"], told["axis"]) == ("Evenness", "head", "log")

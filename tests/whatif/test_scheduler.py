@@ -1,0 +1,162 @@
+"""Who is computed next: moves before slow work, viewers in turn, outdated questions dropped, one answer for one key."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+
+import pytest
+
+from isoviz.whatif import scheduler
+from isoviz.whatif.scheduler import Rank, Scheduler
+
+PATIENCE = 60
+
+
+class Gate:
+    """Work that says when it began and ends when it is let."""
+
+    def __init__(self) -> None:
+        self.begun, self.open = threading.Event(), threading.Event()
+
+    def __call__(self) -> str:
+        self.begun.set()
+        assert self.open.wait(PATIENCE)
+        return "gate"
+
+
+@pytest.fixture
+def one_core() -> Iterator[Scheduler]:
+    """Two threads, one of them for what is slow."""
+    one = Scheduler(cores=1)
+    yield one
+    one.close()
+
+
+def hold(one: Scheduler, rank: Rank, number: int = 0) -> Gate:
+    gate = Gate()
+    one.ask(f"holder {number} of {rank}", f"gate {number} of {rank}", gate, rank)
+    assert gate.begun.wait(PATIENCE)
+    return gate
+
+
+def noted(order: list[str], name: str) -> Callable[[], str]:
+    def work() -> str:
+        order.append(name)
+        return name
+
+    return work
+
+
+def test_a_move_does_not_wait_for_slow_work(one_core: Scheduler) -> None:
+    gate = hold(one_core, Rank.FOLLOW)
+    assert one_core.ask("me", "a", lambda: "a", Rank.MOVE).result(PATIENCE) == "a"
+    assert not one_core.ask("you", "b", lambda: "b", Rank.BUILD).done()  # slow too: one core, one at a time
+    gate.open.set()
+    assert one_core.ask("you", "b", lambda: "b", Rank.BUILD).result(PATIENCE) == "b"
+
+
+def test_moves_come_first_then_builds_then_what_follows_each_in_turn(one_core: Scheduler) -> None:
+    slow, move = hold(one_core, Rank.FOLLOW), hold(one_core, Rank.MOVE)  # both threads are taken
+    order: list[str] = []
+    asked = [
+        one_core.ask(f"{rank.name} {number}", f"{rank.name} {number}", noted(order, f"{rank.name} {number}"), rank)
+        for rank in reversed(Rank)
+        for number in range(3)
+    ]
+    slow.open.set()
+    move.open.set()
+    for future in asked:
+        future.result(PATIENCE)
+    for rank in Rank:
+        assert [name for name in order if name.startswith(rank.name)] == [
+            f"{rank.name} {number}" for number in range(3)
+        ]
+    slow_order = [name for name in order if not name.startswith("MOVE")]
+    assert slow_order == sorted(slow_order)  # BUILD before FOLLOW
+
+
+def test_what_follows_takes_turns_by_stages(one_core: Scheduler) -> None:
+    gate = hold(one_core, Rank.FOLLOW)
+    order: list[str] = []
+
+    def stages(name: str) -> Generator[None, None, str]:
+        for stage in range(3):
+            order.append(f"{name}{stage}")
+            yield
+        return name
+
+    first = one_core.ask("me", "a", lambda: stages("a"))
+    second = one_core.ask("you", "b", lambda: stages("b"))
+    gate.open.set()
+    assert (first.result(PATIENCE), second.result(PATIENCE)) == ("a", "b")
+    assert order == ["a0", "b0", "a1", "b1", "a2", "b2"]
+
+
+def test_the_newest_question_of_a_viewer_counts(one_core: Scheduler) -> None:
+    gate = hold(one_core, Rank.FOLLOW)
+    first = one_core.ask("me", "a", lambda: "a")
+    shared = one_core.ask("you", "a", lambda: "never computed")
+    second = one_core.ask("me", "b", lambda: "b")
+    third = one_core.ask("me", "c", lambda: "c")
+    assert shared is first  # one answer for one key, kept because you still want it
+    assert second.cancelled()
+    gate.open.set()
+    assert (first.result(PATIENCE), third.result(PATIENCE)) == ("a", "c")
+
+
+def test_an_outdated_question_ends_after_its_stage(one_core: Scheduler) -> None:
+    gate, reached = Gate(), []
+
+    def stages() -> Generator[None, None, str]:
+        gate()
+        yield
+        reached.append("second stage")
+        return "late"
+
+    first = one_core.ask("me", "a", stages)
+    assert gate.begun.wait(PATIENCE)
+    second = one_core.ask("me", "b", lambda: "b")
+    gate.open.set()
+    assert second.result(PATIENCE) == "b"
+    assert first.cancelled() and reached == []
+
+
+def test_constant_moving_does_not_starve_what_follows(one_core: Scheduler, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler, "SETTLED", 0.0)
+    monkeypatch.setattr(scheduler, "AGED", 0.0)
+    gates = [hold(one_core, Rank.MOVE, number) for number in range(2)]  # both threads are taken
+    order: list[str] = []
+    asked = [one_core.ask(f"mover {n}", f"move {n}", noted(order, "move"), Rank.MOVE) for n in range(20)]
+    asked.append(one_core.ask("me", "slow", noted(order, "slow")))
+    gates[0].open.set()
+    for future in asked:
+        future.result(PATIENCE)
+    assert order[0] == "slow" and len(order) == 21
+    gates[1].open.set()
+
+
+def test_in_a_class_what_follows_waits_until_its_viewer_is_still(one_core: Scheduler) -> None:
+    one_core.ask("you", "a", lambda: "a", Rank.MOVE).result(PATIENCE)
+    began = time.monotonic()
+    assert one_core.ask("me", "b", lambda: "b").result(PATIENCE) == "b"
+    assert time.monotonic() - began >= scheduler.SETTLED
+
+
+def test_an_error_reaches_whoever_waits_and_is_tried_again(one_core: Scheduler) -> None:
+    def fail() -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        one_core.ask("me", "a", fail).result(PATIENCE)
+    assert one_core.ask("me", "a", lambda: "yes").result(PATIENCE) == "yes"
+
+
+def test_closing_cancels_what_waits_and_the_next_question_opens_it_again(one_core: Scheduler) -> None:
+    gate = hold(one_core, Rank.FOLLOW)
+    waiting = one_core.ask("me", "a", lambda: "a")
+    threading.Timer(0.1, gate.open.set).start()
+    one_core.close()
+    assert waiting.cancelled()
+    assert one_core.ask("me", "a", lambda: "a").result(PATIENCE) == "a"
