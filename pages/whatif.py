@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import address
-from dashboard.whatif import asking
+from dashboard.whatif import sections
 
 st.title("What-if", anchor=False)
 st.caption(
@@ -13,8 +13,8 @@ st.caption(
 )
 
 with address.report_ignored("whatif"):
-    run = asking.choose()
+    run = sections.choose()
     if run is not None:
-        key = asking.embeddings_of(run)
+        key = sections.embeddings_of(run)
         if key is not None:
-            asking.embeddings(run, key)
+            sections.draw_panel(run, key)

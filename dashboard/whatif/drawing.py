@@ -44,18 +44,18 @@ class View:
     """Where what is drawn of one move of a slider goes.
 
     Attributes:
-        found: the run's embeddings.
+        embeddings: the run's embeddings.
         run: it itself.
         steps: the chain, as an address has it, or `NO_STEPS`.
-        said, numbers, detail: placeholders that are written over, first with what is known at once: what the chain did in a
+        summary, numbers, detail: placeholders that are written over, first with what is known at once: what the chain did in a
             sentence, the tiles, and the intervals below them.
         figures, below: containers that are filled once.
     """
 
-    found: Embeddings
+    embeddings: Embeddings
     run: RunRow
     steps: str
-    said: DeltaGenerator
+    summary: DeltaGenerator
     numbers: DeltaGenerator
     detail: DeltaGenerator
     figures: DeltaGenerator
@@ -64,8 +64,8 @@ class View:
 
 def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full | None, full: Full | None) -> None:
     """The tiles: each value after the chain with its change, or that it is pending."""
-    found = view.found
-    metric = str(found.facts["primary"])
+    embeddings = view.embeddings
+    metric = str(embeddings.facts["primary"])
     with view.numbers.container():
         top = _tiles()
         _tile(
@@ -81,7 +81,7 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
             before = answer.d if start is None else start.d
             st.caption(
                 wording.plain(
-                    f"{_cloud(found, answer.n, before, answer.d)} · below each: its change, and from which value without transform"
+                    f"{_cloud(embeddings, answer.n, before, answer.d)} · below each: its change, and from which value without transform"
                 )
                 + " · more isotropic is not better by itself"
             )
@@ -95,7 +95,7 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
 def _about(view: View, n: int, d: str, chain: str) -> str:
     """Which cloud a saved picture is of."""
     config = view.run.config
-    parts = [config.model, config.task, "validation", f"run {view.run.name}", f"{view.found.cloud} cloud"]
+    parts = [config.model, config.task, "validation", f"run {view.run.name}", f"{view.embeddings.cloud} cloud"]
     return " · ".join([*parts, f"n = {wording.number(n)}, {d}", chain])
 
 
@@ -108,10 +108,10 @@ def _tiles() -> DeltaGenerator:
     return st.container(horizontal=True, gap="small")
 
 
-def _cloud(found: Embeddings, n: int, before: int, after: int) -> str:
+def _cloud(embeddings: Embeddings, n: int, before: int, after: int) -> str:
     """Which cloud a number or a figure is of."""
     d = _dimensions(before, after)
-    return f"{words.cloud(found.cloud)}, n = {wording.number(n)} validation rows, {d}"
+    return f"{words.cloud(embeddings.cloud)}, n = {wording.number(n)} validation rows, {d}"
 
 
 def _measured(shown: list[Metric], before: Answer | Full | None, after: Answer | Full | None) -> None:
@@ -165,25 +165,27 @@ def _tooltip(metric: Metric, measured: Answer | Full | None) -> str:
 def lead(start: Answer, answer: Answer, steps: tuple[Step, ...]) -> str:
     """What can be said of a chain at once."""
     if answer.only_rounding:
-        return "No direction in which the training rows vary is left: nothing is said here of isotropy, or of what a head can read."
+        return (
+            "No direction is left in which the training rows vary: these numbers say nothing about isotropy or a head."
+        )
     return f"**{words.isotropy(start, answer)}**" if steps else "No transform: move something in the steps."
 
 
 def reading(view: View, start: Answer, answer: Answer, full: Full, steps: tuple[Step, ...]) -> None:
     """What the chain did, in words and with intervals."""
     heads = words.heads(answer, full) if steps and not answer.only_rounding else ""
-    view.said.markdown(f"{lead(start, answer, steps)} {heads}")
+    view.summary.markdown(f"{lead(start, answer, steps)} {heads}")
     with view.detail.container():
-        _heads_caption(view.found, full)
+        _heads_caption(view.embeddings, full)
 
 
-def _heads_caption(found: Embeddings, full: Full) -> None:
-    metric = found.facts["primary"]
-    told = [
+def _heads_caption(embeddings: Embeddings, full: Full) -> None:
+    metric = embeddings.facts["primary"]
+    text = [
         f"Change in {metric}: frozen head {words.difference(full.frozen_difference)}",
         f"refitted head, against one refitted without transform: {words.difference(full.refitted_difference)}",
     ]
-    st.caption(wording.plain("; ".join(told) + "."))
+    st.caption(wording.plain("; ".join(text) + "."))
     explanations.show("whatif_heads")
 
 
@@ -194,24 +196,26 @@ def spectrum(view: View, start: Answer, answer: Answer) -> None:
     with view.figures:
         st.markdown("**Explained variance, before and after**")
         figure = plots.spectrum(start.ev, answer.ev, answer.d)
-        told = (
+        text = (
             f"Explained variance of the first {len(start.ev)} of {answer.d} components without and with the transforms"
         )
         about = _about(
             view, answer.n, _dimensions(start.d, answer.d), " and ".join(dict.fromkeys([NO_STEPS, view.steps]))
         )
-        draw(figure, key=PREFIX + "spectrum", words=told, name=_file(view, "spectrum"), about=about)
+        draw(figure, key=PREFIX + "spectrum", words=text, name=_file(view, "spectrum"), about=about)
         st.caption(
-            wording.plain(f"{_cloud(view.found, answer.n, start.d, answer.d)}; the first {len(start.ev)} components.")
+            wording.plain(
+                f"{_cloud(view.embeddings, answer.n, start.d, answer.d)}; the first {len(start.ev)} components."
+            )
         )
         explanations.show("spectrum")
 
 
 def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> None:
     """Both maps; the one without transform never changes, so it stays as it is on screen."""
-    found = view.found
-    names = list(found.facts["label_names"]) if found.facts["kind"] == "classification" else []
-    n = len(found.labels)
+    embeddings = view.embeddings
+    names = list(embeddings.facts["label_names"]) if embeddings.facts["kind"] == "classification" else []
+    n = len(embeddings.labels)
     most = plots.DRAWN
     drawn = f"{most:,} of them, drawn at random with seed 0" if n > most else "all of them"
     with view.figures:
@@ -222,12 +226,14 @@ def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> 
         ):
             with column:
                 st.markdown(f"**{title}**")
-                figure = plots.cloud_map(shown.map, shown.map_shares, found.labels, names, found.texts)
-                told = f"{title}: {len(found.labels)} validation rows along their two strongest components, by label"
+                figure = plots.cloud_map(shown.map, shown.map_shares, embeddings.labels, names, embeddings.texts)
+                text = (
+                    f"{title}: {len(embeddings.labels)} validation rows along their two strongest components, by label"
+                )
                 about = _about(view, n, f"d = {d}", chain) + (f" · {drawn}" if n > plots.DRAWN else "")
-                draw(figure, key=PREFIX + name, words=told, name=_file(view, name.replace("_", "-")), about=about)
+                draw(figure, key=PREFIX + name, words=text, name=_file(view, name.replace("_", "-")), about=about)
         st.caption(
-            wording.plain(f"{_cloud(found, n, start.d, answer.d)}; {drawn}, coloured by label.")
+            wording.plain(f"{_cloud(embeddings, n, start.d, answer.d)}; {drawn}, coloured by label.")
             + " Signs follow the map without transform."
         )
         explanations.show("whatif_map")
@@ -236,8 +242,8 @@ def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> 
 def downloads_of(view: View, start: Answer, answer: Answer, first: Full, full: Full, steps: tuple[Step, ...]) -> None:
     """The downloads: every number and both maps."""
     files = (
-        ("Numbers", "numbers", functools.partial(_numbers, view.found, start, answer, first, full, steps)),
-        ("Both maps", "map", functools.partial(_points, view.found, start, answer, first, full)),
+        ("Numbers", "numbers", functools.partial(_numbers, view.embeddings, start, answer, first, full, steps)),
+        ("Both maps", "map", functools.partial(_points, view.embeddings, start, answer, first, full)),
     )
     with view.below, st.container(horizontal=True, vertical_alignment="center"):
         for title, name, table in files:
@@ -251,9 +257,9 @@ def _file(view: View, what: str) -> str:
 
 
 def _numbers(
-    found: Embeddings, start: Answer, answer: Answer, first: Full, full: Full, steps: tuple[Step, ...]
+    embeddings: Embeddings, start: Answer, answer: Answer, first: Full, full: Full, steps: tuple[Step, ...]
 ) -> pd.DataFrame:
-    metric = str(found.facts["primary"])
+    metric = str(embeddings.facts["primary"])
     lines: list[tuple[Any, ...]] = [
         (f"{metric}, frozen head", start.frozen, answer.frozen, *_ends(full.frozen_difference)),
         (f"{metric}, refitted head", first.refitted, full.refitted, *_ends(full.refitted_difference)),
@@ -267,17 +273,17 @@ def _numbers(
     for number, (before, after) in enumerate(itertools.zip_longest(*curves), start=1):
         lines.append((f"EV_{number}", before, after, None, None))
     table = pd.DataFrame(lines, columns=["measure", "before", "after", "difference_low", "difference_high"])
-    table["cloud"], table["split"], table["n"] = found.cloud, "validation", answer.n
+    table["cloud"], table["split"], table["n"] = embeddings.cloud, "validation", answer.n
     table["d_before"], table["d_after"], table["chain"] = start.d, answer.d, write(steps)
     return table
 
 
-def _points(found: Embeddings, start: Answer, answer: Answer, first: Full, full: Full) -> pd.DataFrame:
+def _points(embeddings: Embeddings, start: Answer, answer: Answer, first: Full, full: Full) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "row": found.rows,
-            "text": found.texts,
-            "label": found.labels,
+            "row": embeddings.rows,
+            "text": embeddings.texts,
+            "label": embeddings.labels,
             "predicted_before": start.predicted,
             "predicted_after": answer.predicted,
             "predicted_before_refitted": first.refitted_predicted,
@@ -290,5 +296,5 @@ def _points(found: Embeddings, start: Answer, answer: Answer, first: Full, full:
     )
 
 
-def _ends(found: Difference | None) -> tuple[float | None, float | None]:
-    return (None, None) if found is None else (found.low, found.high)
+def _ends(interval: Difference | None) -> tuple[float | None, float | None]:
+    return (None, None) if interval is None else (interval.low, interval.high)

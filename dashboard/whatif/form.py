@@ -122,7 +122,7 @@ def cloud_field(differs: bool, method: str) -> Cloud:
 
 
 def take_address() -> None:
-    """Put the chain of the address into the editor, if somebody else wrote it; a bad one is told and changes nothing."""
+    """Put the chain of the address into the editor, if somebody else wrote it; a bad one is reported and changes nothing."""
     asked = st.query_params.get(CHAIN)
     if _STEPS not in st.session_state:
         _hold(chains.read(FIRST))
@@ -139,7 +139,7 @@ def take_address() -> None:
 
 
 def editor(d: int) -> tuple[Step, ...] | None:
-    """Draw the steps with their parameters; the chain, or None while one of them has to be mended.
+    """Draw the steps with their parameters; the chain, or None while one of them has to be fixed.
 
     Args:
         d: dimensions of the run's vectors.
@@ -147,7 +147,7 @@ def editor(d: int) -> tuple[Step, ...] | None:
     held: list[dict[str, Any]] = st.session_state[_STEPS]
     beside = st.container()
     steps: list[Step] = []
-    mend = False
+    invalid = False
     for place, entry in enumerate(held):
         with st.container(border=True):
             _heading(entry, place, len(held))
@@ -160,18 +160,18 @@ def editor(d: int) -> tuple[Step, ...] | None:
                 step = chains.step(entry["slug"], **values)
             except InputError as error:
                 forms.error_beside(forms.sentence(error))
-                mend = True
+                invalid = True
                 continue
             entry["values"] = values
             steps.append(step)
     if not held:
         st.caption("No transform: the run's cloud as it is.")
     _adder(held)
-    if not mend:
+    if not invalid:
         _write(tuple(steps))
     with beside:
         forms.error_beside(st.session_state.get(_PROBLEM))
-    if mend:
+    if invalid:
         return None
     return tuple(steps)
 
@@ -229,9 +229,9 @@ def _parameter(entry: dict[str, Any], name: str, field: FieldInfo, d: int) -> An
     held = entry["values"].get(name, field.default)
     label = forms.param_label(name, field)
     limits = forms.bounds_text(field)
-    told = [field.description, f"{limits.capitalize()}." if limits and not forms.choices_of(field) else None]
+    parts = [field.description, f"{limits.capitalize()}." if limits and not forms.choices_of(field) else None]
     source = forms.extra(field).get("source")
-    help_text = wording.plain(" ".join(filter(None, [*told, f"Source: {source}." if source else None])))
+    help_text = wording.plain(" ".join(filter(None, [*parts, f"Source: {source}." if source else None])))
     options: dict[str, Any] = {"key": f"{PREFIX}{entry['id']}_{name}", "help": help_text}
     slider, stops = forms.extra(field).get("slider"), forms.extra(field).get("stops")
     if stops:

@@ -60,30 +60,32 @@ def draw(run: RunRow, key: str, cloud: Cloud) -> None:
         engine = engine_of(key, cloud)
     except KeyError:  # made room for others since the page was drawn
         st.rerun()
-    found = engine.embeddings
+    embeddings = engine.embeddings
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.subheader("Transforms, in this order", anchor=False)
-        steps = form.editor(found.train.shape[1])
+        steps = form.editor(embeddings.train.shape[1])
     if steps is None:
         with right:
             st.caption("Fix the step on the left to see its numbers.")
         return
     with right:
         st.subheader("After, against no transform", anchor=False)
-        said, numbers, detail = st.empty(), st.empty(), st.empty()
+        summary, numbers, detail = st.empty(), st.empty(), st.empty()
     with left:
-        _share(run.id, cloud, steps, found)
+        _share(run.id, cloud, steps, embeddings)
     figures = st.container()
     below = st.container()
-    view = View(found, run, chains.write(steps) if steps else drawing.NO_STEPS, said, numbers, detail, figures, below)
+    view = View(
+        embeddings, run, chains.write(steps) if steps else drawing.NO_STEPS, summary, numbers, detail, figures, below
+    )
     try:
         _follow(engine, steps, view, run)
     except InputError as error:
         with left:
             forms.error_beside(forms.sentence(error))
         numbers.caption("Fix the step on the left to see these numbers.")
-        said.empty()  # nothing is pending any more
+        summary.empty()  # nothing is pending any more
 
 
 def _follow(engine: WhatIf, steps: tuple[Step, ...], view: View, run: RunRow) -> None:
@@ -142,7 +144,7 @@ def _train(request: LayerRequest, view: View, until: float) -> bool:
         if (state.status == "none" and not stopped) or state.status == "waiting":
             state = jobs.start(request)
         if stopped or state.in_trouble:
-            with view.said.container():
+            with view.summary.container():
                 if stopped:
                     st.caption("IsoLayer was not trained to its end: you stopped it.")
                 else:
@@ -150,7 +152,7 @@ def _train(request: LayerRequest, view: View, until: float) -> bool:
                 st.button("Train it again", key=PREFIX + "again", on_click=_train_again, args=(request,))
             return False
         if place is None:
-            with view.said.container():
+            with view.summary.container():
                 place, buttons = st.empty(), st.container(horizontal=True)
             buttons.button(
                 "Stop",
@@ -159,8 +161,8 @@ def _train(request: LayerRequest, view: View, until: float) -> bool:
                 on_click=_stop,
                 args=(request,),
             )
-        told = f"IsoLayer is being trained: {job_progress.step(state)}, {wording.duration(state.seconds)}"
-        place.caption(f":material/hourglass_top: {wording.plain(told)}")
+        text = f"IsoLayer is being trained: {job_progress.step(state)}, {wording.duration(state.seconds)}"
+        place.caption(f":material/hourglass_top: {wording.plain(text)}")
         if time.monotonic() > until:
             _later(buttons)
             return False
@@ -197,7 +199,7 @@ def _wait(
     """What the scheduler computes; None if it takes too long. Each look lets a visitor's next move through.
 
     Args:
-        lead: what can be said already, in Markdown; it stays.
+        lead: what is known already, in Markdown; it stays.
     """
     viewer = st.session_state.setdefault(VIEWER, secrets.token_hex(8))
     embeddings = engine.embeddings
@@ -216,10 +218,10 @@ def _wait(
         text = f"pending: {'refitted head, intervals, TwoNN, map' if rank is Rank.FOLLOW else 'numbers'}"
         text += f" · {seconds:.0f} s" if seconds >= 1 else ""
         if text != drawn:
-            view.said.markdown(f"{lead} :gray[:material/hourglass_top: {text}]")
+            view.summary.markdown(f"{lead} :gray[:material/hourglass_top: {text}]")
             drawn = text
         if time.monotonic() > until:
-            with view.said.container():
+            with view.summary.container():
                 st.markdown(lead)
                 _later(st.container())
             return None
@@ -236,12 +238,12 @@ def _later(place: DeltaGenerator) -> None:
     place.button("Look again", key=PREFIX + "look_again", icon=":material/refresh:")
 
 
-def _share(run_id: str, cloud: str, steps: tuple[Step, ...], found: Embeddings) -> None:
+def _share(run_id: str, cloud: str, steps: tuple[Step, ...], embeddings: Embeddings) -> None:
     with st.container(horizontal=True, gap="small"):
         with st.popover("Copy link", icon=":material/link:"):
             st.caption("Brings this run and these transforms to anybody who can open this server.")
             st.code(form.link(run_id, cloud, steps), language=None, wrap_lines=True)
         with st.popover("As Python", icon=":material/code:"):
             st.caption("The same numbers in a notebook.")
-            source = notebook.source(run_id, cloud, steps, str(found.facts["primary"]), found.train.shape[1])
+            source = notebook.source(run_id, cloud, steps, str(embeddings.facts["primary"]), embeddings.train.shape[1])
             st.code(source, language="python", wrap_lines=True)

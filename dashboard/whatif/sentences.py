@@ -16,12 +16,12 @@ def isotropy(before: Answer, after: Answer) -> str:
     """One sentence on IsoScore, of the same rows before and after."""
     first, second = before.measures["isoscore"], after.measures["isoscore"]
     if first is None or second is None:
-        return "IsoScore is undefined here, so nothing can be said of isotropy."
+        return "IsoScore is undefined here, so there is nothing to compare."
     change = second - first
-    told = f"IsoScore {wording.number(first, 3)} → {wording.number(second, 3)}"
+    text = f"IsoScore {wording.number(first, 3)} → {wording.number(second, 3)}"
     if abs(change) < _SAME:
-        return f"The shape of the cloud stays about as isotropic as it was ({told})."
-    return f"The cloud becomes {'more' if change > 0 else 'less'} isotropic ({told})."
+        return f"The shape of the cloud stays about as isotropic as it was ({text})."
+    return f"The cloud becomes {'more' if change > 0 else 'less'} isotropic ({text})."
 
 
 def heads(answer: Answer, full: Full) -> str:
@@ -34,23 +34,23 @@ def heads(answer: Answer, full: Full) -> str:
     n = answer.n
     if frozen.low == frozen.high == refitted.low == refitted.high == 0:
         return f"Neither head notices: on the {n:,} rows both do exactly as without the transform."
-    if not frozen.told_apart and not refitted.told_apart:
+    if not frozen.excludes_zero and not refitted.excludes_zero:
         return f"Neither head changes by more than chance would on {n:,} rows: this says nothing for or against the transform."
-    if frozen.told_apart and (frozen.value or 0) < 0 and not (refitted.told_apart and (refitted.value or 0) < 0):
-        better = " (and even better)" if refitted.told_apart else ""
+    if frozen.excludes_zero and (frozen.value or 0) < 0 and not (refitted.excludes_zero and (refitted.value or 0) < 0):
+        better = " (and even better)" if refitted.excludes_zero else ""
         return (
             "The frozen head no longer fits: it was trained on the old coordinates. What it needs is still there, for a head "
             f"refitted on the training rows reads it as well as before{better}."
         )
-    if refitted.told_apart and (refitted.value or 0) < 0:
+    if refitted.excludes_zero and (refitted.value or 0) < 0:
         harder = "What the task needs has become harder to read"
-        if frozen.told_apart and (frozen.value or 0) < 0:
+        if frozen.excludes_zero and (frozen.value or 0) < 0:
             return f"{harder}: the frozen head does worse, and so does one refitted on the training rows."
         return (
-            f"{harder} for a head refitted on the training rows, which does worse; for the frozen head no loss can be told "
-            "from chance."
+            f"{harder} for a head refitted on the training rows, which does worse; the frozen head "
+            "loses no more than chance explains."
         )
-    if refitted.told_apart:
+    if refitted.excludes_zero:
         return (
             "A head refitted on the training rows does better than one refitted without the transform: here it helped."
         )
@@ -63,30 +63,30 @@ def cloud(name: str) -> str:
 
 
 def _refitted_only(refitted: Difference) -> str:
-    if not refitted.told_apart:
+    if not refitted.excludes_zero:
         return "A head refitted on the training rows reads them as well as before, as far as these rows can tell."
     direction = "better" if (refitted.value or 0) > 0 else "worse"
     return f"A head refitted on the training rows does {direction} than one refitted without the transform."
 
 
-def difference(found: Difference | None) -> str:
+def difference(interval: Difference | None) -> str:
     """A difference with its interval."""
-    if found is None or found.value is None:
+    if interval is None or interval.value is None:
         return "no difference: one of the two is undefined"
-    if found.low is None or found.high is None:
-        return f"{signed(found.value)}, no interval"
-    if found.low == found.high == 0:
-        return f"{signed(found.value)} (the same in every resample, n = {wording.number(found.n)})"
-    interval = " to ".join("0" if round(end, 6) == 0 else signed(end) for end in (found.low, found.high))
-    return f"{signed(found.value)} (95 % interval {interval}, paired bootstrap, n = {wording.number(found.n)})"
+    if interval.low is None or interval.high is None:
+        return f"{signed(interval.value)}, no interval"
+    if interval.low == interval.high == 0:
+        return f"{signed(interval.value)} (the same in every resample, n = {wording.number(interval.n)})"
+    ends = " to ".join("0" if round(end, 6) == 0 else signed(end) for end in (interval.low, interval.high))
+    return f"{signed(interval.value)} (95 % interval {ends}, paired bootstrap, n = {wording.number(interval.n)})"
 
 
 def change(value: float, before: float) -> str:
     """A tile's change, to the decimals of the two values as they are shown (three digits)."""
     largest = max(abs(value), abs(before))
     decimals = max(0, 2 - math.floor(math.log10(largest))) if largest else 3
-    told = f"{value - before:+.{decimals}f}"
-    return (told if float(told) else f"{value - before:+.1g}").replace("-", "−")
+    text = f"{value - before:+.{decimals}f}"
+    return (text if float(text) else f"{value - before:+.1g}").replace("-", "−")
 
 
 def signed(value: float, digits: int = 3) -> str:

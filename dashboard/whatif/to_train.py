@@ -86,13 +86,13 @@ def form_address(config: RunConfig, tune: InTraining) -> dict[str, Any]:
 
 def _own_files(own: OwnTask) -> dict[str, Any]:
     """Which column is what in a person's own files; the address holds a choice by the words it has on screen."""
-    told = {
+    values = {
         "text": own.text,
         "second": own.second or NO_SECOND,
         "label": own.label,
         "kind": KINDS[own.kind or INFERRED],
     }
-    told |= {"share": forms.number_text(own.share), "split_seed": str(own.split_seed)}
+    values |= {"share": forms.number_text(own.share), "split_seed": str(own.split_seed)}
     if own.label_names:
-        told["label_names"] = "\n".join(own.label_names)
-    return {forms.key(f"own.{name}"): value for name, value in told.items()}
+        values["label_names"] = "\n".join(own.label_names)
+    return {forms.key(f"own.{name}"): value for name, value in values.items()}

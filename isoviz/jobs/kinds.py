@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -60,7 +60,7 @@ class Recent:
         return self._items[key]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Job:
     """A job as the function sees it that does its work.
 
@@ -71,6 +71,7 @@ class Job:
         request: what it was asked for, as JSON.
         report: takes `done`, `total` and what is being done.
         memory: what stays from one job of this process to the next, such as a loaded model.
+        published: the key under which it left its result; at first `key`.
     """
 
     kind: JobKind
@@ -79,6 +80,10 @@ class Job:
     request: Mapping[str, Any]
     report: ProgressFile
     memory: Recent
+    published: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.published = self.key
 
     def inputs(self) -> dict[str, NDArray[Any]]:
         """The arrays that came with the request."""
@@ -94,7 +99,8 @@ class Job:
         Args:
             key: if it turned out to be another than the job was asked for under.
         """
-        self.kind.results.publish(key or self.key, facts, arrays)
+        self.published = key or self.key
+        self.kind.results.publish(self.published, facts, arrays)
 
 
 INPUTS: Final = "inputs.safetensors"

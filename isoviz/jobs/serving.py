@@ -76,9 +76,10 @@ def work(kind: JobKind, folder: Path, memory: Recent) -> bool:
         return True
     try:
         kind.results.limit()  # one that is no number is reported before the work
-        kind.work(Job(kind, folder.name, folder, content["request"], ProgressFile(folder), memory))
+        job = Job(kind, folder.name, folder, content["request"], ProgressFile(folder), memory)
+        kind.work(job)
         with scheduling.exclusive():
-            kind.results.shrink(keep=folder.name)
+            kind.results.shrink(keep=job.published)
         return True
     except IsoVizError as error:
         _fail(folder, str(error), error.field, error.advice or "")

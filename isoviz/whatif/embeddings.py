@@ -109,10 +109,10 @@ def embeddings(run: str, *, store: Store | str | Path | None = None, cloud: Clou
 
 def load(key: str, cloud: Cloud = "head") -> Embeddings:
     """The embeddings of a pass that is done; KeyError if there is none."""
-    found = STORE.find(key)  # also keeps it from being the next to go
-    if found is None:
+    result = STORE.find(key)  # also keeps it from being the next to go
+    if result is None:
         raise KeyError(key)
-    return _read(key, cloud, found.folder)
+    return _read(key, cloud, result.folder)
 
 
 @functools.lru_cache(maxsize=4)

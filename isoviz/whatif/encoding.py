@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from isoviz.models.adapter import HeadedModel
     from isoviz.training.heads import Head
 
-Tell = Callable[[int, int, str], None]
+Report = Callable[[int, int, str], None]
 
 SPLITS: Final = ("train", "validation")
 _BATCH: Final = 64
 
 
-def compute(request: EncodingRequest, tell: Tell) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def compute(request: EncodingRequest, report: Report) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The facts and arrays that `isoviz.whatif.embeddings.Embeddings` reads.
 
     Raises:
@@ -39,7 +39,7 @@ def compute(request: EncodingRequest, tell: Tell) -> tuple[dict[str, Any], dict[
     config = RunConfig.model_validate(dict(request.config))
     refuse_kind(config)
     began = time.monotonic()
-    tell(0, 1000, "reading the data")
+    report(0, 1000, "reading the data")
     task = tasks.get(config.task, config.own)
     data = tasks.load(task, config.data, config.direction, config.max_train, config.max_eval)
     kept = {"train": _chosen(data.train, request.rows), "validation": data.validation.iloc[: request.rows]}
@@ -52,18 +52,18 @@ def compute(request: EncodingRequest, tell: Tell) -> tuple[dict[str, Any], dict[
             f"The run's own page reports epoch {request.reported_epoch}; these are the vectors and the head after epoch {epoch}: "
             "this run kept its last weights. A new run with these settings keeps those that it reports."
         )
-    tell(20, 1000, "loading the checkpoint")
+    report(20, 1000, "loading the checkpoint")
     model, head = _reloaded(config, Path(request.checkpoint))
     arrays: dict[str, NDArray[Any]] = {}
     total = sum(map(len, kept.values()))
     done = 0
     for split in SPLITS:
 
-        def told(rows: int, before: int = done, split: str = split) -> None:
+        def report_rows(rows: int, before: int = done, split: str = split) -> None:
             share = 100 + 880 * (before + rows) // total
-            tell(share, 1000, f"encoding {split}, {rows} of {len(kept[split])} rows")
+            report(share, 1000, f"encoding {split}, {rows} of {len(kept[split])} rows")
 
-        arrays |= {f"{split}.{name}": value for name, value in _encoded(model, head, kept[split], told).items()}
+        arrays |= {f"{split}.{name}": value for name, value in _encoded(model, head, kept[split], report_rows).items()}
         done += len(kept[split])
     if all(np.array_equal(arrays[f"{split}.head"], arrays[f"{split}.pooled"]) for split in SPLITS):
         for split in SPLITS:
@@ -101,7 +101,7 @@ def _reloaded(config: RunConfig, checkpoint: Path) -> tuple[HeadedModel, Head]:
 
 
 def _encoded(
-    model: HeadedModel, head: Head, frame: pd.DataFrame, told: Callable[[int], None]
+    model: HeadedModel, head: Head, frame: pd.DataFrame, report_rows: Callable[[int], None]
 ) -> dict[str, NDArray[Any]]:
     """`pooled`, `head` (n, h) float32, `labels`, `predicted` (n,), in the frame's order."""
     import torch
@@ -109,14 +109,14 @@ def _encoded(
     from isoviz.training.batches import Collator, fixed_batches
 
     encoded = head.encode(frame)
-    found: list[tuple[NDArray[Any], ...]] = []
-    said: dict[int, Any] = {}
+    batches: list[tuple[NDArray[Any], ...]] = []
+    predictions: dict[int, Any] = {}
     rows = 0
     with torch.inference_mode():
         for batch in fixed_batches(encoded, Collator(head.tokenizer.pad_token_id), _BATCH):
             numbers = batch.pop("item")
             outputs = model(**batch)
-            said |= dict(zip(numbers.tolist(), head.predict(model, outputs, batch), strict=True))
+            predictions |= dict(zip(numbers.tolist(), head.predict(model, outputs, batch), strict=True))
             values = (outputs.reps.pooled.float(), outputs.head.float())
             if not all(
                 bool(torch.isfinite(value).all()) for value in (*values, model.output.weight, model.output.bias)
@@ -127,12 +127,12 @@ def _encoded(
                     field="run",
                     advice="Train it again, with a lower learning rate or a smaller λ.",
                 )
-            found.append((numbers.numpy(), *(value.numpy() for value in values)))
+            batches.append((numbers.numpy(), *(value.numpy() for value in values)))
             rows += len(numbers)
-            told(rows)
-    numbers, pooled, read = (np.concatenate(column) for column in zip(*found, strict=True))
+            report_rows(rows)
+    numbers, pooled, read = (np.concatenate(column) for column in zip(*batches, strict=True))
     order = np.argsort(numbers)
-    answers = head.answers(frame, encoded, [said[item] for item in sorted(said)])
+    answers = head.answers(frame, encoded, [predictions[item] for item in sorted(predictions)])
     return {
         "pooled": pooled[order],
         "head": read[order],

@@ -194,18 +194,16 @@ class WhatIf:
     """Chains over one cloud of a run. May be used from several threads.
 
     Args:
-        found: the embeddings.
+        embeddings: of the cloud.
         trains: train layers here and now (which imports torch); otherwise only those that a process has trained are used.
     """
 
-    def __init__(self, found: Embeddings, *, trains: bool = False) -> None:
-        self.embeddings = found
+    def __init__(self, embeddings: Embeddings, *, trains: bool = False) -> None:
+        self.embeddings = embeddings
         self.trains = trains
-        self.resolution = resolution(found.train)
+        self.resolution = resolution(embeddings.train)
         self._start: FactoredCloud | None = None
-        self._images = (
-            object()
-        )  # part of the keys in IMAGES: what is left there of a cloud that is gone is not found again
+        self._images = object()  # in the keys of IMAGES: entries of an engine that is gone match no other
         self._answers: OrderedDict[str, Answer] = OrderedDict()
         self._fulls: OrderedDict[str, Full] = OrderedDict()
         self._lock = threading.RLock()
@@ -278,12 +276,12 @@ class WhatIf:
         with self._lock:
             if text in self._answers:
                 return self._answers[text]
-        found = self._answer(self.image(steps, build=build))
+        answer = self._answer(self.image(steps, build=build))
         with self._lock:
-            self._answers[text] = found
+            self._answers[text] = answer
             while len(self._answers) > 256:
                 self._answers.popitem(last=False)
-        return found
+        return answer
 
     def _answer(self, cloud: FactoredCloud) -> Answer:
         sample = ImageSample(cloud, self.embeddings.head.weight)

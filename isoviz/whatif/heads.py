@@ -1,4 +1,4 @@
-"""The frozen head, a head fitted anew, and whether two predictions of the same rows can be told apart."""
+"""The frozen head, a head fitted anew, and whether two predictions of the same rows can be guessed apart."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Difference:
     level: float = LEVEL
 
     @property
-    def told_apart(self) -> bool:
+    def excludes_zero(self) -> bool:
         """Whether the interval leaves zero out."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
@@ -161,10 +161,10 @@ def _f1(labels: NDArray[Any], predicted: NDArray[Any], counts: NDArray[np.int64]
 def _matthews(labels: NDArray[Any], predicted: NDArray[Any], counts: NDArray[np.int64]) -> NDArray[np.float64]:
     classes: Sequence[Any] = np.unique(np.concatenate([labels, predicted])).tolist()
     true = np.stack([counts @ (labels == k) for k in classes], axis=1).astype(np.float64)
-    told = np.stack([counts @ (predicted == k) for k in classes], axis=1).astype(np.float64)
+    guessed = np.stack([counts @ (predicted == k) for k in classes], axis=1).astype(np.float64)
     n = counts.sum(axis=1).astype(np.float64)
-    covariance = (counts @ (labels == predicted)) * n - (true * told).sum(axis=1)
-    spread = np.sqrt(n**2 - (true**2).sum(axis=1)) * np.sqrt(n**2 - (told**2).sum(axis=1))
+    covariance = (counts @ (labels == predicted)) * n - (true * guessed).sum(axis=1)
+    spread = np.sqrt(n**2 - (true**2).sum(axis=1)) * np.sqrt(n**2 - (guessed**2).sum(axis=1))
     return np.divide(covariance, spread, out=np.zeros(len(counts)), where=spread > 0)
 
 

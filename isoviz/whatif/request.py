@@ -93,9 +93,9 @@ class LayerRequest:
 Request = EncodingRequest | LayerRequest
 
 
-def request_of(found: Mapping[str, Any]) -> Request:
+def request_of(fields: Mapping[str, Any]) -> Request:
     """What `as_json` gave."""
-    content = dict(found)
+    content = dict(fields)
     kind = {"encoding": EncodingRequest, "layer": LayerRequest}[content.pop("what")]
     return kind(**content)
 

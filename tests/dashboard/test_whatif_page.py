@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.whatif import asking, panel
+from dashboard.whatif import panel, sections
 from dashboard.whatif.to_train import form_address
 from isoviz import metrics
 from isoviz.events import Entered
@@ -185,7 +185,7 @@ def test_a_step_that_cannot_be_fitted_leaves_nothing_pending(
 
 def test_the_rows_of_a_run_are_known_however_much_it_downloaded_before_its_start(store: Store) -> None:
     download = [Entered(phase="loading", detail=f"{megabytes} MB") for megabytes in range(200)]
-    assert asking._data_fingerprint(finish(store, config("baseline"), 0.5, 0.25, before=download)) == "d"
+    assert sections._data_fingerprint(finish(store, config("baseline"), 0.5, 0.25, before=download)) == "d"
 
 
 def the_panel(run: object, key: str) -> None:

@@ -27,7 +27,7 @@ def full(frozen: tuple[float, float] | None, refitted: tuple[float, float] | Non
         ((-0.2, -0.1), (-0.02, 0.02), "no longer fits"),
         ((-0.2, -0.1), (0.02, 0.05), "and even better"),
         ((-0.2, -0.1), (-0.2, -0.1), "and so does one refitted"),
-        ((-0.01, 0.01), (-0.2, -0.1), "for the frozen head no loss can be told from chance"),
+        ((-0.01, 0.01), (-0.2, -0.1), "the frozen head loses no more than chance explains"),
         ((0, 0), (0, 0), "exactly as without the transform"),
         ((-0.01, 0.01), (-0.01, 0.01), "says nothing for or against"),
         ((-0.01, 0.01), (0.01, 0.03), "here it helped"),

@@ -51,7 +51,7 @@ def test_the_interval_is_scipys_paired_percentile_bootstrap(metric):
     assert found.value == pytest.approx(difference(labels, before, after))
     assert found.low == pytest.approx(expected.confidence_interval.low, abs=0.25 * spread)
     assert found.high == pytest.approx(expected.confidence_interval.high, abs=0.25 * spread)
-    assert found.n == 240 and found.told_apart == (expected.confidence_interval.low > 0)
+    assert found.n == 240 and found.excludes_zero == (expected.confidence_interval.low > 0)
 
 
 def test_numbers_are_resampled_row_by_row():
@@ -59,7 +59,7 @@ def test_numbers_are_resampled_row_by_row():
     labels = random.normal(size=80)
     before, after = labels + 2 * random.normal(size=80), labels + 0.3 * random.normal(size=80)
     found = paired_difference("pearson", labels, before, after, "regression")
-    assert found.told_apart and found.low < found.value < found.high
+    assert found.excludes_zero and found.low < found.value < found.high
     assert (
         paired_difference("pearson", labels, np.zeros(80), after, "regression").value is None
     )  # undefined stays undefined
@@ -68,7 +68,7 @@ def test_numbers_are_resampled_row_by_row():
 def test_equal_predictions_differ_by_nothing():
     labels, before, _ = predictions()
     found = paired_difference("matthews", labels, before, before, "classification")
-    assert (found.value, found.low, found.high, found.told_apart) == (0.0, 0.0, 0.0, False)
+    assert (found.value, found.low, found.high, found.excludes_zero) == (0.0, 0.0, 0.0, False)
 
 
 def test_a_refitted_head_sees_neither_unit_nor_origin_nor_axes():

@@ -84,20 +84,20 @@ def _offer(request: EncodingRequest, *, again: bool) -> None:
             st.rerun()
 
 
-def embeddings(run: RunRow, key: str) -> None:
+def draw_panel(run: RunRow, key: str) -> None:
     """Everything about the run's embeddings; moving a slider draws this part alone."""
     try:
-        found = load(key)
+        embeddings = load(key)
     except KeyError:  # made room for others this moment
         st.rerun()
-    cloud = form.cloud_field(found.differs, method_title(run.config.method))
+    cloud = form.cloud_field(embeddings.differs, method_title(run.config.method))
     form.take_address()
-    _told(found)
+    _describe(embeddings)
     st.fragment(panel.draw)(run, key, cloud)
 
 
-def _told(found: Embeddings) -> None:
-    facts = found.facts
+def _describe(embeddings: Embeddings) -> None:
+    facts = embeddings.facts
     parts = []
     for split in ("train", "validation"):
         rows, all_rows = facts["rows"][split], facts["rows_of_run"][split]
@@ -105,7 +105,7 @@ def _told(found: Embeddings) -> None:
         how = "" if rows == all_rows else f" of {all_rows:,}, {chosen}"
         parts.append(f"{split}: {rows:,} rows{how}")
     own = facts["metrics"][facts["primary"]]
-    parts.append(f"d = {found.train.shape[1]}")
+    parts.append(f"d = {embeddings.train.shape[1]}")
     parts.append(f"the run itself: {facts['primary']} {wording.number(own, 3)}" + _epoch(facts))
     st.caption(wording.plain(" · ".join(parts)) + " · transforms are fitted on train, numbers are of validation")
     for note in facts["notes"]:
