@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from isoviz.errors import InputError, ModelError
 from isoviz.metrics.processes import own_share
-from isoviz.models import wiring
 from isoviz.models.families import families_of
 from isoviz.models.hooks import Hooks, Representations
 from isoviz.models.loading import Mismatch, first_line, load_pretrained
 from isoviz.models.sources import ModelSource
+from isoviz.models.wiring import wire
 from isoviz.tasks.protocol import HeadKind
 
 if TYPE_CHECKING:
@@ -65,11 +65,11 @@ class HeadedModel(nn.Module):
         super().__init__()
         self.network = network
         self.kind = kind
-        self.parts = wiring.of(network, kind)
-        self.per_token = self.parts.per_token
+        self.wiring = wire(network, kind)
+        self.per_token = self.wiring.per_token
         self.width: int = network.config.hidden_size
         self.head_width: int = self.output.in_features
-        self.num_layers: int = self.parts.depth
+        self.num_layers: int = self.wiring.depth
         self.hooks = hooks
         hooks.attach(self)
         self.method_state = hooks.state  # under this name in checkpoints
@@ -77,12 +77,12 @@ class HeadedModel(nn.Module):
     @property
     def output(self) -> nn.Linear:
         """The output layer. A property, so that its weights have one name only in the state."""
-        return self.parts.output
+        return self.wiring.output
 
     @property
     def dropout(self) -> nn.Module:
         """What lies between the method and the output layer."""
-        return self.parts.dropout
+        return self.wiring.dropout
 
     def represent(
         self,
@@ -110,13 +110,13 @@ class HeadedModel(nn.Module):
             else:
                 raise ValueError("seq2seq: expected labels or decoder_input_ids, got neither")
             inputs |= {"decoder_input_ids": decoder_input_ids, "decoder_attention_mask": mask}
-        found = self.parts.encode(inputs)
+        encoding = self.wiring.encode(inputs)
         return Representations(
-            cls=found.cls,
-            pooled=found.pooled,
-            last_hidden=found.hidden_states[-1],
-            hidden_states=found.hidden_states,
-            attention_mask=found.attention_mask,
+            cls=encoding.cls,
+            pooled=encoding.pooled,
+            last_hidden=encoding.hidden_states[-1],
+            hidden_states=encoding.hidden_states,
+            attention_mask=encoding.attention_mask,
             output_weight=self.output.weight,
         )
 
@@ -140,8 +140,8 @@ class HeadedModel(nn.Module):
         reps = self.represent(input_ids, attention_mask, token_type_ids, labels, decoder_input_ids)
         head = self.hooks.transform(reps, self.training)
         logits = self.output(self.dropout(head))
-        if self.parts.bias is not None:
-            logits = logits + self.parts.bias
+        if self.wiring.bias is not None:
+            logits = logits + self.wiring.bias
         if self.kind == "span":
             keep = attention_mask.bool()
             lowest = torch.finfo(logits.dtype).min

@@ -39,11 +39,11 @@ def models() -> list[CachedModel]:
     from huggingface_hub.errors import CacheNotFound
 
     try:
-        found = scan_cache_dir(hub.cache_folder())
+        cache = scan_cache_dir(hub.cache_folder())
     except CacheNotFound:
         return []
     entries = []
-    for repository in found.repos:
+    for repository in cache.repos:
         if repository.repo_type != "model":
             continue
         for revision in repository.revisions:
@@ -68,5 +68,5 @@ def find(name: str, revision: str | None) -> Path | None:
     """The folder of a model in the cache, complete or not; None if nothing of it is there."""
     from huggingface_hub import try_to_load_from_cache
 
-    found = try_to_load_from_cache(name, "config.json", cache_dir=hub.cache_folder(), revision=revision)
-    return Path(found).parent if isinstance(found, str) else None
+    path = try_to_load_from_cache(name, "config.json", cache_dir=hub.cache_folder(), revision=revision)
+    return Path(path).parent if isinstance(path, str) else None

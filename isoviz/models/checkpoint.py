@@ -42,11 +42,11 @@ def tensors(folder: Path) -> dict[str, Path]:
     """Name of each tensor → the file that holds it; the files' headers are read, not their weights."""
     from safetensors import safe_open
 
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for path in folders.weights(folder):
         with safe_open(path, framework="numpy") as stream:
-            found |= dict.fromkeys(stream.keys(), path)
-    return found
+            files |= dict.fromkeys(stream.keys(), path)
+    return files
 
 
 def untrained_pooling(source: ModelSource) -> str | None:
@@ -70,12 +70,12 @@ def pooling_as_initialised(source: ModelSource) -> str | None:
         return None
     kind = CLASSIFIERS.get(str((folders.config_of(folder) or {}).get("model_type")))
     ends = tuple(name.replace(".weight", ".bias") for name in _POOLING_WEIGHTS.get(kind, ())) if kind else ()
-    found = {name: path for name, path in tensors(folder).items() if ends and name.endswith(ends)}
-    if kind is None or not found:
+    biases = {name: path for name, path in tensors(folder).items() if ends and name.endswith(ends)}
+    if kind is None or not biases:
         return None
     from safetensors import safe_open
 
-    for name, path in found.items():
+    for name, path in biases.items():
         with safe_open(path, framework="pt") as stream:
             if stream.get_tensor(name).any():
                 return None
@@ -90,18 +90,18 @@ def output_embeddings(source: ModelSource) -> NDArray[np.float32] | None:
     folder = folder_of(source)
     if folder is None:
         return None
-    found = tensors(folder)
-    own = [name for name in found if name.endswith(_OUTPUT_WEIGHTS)]
+    files = tensors(folder)
+    own = [name for name in files if name.endswith(_OUTPUT_WEIGHTS)]
     config = folders.config_of(folder) or {}
     named = config.get("architectures") or ()
-    has_head = any(part in name for name in found for part in _LANGUAGE_MODEL)
+    has_head = any(part in name for name in files for part in _LANGUAGE_MODEL)
     has_head = has_head or any(name.endswith(_ARCHITECTURES) for name in named)
     if not own and has_head and config.get("tie_word_embeddings", True):
-        own = [name for name in found if name.endswith(_INPUT_WEIGHTS)]
+        own = [name for name in files if name.endswith(_INPUT_WEIGHTS)]
     if not own:
         return None
     from safetensors import safe_open
 
-    with safe_open(found[own[0]], framework="pt") as stream:  # numpy has no bfloat16
+    with safe_open(files[own[0]], framework="pt") as stream:  # numpy has no bfloat16
         weight: NDArray[np.float32] = stream.get_tensor(own[0]).float().numpy()
     return weight

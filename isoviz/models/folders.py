@@ -27,10 +27,10 @@ _WANTED: Final = (
 def config_of(folder: Path) -> dict[str, Any] | None:
     """The content of `config.json`; None where that is no JSON object (or is not there)."""
     try:
-        found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return config if isinstance(config, dict) else None
 
 
 def weights(folder: Path) -> list[Path]:

@@ -21,7 +21,7 @@ _SUMMARIES: Final = ("cnn_dailymail", "demo/summarization")
 def resolve(
     asked: str | None, config: Mapping[str, Any], slug: str, columns: Sequence[str], direction: str | None
 ) -> str | None:
-    """The prefix of a run: as asked, if it fits the texts; else what the model knows. See `of`.
+    """The prefix of a run: as asked, if it fits the texts; else what the model knows. See `known_prefix`.
 
     Raises:
         InputError: words for a second text where there is one only.
@@ -30,10 +30,10 @@ def resolve(
         raise InputError(
             f"prefix: '{slug}' reads one text, so there is none after {SEPARATOR} (got '{asked}')", field="prefix"
         )
-    return of(config, slug, columns, direction) if asked is None else asked
+    return known_prefix(config, slug, columns, direction) if asked is None else asked
 
 
-def of(config: Mapping[str, Any], slug: str, columns: Sequence[str], direction: str | None) -> str | None:
+def known_prefix(config: Mapping[str, Any], slug: str, columns: Sequence[str], direction: str | None) -> str | None:
     """The prefix that a model knows for a task; None where it knows none.
 
     Its own `task_specific_params` come first; then, for the family T5, the published ones (Raffel et al. 2020, appendix D),
@@ -54,7 +54,7 @@ def of(config: Mapping[str, Any], slug: str, columns: Sequence[str], direction: 
     return _published(slug, columns, direction) if config.get("model_type") == "t5" else None
 
 
-def parts(prefix: str | None) -> tuple[str, str]:
+def split_prefix(prefix: str | None) -> tuple[str, str]:
     """What stands before the first and before the second text; empty for nothing."""
     if prefix is None or prefix == NONE:
         return "", ""

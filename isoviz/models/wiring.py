@@ -221,7 +221,7 @@ class Writer(TwoSided):
         return Encoding(read[:, 0], points, layers, mask)
 
 
-def of(network: PreTrainedModel, kind: HeadKind) -> Wiring:
+def wire(network: PreTrainedModel, kind: HeadKind) -> Wiring:
     """The parts of a network that was loaded for this kind."""
     if kind == "seq2seq":
         return Writer(network)

@@ -13,7 +13,7 @@ T5 = {"model_type": "t5"}
 
 def of(config, slug, direction=None):
     task = tasks.get(slug)
-    return prefixes.of(config, slug, task.inputs, task.checked_direction(direction) or None)
+    return prefixes.known_prefix(config, slug, task.inputs, task.checked_direction(direction) or None)
 
 
 @pytest.mark.parametrize(
@@ -51,10 +51,10 @@ def test_a_configurations_own_words_come_first():
 
 
 def test_parts():
-    assert prefixes.parts("a b: | c:") == ("a b:", "c:")
-    assert prefixes.parts("| c:") == ("", "c:")
-    assert prefixes.parts("a") == ("a", "")
-    assert prefixes.parts("none") == prefixes.parts(None) == ("", "")
+    assert prefixes.split_prefix("a b: | c:") == ("a b:", "c:")
+    assert prefixes.split_prefix("| c:") == ("", "c:")
+    assert prefixes.split_prefix("a") == ("a", "")
+    assert prefixes.split_prefix("none") == prefixes.split_prefix(None) == ("", "")
 
 
 def test_what_is_asked_for_is_taken_if_it_fits():

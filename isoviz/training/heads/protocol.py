@@ -90,7 +90,7 @@ class Head:
 
     def prefixed(self, read: pd.DataFrame) -> pd.DataFrame:
         """The columns that are read, with the configuration's prefixes before their texts."""
-        for column, words in zip(self.task.inputs, prefixes.parts(self.config.prefix), strict=False):
+        for column, words in zip(self.task.inputs, prefixes.split_prefix(self.config.prefix), strict=False):
             if words:
                 read[column] = words + " " + read[column]
         return read

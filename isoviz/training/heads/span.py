@@ -51,7 +51,7 @@ class Span(Head):
 
     def prefixed(self, read: pd.DataFrame) -> pd.DataFrame:
         """Both around the question: the answers' places are counted from where the context begins."""
-        before, after = prefixes.parts(self.config.prefix)
+        before, after = prefixes.split_prefix(self.config.prefix)
         question = self.task.columns[0]
         read[question] = [" ".join(filter(None, (before, text, after))) for text in read[question]]
         return read
