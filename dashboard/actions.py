@@ -46,9 +46,9 @@ def remember_stop(run_id: str) -> None:
 
 def stopping_for(row: RunRow) -> float | None:
     """Seconds since the stop was asked for, or since this visitor first saw that it was; None if nobody asked."""
-    asked = st.session_state.setdefault("stop_asked", {})
+    stop_times = st.session_state.setdefault("stop_asked", {})
     if not row.stop_requested or row.status != "running":
-        asked.pop(row.id, None)
+        stop_times.pop(row.id, None)
         return None
-    first_seen = asked.setdefault(row.id, time.time())
+    first_seen = stop_times.setdefault(row.id, time.time())
     return time.time() - first_seen

@@ -27,13 +27,13 @@ def report_ignored(prefix: str) -> Iterator[None]:
     taken: dict[str, str] = st.session_state.get(_TAKEN, {})
     here = {name: value for name, value in st.query_params.items() if name.startswith(prefix)}
     st.session_state[_REFUSED] = {}
-    asked = {name: value for name, value in here.items() if taken.get(name) != value}
+    requested = {name: value for name, value in here.items() if taken.get(name) != value}
     try:
         yield
     finally:  # a page may begin anew before its end, and then its address is clean already
         # a field that was not there yet, because it needs what is still being computed, has taken nothing
         st.session_state[_TAKEN] = {name: value for name, value in st.query_params.items() if name in st.session_state}
-        left = left_out(asked, st.query_params, st.session_state) | st.session_state.pop(_REFUSED)
+        left = left_out(requested, st.query_params, st.session_state) | st.session_state.pop(_REFUSED)
         if left:
             refused = ", ".join(f"{name}={_cut(value)}" for name, value in left.items())
             st.toast(
@@ -50,7 +50,7 @@ def refuse(name: str) -> None:
         st.session_state[_REFUSED][name] = value
 
 
-def left_out(asked: Mapping[str, str], now: Mapping[str, str], fields: Mapping[Any, Any]) -> dict[str, str]:
+def left_out(requested: Mapping[str, str], now: Mapping[str, str], fields: Mapping[Any, Any]) -> dict[str, str]:
     """Of what an address asked for, what stands there no more though its field holds something else.
 
     Args:
@@ -59,16 +59,16 @@ def left_out(asked: Mapping[str, str], now: Mapping[str, str], fields: Mapping[A
     """
     return {
         name: value
-        for name, value in asked.items()
+        for name, value in requested.items()
         if name in fields and now.get(name) != value and not _same(value, fields[name])
     }
 
 
-def _same(asked: str, held: Any) -> bool:
+def _same(requested: str, held: Any) -> bool:
     try:
-        return float(asked) == float(held)
+        return float(requested) == float(held)
     except (TypeError, ValueError):
-        return asked == str("" if held is None else held)
+        return requested == str("" if held is None else held)
 
 
 def _cut(value: str) -> str:

@@ -139,8 +139,8 @@ def _take_upload(slug: str) -> None:
 
 def uploaded(slug: str) -> uploads.Files:
     """The files that the upload fields of a task hold now."""
-    found = {split: st.session_state.get(f"upload_{slug}_{split}") for split in SPLITS}
-    return {split: (file.name, file.getbuffer()) for split, file in found.items() if file is not None}
+    files = {split: st.session_state.get(f"upload_{slug}_{split}") for split in SPLITS}
+    return {split: (file.name, file.getbuffer()) for split, file in files.items() if file is not None}
 
 
 def _problem_key(slug: str) -> str:

@@ -94,10 +94,10 @@ def finder(field: str, *, several: bool) -> None:
 
 
 def _here(field: str, several: bool) -> None:
-    found = _cached()
-    usable = {one.name: one for one in found if one.problem is None}
-    if not found:
-        st.caption("The hub cache of this machine holds no model. One that is fetched once stays, and is offered here.")
+    cached = _cached()
+    usable = {one.name: one for one in cached if one.problem is None}
+    if not cached:
+        st.caption("The hub cache of this machine holds no model. Downloaded models are kept and listed here.")
         return
     _pick(
         "Hub cache",
@@ -106,7 +106,7 @@ def _here(field: str, several: bool) -> None:
         {name: f"{name} · {wording.size(one.size)} · {one.family}" for name, one in usable.items()},
         f"{len(usable)} models, the last used first",
     )
-    _unusable({one.name: one.problem for one in found if one.problem})
+    _unusable({one.name: one.problem for one in cached if one.problem})
 
 
 def _published(field: str, several: bool) -> None:
@@ -216,8 +216,8 @@ def _put(field: str, several: bool, name: str) -> None:
 
 def _unusable(problems: dict[str, str | None]) -> None:
     for name, problem in list(problems.items())[:_SHOWN]:
-        shown = re.sub(r"(@[0-9a-f]{10})[0-9a-f]{30}$", r"\1…", name)
-        st.caption(f":material/block: {wording.plain(f'{shown} {problem}')}")
+        label = re.sub(r"(@[0-9a-f]{10})[0-9a-f]{30}$", r"\1…", name)
+        st.caption(f":material/block: {wording.plain(f'{label} {problem}')}")
     if len(problems) > _SHOWN:
         st.caption(f"{len(problems) - _SHOWN} more cannot be used.")
 

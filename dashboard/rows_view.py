@@ -16,10 +16,10 @@ def counts(report: DataReport) -> None:
     for split, count in report.rows.items():
         labels = ", ".join(f"{name} {number:,}" for name, number in report.labels[split].items())
         sample = f" (in a sample of {report.looked_at[split]:,})" if labels and report.looked_at[split] < count else ""
-        told = f"{sample}: {wording.plain(labels)}" if labels else ""
-        st.markdown(f":material/check_circle: **{wording.plain(split)}** {count:,} rows{told}")
-    if told := sampled(report):
-        st.caption(f":material/info: Checked here: {told}. Every row is checked before a run starts.")
+        counted = f"{sample}: {wording.plain(labels)}" if labels else ""
+        st.markdown(f":material/check_circle: **{wording.plain(split)}** {count:,} rows{counted}")
+    if part := sampled(report):
+        st.caption(f":material/info: Checked here: {part}. Every row is checked before a run starts.")
     for note in report.notes:
         st.caption(f":material/info: {wording.plain(note)}")
 
@@ -50,8 +50,8 @@ def draw(task: Task, report: DataReport) -> None:
         figures["Classes"] = data_figures.classes(report.labels, "class")
     elif report.values:
         figures["Labels"] = data_figures.spread(report.values, "label")
-    if told := sampled(report):
-        st.caption(f"The histograms are {told}.")
+    if part := sampled(report):
+        st.caption(f"The histograms are {part}.")
     cells = [cell for _ in range(-(-len(figures) // 2)) for cell in st.columns(2)]
     for (title, drawn), cell in zip(figures.items(), cells, strict=False):
         with cell:

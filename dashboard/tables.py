@@ -60,6 +60,9 @@ def _run(row: RunRow, slugs: Sequence[str]) -> dict[str, Any]:
     result = row.result or Finished(metrics={}, isotropy=Measurement(), timing={})
     values = {name: value for name, value in result.metrics.items() if name not in NOT_METRICS}
     head = result.isotropy.cloud("head")
+    isotropy: dict[str, Any] = {}
+    for part in (result.isotropy.output, result.isotropy.cloud("layers"), head):  # as `Measurement.home` prefers them
+        isotropy |= {slug: reading.value for slug, reading in part.readings.items()} if part else {}
     primary = primary_metric(config.task, values)
     return {
         "run": row.id,
@@ -78,7 +81,7 @@ def _run(row: RunRow, slugs: Sequence[str]) -> dict[str, Any]:
         "metric": primary,
         "value": _number(values.get(primary)),
         "metrics": values,
-        **{slug: _number(result.isotropy.number(slug)) for slug in slugs},
+        **{slug: _number(isotropy.get(slug)) for slug in slugs},
         "n": _number(head.n if head else None),
         "d": _number(head.d if head else None),
         "seconds": _number(result.timing.get("train_seconds")),
@@ -122,26 +125,26 @@ def variant(slug: str, params: Mapping[str, Any]) -> str:
     known = methods.find(slug)
     if known is None:
         return ", ".join(f"{name} = {_short(value)}" for name, value in params.items())
-    symbols = parameter_symbols(slug)
     parts = []
     for place, (name, field) in enumerate(known.Params.model_fields.items()):
-        extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-        leads = extra.get("leading", place == 0)  # of a combination, each part's first
+        leads = _extra(field).get("leading", place == 0)  # of a combination, each part's first
         if name in params and (leads or params[name] != field.default):
-            parts.append(f"{symbols[name]} = {_short(params[name])}")
+            parts.append(f"{_symbol(name, field)} = {_short(params[name])}")
     return ", ".join(parts)
 
 
 def parameter_symbols(slug: str) -> dict[str, str]:
     """Parameter of a method → its symbol, or its title in lower case; empty for a method that is not in the catalogue."""
     known = methods.find(slug)
-    if known is None:
-        return {}
-    symbols = {}
-    for name, field in known.Params.model_fields.items():
-        extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-        symbols[name] = str(extra.get("symbol") or _lowered(field.title or name))
-    return symbols
+    return {name: _symbol(name, field) for name, field in known.Params.model_fields.items()} if known else {}
+
+
+def _symbol(name: str, field: Any) -> str:
+    return str(_extra(field).get("symbol") or _lowered(field.title or name))
+
+
+def _extra(field: Any) -> Mapping[str, Any]:
+    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
 
 
 def _lowered(title: str) -> str:
@@ -253,8 +256,7 @@ def number_parameters(frame: pd.DataFrame) -> dict[str, str]:
 def _label(name: str, field: Any) -> str:
     if field is None:
         return name
-    extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-    symbol = extra.get("symbol")
+    symbol = _extra(field).get("symbol")
     return f"{field.title or name} {symbol}" if symbol else str(field.title or name)
 
 
@@ -272,7 +274,8 @@ def points(frame: pd.DataFrame, metric: str, measure: str, parameter: str | None
     finished["at"] = [_number(params.get(parameter)) if parameter else None for params in finished["params"]]
     for column in ("value", "isotropy", "at"):
         finished[column] = pd.to_numeric(finished[column])
-    finished["line"] = [_without_parameter(setup, parameter) for setup in finished["setup"]]
+    lines = {setup: _without_parameter(setup, parameter) for setup in finished["setup"].unique()}
+    finished["line"] = finished["setup"].map(lines).astype(object)
     finished = finished.dropna(subset=["value", "isotropy"])
     names = {
         line: text

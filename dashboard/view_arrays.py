@@ -55,10 +55,10 @@ def _order(key: str, layer: int, pooling: str) -> bytes:
 
 
 def _sigma(key: str, layer: int, pooling: str) -> bytes:
-    found = _view(key).array(layer, pooling, "sigma")
-    if found is None:
+    values = _view(key).array(layer, pooling, "sigma")
+    if values is None:
         raise KeyError((layer, pooling))
-    return found.astype("<f4").tobytes()
+    return values.astype("<f4").tobytes()
 
 
 def _clustered(key: str, layer: int, pooling: str) -> tuple[bytes, bytes]:
@@ -83,10 +83,10 @@ def triangle(cells: NDArray[np.uint8]) -> bytes:
 def _view(key: str) -> Any:
     from isoviz.exploring import results
 
-    found = results.find(key)
-    if found is None:
+    view = results.find(key)
+    if view is None:
         raise KeyError(key)
-    return found
+    return view
 
 
 _ARRAYS = {"matrix": _matrix, "order": _order, "sigma": _sigma}

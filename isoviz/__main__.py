@@ -160,7 +160,7 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
     for name, text in (
         ("list", "all runs"),
         ("show", "one run"),
-        ("stop", "ask a run to stop"),
+        ("stop", "ask a run to stop after its optimiser step; asked again, at once"),
         ("resume", "go on here"),
         ("delete", "remove a run and its files"),
     ):

@@ -22,15 +22,15 @@ _CSS = """
 _JS = """
 export default function ({ parentElement }) {
   const button = parentElement.querySelector("button");
-  const told = parentElement.querySelector("span");
+  const status = parentElement.querySelector("span");
   button.onclick = async () => {
     const address = globalThis.location.href;
     try {
       await navigator.clipboard.writeText(address);
-      told.textContent = "Copied.";
-      setTimeout(() => (told.textContent = ""), 4000);
+      status.textContent = "Copied.";
+      setTimeout(() => (status.textContent = ""), 4000);
     } catch { // browsers give the clipboard to safe addresses only
-      told.textContent = address;
+      status.textContent = address;
     }
   };
 }

@@ -75,6 +75,6 @@ def scatter_map(
 
 def drawn(key: str) -> list[tuple[float, float]]:
     """The corners that were drawn on the map of this key, inside its `on_drawn`; none if the line was taken away."""
-    found = st.session_state.get(key)
-    corners = getattr(found, "polygon", None) or []
+    state = st.session_state.get(key)
+    corners = getattr(state, "polygon", None) or []
     return [(float(x), float(y)) for x, y in corners]

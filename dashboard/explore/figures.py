@@ -77,11 +77,12 @@ def layer_profile(
     known = [any(number is not None for number in line.y) for line in figure.data]
     for line, some in zip(figure.data, known, strict=True):
         line.showlegend = some or not any(known)
+    metric = metrics.catalogue().get(measure)
     figure.update_layout(
         theme.figure_layout(
             height=380,
             xaxis={"title": {"text": "layer (0: embedding output)"}, "dtick": 1, "tick0": 0},
-            yaxis={"title": {"text": escape(label)}},
+            yaxis={"title": {"text": escape(label)}, "type": metric.axis if metric else "linear"},
             showlegend=True,
         )
     )
@@ -298,6 +299,8 @@ def share_axes(figures: Sequence[go.Figure]) -> None:
             low, high = min(ends), max(ends)
         else:
             values = np.concatenate([_drawn(figure, axis[0]) for figure in figures] or [np.zeros(0)])
+            if any(figure.layout[axis].type == "log" for figure in figures):
+                values = np.log10(values[values > 0])  # as plotly counts the range of such an axis
             if not len(values):
                 continue
             low, high = float(values.min()), float(values.max())

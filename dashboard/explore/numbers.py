@@ -184,7 +184,7 @@ def section(chosen: list[ChosenCloud]) -> None:
         )
         notes = [of_shrinkage(one.view.facts["shrinkage"])]
         if together:
-            notes.insert(0, f"The line without a layer: {of_layers(one.view)}.")
+            notes.insert(0, f"The row without a layer: {of_layers(one.view)}.")
         caption = " ".join([about, *notes])
         if len(chosen) > 1:
             st.markdown(f"**{named}**: {wording.plain(about)}")

@@ -109,7 +109,7 @@ def corners(one: ChosenCloud, layout: Layout) -> list[tuple[float, float]]:
 
 
 def check(chosen: Sequence[ChosenCloud]) -> None:
-    """Have told, and left out, what no line around points and no point can be; a line on another map than the one on the page stays."""
+    """Report, and take out of the address, what cannot be a line around points or a point; a line on another map stays."""
     for one in chosen:
         _, _, text = st.query_params.get(one.prefix + "lasso", "").partition(":")
         if selection.read(text) is None:

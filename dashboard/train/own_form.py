@@ -249,21 +249,21 @@ def _told(path: str, values: Mapping[str, Any], places: Mapping[str, DeltaGenera
         _beside(places, error.field, forms.sentence(error))
         return Source(path, ready=False)
     with st.spinner("Reading the labels …", show_time=True):
-        found, problem, field = _guessed(path, stamp(path), columns.model_dump_json())
-    if found is None:
+        guess, problem, field = _guessed(path, stamp(path), columns.model_dump_json())
+    if guess is None:
         _beside(places, field, problem)
         with places["label_names"]:
             _classes(None)  # what was typed stays, and can be mended
         return Source(path, ready=False)
     if values["kind"] is None:
         with places["kind"]:
-            st.caption(wording.plain(f"Inferred: {KINDS[found.kind]}. {found.why}"))
-    if found.kind == "classification":
+            st.caption(wording.plain(f"Inferred: {KINDS[guess.kind]}. {guess.why}"))
+    if guess.kind == "classification":
         with places["label_names"]:
-            _classes(found)
+            _classes(guess)
     else:
         columns = columns.model_copy(update={"label_names": ()})
-    columns = columns.model_copy(update={"kind": found.kind, "label_names": found.label_names})
+    columns = columns.model_copy(update={"kind": guess.kind, "label_names": guess.label_names})
     try:
         task = tasks.get(tasks.OWN, columns)
     except InputError as error:
@@ -288,19 +288,19 @@ def _guessed(path: str, files: Stamp, columns: str) -> tuple[Guess | None, str |
         return None, forms.sentence(error), error.field
 
 
-def _classes(found: Guess | None) -> None:
+def _classes(guess: Guess | None) -> None:
     """The classes, if they are known, and the field of their order."""
     table, order = st.columns([1, 1])
-    if found is not None:
+    if guess is not None:
         with table:
             st.caption("Classes in the order of their codes")
-            rows = {"code": range(len(found.label_names)), "class": found.label_names, "rows": found.counts}
+            rows = {"code": range(len(guess.label_names)), "class": guess.label_names, "rows": guess.counts}
             classes = pd.DataFrame(rows)
             st.dataframe(
                 classes, hide_index=True, height="auto", alt="Classes with their codes and how many rows each has"
             )
     with order:
-        _class_field(found.label_names if found else ())
+        _class_field(guess.label_names if guess else ())
 
 
 def _class_field(names: tuple[str, ...]) -> None:

@@ -15,9 +15,10 @@ from isoviz import metrics
 from isoviz.commands import arrays
 from isoviz.commands.output import print_json, print_notes, print_table, progress_bar
 from isoviz.errors import InputError
-from isoviz.metrics.measuring import applicable, notes_of
+from isoviz.metrics.measuring import applicable, measure_cloud, notes_of
 from isoviz.metrics.protocol import Metric
 from isoviz.metrics.record import CloudRecord
+from isoviz.metrics.sample import Sample
 from isoviz.metrics.summary import as_json
 
 if TYPE_CHECKING:
@@ -90,15 +91,22 @@ def _measure_model(options: argparse.Namespace) -> int:
     whole = options.layer is None and options.pooling is None
     columns = [frame[column].tolist() for column in task.inputs]
     by_layer: list[CloudRecord] = []
+    head: CloudRecord | None = None
     with progress_bar() as progress, encoders.opened(options.model) as (encoder, run):
         if run is None:
             encoder = source = sources.fetch(encoder, progress)
         offered = poolings_of(folders.config_of(Path(encoder.location)) or {})
         pooling: Pooling = options.pooling or offered[0]
+        read: tuple[Pooling, ...] = offered if whole else (pooling,)
+        if run is not None:  # the encoder's own head is not the run's
+            columns = encoders.prefixed(columns, run.before)
+            read = tuple(one for one in read if one != "head") or ("mean",)
+            if pooling == "head":
+                _check_head(options, run)
         views = layer_views(
             encoder,
-            columns if run is None else encoders.prefixed(columns, run.before),
-            poolings="all" if whole else (pooling,),
+            columns,
+            poolings=read,
             layers="all" if whole else "last" if options.layer is None else [options.layer],
             max_length=options.max_length,
             allow_random=options.allow_random,
@@ -107,9 +115,16 @@ def _measure_model(options: argparse.Namespace) -> int:
             progress=progress,
         )
         layer = views.depth if options.layer is None else options.layer
+        if run is not None and (pooling == "head" or (whole and run.scores_rows)):
+            points = run.head_points(columns, views.max_length)
+            place = {"layer": views.depth, "pooling": "head", "truncated": views.truncated}
+            most = MOST_PAIRED if pooling == "head" else None
+            head = measure_cloud(Sample(points), "head", split=options.split, where=place, most=most)
         if whole:
-            by_layer = profile(views, split=options.split, progress=progress)
+            by_layer = [*profile(views, split=options.split, progress=progress), *([head] if head else [])]
             headline = next(one for one in by_layer if (one.layer, one.pooling) == (layer, pooling))
+        elif head is not None:
+            headline = head
         else:
             headline = record_of(views, layer, pooling, split=options.split, most=MOST_PAIRED)
         weights = _output_embeddings(source, run) if whole else None
@@ -149,6 +164,16 @@ def _measure_model(options: argparse.Namespace) -> int:
         _print_partition("output embeddings" if run is None else "output layer of the run's head", weights)
     print_notes([*views.warnings, *notes_of(headline)])
     return 0
+
+
+def _check_head(options: argparse.Namespace, run: FinishedRun) -> None:
+    if options.layer is not None:
+        raise InputError("layer: the head reads the last layer; leave --layer out for --pooling head", field="layer")
+    if not run.scores_rows:
+        raise InputError(
+            f"pooling: the head of {options.model} reads every token, not one vector per row; choose another pooling",
+            field="pooling",
+        )
 
 
 def _line_json(record: CloudRecord) -> dict[str, Any]:

@@ -82,14 +82,21 @@ class FinishedRun:
 
     def logits(self, texts: Sequence[Sequence[str]], max_length: int) -> NDArray[np.float32]:
         """(n, labels): what the head says of one or two columns of n texts, its own words already before them."""
+        return self._forward(texts, max_length, "logits")
+
+    def head_points(self, texts: Sequence[Sequence[str]], max_length: int) -> NDArray[np.float32]:
+        """(n, h): what the output layer reads of each text, after the method; for heads that score rows (`scores_rows`)."""
+        return self._forward(texts, max_length, "head")
+
+    def _forward(self, texts: Sequence[Sequence[str]], max_length: int, what: str) -> NDArray[np.float32]:
         import torch
 
-        found = []
+        parts = []
         for start in range(0, len(texts[0]), _BATCH):
             batch = _batch(self.tokenizer, [column[start : start + _BATCH] for column in texts], max_length)
             with torch.inference_mode():
-                found.append(self.model(**batch).logits.float().numpy())
-        return np.concatenate(found)
+                parts.append(getattr(self.model(**batch), what).float().numpy())
+        return np.concatenate(parts)
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from isoviz.exploring import encoders, outputs, points, shrinkage
 from isoviz.exploring.request import FORMAT, ViewRequest
 from isoviz.exploring.results import array_name
 from isoviz.metrics.measuring import applicable
+from isoviz.metrics.protocol import QUICK
 from isoviz.metrics.record import PENDING, CloudRecord, Reading
 from isoviz.metrics.sample import Sample
 from isoviz.metrics.spectrum import cumulative_shares
@@ -52,7 +53,7 @@ _SHRINKAGE_SOON: Final = "it is still being computed, from training tokens"
 
 def slow_metrics() -> list[str]:
     """Metrics that follow the first pictures, by slug."""
-    return [metric.slug for metric in applicable("rows") if metric.cost == "pairs"]
+    return [metric.slug for metric in applicable("rows") if metric.cost not in QUICK]
 
 
 def pending() -> list[str]:
@@ -85,7 +86,7 @@ def compute(
 
     from isoviz.models.adapter import load_tokenizer
     from isoviz.models.extract import layer_views
-    from isoviz.models.profile import QUICK, completed, profile
+    from isoviz.models.profile import completed, profile
 
     with encoders.opened(request.model) as (encoder, run):
         read_layers = functools.partial(

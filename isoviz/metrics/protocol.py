@@ -28,6 +28,8 @@ Cost: TypeAlias = Literal["closed form", "eigenvalues", "pairs"]
 """`closed form`: from sums over the points, O(nd²) once for all. `eigenvalues`: O(d³) more. `pairs`: all pairs of points,
 O(n²d): measured last where someone waits, and on at most `Metric.most` points."""
 COSTS: tuple[Cost, ...] = ("closed form", "eigenvalues", "pairs")
+QUICK: tuple[Cost, ...] = ("closed form", "eigenvalues")
+"""What a picture does not wait for long."""
 
 
 @dataclass(frozen=True)

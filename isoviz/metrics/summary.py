@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz import metrics
 from isoviz.metrics.measuring import measure_cloud, notes_of
-from isoviz.metrics.protocol import COSTS
+from isoviz.metrics.protocol import COSTS, QUICK
 from isoviz.metrics.record import CloudRecord, Measurement
 from isoviz.metrics.sample import Sample
 
@@ -25,7 +25,7 @@ def describe(points: Points, twonn: bool = True, interval: bool = True) -> dict[
     Returns:
         See `as_json`.
     """
-    costs = COSTS if twonn else tuple(cost for cost in COSTS if cost != "pairs")
+    costs = COSTS if twonn else QUICK
     return as_json(measure_cloud(Sample(points), "", costs=costs, interval=interval))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isoviz.metrics.cloud import check_shape, resolution
 from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.metrics.measuring import measure_cloud, readings_of
-from isoviz.metrics.protocol import COSTS, CloudKind, Cost
+from isoviz.metrics.protocol import COSTS, QUICK, CloudKind, Cost
 from isoviz.metrics.record import CloudRecord
 from isoviz.metrics.sample import Sample
 from isoviz.models.views import POOLINGS, Pooling, Views
@@ -20,8 +20,6 @@ MOST_PAIRED = 5_000
 """Points that metrics over pairs are taken on at most: their time grows with the square."""
 STREAM_ABOVE = 2**30
 """Bytes, as float64, above which a cloud is not held as a whole."""
-QUICK: tuple[Cost, ...] = tuple(cost for cost in COSTS if cost != "pairs")
-SLOW: tuple[Cost, ...] = ("pairs",)
 _BLOCK_ROWS = 16_384
 
 
@@ -58,7 +56,9 @@ def profile(
 def completed(record: CloudRecord, views: Views, *, most: int = MOST_PAIRED, seed: int = 0) -> CloudRecord:
     """A record that was made with `costs=QUICK`, with the rest."""
     assert record.layer is not None
-    return record.with_readings(_readings(views, record.layer, record.pooling, SLOW, most, seed))  # type: ignore[arg-type]
+    slow = tuple(cost for cost in COSTS if cost not in QUICK)
+    pooling = cast(Pooling, record.pooling)
+    return record.with_readings(_readings(views, record.layer, pooling, slow, most, seed))
 
 
 def record(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -153,13 +152,11 @@ def _centroids(centred: NDArray[np.float64], count: int, seed: int) -> NDArray[n
     if count == 1:
         return np.zeros((1, centred.shape[1]))
     from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
 
     unit = float(np.abs(centred).max())  # k-means works with squares
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer clusters than asked for: `clusters` says it
-        found = KMeans(n_clusters=count, n_init=1, random_state=seed).fit(centred / unit)
-    centroids: NDArray[np.float64] = found.cluster_centers_ * unit
+    # its warning of fewer clusters than asked for stays: filters are the process's, and What-if fits in threads
+    fitted = KMeans(n_clusters=count, n_init=1, random_state=seed).fit(centred / unit)
+    centroids: NDArray[np.float64] = fitted.cluster_centers_ * unit
     return centroids
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import _thread
+import signal
+import sys
 import threading
 import time
 from types import TracebackType
@@ -153,4 +155,13 @@ class Emitter:
             now = time.monotonic()
             if now - self._interrupted >= INTERRUPT_SECONDS:  # the first is only noted where Ctrl-C asks to stop gently
                 self._interrupted = now
-                _thread.interrupt_main()
+                _interrupt_main_thread()
+
+
+def _interrupt_main_thread() -> None:
+    """As Ctrl-C does; a signal also wakes it where it waits for the system."""
+    main = threading.main_thread().ident
+    if sys.platform == "win32" or main is None:
+        _thread.interrupt_main()
+    else:
+        signal.pthread_kill(main, signal.SIGINT)

@@ -100,7 +100,7 @@ def _data_error(what: str, error: Exception, reason: str | None) -> DataError:
     elif "gated" in text.lower():
         problem = f"is gated: accept its terms on the hub, then log in with `hf auth login` or set HF_TOKEN, {instead}"
     elif isinstance(error, datasets.exceptions.DatasetNotFoundError):
-        problem = f"is not on the hub (or it is private, and you are not logged in); look at the spelling, {instead}"
+        problem = f"is not on the hub, or it is private and you are not logged in; check the spelling, {instead}"
     else:
         problem = f"could not be downloaded from the hub ({text.rstrip('.')}); try again, {instead}"
     return DataError(f"{what} {problem}", field="data")

@@ -317,7 +317,7 @@ class _Run:
     def measure(self) -> None:
         setup, progress = self.setup, self.progress
         self.emit(Entered(phase="evaluating", detail=f"epoch {progress.epoch}"))
-        found = measuring.run_pass(
+        evaluation = measuring.run_pass(
             setup.plain,
             setup.head,
             setup.rows.validation,
@@ -328,7 +328,7 @@ class _Run:
             setup.config.seed,
             self.check,
         )
-        answers = setup.head.answers(setup.rows.frame, setup.rows.validation, found.predictions)
+        answers = setup.head.answers(setup.rows.frame, setup.rows.validation, evaluation.predictions)
         values = setup.head.evaluate(setup.rows.frame, answers)
         values |= extra_splits.metrics(
             setup.plain, setup.head, setup.rows.extra, setup.accelerator, setup.processes.gather, self.check
@@ -336,7 +336,7 @@ class _Run:
         evaluated = Evaluated(
             step=progress.step,
             epoch=progress.epoch,
-            loss=found.loss,
+            loss=evaluation.loss,
             metrics=values,
             primary=setup.task.primary,
             collapsed=outcomes.collapse(setup.task, setup.rows.frame, answers.values),
@@ -345,7 +345,7 @@ class _Run:
         self.emit(Entered(phase="measuring", detail=f"epoch {progress.epoch}"))
         # d × d matrices are small: BLAS threads that wait for each other cost more than they bring
         with threadpool_limits(limits=1, user_api="blas"):
-            measured = self._measured(found)
+            measured = self._measured(evaluation)
         self.emit(measured)
         progress.history.append(Epoch(evaluated=evaluated, measured=measured))
         if (
@@ -355,14 +355,14 @@ class _Run:
             predictions.save(setup.run_dir, setup.task, setup.rows.frame, answers, progress.epoch)
         progress.measured = progress.epoch
 
-    def _measured(self, found: measuring.Pass) -> Measured:
+    def _measured(self, evaluation: measuring.Pass) -> Measured:
         setup, progress = self.setup, self.progress
         sample = setup.rows.sample(measuring.SHRINKAGE_POINTS // setup.plain.num_layers)
         sigma = measuring.shrinkage(setup.plain, sample, setup.accelerator, setup.processes.gather, self.check)
         arrays = f"arrays/epoch-{progress.epoch:03d}.safetensors"
         folder = setup.run_dir if setup.processes.is_main else None
         weight, step, epoch = setup.plain.output.weight, progress.step, progress.epoch
-        return measuring.measured(found, sigma, weight, step=step, epoch=epoch, arrays=arrays, folder=folder)
+        return measuring.measured(evaluation, sigma, weight, step=step, epoch=epoch, arrays=arrays, folder=folder)
 
     # ---- ending ------------------------------------------------------------------------------------------------
 

@@ -15,8 +15,9 @@ from torch import Tensor
 from isoviz import metrics
 from isoviz.events import Measured
 from isoviz.metrics.cloud_stream import CloudStream
-from isoviz.metrics.measuring import measure_cloud, measure_weights
-from isoviz.metrics.record import CloudRecord, Measurement
+from isoviz.metrics.measuring import applicable, measure_cloud, measure_weights
+from isoviz.metrics.protocol import QUICK
+from isoviz.metrics.record import CloudRecord, Measurement, Reading
 from isoviz.metrics.sample import Sample
 from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.metrics.spectrum import cumulative_shares
@@ -195,17 +196,22 @@ def measured(
     )
 
 
+_HEAD_ONLY = Reading(undefined="it compares all pairs of points, so every epoch it is taken on the head cloud only")
+
+
 def measured_clouds(found: Pass, head: Sample, shrinkage_cov: Tensor) -> dict[str, CloudRecord]:
     """`head`, `pooled`, `layers` and `layer_k`, each with its n and d; every undefined value has its reason.
 
-    Of single layers only closed forms are taken, because an eigendecomposition of each would slow every epoch.
+    Every epoch waits for this: of single layers only closed forms are taken, and metrics over pairs of points of the head alone.
     """
     drawn = {"drawn": found.drawn}
     clouds = {"head": measure_cloud(head, "head", split=SPLIT, where=drawn)}
     if np.array_equal(found.head, found.pooled):  # the method changes nothing before the head: measured once
         clouds["pooled"] = clouds["head"].model_copy(update={"cloud": "pooled"})
     else:
-        clouds["pooled"] = measure_cloud(Sample(found.pooled), "pooled", split=SPLIT, where=drawn)
+        pooled = measure_cloud(Sample(found.pooled), "pooled", split=SPLIT, where=drawn, costs=QUICK)
+        left_out = {metric.slug: _HEAD_ONLY for metric in applicable("rows") if metric.cost not in QUICK}
+        clouds["pooled"] = pooled.with_readings(left_out)
     clouds["layers"] = layers_record(found.tokens, shrinkage_cov)
     for number, layer in enumerate(found.tokens.layers, start=1):
         name, where = f"layer_{number}", {"layer": number}

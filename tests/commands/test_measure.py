@@ -388,3 +388,54 @@ def test_the_progress_bar_is_for_terminals_only(capsys, monkeypatch):
         out, err = capsys.readouterr()
         assert out == ""
         assert ("reading texts" in err, "measuring" in err) == (terminal, terminal)
+
+
+@pytest.fixture(scope="module")
+def finished_run(tiny_models, tmp_path_factory):
+    """A run of one epoch, really trained, in this machine's own store."""
+    from isoviz.config import RunConfig
+    from isoviz.runs.execution import execute
+    from isoviz.runs.store import Store
+
+    data = tiny.write_cola(tmp_path_factory.mktemp("data") / "cola")
+    store = Store(tmp_path_factory.mktemp("home"))
+    config = RunConfig(
+        model=str(tiny_models("bert")), task="glue/cola", data=str(data), method="isobn", epochs=1, learning_rate=1e-2
+    )
+    (run,) = store.create([config], claim="test")
+    store.claim("test", "cpu", id=run)
+    execute(store, run)
+    yield store, run, data
+    store.close()
+
+
+def test_a_finished_run_is_measured_layer_by_layer_and_at_its_head(call, finished_run, monkeypatch):
+    from isoviz.exploring import encoders
+
+    store, run, data = finished_run
+    finished = encoders._finished
+    monkeypatch.setattr(encoders, "_finished", lambda name, _: finished(name, store))
+    options = ["--model", f"run:{run}", "--task", "glue/cola", "--data", data]
+    code, out, err = call(*options, "--json")
+    assert code == 0, err
+    document = json.loads(out)
+    assert [(one["layer"], one["pooling"]) for one in document["by_layer"]][-1] == (2, "head")
+    assert len(document["by_layer"]) == 10
+    reported = store.get(run).result.isotropy
+    head = document["by_layer"][-1]
+    assert head["isoscore"] == pytest.approx(
+        reported.number("isoscore"), rel=1e-4
+    )  # after the method, as the run measured
+    assert head["hubness"] == pytest.approx(reported.number("hubness"), rel=1e-2)
+    assert document["output_embeddings"]["i1"] == pytest.approx(reported.number("i1"), rel=1e-6)
+    assert "newly initialised" not in err
+    alone = json.loads(call(*options, "--pooling", "head", "--json")[1])
+    assert alone["isoscore"] == pytest.approx(head["isoscore"]) and alone["cloud"]["pooling"] == "head"
+    code, out, _ = call(*options)
+    assert code == 0 and "output layer of the run's head" in out
+    assert call(*options, "--pooling", "head", "--layer", "1")[0] == 2
+
+
+def test_an_unknown_run_is_said(call, cola):
+    code, _, err = call("--model", "run:none", "--task", "glue/cola", "--data", cola)
+    assert code == 2 and "there is no run 'none'" in err

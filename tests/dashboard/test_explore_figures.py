@@ -26,6 +26,23 @@ def test_undefined_values_are_gaps_and_intervals_bars() -> None:
     assert line.y == (None, None) and line.error_y.array is None
 
 
+def test_a_profile_has_the_axis_of_its_metric_side_by_side_too() -> None:
+    pair = []
+    for ranks in ((10.0, 20.0), (100.0, 1000.0)):
+        entries = [
+            CloudRecord(
+                cloud="c", layer=layer, pooling="cls", n=5, d=4, readings={"effective_rank": Reading(value=rank)}
+            )
+            for layer, rank in enumerate(ranks)
+        ]
+        pair.append(figures.layer_profile(entries, "effective_rank", "Effective rank"))
+    figures.share_axes(pair)
+    for figure in pair:
+        assert figure.layout.yaxis.type == metrics.get("effective_rank").axis == "log"
+        low, high = figure.layout.yaxis.range  # powers of ten
+        assert 0.8 < low < 1 and 3 < high < 3.2
+
+
 def test_dimensions_without_spread_have_a_bin_of_their_own() -> None:
     sigma = np.array([0.0, 0.01, 1.0, 1.0], dtype=np.float32)
     figure = figures.sigma_histogram(sigma, "cls")

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard import job_progress
 from dashboard.explore import analysis, numbers
 from dashboard.job_progress import Waited
+from isoviz import metrics
 from isoviz.exploring import jobs, measuring, results
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
@@ -102,7 +103,8 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
         page = open_page("explore", **at)
         assert errors(page) == [] and len(drawn(page)) == 5
         assert "neighbours (TwoNN), 3 of 9 clouds" in page.get("progress")[0].proto.text.replace("\\", "")
-        assert "Still being computed: Intrinsic dimension (TwoNN), output matrix, IsoScore*." in texts(page)
+        slow = [metrics.get(slug).title for slug in measuring.slow_metrics()]
+        assert f"Still being computed: {', '.join(slow)}, output matrix, IsoScore*." in texts(page)
         assert "There is no IsoScore*: it is still being computed, from training tokens." in texts(page)
         assert "intrinsic dimension (TwoNN) is still being computed" in texts(page)
         assert page.button(key="explore_stop")

@@ -41,19 +41,14 @@ def test_isoscore_is_the_authors_package(cloud):
 
 
 @clouds
-@pytest.mark.parametrize("zeta", [0.0, 0.2, 0.8, 1.0])
-@pytest.mark.parametrize("shrinkage", ["identity", "sample", "rank one"])
-def test_isoscore_star_is_the_eigenvalue_route(cloud, zeta, shrinkage):
+def test_isoscore_star_is_the_eigenvalue_route(cloud):
     d = cloud.shape[1]
-    cov = {
-        "identity": np.eye(d),
-        "sample": np.cov(spread_cloud(100, d, 20).T),
-        "rank one": np.ones((d, d)) * 0.3,
-    }[shrinkage]
-    expected = isoscore_by_eigenvalues((1 - zeta) * np.cov(cloud.T) + zeta * cov)
-    assert isoscore_star(cloud, cov, zeta) == pytest.approx(expected, abs=1e-10)
-    tensor = isoscore_star(torch.from_numpy(cloud), torch.from_numpy(cov), zeta)
-    assert tensor.item() == pytest.approx(expected, abs=1e-10)
+    for cov in (np.eye(d), np.cov(spread_cloud(100, d, 20).T), np.ones((d, d)) * 0.3):
+        for zeta in (0.0, 0.2, 0.8, 1.0):
+            expected = isoscore_by_eigenvalues((1 - zeta) * np.cov(cloud.T) + zeta * cov)
+            assert isoscore_star(cloud, cov, zeta) == pytest.approx(expected, abs=1e-10)
+            tensor = isoscore_star(torch.from_numpy(cloud), torch.from_numpy(cov), zeta)
+            assert tensor.item() == pytest.approx(expected, abs=1e-10)
 
 
 @pytest.mark.parametrize("n, d, shape", [(9, 20, (9, 9)), (10, 20, (20, 20)), (30, 20, (20, 20))])

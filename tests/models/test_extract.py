@@ -10,12 +10,13 @@ from isoviz import metrics
 from isoviz.errors import InputError, ModelError
 from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.metrics.measuring import measure_cloud, notes_of
+from isoviz.metrics.protocol import QUICK
 from isoviz.metrics.summary import as_json
 from isoviz.models import encoder, extract, sources
 from isoviz.models.adapter import load_network, load_tokenizer
 from isoviz.models.checkpoint import output_embeddings
 from isoviz.models.extract import layer_views
-from isoviz.models.profile import QUICK, completed, profile
+from isoviz.models.profile import completed, profile
 from tests import tiny
 from tests.tiny import embed
 

@@ -21,7 +21,7 @@ from isoviz.runs.execution import execute, explain
 from isoviz.runs.store import Store
 from tests.runs import fake_training
 from tests.runs.fake_training import step
-from tests.runs.observing import until, within
+from tests.runs.observing import PATIENCE, until, within
 
 Make = Callable[..., RunConfig]
 FINISHED = Finished(metrics={}, isotropy={}, timing={})
@@ -307,3 +307,24 @@ def test_a_checkpoint_waits_until_its_past_is_written(
 
     assert execute(local, run_id, train=train).status == "finished"
     assert at_checkpoint == [30]
+
+
+def test_a_second_stop_interrupts_a_run_of_the_command_line(
+    local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isoviz.runs.store.REPEAT_SECONDS", 0.0)
+    (run_id,) = local.create([config()])
+
+    def train(config: RunConfig, emit: Callable[[Event], None], should_stop: Callable[[], bool], *_: object) -> None:
+        emit(Checkpointed(step=7, epoch=1, path="c"))
+        local.request_stop(run_id)
+        until(should_stop)
+        local.request_stop(run_id)
+        time.sleep(PATIENCE)  # a step that takes that long
+
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        execute(local, run_id, train=train)
+    assert time.monotonic() - begin < PATIENCE
+    ending = local.events(run_id)[-1][1]
+    assert (ending["kind"], ending["step"], ending["forced"]) == ("stopped", 7, True)

@@ -59,7 +59,7 @@ PAPER_TASKS = [slug for slug, task in tasks.catalogue().items() if not task.gene
 def test_the_papers_tasks_are_all_there():
     assert tasks.get(next(iter(tasks.catalogue()))).generated  # what a form offers first needs no files
     glue = {f"glue/{name}" for name in ("cola", "sst2", "mrpc", "qqp", "stsb", "mnli", "qnli", "rte", "wnli")}
-    assert set(PAPER_TASKS) == glue | {"sst5", "squad", "wmt16/ro-en", "wmt16/de-en", "cnn_dailymail"}
+    assert set(PAPER_TASKS) >= glue | {"sst5", "squad", "wmt16/ro-en", "wmt16/de-en", "cnn_dailymail"}
     for slug in PAPER_TASKS:
         task = tasks.get(slug)
         assert task.hub and task.source and task.licence and task.description
