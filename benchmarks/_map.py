@@ -26,9 +26,9 @@ LASSO = [(0.3, 0.2), (0.7, 0.25), (0.75, 0.8), (0.35, 0.85), (0.3, 0.25)]
 
 def figure_of(coordinates: np.ndarray[Any, Any], table: Any) -> Any:
     """The map as the page sends it to the browser."""
-    from dashboard.explore import figures
+    from dashboard.explore import map_figure
 
-    return figures.cloud_map(coordinates, ["PC 1", "PC 2"], table["label"], table["sentence"].tolist())
+    return map_figure.cloud_map(coordinates, ["PC 1", "PC 2"], table["label"], table["sentence"].tolist())
 
 
 def map_of(request: ViewRequest) -> Any:

@@ -10,9 +10,44 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from dashboard import measures, theme
+from dashboard.explanations import Explanation
 from dashboard.tables import decimals
 from isoviz.metrics.protocol import Metric
 from isoviz.statistics import mean_sd
+
+TRADEOFF = Explanation(
+    title="Isotropy against performance",
+    reading=(
+        "Each point is one run: its isotropy and its task performance. A slope means that the two vary together "
+        "among these runs, not that one causes the other."
+    ),
+    formula=r"(x_r, y_r), \quad r = 1, \dots, R",
+    formula_text="one point (x_r, y_r) for each run r",
+    paper="Rudman & Eickhoff 2024, figure 3.",
+)
+
+PARAMETER = Explanation(
+    title="Against the method's parameter",
+    reading=(
+        "Each mark is one run at its parameter value. A line joins the means of runs that differ in nothing else; "
+        "runs without the parameter give a dotted level. If the marks at one value scatter as widely as the line "
+        "moves, the parameter has no visible effect."
+    ),
+    formula=r"\bar y(\lambda) = \frac{1}{n_\lambda} \sum_{\text{seeds}} y",
+    formula_text="line: mean over the seeds of one value of λ",
+    paper="Rudman & Eickhoff 2024, figures 5 and 7.",
+)
+
+SEEDS = Explanation(
+    title="Every seed",
+    reading=(
+        "Each mark is one run, the vertical tick their mean; dotted lines are simple baselines. If the marks of "
+        "two methods overlap, these runs cannot tell the methods apart, whatever their means."
+    ),
+    formula=r"s = \sqrt{\frac{1}{n - 1} \sum_{i} (y_i - \bar y)^2}",
+    formula_text="s: sample standard deviation over n seeds",
+    paper="Reimers & Gurevych 2017 on reporting score distributions.",
+)
 
 MARK_LINE = {"width": 1, "color": "rgba(127,134,145,0.9)"}
 NARROW = 0.04

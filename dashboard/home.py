@@ -10,10 +10,25 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard import explanations, measures, menu, resources, theme, wording
+from dashboard.explanations import Explanation
 from dashboard.tables import decimals, primary_metric
 from isoviz import demo, metrics
 from isoviz.events import ENDINGS
 from isoviz.runs.rows import RunProgress, RunRow
+
+CLOUDS = Explanation(
+    title="Three clouds",
+    reading=(
+        "Each picture is a cloud of 300 points in two dimensions; the cross is the origin. Stretching changes "
+        "IsoScore and leaves the average cosine alone; moving the cloud away from the origin does the opposite."
+    ),
+    formula=(
+        r"\text{IsoScore} = \frac{\mathrm{PR} - 1}{d - 1}, \quad "
+        r"\mathrm{PR} = \frac{(\operatorname{tr} \Sigma)^2}{\operatorname{tr} \Sigma^2}"
+    ),
+    formula_text="IsoScore = (PR − 1)/(d − 1),  PR = (tr Σ)² / tr(Σ²)",
+    paper="Rudman et al. 2022, IsoScore: Measuring the Uniformity of Embedding Space Utilization.",
+)
 
 POINTS = 300
 SHOWN = 8
@@ -48,7 +63,7 @@ def what_isotropy_is() -> None:
                 st.markdown(
                     f"**{title}**  \nIsoScore **{score}**  \naverage cosine **{cosine}**", text_alignment="center"
                 )
-        explanations.show("clouds")
+        explanations.show(CLOUDS)
 
 
 def clouds() -> dict[str, Cloud]:

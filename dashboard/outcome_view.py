@@ -12,6 +12,7 @@ import streamlit as st
 
 from dashboard import downloads, explanations, forms, resources, theme, wording
 from dashboard.data_form import Stamp, stamp
+from dashboard.explanations import Explanation
 from isoviz import tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
@@ -20,6 +21,30 @@ from isoviz.tasks import outcomes
 from isoviz.tasks.protocol import OwnTask, Task
 from isoviz.training import predictions
 from isoviz.training.predictions import Predictions
+
+CONFUSION = Explanation(
+    title="Confusion matrix",
+    reading=(
+        "Rows are true classes, columns are predicted classes; each cell gives the number of rows and their share "
+        "of the true class. Correct predictions lie on the diagonal; a full column off the diagonal is a class "
+        "that others are mistaken for."
+    ),
+    formula=r"C_{ij} = \#\{r : y_r = i,\ \hat y_r = j\}, \qquad \text{share}_{ij} = C_{ij} / \textstyle\sum_k C_{ik}",
+    formula_text="C_ij = rows of class i predicted as j,  share = C_ij / Σ_k C_ik",
+    paper="Stehman 1997, Selecting and interpreting measures of thematic classification accuracy.",
+)
+
+PREDICTED = Explanation(
+    title="Predicted against true",
+    reading=(
+        "One mark per validation row; predictions on the dotted line are exact. A flat cloud means that the model "
+        "predicts values near the middle; a cloud along another line means good ranking but wrong scale."
+    ),
+    formula=r"r = \frac{\sum_i (y_i - \bar y)(\hat y_i - \bar{\hat y})}"
+    r"{\sqrt{\sum_i (y_i - \bar y)^2 \sum_i (\hat y_i - \bar{\hat y})^2}}",
+    formula_text="r = Σ(y − ȳ)(ŷ − mean ŷ) / √(Σ(y − ȳ)² Σ(ŷ − mean ŷ)²)",
+    paper="Wang et al. 2019 (GLUE) for the correlation as metric.",
+)
 
 SHOWN = 500
 """Rows of the table on screen; download the file for all."""
@@ -90,7 +115,7 @@ def _confusion(run: RunRow, task: Task, predicted: Predictions) -> None:
             words=f"Confusion matrix, n = {int(matrix.counts.sum())}. {_in_words(matrix, shares)}",
             name=f"isoviz-{run.id}-confusion",
         )
-    explanations.show("confusion")
+    explanations.show(CONFUSION)
     with st.expander("The matrix as a table", icon=":material/grid_on:"):
         table = pd.DataFrame(matrix.counts, columns=[f"predicted {name}" for name in matrix.names])
         table.insert(0, "true", matrix.names)
@@ -134,7 +159,7 @@ def _numbers(run: RunRow, predicted: Predictions) -> None:
         words=f"Predicted against true numbers, n = {len(true) - undefined}: true {_range(true)}, predicted {_range(said)}",
         name=f"isoviz-{run.id}-predicted",
     )
-    explanations.show("predicted")
+    explanations.show(PREDICTED)
     if undefined:
         st.caption(f"{undefined} predictions are not finite numbers and are left out.")
     downloads.points(

@@ -9,10 +9,23 @@ import streamlit as st
 
 from dashboard import charts, choosing, downloads, explanations, measures, resources, tables, wording
 from dashboard.components import figure
+from dashboard.explanations import Explanation
 from isoviz import tasks
 from isoviz.events import Started
 from isoviz.metrics.protocol import Metric
 from isoviz.runs.rows import STATUSES
+
+RESULTS = Explanation(
+    title="Mean ± s over n seeds",
+    reading=(
+        "Runs that differ only in the seed share a row: mean, sample standard deviation s, number of seeds n, and "
+        "every single value. Collapsed runs are included in the mean and listed in the remarks; failed and "
+        "diverged runs are counted there."
+    ),
+    formula=r"\bar y = \frac{1}{n} \sum_i y_i, \quad s = \sqrt{\frac{1}{n - 1} \sum_i (y_i - \bar y)^2}",
+    formula_text="mean, and sample standard deviation with divisor n − 1",
+    paper="IsoScore: Rudman et al. 2022. Unbiased traces: Himeno & Yamada 2014.",
+)
 
 _NUMBER: dict[str, Any] = {"format": "%.3f"}
 
@@ -101,7 +114,7 @@ def _task(task: str, runs: pd.DataFrame, isotropy: list[Metric]) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.subheader(wording.plain(f"{known.title} · {task}" if known else task), anchor=False)
         st.space("stretch")
-        explanations.show("results")
+        explanations.show(RESULTS)
     metric = _metric(task, runs)
     chosen = tables.with_metric(runs, metric)
     summary = tables.summary(chosen)
@@ -202,7 +215,7 @@ def _strip(task: str, runs: pd.DataFrame, metric: str, levels: list[tuple[str, f
         words=f"{metric} of every seed on {task}, by method",
         name=downloads.file_name("isoviz", "seeds", task, metric),
     )
-    explanations.show("seeds")
+    explanations.show(charts.SEEDS)
 
 
 def _levels(runs: pd.DataFrame) -> list[tuple[str, float]]:

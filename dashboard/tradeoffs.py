@@ -133,7 +133,7 @@ def _figures(choice: Choice, was_waiting: bool) -> None:
             "tradeoff", choice, points, lambda: charts.tradeoff(points, choice.metric, measure, choice.parameter_label)
         )
         with st.container(horizontal=True):
-            explanations.show("tradeoff")
+            explanations.show(charts.TRADEOFF)
             explanations.show_metric(measure)
         if points["at"].notna().any():
             _against(choice, points)
@@ -158,7 +158,7 @@ def _against(choice: Choice, points: pd.DataFrame) -> None:
                 of_isotropy=of_isotropy,
             )
             _draw(f"against_{choice.measure if of_isotropy else 'value'}", choice, points, make)
-            explanations.show("parameter")
+            explanations.show(charts.PARAMETER)
 
 
 def _draw(name: str, choice: Choice, points: pd.DataFrame, make: Callable[[], go.Figure]) -> None:

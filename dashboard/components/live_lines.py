@@ -6,14 +6,57 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import explanations, measures, resources, routes, theme, tokens
+from dashboard import measures, resources, routes, theme, tokens
 from dashboard.components import bundle
+from dashboard.explanations import SPECTRUM, Explanation
 from dashboard.tables import method_title, variant
 from dashboard.wording import run_title
 from isoviz import methods
 from isoviz.runs.rows import RunRow
 
-_FIGURES = ("loss", "metric", "isotropy", "spectrum")
+LOSS = Explanation(
+    title="Loss",
+    reading=(
+        "What the optimiser minimises at each step: the task's loss, the terms that the isotropy method adds, and "
+        "their total. If the validation loss rises while the total falls, the model is overfitting."
+    ),
+    formula=r"L = L_\text{task} + \sum_i L_i",
+    formula_text="L = L_task + Σ L_penalty   (each penalty as it enters the sum)",
+    paper="Penalties: Rudman & Eickhoff 2024 (I-STAR); Gao et al. 2019 (CosReg).",
+)
+
+METRIC = Explanation(
+    title="Task performance",
+    reading=(
+        "The task's metric on the validation split, before training (epoch 0) and after each epoch. Grey lines "
+        "are simple baselines: a useful model lies above them."
+    ),
+    formula=r"\text{accuracy} = \frac{\#\{\hat y_i = y_i\}}{n}",
+    formula_text="accuracy = correct predictions / n;  other tasks use Matthews or Pearson correlation, or F1",
+    paper="Wang et al. 2019 (GLUE) for the choice of metric per task.",
+)
+
+ISOTROPY = Explanation(
+    title="Isotropy",
+    reading=(
+        "1 means that the vectors spread evenly in all directions, 0 that they lie on one line; more isotropic is "
+        "not better by itself. The unbiased score corrects for few points. IsoScore* describes the tokens of all "
+        "layers: use it to compare methods."
+    ),
+    formula=(
+        r"\text{IsoScore} = \frac{\mathrm{PR} - 1}{d - 1}, \quad "
+        r"\mathrm{PR} = \frac{(\operatorname{tr} \Sigma)^2}{\operatorname{tr} \Sigma^2}"
+    ),
+    formula_text=(
+        "IsoScore = (PR − 1)/(d − 1),  PR = (tr Σ)² / tr(Σ²)\n"
+        "IsoScore*: the same of (1 − ζ) Σ + ζ Σ_S, ζ = 0.2, Σ_S from training tokens"
+    ),
+    paper=(
+        "Rudman et al. 2022 (IsoScore); Rudman & Eickhoff 2024 (IsoScore*); Himeno & Yamada 2014 (unbiased traces)."
+    ),
+)
+
+_EXPLANATIONS = {"loss": LOSS, "metric": METRIC, "isotropy": ISOTROPY, "spectrum": SPECTRUM}
 
 _mount = st.components.v2.component(
     "isoviz_live_lines",
@@ -59,7 +102,7 @@ def live_lines(runs: Sequence[RunRow], *, key: str) -> None:
             "token": tokens.issue(resources.store().folder, [row.id for row in runs]),
             "plotly": routes.plotly_path(),
             "metrics": measures.live(),
-            "help": {name: explanations.get(name).plain() for name in _FIGURES},
+            "help": {name: entry.plain() for name, entry in _EXPLANATIONS.items()},
             # Makes the component ask again when a run that had ended was resumed.
             "seen": [row.status for row in runs],
         },

@@ -26,7 +26,7 @@ def matrix(run: RunRow, *, key: str) -> None:
             "events": f"{routes.PREFIX}/events",
             "arrays": f"{routes.PREFIX}/arrays",
             "token": tokens.issue(resources.store().folder, [run.id]),
-            "help": explanations.get("matrix").plain(),
+            "help": explanations.MATRIX.plain(),
             "seen": run.status,
         },
     )

@@ -5,17 +5,94 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dashboard import theme
+from dashboard.explanations import Explanation
 from dashboard.explore.numbers import points_of, value
 from isoviz import metrics
 from isoviz.metrics.record import CloudRecord
+
+SIGMA_HISTOGRAM = Explanation(
+    title="Spread of the dimensions",
+    reading=(
+        "How many dimensions have which standard deviation, on a log axis; a separate bar counts those that never "
+        "vary. Dimensions far to the right of the others hold most of the variance."
+    ),
+    formula=r"\sigma_j = \sqrt{\tfrac1n \sum_i (x_{ij} - \bar x_j)^2}",
+    formula_text="σ_j = √(Σ_i (x_ij − x̄_j)² / n)",
+    paper="Zhou et al. 2021 (IsoBN), figure 1.",
+)
+
+MEAN_ACTIVATION = Explanation(
+    title="Mean activation",
+    reading=(
+        "The mean of the cloud in each dimension. A cross marks a dimension whose mean is more than three "
+        "standard deviations from the average of all means: a few of those can determine the average cosine. "
+        "Where one is at least three times as far from 0 as all others, the axis is cut, and a triangle at its "
+        "end gives the dimension and its mean."
+    ),
+    formula=r"\bar x_j = \tfrac1n \sum_i x_{ij}, \quad |\bar x_j - m| > 3 s",
+    formula_text="x̄_j = Σ_i x_ij / n;  outlier: |x̄_j − m| > 3 s, with m and s over the dimensions",
+    paper="Rudman & Eickhoff 2024, figure 4; the rule of three: Kovaleva et al. 2021.",
+)
+
+COSINE_HISTOGRAM = Explanation(
+    title="Cosines of pairs",
+    reading=(
+        "How similar two points are in direction, over pairs of points; 0 means unrelated directions. A peak near "
+        "1 means that the cloud lies far from the origin, not that its shape is uneven."
+    ),
+    formula=r"\cos(x_i, x_j) = \frac{x_i \cdot x_j}{\lVert x_i \rVert \, \lVert x_j \rVert}",
+    formula_text="cos(x_i, x_j) = x_i · x_j / (‖x_i‖ ‖x_j‖)",
+    paper="Ethayarajh 2019.",
+)
+
+OUTPUT_MATRIX = Explanation(
+    title="Output matrix",
+    reading=(
+        "The matrix that turns a vector into scores. Z(v) sums the scores of all its rows for a direction v; I₁ "
+        "and I₂ say how even Z is over its principal directions (1 and 0: perfectly even). Both depend on scale: "
+        "short rows alone make them look isotropic, so read them beside ‖w‖, or at unit scale. The values "
+        "published with isotropy calibration use another convention: the rows of the matrix of eigenvectors, and "
+        "no division by |V|. As defined, I₂ is at most (1 − I₁)/(2√I₁)."
+    ),
+    formula=(
+        r"Z(v) = \sum_i e^{v^\top w_i}, \quad I_1 = \frac{\min_v Z}{\max_v Z}, \quad "
+        r"I_2 = \sqrt{\frac{\sum_v (Z(v) - \bar Z)^2}{|V| \, \bar Z^2}}"
+    ),
+    formula_text="Z(v) = Σ_i exp(vᵀw_i);  I₁ = min Z / max Z;  I₂ = √(Σ_v (Z(v) − Z̄)² / (|V| Z̄²)),  v: eigenvectors of WᵀW",
+    paper="Arora et al. 2016; Wang et al. 2020; Ding et al. 2022 (isotropy calibration).",
+)
+
+MEAN_NORM = Explanation(
+    title="Length of the mean vector",
+    reading=(
+        "How far the centre of the cloud lies from the origin, in the units of the activations. It says nothing "
+        "about the cloud's shape, but largely determines the average cosine."
+    ),
+    formula=r"\lVert \bar x \rVert = \sqrt{\textstyle\sum_j \bar x_j^2}",
+    formula_text="‖x̄‖ = √(Σ_j x̄_j²)",
+    paper="Mu & Viswanath 2018 (All-but-the-Top), who found it large for word vectors.",
+)
+
+ISOSCORE_STAR = Explanation(
+    title="IsoScore*",
+    reading=(
+        "The tokens of each layer, mixed at ζ = 0.2 with Σ_S: the covariance of that layer's tokens in rows of "
+        "the training split, at most as many as the view reads, sampled with its seed and encoded in evaluation "
+        "mode (so for a view of the whole training split, IsoScore* equals IsoScore). All layers together, with "
+        "Σ_S of all their training tokens, give the value that compares runs; a run samples its own rows, and "
+        "uses the decoder of an encoder-decoder."
+    ),
+    formula=r"\iota^* = \text{IsoScore}(\Sigma_\zeta), \quad \Sigma_\zeta = (1 - \zeta)\,\Sigma_X + \zeta\,\Sigma_S",
+    formula_text="IsoScore* = IsoScore of (1 − ζ) Σ_X + ζ Σ_S, ζ = 0.2",
+    paper="Rudman & Eickhoff 2024 (I-STAR), algorithm 1.",
+)
 
 POOLING_TITLES = {
     "cls": "first token [CLS]",
@@ -455,221 +532,3 @@ def dimension_words(mean: NDArray[Any], number: int, between: str = ": ") -> str
 def _text_position(number: int, count: int, above: bool) -> str:
     """Where the text of a mark at the end of the axis has room: towards the rest, beside its own bar, and not over the sides."""
     return f"{'bottom' if above else 'top'} {'right' if number < count / 2 else 'left'}"
-
-
-# ---------------------------------------------------------------------------------------------------------- the map
-
-MOST_GROUPS: Final = 8
-"""Values of a column that get a colour each; of more the rarest go together."""
-REST: Final = "other values"
-_SYMBOLS = ("circle", "diamond", "square", "x", "triangle-up", "cross", "star", "pentagon")
-_SOLID_SYMBOLS = ("circle", "diamond", "square", "x", "cross", "circle-open", "diamond-open", "square-open")
-_SCENE_LINES = "#9aa0a8"
-OWN_COLOUR: Final = "#e5007a"
-_SHOWN_LETTERS = 90
-_FAINT_OPACITY = 0.12
-"""Opacity of points beside others that stand out."""
-_FEW = 2_000
-_STRONG, _DENSE, _SOLID = 0.9, 0.75, 1.0
-"""Opacity of points: of few; of more than `_FEW` one that shows how dense they lie; in three dimensions, where plotly draws what is
-in front over what is behind only if nothing shows through."""
-*_POINT_COLOURS, _OTHER_COLOUR = theme.POINT_PALETTES["light"]  # the browser takes the dark page's there
-
-
-def cloud_map(
-    coordinates: NDArray[Any],
-    axes: Sequence[str],
-    colours: pd.Series | None,
-    texts: Sequence[str],
-    *,
-    own: NDArray[Any] | None = None,
-    own_texts: Sequence[str] = (),
-    range_of: NDArray[Any] | None = None,
-    equal: bool = True,
-    compact: bool = False,
-    marked: NDArray[np.bool_] | None = None,
-) -> go.Figure:
-    """The map: one mark per point, coloured by a column, own sentences as stars over it.
-
-    Args:
-        coordinates: (n, 2) or (n, 3).
-        axes: what each axis is.
-        colours: (n,) the column; numbers (more than a few different ones) get a scale, everything else a colour per value.
-        texts: (n,) shown when one points at a mark; cut, and never read as HTML.
-        own, own_texts: (m, 2) or (m, 3) further points, with their labels.
-        range_of: points that the axes leave room for, where they are shared with other maps.
-        equal: one unit is as long on both axes (PCA, whose axes have a length).
-        compact: for several maps side by side.
-        marked: (n,) points that stand out, the others being faint.
-    """
-    figure = go.Figure()
-    solid = coordinates.shape[1] == 3
-    size = _marker_size(len(coordinates), solid) * (0.7 if compact else 1)
-    full = _SOLID if solid else _STRONG if len(coordinates) <= _FEW else _DENSE
-    hover = np.array([escape(_cut(text)) for text in texts], dtype=object)
-    for place, (name, chosen, marker) in enumerate(_groups(colours, len(coordinates))):
-        symbols = _SOLID_SYMBOLS if solid else _SYMBOLS
-        title = escape(_cut(name, 30))
-        faint, strong = (None, chosen) if marked is None else (chosen & ~marked, chosen & marked)
-        for part, opacity in ((faint, _FAINT_OPACITY), (strong, full)):
-            if part is None:
-                continue
-            colour = marker["color"]
-            _add_points(
-                figure,
-                coordinates[part],
-                name=title,
-                mode="markers",
-                marker={
-                    **marker,
-                    "size": size,
-                    "opacity": opacity,
-                    "line": {"width": 0},
-                    "symbol": symbols[place % len(symbols)],
-                    "color": colour[part] if isinstance(colour, np.ndarray) else colour,
-                },
-                text=hover[part],
-                hovertemplate="%{text}<extra></extra>"
-                if colours is None or not name
-                else f"%{{text}}<extra>{title}</extra>",
-                legendgroup=title,
-                showlegend=bool(name) and opacity != _FAINT_OPACITY,
-            )
-    if own is not None and len(own):
-        # Names beside a few marks; beside many they would cover each other and the map.
-        named = len(own) <= 12 and not compact
-        _add_points(
-            figure,
-            own,
-            name="own sentences",
-            mode="markers+text" if named else "markers",
-            marker={
-                "symbol": "diamond" if solid else "star",
-                "size": 9 if solid else 17,
-                "color": OWN_COLOUR,
-                "line": {"width": 1.5, "color": "#ffffff"},
-            },
-            text=[escape(_cut(text, 28)) for text in own_texts],
-            textposition="top center",
-            **({} if solid else {"unselected": {"marker": {"opacity": 1}}}),  # what is drawn around is about the rows
-            hovertext=[escape(_cut(text)) for text in own_texts],
-            hovertemplate="%{hovertext}<extra>own</extra>",
-            showlegend=True,
-            few=True,
-        )
-    _lay_out(figure, axes, solid, _limits(coordinates if range_of is None else range_of, own), equal, compact)
-    if colours is not None and is_scale(colours):
-        figure.update_layout(
-            coloraxis={
-                "colorscale": theme.POINT_SCALES["light"],  # the browser takes the dark page's there
-                "cmin": float(colours.min()),
-                "cmax": float(colours.max()),
-                "colorbar": {
-                    "title": {"text": escape(_cut(str(colours.name), 24))},
-                    "thickness": 10,
-                    "len": 0.8,
-                    "outlinewidth": 0,
-                },
-            }
-        )
-    return figure
-
-
-def is_scale(colours: pd.Series) -> bool:
-    """Whether a column is drawn as a scale: numbers, of more values than there are colours."""
-    numbers = pd.api.types.is_numeric_dtype(colours) and not pd.api.types.is_bool_dtype(colours)
-    return bool(numbers and colours.nunique() > MOST_GROUPS)
-
-
-def _groups(colours: pd.Series | None, count: int) -> list[tuple[str, NDArray[np.bool_], dict[str, Any]]]:
-    """Name, points and colour of each part that is drawn by itself."""
-    every = np.ones(count, dtype=bool)
-    if colours is None:
-        return [("", every, {"color": _POINT_COLOURS[0]})]
-    if is_scale(colours):
-        return [("", every, {"color": colours.to_numpy(dtype=np.float64), "coloraxis": "coloraxis"})]
-    values = colours.astype(object).where(colours.notna(), "missing").map(str)
-    order = list(values.value_counts().index)
-    named = sorted(order if len(order) <= MOST_GROUPS else order[: MOST_GROUPS - 1])
-    groups = []
-    for place, name in enumerate(named):
-        groups.append((name, (values == name).to_numpy(), {"color": _POINT_COLOURS[place]}))
-    if len(named) < len(order):
-        rest = (~values.isin(named)).to_numpy()
-        groups.insert(0, (f"{REST} ({len(order) - len(named)})", rest, {"color": _OTHER_COLOUR}))
-    return groups
-
-
-def _add_points(figure: go.Figure, points: NDArray[Any], *, few: bool = False, **more: Any) -> None:
-    """`few` points of a plane are left to plotly; many (scattergl) are drawn by the map itself, see scatter_map.js."""
-    x, y = points[:, 0].astype(np.float32), points[:, 1].astype(np.float32)
-    if points.shape[1] == 3:
-        figure.add_scatter3d(x=x, y=y, z=points[:, 2].astype(np.float32), **more)
-    elif few:
-        figure.add_scatter(x=x, y=y, **more)
-    else:
-        figure.add_scattergl(x=x, y=y, **more)
-
-
-def _limits(points: NDArray[Any], own: NDArray[Any] | None) -> list[list[float]]:
-    every = points if own is None or not len(own) else np.concatenate([points, own])
-    low, high = every.min(axis=0), every.max(axis=0)
-    room = np.maximum(0.05 * (high - low), 1e-6)
-    return [[float(a), float(b)] for a, b in zip(low - room, high + room, strict=True)]
-
-
-def _lay_out(
-    figure: go.Figure, axes: Sequence[str], solid: bool, limits: list[list[float]], equal: bool, compact: bool
-) -> None:
-    # in the depth there is no room for words
-    titles = [axis.replace(" of the variance", "") for axis in axes] if solid else axes
-    named = [
-        {"title": {"text": escape(axis), "font": {"size": 11 if compact else 13}}, "range": span}
-        for axis, span in zip(titles, limits, strict=True)
-    ]
-    if not solid and equal:
-        named[1] |= {"scaleanchor": "x"}
-    # below, because plotly's buttons are above
-    legend = {
-        "itemsizing": "constant",
-        "font": {"size": 12},
-        "yanchor": "top",
-        "y": -0.02 if solid else -0.26 if compact else -0.14,
-    }
-    if solid:
-        # lines in the depth are thin: fainter ones are not seen at all
-        lines = {"gridcolor": _SCENE_LINES, "zeroline": False, "showline": True, "linecolor": _SCENE_LINES}
-        plain = {"backgroundcolor": "rgba(0,0,0,0)", **lines, "tickfont": {"size": 10 if compact else 12}, "nticks": 5}
-        eye = 1.6 if compact else 1.4
-        names = ("xaxis", "yaxis", "zaxis")
-        figure.update_layout(
-            theme.figure_layout(
-                scene={name: {**plain, **axis} for name, axis in zip(names, named, strict=True)}
-                | {
-                    "dragmode": "orbit",
-                    "camera": {"eye": dict.fromkeys("xyz", eye), "center": {"x": 0, "y": 0, "z": -0.12}},
-                },
-                legend=legend,
-                margin={"l": 0, "r": 0, "t": 32, "b": 0},
-            )
-        )
-        return
-    figure.update_layout(
-        theme.figure_layout(
-            xaxis={**named[0], "zeroline": False},
-            yaxis={**named[1], "zeroline": False},
-            legend=legend,
-            dragmode="lasso",
-            margin={"t": 32, "l": 8, "r": 8, "b": 8},
-        )
-    )
-
-
-def _marker_size(count: int, solid: bool) -> float:
-    size = 9.0 if count <= 500 else 7.0 if count <= 2_000 else 5.0 if count <= 8_000 else 3.5
-    return size / 2 if solid else size
-
-
-def _cut(text: str, letters: int = _SHOWN_LETTERS) -> str:
-    plain = " ".join(str(text).split())
-    return plain if len(plain) <= letters else plain[: letters - 1] + "…"

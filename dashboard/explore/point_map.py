@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dashboard import downloads, explanations, forms, job_progress, wording
 from dashboard.components.scatter_map import scatter_map
-from dashboard.explore import figures, points
+from dashboard.explore import map_figure, points
 from dashboard.explore.form import PREFIX, ChosenCloud, cloud_file
 from dashboard.explore.points import Cloud, Layout, Marks, cloud_of, cloud_points
 from dashboard.steady import steady
@@ -75,7 +75,7 @@ def _section(chosen: list[ChosenCloud]) -> None:
     let_go([*umaps, *(item for item in own if isinstance(item, JobState))])
     if pending_umaps := [reply for reply in umaps if reply.under_way]:
         stop(pending_umaps)
-    explanations.show(request.kind)
+    explanations.show(map_figure.EXPLANATIONS[request.kind])
     for one, cloud, layout in zip(chosen, clouds, layouts, strict=True):
         if isinstance(layout, Layout):
             points.selected(one, cloud, layout)
@@ -137,7 +137,7 @@ def _colour_field(clouds: list[Cloud]) -> str:
         for name in cloud.table.columns:
             column = cloud.table[name]
             few = pd.api.types.is_numeric_dtype(column) or column.nunique() <= max(
-                figures.MOST_GROUPS, len(column) // 2
+                map_figure.MOST_GROUPS, len(column) // 2
             )
             if few and name != "row":
                 names[name] = None
@@ -283,7 +283,7 @@ def picture(
     line = points.corners(one, layout)
     column = cloud.table[colour].iloc[layout.places] if colour in cloud.table else None
     own = placed if isinstance(placed, np.ndarray) else None
-    figure = figures.cloud_map(
+    figure = map_figure.cloud_map(
         layout.coordinates,
         layout.axes,
         column,

@@ -156,9 +156,9 @@ def _layer_field(view: ViewResult, prefix: str) -> int:
 
 def _how_to_read(measure: str) -> None:
     if measure not in metrics.catalogue():
-        explanations.show(measure)
+        explanations.show(figures.MEAN_NORM)
         return
-    more = explanations.get(measure).reading if measure == shrinkage.MEASURE else ""
+    more = figures.ISOSCORE_STAR.reading if measure == shrinkage.MEASURE else ""
     explanations.show_metric(metrics.get(measure), more)
 
 
@@ -180,32 +180,34 @@ def cloud_figures(chosen: list[ChosenCloud]) -> None:
                 st.caption(f"n = {wording.number(first.entry.n)} points, d = {first.entry.d} dimensions")
         _axis_field()
     if alone:
-        for row in (("spectrum", "mean_activation"), ("sigma_histogram", "cosine_histogram")):
-            for column, name in zip(st.columns(2, gap="large"), row, strict=True):
+        names = list(_FIGURES)
+        for start in range(0, len(names), 2):
+            for column, name in zip(st.columns(2, gap="large"), names[start : start + 2], strict=False):
                 with column:
                     _row(chosen, name)
     else:
-        for name in ("spectrum", "sigma_histogram", "mean_activation", "cosine_histogram"):
+        for name in _FIGURES:
             _row(chosen, name)
     _numbers_behind(chosen)
     _correlations(chosen)
 
 
 def _numbers_behind(chosen: list[ChosenCloud]) -> None:
-    """The four figures above as files."""
+    """The figures above as files."""
     for one, column in zip(chosen, st.columns(len(chosen), gap="medium"), strict=True):
         with column:
-            st.caption("Data of these four figures:")
+            st.caption("Data of these figures:")
             made = functools.partial(numbers.behind, one.view, one.layer, one.pooling)
             downloads.points(cloud_file(one, "figures"), made, key=one.prefix + "figures")
 
 
 def _row(chosen: list[ChosenCloud], name: str) -> None:
     """One figure of all views, under one heading."""
+    draw, explanation = _FIGURES[name]
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{explanations.get(name).title}**")
-        explanations.show(name)
-    parts = [_FIGURES[name](one, chosen) for one in chosen]
+        st.markdown(f"**{explanation.title}**")
+        explanations.show(explanation)
+    parts = [draw(one, chosen) for one in chosen]
     drawn = [figure for figure, _, _ in parts if figure is not None]
     if len(chosen) > 1:
         figures.share_axes(drawn)
@@ -300,20 +302,21 @@ def _cosine(one: ChosenCloud, _: list[ChosenCloud]) -> Drawn:
     return figure, f"Histogram of the cosines of {counted} of points", f"{counted}{drawn}."
 
 
-_FIGURES: dict[str, Callable[[ChosenCloud, list[ChosenCloud]], Drawn]] = {
-    "spectrum": _spectrum,
-    "sigma_histogram": _sigma,
-    "mean_activation": _mean,
-    "cosine_histogram": _cosine,
+_FIGURES: dict[str, tuple[Callable[[ChosenCloud, list[ChosenCloud]], Drawn], explanations.Explanation]] = {
+    "spectrum": (_spectrum, explanations.SPECTRUM),
+    "mean_activation": (_mean, figures.MEAN_ACTIVATION),
+    "sigma_histogram": (_sigma, figures.SIGMA_HISTOGRAM),
+    "cosine_histogram": (_cosine, figures.COSINE_HISTOGRAM),
 }
+"""The figures of one cloud, in their order on the page."""
 
 
 def _correlations(chosen: list[ChosenCloud]) -> None:
     """The clustered |ρ| of every view, in its own order or in that of the first."""
-    entry = explanations.get("matrix")
+    entry = explanations.MATRIX
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{entry.title}**")
-        explanations.show("matrix")
+        explanations.show(explanations.MATRIX)
     own = True
     if len(chosen) > 1:
         choice = st.segmented_control(
@@ -366,7 +369,7 @@ def output_matrix(chosen: list[ChosenCloud]) -> None:
     """One block per model: views of the same model share it."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader("Output matrix", anchor=False, width="content")
-        explanations.show("output_matrix")
+        explanations.show(figures.OUTPUT_MATRIX)
     models: dict[str, list[ChosenCloud]] = {}
     for one in chosen:
         models.setdefault(str(one.view.facts["model_fingerprint"]), []).append(one)

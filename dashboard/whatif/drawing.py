@@ -14,6 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import downloads, explanations, wording
 from dashboard.components.figure import draw
+from dashboard.explanations import Explanation
 from dashboard.whatif import plots
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX
@@ -24,6 +25,32 @@ from isoviz.whatif.chains import Step, write
 from isoviz.whatif.embeddings import Embeddings
 from isoviz.whatif.engine import Answer, Full, at_once, later
 from isoviz.whatif.heads import Difference
+
+HEADS = Explanation(
+    title="Two heads",
+    reading=(
+        "The frozen head is the run's own output layer, trained on the original vectors; the refitted head is a "
+        "logistic regression (ridge regression for numbers) on the transformed training rows. If only the frozen "
+        "head gets worse, the head no longer fits the vectors. If the refitted head changes, the transform "
+        "changed what a linear head can read. Its penalty stays the same, so it also changes when narrow "
+        "directions become wide or wide ones narrow, even if no information is lost. If the interval includes 0, "
+        "the two cannot be told apart. It describes one setting; the best of many tried settings is optimistic."
+    ),
+    formula=r"\Delta = m(y, \hat y_{\text{after}}) - m(y, \hat y_{\text{before}})",
+    formula_text="Δ = metric after − metric before, on the same rows; 95 % percentile interval of the paired bootstrap",
+    paper="Efron & Tibshirani 1993, chapter 13.",
+)
+
+MAP = Explanation(
+    title="Map",
+    reading=(
+        "Each mark is a validation row, placed along the two directions of largest variance, with the same unit "
+        "on both axes. The axis titles give their share of the variance: small for an isotropic cloud."
+    ),
+    formula=r"z_i = U_2^\top (x_i - \bar x)",
+    formula_text="z_i = U₂ᵀ(x_i − x̄), U₂ the two strongest principal directions of the validation rows",
+    paper="Pearson 1901.",
+)
 
 PENDING = "pending"
 NO_STEPS = "no transform"
@@ -186,7 +213,7 @@ def _heads_caption(embeddings: Embeddings, full: Full) -> None:
         f"refitted head, against one refitted without transform: {words.difference(full.refitted_difference)}",
     ]
     st.caption(wording.plain("; ".join(text) + "."))
-    explanations.show("whatif_heads")
+    explanations.show(HEADS)
 
 
 def spectrum(view: View, start: Answer, answer: Answer) -> None:
@@ -208,7 +235,7 @@ def spectrum(view: View, start: Answer, answer: Answer) -> None:
                 f"{_cloud(view.embeddings, answer.n, start.d, answer.d)}; the first {len(start.ev)} components."
             )
         )
-        explanations.show("spectrum")
+        explanations.show(explanations.SPECTRUM)
 
 
 def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> None:
@@ -236,7 +263,7 @@ def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> 
             wording.plain(f"{_cloud(embeddings, n, start.d, answer.d)}; {drawn}, coloured by label.")
             + " Signs follow the map without transform."
         )
-        explanations.show("whatif_map")
+        explanations.show(MAP)
 
 
 def downloads_of(view: View, start: Answer, answer: Answer, first: Full, full: Full, steps: tuple[Step, ...]) -> None:

@@ -8,14 +8,14 @@ import plotly.graph_objects as go
 import pytest
 
 from dashboard import theme
-from dashboard.explore import figures
-from dashboard.explore.figures import MOST_GROUPS, OWN_COLOUR
+from dashboard.explore import figures, map_figure
+from dashboard.explore.map_figure import MOST_GROUPS, OWN_COLOUR
 
 
 def drawn(colours: pd.Series | None, count: int = 6, dimensions: int = 2, **more: object) -> go.Figure:
     points = np.arange(count * dimensions, dtype=float).reshape(count, dimensions)
     axes = ["one", "two", "three"][:dimensions]
-    return figures.cloud_map(points, axes, colours, [f"text {i}" for i in range(count)], **more)  # type: ignore[arg-type]
+    return map_figure.cloud_map(points, axes, colours, [f"text {i}" for i in range(count)], **more)  # type: ignore[arg-type]
 
 
 def test_a_part_and_a_symbol_per_label_in_webgl() -> None:
@@ -69,7 +69,7 @@ def test_own_sentences_lie_over_the_map_and_widen_its_axes(dimensions: int) -> N
 def test_shared_room_and_texts_that_are_no_html() -> None:
     figure = drawn(pd.Series(["<b>x</b>"] * 6, name="label"), range_of=np.array([[-50.0, -50.0], [50.0, 50.0]]))
     assert figure.layout.xaxis.range[0] < -50 and figure.data[0].name == "&lt;b&gt;x&lt;/b&gt;"
-    assert figures._cut("a  b\nc") == "a b c" and len(figures._cut("x" * 500)) == 90
+    assert map_figure._cut("a  b\nc") == "a b c" and len(map_figure._cut("x" * 500)) == 90
 
 
 def test_figures_side_by_side_share_their_axes() -> None:

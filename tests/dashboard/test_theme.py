@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dashboard import theme
-from dashboard.explore import figures
+from dashboard.explore import map_figure
 
 
 def luminance(colour: str) -> float:
@@ -62,11 +62,11 @@ def test_colour_is_readable_on_white_and_on_near_black(colour: str) -> None:
 @pytest.mark.parametrize(("mode", "background"), [("light", "#ffffff"), ("dark", "#0f151c")])
 def test_points_of_classes_show_on_their_background_and_differ_for_every_eye(mode: str, background: str) -> None:
     palette = theme.POINT_PALETTES[mode]
-    assert len(palette) == len(set(palette)) == figures.MOST_GROUPS + 1
+    assert len(palette) == len(set(palette)) == map_figure.MOST_GROUPS + 1
     own, paper = (
         np.array([[int(one[i : i + 2], 16) for i in (1, 3, 5)] for one in found]) for found in (palette, [background])
     )
-    through = figures._DENSE * own + (1 - figures._DENSE) * paper  # as they are drawn where they are many
+    through = map_figure._DENSE * own + (1 - map_figure._DENSE) * paper  # as they are drawn where they are many
     for red, green, blue in np.rint(through).astype(int):
         shades = sorted((luminance(f"#{red:02x}{green:02x}{blue:02x}"), luminance(background)))
         assert (shades[1] + 0.05) / (shades[0] + 0.05) >= 3

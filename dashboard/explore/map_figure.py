@@ -1,0 +1,254 @@
+"""The map of Explore: points in two or three dimensions, coloured by a column. No Streamlit here: arrays in, a Plotly figure out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from dashboard import theme
+from dashboard.explanations import Explanation
+
+PCA = Explanation(
+    title="PCA",
+    reading=(
+        "The cloud projected onto its directions of largest variance. The axes say how much variance they hold; "
+        "the rest is not visible. Distances in the map are never larger than in the full space."
+    ),
+    formula=r"z_i = V^\top (x_i - \bar x), \quad \Sigma V = V \Lambda",
+    formula_text="z_i = Vᵀ(x_i − x̄),  V: eigenvectors of the covariance with the largest eigenvalues",
+    paper="Pearson 1901; Hotelling 1933.",
+)
+
+UMAP = Explanation(
+    title="UMAP",
+    reading=(
+        "A layout that keeps each point's nearest neighbours close. Which points lie together is meaningful; the "
+        "distances between groups, their sizes and the axes are not, and another seed gives another picture."
+    ),
+    formula=r"\min_z \sum_{ij} p_{ij} \log \frac{p_{ij}}{q_{ij}} + (1 - p_{ij}) \log \frac{1 - p_{ij}}{1 - q_{ij}}",
+    formula_text="cross-entropy between the neighbour graph of the cloud (p) and that of the map (q)",
+    paper="McInnes, Healy & Melville 2018.",
+)
+
+EXPLANATIONS = {"pca": PCA, "umap": UMAP}
+
+MOST_GROUPS: Final = 8
+"""Values of a column that get a colour each; of more the rarest go together."""
+REST: Final = "other values"
+_SYMBOLS = ("circle", "diamond", "square", "x", "triangle-up", "cross", "star", "pentagon")
+_SOLID_SYMBOLS = ("circle", "diamond", "square", "x", "cross", "circle-open", "diamond-open", "square-open")
+_SCENE_LINES = "#9aa0a8"
+OWN_COLOUR: Final = "#e5007a"
+_SHOWN_LETTERS = 90
+_FAINT_OPACITY = 0.12
+"""Opacity of points beside others that stand out."""
+_FEW = 2_000
+_STRONG, _DENSE, _SOLID = 0.9, 0.75, 1.0
+"""Opacity of points: of few; of more than `_FEW` one that shows how dense they lie; in three dimensions, where plotly draws what is
+in front over what is behind only if nothing shows through."""
+*_POINT_COLOURS, _OTHER_COLOUR = theme.POINT_PALETTES["light"]  # the browser takes the dark page's there
+
+
+def cloud_map(
+    coordinates: NDArray[Any],
+    axes: Sequence[str],
+    colours: pd.Series | None,
+    texts: Sequence[str],
+    *,
+    own: NDArray[Any] | None = None,
+    own_texts: Sequence[str] = (),
+    range_of: NDArray[Any] | None = None,
+    equal: bool = True,
+    compact: bool = False,
+    marked: NDArray[np.bool_] | None = None,
+) -> go.Figure:
+    """The map: one mark per point, coloured by a column, own sentences as stars over it.
+
+    Args:
+        coordinates: (n, 2) or (n, 3).
+        axes: what each axis is.
+        colours: (n,) the column; numbers (more than a few different ones) get a scale, everything else a colour per value.
+        texts: (n,) shown when one points at a mark; cut, and never read as HTML.
+        own, own_texts: (m, 2) or (m, 3) further points, with their labels.
+        range_of: points that the axes leave room for, where they are shared with other maps.
+        equal: one unit is as long on both axes (PCA, whose axes have a length).
+        compact: for several maps side by side.
+        marked: (n,) points that stand out, the others being faint.
+    """
+    figure = go.Figure()
+    solid = coordinates.shape[1] == 3
+    size = _marker_size(len(coordinates), solid) * (0.7 if compact else 1)
+    full = _SOLID if solid else _STRONG if len(coordinates) <= _FEW else _DENSE
+    hover = np.array([escape(_cut(text)) for text in texts], dtype=object)
+    for place, (name, chosen, marker) in enumerate(_groups(colours, len(coordinates))):
+        symbols = _SOLID_SYMBOLS if solid else _SYMBOLS
+        title = escape(_cut(name, 30))
+        faint, strong = (None, chosen) if marked is None else (chosen & ~marked, chosen & marked)
+        for part, opacity in ((faint, _FAINT_OPACITY), (strong, full)):
+            if part is None:
+                continue
+            colour = marker["color"]
+            _add_points(
+                figure,
+                coordinates[part],
+                name=title,
+                mode="markers",
+                marker={
+                    **marker,
+                    "size": size,
+                    "opacity": opacity,
+                    "line": {"width": 0},
+                    "symbol": symbols[place % len(symbols)],
+                    "color": colour[part] if isinstance(colour, np.ndarray) else colour,
+                },
+                text=hover[part],
+                hovertemplate="%{text}<extra></extra>"
+                if colours is None or not name
+                else f"%{{text}}<extra>{title}</extra>",
+                legendgroup=title,
+                showlegend=bool(name) and opacity != _FAINT_OPACITY,
+            )
+    if own is not None and len(own):
+        # Names beside a few marks; beside many they would cover each other and the map.
+        named = len(own) <= 12 and not compact
+        _add_points(
+            figure,
+            own,
+            name="own sentences",
+            mode="markers+text" if named else "markers",
+            marker={
+                "symbol": "diamond" if solid else "star",
+                "size": 9 if solid else 17,
+                "color": OWN_COLOUR,
+                "line": {"width": 1.5, "color": "#ffffff"},
+            },
+            text=[escape(_cut(text, 28)) for text in own_texts],
+            textposition="top center",
+            **({} if solid else {"unselected": {"marker": {"opacity": 1}}}),  # what is drawn around is about the rows
+            hovertext=[escape(_cut(text)) for text in own_texts],
+            hovertemplate="%{hovertext}<extra>own</extra>",
+            showlegend=True,
+            few=True,
+        )
+    _lay_out(figure, axes, solid, _limits(coordinates if range_of is None else range_of, own), equal, compact)
+    if colours is not None and is_scale(colours):
+        figure.update_layout(
+            coloraxis={
+                "colorscale": theme.POINT_SCALES["light"],  # the browser takes the dark page's there
+                "cmin": float(colours.min()),
+                "cmax": float(colours.max()),
+                "colorbar": {
+                    "title": {"text": escape(_cut(str(colours.name), 24))},
+                    "thickness": 10,
+                    "len": 0.8,
+                    "outlinewidth": 0,
+                },
+            }
+        )
+    return figure
+
+
+def is_scale(colours: pd.Series) -> bool:
+    """Whether a column is drawn as a scale: numbers, of more values than there are colours."""
+    numbers = pd.api.types.is_numeric_dtype(colours) and not pd.api.types.is_bool_dtype(colours)
+    return bool(numbers and colours.nunique() > MOST_GROUPS)
+
+
+def _groups(colours: pd.Series | None, count: int) -> list[tuple[str, NDArray[np.bool_], dict[str, Any]]]:
+    """Name, points and colour of each part that is drawn by itself."""
+    every = np.ones(count, dtype=bool)
+    if colours is None:
+        return [("", every, {"color": _POINT_COLOURS[0]})]
+    if is_scale(colours):
+        return [("", every, {"color": colours.to_numpy(dtype=np.float64), "coloraxis": "coloraxis"})]
+    values = colours.astype(object).where(colours.notna(), "missing").map(str)
+    order = list(values.value_counts().index)
+    named = sorted(order if len(order) <= MOST_GROUPS else order[: MOST_GROUPS - 1])
+    groups = []
+    for place, name in enumerate(named):
+        groups.append((name, (values == name).to_numpy(), {"color": _POINT_COLOURS[place]}))
+    if len(named) < len(order):
+        rest = (~values.isin(named)).to_numpy()
+        groups.insert(0, (f"{REST} ({len(order) - len(named)})", rest, {"color": _OTHER_COLOUR}))
+    return groups
+
+
+def _add_points(figure: go.Figure, points: NDArray[Any], *, few: bool = False, **more: Any) -> None:
+    """`few` points of a plane are left to plotly; many (scattergl) are drawn by the map itself, see scatter_map.js."""
+    x, y = points[:, 0].astype(np.float32), points[:, 1].astype(np.float32)
+    if points.shape[1] == 3:
+        figure.add_scatter3d(x=x, y=y, z=points[:, 2].astype(np.float32), **more)
+    elif few:
+        figure.add_scatter(x=x, y=y, **more)
+    else:
+        figure.add_scattergl(x=x, y=y, **more)
+
+
+def _limits(points: NDArray[Any], own: NDArray[Any] | None) -> list[list[float]]:
+    every = points if own is None or not len(own) else np.concatenate([points, own])
+    low, high = every.min(axis=0), every.max(axis=0)
+    room = np.maximum(0.05 * (high - low), 1e-6)
+    return [[float(a), float(b)] for a, b in zip(low - room, high + room, strict=True)]
+
+
+def _lay_out(
+    figure: go.Figure, axes: Sequence[str], solid: bool, limits: list[list[float]], equal: bool, compact: bool
+) -> None:
+    # in the depth there is no room for words
+    titles = [axis.replace(" of the variance", "") for axis in axes] if solid else axes
+    named = [
+        {"title": {"text": escape(axis), "font": {"size": 11 if compact else 13}}, "range": span}
+        for axis, span in zip(titles, limits, strict=True)
+    ]
+    if not solid and equal:
+        named[1] |= {"scaleanchor": "x"}
+    # below, because plotly's buttons are above
+    legend = {
+        "itemsizing": "constant",
+        "font": {"size": 12},
+        "yanchor": "top",
+        "y": -0.02 if solid else -0.26 if compact else -0.14,
+    }
+    if solid:
+        # lines in the depth are thin: fainter ones are not seen at all
+        lines = {"gridcolor": _SCENE_LINES, "zeroline": False, "showline": True, "linecolor": _SCENE_LINES}
+        plain = {"backgroundcolor": "rgba(0,0,0,0)", **lines, "tickfont": {"size": 10 if compact else 12}, "nticks": 5}
+        eye = 1.6 if compact else 1.4
+        names = ("xaxis", "yaxis", "zaxis")
+        figure.update_layout(
+            theme.figure_layout(
+                scene={name: {**plain, **axis} for name, axis in zip(names, named, strict=True)}
+                | {
+                    "dragmode": "orbit",
+                    "camera": {"eye": dict.fromkeys("xyz", eye), "center": {"x": 0, "y": 0, "z": -0.12}},
+                },
+                legend=legend,
+                margin={"l": 0, "r": 0, "t": 32, "b": 0},
+            )
+        )
+        return
+    figure.update_layout(
+        theme.figure_layout(
+            xaxis={**named[0], "zeroline": False},
+            yaxis={**named[1], "zeroline": False},
+            legend=legend,
+            dragmode="lasso",
+            margin={"t": 32, "l": 8, "r": 8, "b": 8},
+        )
+    )
+
+
+def _marker_size(count: int, solid: bool) -> float:
+    size = 9.0 if count <= 500 else 7.0 if count <= 2_000 else 5.0 if count <= 8_000 else 3.5
+    return size / 2 if solid else size
+
+
+def _cut(text: str, letters: int = _SHOWN_LETTERS) -> str:
+    plain = " ".join(str(text).split())
+    return plain if len(plain) <= letters else plain[: letters - 1] + "…"
