@@ -1,0 +1,105 @@
+"""What records hold of a cloud: every applicable metric, on the points it is right for, with its reason where undefined."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reference_clouds import spread_cloud
+
+from isoviz import metrics
+from isoviz.events import Finished, Measured, parse_event
+from isoviz.metrics.cloud_stream import CloudStream
+from isoviz.metrics.measuring import DEPENDENT, POINTS_NEEDED, applicable, measure_cloud, measure_weights, notes_of
+from isoviz.metrics.record import CloudRecord, Measurement
+from isoviz.metrics.sample import Sample
+
+X = spread_cloud(60, 5)
+
+
+def streamed(points, **inputs):
+    stream = CloudStream(points.shape[1], float(np.finfo(np.float64).eps))
+    stream.update(points)
+    return stream.sample(**inputs)
+
+
+def test_independent_points_are_measured_by_every_metric_of_rows():
+    record = measure_cloud(Sample(X), "head", split="validation")
+    assert list(record.readings) == [metric.slug for metric in applicable("rows")]
+    assert not any(reading.undefined or reading.points for reading in record.readings.values())
+    for slug in ("isoscore", "mean_cosine", "rankme", "uniformity", "hubness", "twonn"):
+        assert record.number(slug) == pytest.approx(getattr(metrics, slug)(X), rel=1e-9), slug
+    assert (
+        record.number("isoscore_star") is None and record.why_undefined("isoscore_star") == "not measured on this cloud"
+    )
+    low, high = record.interval("isoscore_unbiased")
+    assert low < record.number("isoscore_unbiased") < high
+    assert CloudRecord.model_validate_json(record.model_dump_json()) == record
+
+
+def test_tokens_give_one_per_row_or_a_reason():
+    bare = measure_cloud(streamed(X), "layer_1", "tokens")
+    assert bare.why_undefined("isoscore_unbiased") == DEPENDENT
+    assert {bare.why_undefined(m.slug) for m in applicable("tokens") if not m.from_sums} == {POINTS_NEEDED}
+    assert bare.number("isoscore") == pytest.approx(metrics.isoscore(X), rel=1e-9)
+    full = measure_cloud(streamed(X), "layer_1", "tokens", independent=Sample(X[:20]), drawn=Sample(X[:30]), most=25)
+    assert full.number("isoscore_unbiased") == pytest.approx(metrics.isoscore_unbiased(X[:20]))
+    assert (full.points_of("isoscore_unbiased"), full.points_of("twonn"), full.points_of("isoscore")) == (20, 25, 60)
+    assert "isoscore_unbiased is taken on one token of each row, 20 of 60 points" in notes_of(full)
+    assert "twonn is taken on a sample of 25 of 60 points" in notes_of(full)
+
+
+def test_what_a_metric_was_taken_with_is_kept():
+    record = measure_cloud(streamed(X, shrinkage_cov=np.eye(5), zeta=0.2), "layers", "tokens")
+    assert record.readings["isoscore_star"].settings == {"zeta": 0.2}
+    assert record.number("isoscore_star") == pytest.approx(metrics.isoscore_star(X, np.eye(5), 0.2), rel=1e-9)
+
+
+def test_an_output_matrix():
+    record = measure_weights(X[:3])
+    assert (record.rows, record.d, record.norm) == (3, 5, pytest.approx(np.linalg.norm(X[:3])))
+    assert (record.number("i1"), record.number("i2")) == metrics.partition(X[:3])
+
+
+OLD_CLOUD = {
+    "cloud": "head", "split": "validation", "drawn": "", "n": 8, "d": 3, "isoscore": 0.25, "isoscore_unbiased": None,
+    "isoscore_unbiased_interval": None, "mean_cosine": 0.5, "participation_ratio": 1.5, "effective_rank": 2.0, "twonn": None,
+    "ev": [0.75, 1.0], "undefined": {"twonn": "why"},
+}  # fmt: skip
+
+
+def test_an_older_versions_measurement_is_read_as_todays():
+    tokens = {**OLD_CLOUD, "cloud": "layers", "n": 40, "isoscore": 0.125}
+    old = {
+        "kind": "measured", "step": 4, "epoch": 1, "isoscore_star": 0.375, "clouds": {"head": OLD_CLOUD, "layers": tokens},
+        "by_layer": [0.1, None], "i1": 0.9, "i2": 0.01, "weight_norm": 2.0, "arrays": "a", "time": 1.0,
+    }  # fmt: skip
+    event = parse_event(old)
+    assert isinstance(event, Measured)
+    found = event.isotropy
+    assert (found.number("isoscore"), found.number("isoscore_star"), found.home("isoscore_star")) == (
+        0.25,
+        0.375,
+        "layers",
+    )
+    assert (found.curve("ev"), found.number("ev_1")) == ((0.75, 1.0), 0.75)
+    assert found.clouds["head"].why_undefined("twonn") == "why"
+    assert found.by_layer("isoscore") == [0.1, None] and [one.n for one in found.layers()] == [20, 20]
+    assert (found.number("i1"), found.number("i2"), found.output.norm) == (0.9, 0.01, 2.0)
+    assert parse_event(event.model_dump(mode="json")) == event
+
+
+def test_an_older_versions_result_is_read_as_todays():
+    flat = {name: OLD_CLOUD[name] for name in ("isoscore", "mean_cosine", "ev", "n", "d", "cloud", "split")}
+    more = {
+        "isoscore_star": 0.375,
+        "i1": 0.9,
+        "i2": 0.1,
+        "weight_norm": 2.0,
+        "by_layer": [0.1],
+        "pooled": {"isoscore": 0.5, "ev": []},
+    }
+    found = Finished(metrics={}, isotropy={**flat, **more}, timing={}).isotropy
+    assert isinstance(found, Measurement)
+    assert (found.number("isoscore"), found.clouds["pooled"].number("isoscore")) == (0.25, 0.5)
+    assert found.clouds["head"].n == 8 and found.clouds["layers"].n == 0  # it did not say
+    assert (found.number("isoscore_star"), found.by_layer("isoscore")) == (0.375, [0.1])
