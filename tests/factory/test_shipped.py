@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from factory import pretrain_bart, pretrain_bert, rows
+from factory.baselines import majority
 from factory.cards import BART, BERT, card
 from factory.record_baselines import RECIPE, SPECIAL, model_for
 from factory.tasks import SLUGS, generate, generator
 from isoviz import tasks
-from isoviz.demo import FOLDER, baselines, bundled_model_dir, bundled_models, rows_dir
+from isoviz.demo import FOLDER, baselines, bundled_model_dir, bundled_models, mean, rows_dir
 
 FINGERPRINTS = {  # of all rows, as runs have recorded them since the tasks exist
     "demo/acceptability": "92b5d621c5fb5284",
@@ -29,6 +30,18 @@ FINGERPRINTS = {  # of all rows, as runs have recorded them since the tasks exis
     "demo/translation": "4931f44093d28b39",
     "demo/summarization": "71c41c26b1032a9b",
 }
+# what counting words may reach at most, in the task's primary metric
+BOUNDS = {
+    "demo/acceptability": 0.75,
+    "demo/sentiment": 0.75,
+    "demo/sentiment5": 0.65,
+    "demo/paraphrase": 0.75,
+    "demo/entailment": 0.7,
+    "demo/similarity": 0.75,
+    "demo/qa": 0.55,
+    "demo/translation": 10.0,
+    "demo/summarization": 0.6,
+}
 
 
 def test_every_demo_task_of_the_catalogue_is_made_here() -> None:
@@ -38,12 +51,8 @@ def test_every_demo_task_of_the_catalogue_is_made_here() -> None:
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_the_factory_makes_the_rows_that_ship(slug: str) -> None:
+def test_the_factory_makes_the_rows_that_ship_and_that_old_runs_had(slug: str) -> None:
     assert json.dumps(generate(slug)) == json.dumps(rows.shipped(slug))  # values, types, columns and their order
-
-
-@pytest.mark.parametrize("slug", SLUGS)
-def test_the_fingerprint_of_old_runs_still_holds(slug: str) -> None:
     assert tasks.load(tasks.get(slug)).fingerprint == FINGERPRINTS[slug]
 
 
@@ -54,12 +63,22 @@ def test_a_split_is_written_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_the_record_is_of_these_rows_and_this_recipe(slug: str) -> None:
+def test_the_record_is_of_these_rows_and_this_recipe_and_pretraining_wins(slug: str) -> None:
     record, maker = baselines(slug), generator(slug)
     assert record["rows"] == {"train": maker.train_rows, "validation": maker.validation_rows}
     assert record["recipe"] == {**RECIPE, **SPECIAL.get(slug, {})}
     assert record["model"] == model_for(slug)
     assert record["metric"] == tasks.get(slug).primary
+    assert majority(slug) == record.get("majority")
+    assert 0 < record["bag_of_words"] <= BOUNDS[slug]
+    assert set(record["bag_of_words_by_phenomenon"]) == set(maker.phenomena)
+    pretrained, fresh = record["pretrained"], record["random_weights"]
+    assert set(pretrained["seeds"]) == set(fresh["seeds"]) == {"0", "1", "2"}
+    assert mean(pretrained) == pytest.approx(sum(pretrained["seeds"].values()) / 3, abs=1e-3)
+    margin = 10 if record["metric"] == "bleu" else 0.1
+    defined = [value for value in fresh["seeds"].values() if value is not None]
+    assert min(pretrained["seeds"].values()) > max(*defined, record["bag_of_words"]) + margin
+    assert max(pretrained["seconds"], fresh["seconds"]) < 180
 
 
 @pytest.mark.parametrize(("slug", "recipe"), [(BERT, pretrain_bert.Recipe()), (BART, pretrain_bart.Recipe())])
