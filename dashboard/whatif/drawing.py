@@ -54,6 +54,8 @@ MAP = Explanation(
 
 PENDING = "pending"
 NO_STEPS = "no transform"
+LONGEST_TITLE = 20
+"""Letters for which a tile has room; a longer title gives way to the metric's heading."""
 
 Shown = tuple[float | str | None, float | None]
 """A value, or that it is pending; and the value without transform."""
@@ -146,7 +148,8 @@ def _measured(shown: list[Metric], before: Answer | Full | None, after: Answer |
         tiles = _tiles()
         for metric in row:
             value, start = _pair(before, after, _reader(metric.slug))
-            _tile(tiles, metric.heading, value, start, _tooltip(metric, after))
+            title = metric.title if len(metric.title) <= LONGEST_TITLE else metric.heading
+            _tile(tiles, title, value, start, _tooltip(metric, after))
 
 
 def _reader(slug: str) -> Callable[[Answer | Full], float | None]:
@@ -154,8 +157,8 @@ def _reader(slug: str) -> Callable[[Answer | Full], float | None]:
 
 
 def _rows(shown: list[Metric]) -> list[list[Metric]]:
-    """At most four to a row, about as many in each."""
-    rows = -(-len(shown) // 4)
+    """At most three to a row, about as many in each."""
+    rows = -(-len(shown) // 3)
     return [shown[len(shown) * row // rows : len(shown) * (row + 1) // rows] for row in range(rows)]
 
 
