@@ -46,6 +46,7 @@ def as_json(row: RunRow, started: Started | None = None) -> dict[str, Any]:
         "config": row.config.model_dump(mode="json"),
         "metrics": result.metrics if result else {},
         "collapsed": row.collapsed,
+        "random_weights": result.random_weights if result else "",
         "baselines": started.baselines if started else {},
         "isotropy": measurement_json(result.isotropy) if result else {},
         "timing": result.timing if result else {},
