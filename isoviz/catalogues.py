@@ -19,9 +19,11 @@ import logging
 import pkgutil
 import re
 from collections.abc import Collection, Iterable
-from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ["discover", "in_folder", "installed"]
 
@@ -69,6 +71,8 @@ def _names(module: str, word: str) -> bool:
 
 def installed(group: str, kind: type, *, listed_as: str = "", taken: Collection[str] = ()) -> dict[str, Any]:
     """The items of installed packages by slug; `taken` slugs stay with us, other arguments as for `discover`."""
+    from importlib.metadata import entry_points  # a tenth of a second, and not who imports us wants it
+
     items: dict[str, Any] = {}
     for entry in sorted(entry_points(group=group), key=lambda entry: (_package(entry), entry.name)):
         try:

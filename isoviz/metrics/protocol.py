@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from isoviz.errors import InputError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from isoviz.metrics.cloud import Array, Estimate, Points, Value
     from isoviz.metrics.intervals import Interval
 
@@ -19,7 +19,7 @@ Change: TypeAlias = Literal["shift", "scale", "rotation", "stretch", "order", "d
 """A constant vector added; one factor for all; an orthogonal turn; a factor for each dimension; points permuted; every
 point repeated equally often."""
 CHANGES: tuple[Change, ...] = ("shift", "scale", "rotation", "stretch", "order", "duplicates")
-Bound: TypeAlias = float | NDArray[np.float64]
+Bound: TypeAlias = "float | NDArray[np.float64]"
 CloudKind: TypeAlias = Literal["rows", "tokens", "weights"]
 """`rows`: one vector per row, hence independent points (`head`, `pooled`, a layer's pooled vectors, a file's rows).
 `tokens`: every token of one layer or of all (`layer_k`, `layers`). `weights`: the rows of an output matrix."""

@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING
 from isoviz.catalogues import discover
 from isoviz.demo import rows_dir
 from isoviz.errors import DataError, InputError, unknown_name
-from isoviz.tasks import checking, files, hub, own, report
-from isoviz.tasks.protocol import SPLITS, TRAIN, VALIDATION, DataReport, OwnTask, Problem, Problems, Task, TaskData
+
+# The rooms that read rows want numpy and pandas; who only lists tasks shall not wait for those.
+from isoviz.tasks.protocol import OWN, SPLITS, TRAIN, VALIDATION, DataReport, OwnTask, Problem, Problems, Task, TaskData
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from isoviz.tasks import files
 
 __all__ = ["OWN", "Task", "TaskData", "catalogue", "check_data", "files_of", "fingerprint", "get", "load", "problems"]
-
-OWN = own.SLUG
-"""The task of a person's own files. It is not in the catalogue: without its columns it is no task."""
 
 
 @functools.cache
@@ -44,6 +43,8 @@ def get(slug: str, columns: OwnTask | None = None) -> Task:
     if slug == OWN:
         if columns is None:
             raise InputError("task: 'own' needs to know its columns (text and label)", field="task")
+        from isoviz.tasks import own
+
         return own.task(columns)
     if columns is not None:
         raise InputError(f"own: '{slug}' has its own columns (columns are for --task {OWN})", field="own")
@@ -88,6 +89,8 @@ def _checked(
     is_whole: Callable[[str, int], bool],
 ) -> tuple[dict[str, pd.DataFrame], str | None]:
     """Checked rows by split, and the commit, of rows of the hub. `is_whole`: whether so many rows are all of a split."""
+    from isoviz.tasks import checking
+
     direction = task.checked_direction(direction) or None
     frames, revision = _raw(task, data, direction, picks)
     checked = {}
@@ -98,19 +101,21 @@ def _checked(
 
 
 def check_data(
-    task: Task, data: str | Path | None = None, direction: str | None = None, sample: int = report.SAMPLE
+    task: Task, data: str | Path | None = None, direction: str | None = None, sample: int | None = None
 ) -> DataReport:
     """What a person should know of the rows before launching; raises the same as `load`.
 
     Args:
         data, direction: as for `load`.
-        sample: of splits with more rows, so many are read and checked: the first ones and a random choice. The report has the
-            number of all (of parquet from the files' own count) and of those.
+        sample: rows that are read and checked of a longer split, `isoviz.tasks.report.SAMPLE` by default: the first ones and a
+            random choice. The report has the number of all (of parquet from the files' own count) and of those.
     """
+    from isoviz.tasks import files, report
+
     totals: dict[str, int] = {}
 
     def counted(split: str) -> files.Pick:
-        pick = files.glance(sample)
+        pick = files.glance(sample or report.SAMPLE)
 
         def choose(total: int) -> np.ndarray:
             totals[split] = total
@@ -129,6 +134,8 @@ def problems(task: Task, data: str | Path | None = None, direction: str | None =
     Raises:
         DataError: for what is no matter of single rows: a file that cannot be read, a column that is not there.
     """
+    from isoviz.tasks import checking
+
     listed: list[Problem] = []
     everything = dict.fromkeys(_splits(task))
     for split, frame in _raw(task, data, task.checked_direction(direction) or None, everything)[0].items():
@@ -142,6 +149,8 @@ def _raw(
     task: Task, data: str | Path | None, direction: str | None, picks: Mapping[str, files.Pick | None]
 ) -> tuple[dict[str, pd.DataFrame], str | None]:
     """Raw frames by split, indexed by row number in their file; and the commit, of rows of the hub."""
+    from isoviz.tasks import files, hub, own
+
     wanted = task.wanted(direction)
     if task.generated:
         if data is not None:
@@ -157,6 +166,8 @@ def _raw(
 
 def files_of(task: Task, data: str | Path) -> list[Path]:
     """The files that `load` would read; raises like it for files that are not there."""
+    from isoviz.tasks import files, own
+
     by_split = own.find(data) if task.own is not None else files.find(data, task)
     return [path for paths in by_split.values() for path in paths]
 
@@ -166,6 +177,8 @@ def _splits(task: Task) -> list[str]:
 
 
 def _pick(split: str, limit: int | None) -> files.Pick | None:
+    from isoviz.tasks import files
+
     if limit is None:
         return None
     return files.chosen(limit) if split == TRAIN else files.first(limit)

@@ -11,12 +11,11 @@ import numpy as np
 
 from isoviz.errors import DataError, InputError
 from isoviz.tasks import checking, files
-from isoviz.tasks.protocol import HEAD_KINDS, TRAIN, VALIDATION, HeadKind, OwnTask, Task
+from isoviz.tasks.protocol import HEAD_KINDS, OWN, TRAIN, VALIDATION, HeadKind, OwnTask, Task
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SLUG = "own"
 MAX_CLASSES = 50
 """More distinct labels than this are no classes: numbers or texts."""
 FEW_NUMBERS = 20
@@ -235,7 +234,7 @@ def task(columns: OwnTask) -> Task:
     if kind == "classification" and len(columns.label_names) == 2:
         metrics = ("accuracy", "f1", "matthews")
     return Task(
-        slug=SLUG,
+        slug=OWN,
         title="Own data",
         description=_DESCRIPTIONS[kind],
         columns=tuple(places),

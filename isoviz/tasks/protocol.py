@@ -17,6 +17,8 @@ HeadKind = Literal["classification", "regression", "span", "seq2seq"]
 """What is predicted, and so what sits on the encoder: one of several classes, one number, a stretch of the second text, or a
 text of its own.
 """
+OWN = "own"
+"""The task of a person's own files. It is not in the catalogue: without its columns it is no task."""
 HEAD_KINDS: tuple[HeadKind, ...] = get_args(HeadKind)
 
 TRAIN, VALIDATION = "train", "validation"
