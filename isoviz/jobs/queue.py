@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -87,18 +86,18 @@ def look(kind: JobKind, key: str) -> JobState:
         result = kind.results.find(key)  # it may have ended between our looks
         done = result is not None and not result.pending
         return JobState("done" if done else "none", key, result)
-    error = read_json(folder / ERROR)
+    error, process, request = (read_json(folder / name) for name in (ERROR, PROCESS, REQUEST))
+    reported = progress.read(folder)
+    if not folder.exists():  # it ended between our looks: its folder goes as a whole
+        return look(kind, key)
     if error is not None:
         return _trouble(error, key, result, folder)
-    process = read_json(folder / PROCESS)
     if process is None:
-        if "kind" not in (read_json(folder / REQUEST) or {}):  # of an older version, or gone this moment
+        if "kind" not in (request or {}):  # of an older version
             return JobState("none", key, result)
         return JobState("waiting", key, result, seconds=seconds, ahead=scheduling.ahead(kind, folder))
     if is_alive(process["pid"], process["started"]):
-        return JobState("running", key, result, progress.read(folder), seconds, log=folder / LOG)
-    if not folder.exists():
-        return look(kind, key)
+        return JobState("running", key, result, reported, seconds, log=folder / LOG)
     return _trouble(scheduling.lost_error(), key, result, folder)
 
 
@@ -135,7 +134,7 @@ def start(
         if state.status in ("done", "running") or (recent and not retry):
             return state
         if state.status != "waiting":
-            shutil.rmtree(folder, ignore_errors=True)
+            kind.results.forget_job(key)
             folder.mkdir(parents=True)
             if inputs:
                 from safetensors.numpy import save_file
@@ -176,12 +175,11 @@ def content_key(kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, 
 
 def stop(kind: JobKind, key: str) -> None:
     """End the job of this key with everything it started, and forget it, a failed one too; a result stays."""
-    folder = kind.results.job_folder(key)
     with scheduling.exclusive():
         for at_work in scheduling.living():
             if (at_work.kind, at_work.job) == (kind.name, key):
                 at_work.end()
-        shutil.rmtree(folder, ignore_errors=True)
+        kind.results.forget_job(key)
         scheduling.start_next()
 
 

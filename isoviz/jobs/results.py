@@ -137,6 +137,10 @@ class ResultStore:
                 return False
         return True
 
+    def forget_job(self, key: str) -> None:
+        """Remove the folder of a job, if there is one; a result stays."""
+        _remove(self.job_folder(key))
+
     def size(self) -> int:
         """Bytes of all results, failures and inputs."""
         return sum(_bytes(folder) for folder in (*self._folders("results"), *self._folders("jobs")))
@@ -163,10 +167,7 @@ class ResultStore:
                 continue
             if folder.name == keep and folder not in failures:
                 continue
-            # Renamed first: a reader finds all of it or nothing.
-            aside = folder.with_name(f".gone-{folder.name}-{secrets.token_hex(4)}")
-            with contextlib.suppress(FileNotFoundError):
-                os.rename(folder, aside)
+            if _remove(folder):
                 gone.append(folder.name)
             total -= sizes[folder]
             count -= 1
@@ -183,6 +184,17 @@ class ResultStore:
             return [path for path in (self.root / part).iterdir() if not path.name.startswith(".")]
         except FileNotFoundError:
             return []
+
+
+def _remove(folder: Path) -> bool:
+    """Whether it was there. Renamed first: a reader finds all of it or nothing."""
+    aside = folder.with_name(f".gone-{folder.name}-{secrets.token_hex(4)}")
+    try:
+        os.rename(folder, aside)
+    except FileNotFoundError:
+        return False
+    shutil.rmtree(aside, ignore_errors=True)
+    return True
 
 
 def _last_seen(folder: Path) -> float:

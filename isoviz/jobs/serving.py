@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import shutil
 import sys
 import time
 import traceback
@@ -60,7 +59,7 @@ def serve_kind(kind: JobKind) -> int:
         fit = work(kind, job.folder, memory)
         log_to(Path(me.log))
         if not (job.folder / ERROR).exists():
-            shutil.rmtree(job.folder, ignore_errors=True)
+            kind.results.forget_job(job.folder.name)
         me = me.write(None)
         idle_since = time.monotonic()
 
