@@ -59,7 +59,8 @@ def publish(n: int, d: int, rows: int) -> ViewRequest:
     facts, _ = measuring.compute(ViewRequest(MODEL, TASK, max_rows=12), lambda done, total, text: None)
     facts |= {"request": request.as_json(), "rows": n, "rows_in_split": n, "depth": 1}
     facts |= {"layers": None, "shrinkage": {"reason": "these points are made up"}}
-    facts["entries"] = shrinkage.without(profile(views, split="validation"), "these points are made up")
+    records = shrinkage.without(profile(views, split="validation"), "these points are made up")
+    facts["entries"] = [record.model_dump(mode="json") for record in records]
     arrays = measuring.arrays_of(views)
     arrays |= measuring.points_of(views, points.rows(frame, tasks.get(TASK), views.lengths), ["w"] * len(few))
     results.publish(key_for(request), facts, arrays)
