@@ -73,5 +73,5 @@ METRICS = Metric(
     minimum=12,
     cost="pairs",
     from_sums=False,
-    most=20_000,
+    most=2_000,
 )

@@ -115,5 +115,5 @@ METRICS = Metric(
     differentiable=True,
     cost="pairs",
     from_sums=False,
-    most=20_000,
+    most=2_000,
 )
