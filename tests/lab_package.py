@@ -10,14 +10,14 @@ from textwrap import dedent
 
 import pytest
 
-from isoviz import methods, posthoc, tasks
+from isoviz import methods, metrics, posthoc, tasks
 
 InstallPackage = Callable[..., Path]
 
 
 def forget_catalogues() -> None:
     """Catalogues are read once per process; after this they are read again."""
-    for cached in (methods.catalogue, methods.combinations, posthoc.catalogue, tasks.catalogue):
+    for cached in (methods.catalogue, methods.combinations, metrics.catalogue, posthoc.catalogue, tasks.catalogue):
         cached.cache_clear()
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from isoviz import methods, posthoc, tasks
+from isoviz import methods, metrics, posthoc, tasks
 from tests.lab_package import InstallPackage
 
 METHOD = """
@@ -58,11 +60,40 @@ TASK = """
         ),
     )
 """
-MODULES = {"shrink": METHOD, "halve": TRANSFORM, "mood": TASK}
+METRIC = """
+    import numpy as np
+
+    from isoviz.metrics.cloud import Estimate
+    from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
+
+    def lab_length(points):
+        return float(np.linalg.norm(points, axis=1).mean())
+
+    METRICS = Metric(
+        slug="lab_length",
+        title="Mean length",
+        symbol="L",
+        sees="How long the vectors are.",
+        blind_to="Cannot see directions.",
+        range=Range("0 upwards", constant(0.0)),
+        at_isotropy=AtIsotropy("no single value"),
+        unchanged_by=frozenset({"rotation", "order", "duplicates"}),
+        enough=EnoughPoints("1", "unknown"),
+        paper=Citation("The lab", "lab2026", 2026, "no paper"),
+        equation="L",
+        function=lab_length,
+        estimate=lambda sample: Estimate(lab_length(sample.points)),
+        minimum=1,
+        from_sums=False,
+        headline=True,
+    )
+"""
+MODULES = {"shrink": METHOD, "halve": TRANSFORM, "mood": TASK, "length": METRIC}
 ENTRIES = {
     "isoviz.methods": {"shrink": "lab.shrink"},
     "isoviz.transforms": {"halve": "lab.halve:Halve"},
     "isoviz.tasks": {"mood": "lab.mood"},
+    "isoviz.metrics": {"length": "lab.length"},
 }
 
 
@@ -73,6 +104,8 @@ def test_an_installed_package_adds_to_every_catalogue(install_package: InstallPa
     assert tasks.get("lab/mood").title == "Mood"
     points = np.arange(12.0).reshape(4, 3)
     assert np.array_equal(posthoc.lab_halve().fit(points).transform(points), points / 2)
+    lengths = np.linalg.norm(points, axis=1)
+    assert metrics.lab_length(points) == metrics.describe(points)["lab_length"] == lengths.mean()
 
 
 def test_other_processes_find_the_same_package(install_package: InstallPackage) -> None:
@@ -126,3 +159,11 @@ def test_of_two_packages_with_one_name_the_first_wins(
     assert methods.get("lab_shrink").__module__ == "first.shrink"
     (line,) = caplog.messages
     assert "package second" in line
+
+
+def test_measure_prints_an_installed_metric(install_package: InstallPackage, tmp_path: Path) -> None:
+    install_package("lab", MODULES, ENTRIES)
+    np.save(tmp_path / "points.npy", np.eye(6) * 3.0)
+    command = [sys.executable, "-m", "isoviz", "measure", "--embeddings", str(tmp_path / "points.npy"), "--json"]
+    document = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert document["lab_length"] == 3.0

@@ -11,7 +11,7 @@ from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, like, undefined, warn_undefined
 from isoviz.metrics.nearest import nearest
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range
-from isoviz.metrics.sample import NEAREST, Sample
+from isoviz.metrics.sample import HUBNESS_POINTS, NEAREST, Sample
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points, Value
@@ -73,5 +73,5 @@ METRICS = Metric(
     minimum=12,
     cost="pairs",
     from_sums=False,
-    most=2_000,
+    most=HUBNESS_POINTS,
 )

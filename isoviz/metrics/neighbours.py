@@ -11,7 +11,7 @@ from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, like, warn_undefined
 from isoviz.metrics.nearest import nearest
 from isoviz.metrics.protocol import COVARIANCE_ONLY, AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
-from isoviz.metrics.sample import Sample
+from isoviz.metrics.sample import HUBNESS_POINTS, Sample
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points, Value
@@ -56,7 +56,8 @@ def twonn_estimate(sample: Sample, discard_fraction: float = 0.1, convention: st
     usable = len(x)
     near = None
     while usable >= 3:
-        near = sample.neighbours if usable == n else nearest(x, 2)  # searched once for all metrics that want them
+        shared = usable == n <= HUBNESS_POINTS  # searched once for all metrics that want neighbours
+        near = sample.neighbours if shared else nearest(x, 2)
         twin = near.distances[:, 0] ** 2 <= _TWIN * (near.lengths + near.lengths[near.indices[:, 0]])
         if not twin.any():
             break

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 NEAREST = 10
 """Neighbours that are searched for all metrics at once: most of the time is that of the distances, however many are wanted."""
+HUBNESS_POINTS = 2_000
+"""Of larger clouds this many are drawn for hubness, so that who wants fewer neighbours searches for those alone."""
 Matrix = NDArray[np.float64]
 
 

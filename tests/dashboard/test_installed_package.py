@@ -29,3 +29,15 @@ def test_what_if_moves_the_points_of_an_installed_transform_and_marks_the_step(
     assert "Halve" in page.selectbox(key="whatif_add").options
     assert any("slower" in element.value for element in page.markdown)
     assert [tile.delta for tile in page.metric if tile.label == "IsoScore"] == ["±0"]
+
+
+def test_an_installed_metric_of_a_run_is_on_its_pages(
+    install_package: InstallPackage, tiny_models: TinyModels, tmp_path: Path, open_page: OpenPage
+) -> None:
+    install_package("lab", MODULES, ENTRIES)
+    run = train(tmp_path / "home", tiny_models)
+    assert "Mean length" in open_page("results").dataframe[0].value.columns
+    assert "Mean length" in "".join(open_page("tradeoffs").selectbox(key="tradeoffs_isotropy").options)
+    assert "Mean length" in [tile.label for tile in open_page("whatif", run=run).metric]
+    tables = [table.value.iloc[:, 0].tolist() for table in open_page("run", id=run).dataframe]
+    assert any("Mean length" in names for names in tables)
