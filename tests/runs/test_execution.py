@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -323,8 +324,13 @@ def test_a_second_stop_interrupts_a_run_of_the_command_line(
         time.sleep(PATIENCE)  # a step that takes that long
 
     begin = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        execute(local, run_id, train=train)
+    # Whoever runs the tests in the background may have SIGINT ignored; the command line sets a handler of its own.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            execute(local, run_id, train=train)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert time.monotonic() - begin < PATIENCE
     ending = local.events(run_id)[-1][1]
     assert (ending["kind"], ending["step"], ending["forced"]) == ("stopped", 7, True)
