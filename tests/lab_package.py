@@ -17,7 +17,14 @@ InstallPackage = Callable[..., Path]
 
 def forget_catalogues() -> None:
     """Catalogues are read once per process; after this they are read again."""
-    for cached in (methods.catalogue, methods.combinations, metrics.catalogue, posthoc.catalogue, tasks.catalogue):
+    for cached in (
+        methods.catalogue,
+        methods.combinations,
+        metrics.catalogue,
+        metrics._functions,
+        posthoc.catalogue,
+        tasks.catalogue,
+    ):
         cached.cache_clear()
 
 
