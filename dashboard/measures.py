@@ -49,7 +49,7 @@ def cloud(metric: Metric) -> str:
 
 
 def with_cloud(metric: Metric) -> str:
-    """`IsoScore* (all tokens, ζ = 0.2)`: so that three scores in one figure are told apart."""
+    """`IsoScore* (all tokens, ζ = 0.2)`: names the cloud, to distinguish the scores in one figure."""
     return f"{metric.number_title} ({cloud(metric)})"
 
 

@@ -94,7 +94,7 @@ export function isotropyFigure(shown, look, choice) {
   const captions = new Map();
   let epochs = 1;
   const several = shown.length > 1;
-  // of several runs the first score of each cloud: more lines could not be told apart
+  // with several runs, only the first score of each cloud: more lines would be unreadable
   const metrics = several ? choice.metrics.filter((m, i, all) => all.findIndex((other) => other.cloud === m.cloud) === i) : choice.metrics;
   for (const item of shown) {
     epochs = Math.max(epochs, item.epochs);

@@ -320,7 +320,7 @@ def file_name(one: ChosenCloud) -> str:
 
 
 def cloud_file(one: ChosenCloud, what: str) -> str:
-    """Of what is downloaded of the cloud that a view shows, without its ending; views of the same cloud are told apart."""
+    """File name, without extension, for downloads of a view's cloud; unique among views of the same cloud."""
     again = f"-view{one.number}" if one.number > 1 else ""
     return f"{file_name(one)}-{what}-layer{one.layer}-{one.pooling}{again}"
 

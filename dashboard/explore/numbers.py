@@ -97,7 +97,7 @@ def notes_on(entry: CloudRecord, measure: str) -> list[str]:
 
 
 def in_words(note: str) -> str:
-    """A note with the titles of metrics in the place of their slugs."""
+    """A note with metric slugs replaced by titles."""
     known = metrics.catalogue()
     return re.sub(r"\b[a-z_0-9]+\b", lambda word: _lowered(known[word[0]].title) if word[0] in known else word[0], note)
 

@@ -211,7 +211,7 @@ def own_places(
 
 
 def on_its_way(one: ChosenCloud, layout: JobState | InputError) -> None:
-    """What is told of a map that is not there yet, or cannot be."""
+    """Progress or error of a map that is not available yet."""
     if isinstance(layout, InputError):
         forms.error_beside(forms.sentence(layout))
         return

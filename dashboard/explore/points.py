@@ -30,7 +30,7 @@ class Cloud:
     """The points of one view and what they are.
 
     Attributes:
-        points: (n, d) float32, all that are kept.
+        points: (n, d) float32, all stored points.
         table: (n) lines, see `ViewResult.table`.
         texts: (n,) what each point says.
     """

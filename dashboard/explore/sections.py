@@ -73,7 +73,7 @@ def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[ChosenClo
             reading = numbers.value(one.entry, measure)
             size = f"n = {numbers.points_of(one.entry, measure)}, d = {one.entry.d}"
             st.caption(wording.plain(f"Layer {one.layer}, {one.pooling}: {wording.number(reading)} ({size})"))
-            if reading is None or measure != shrinkage.MEASURE:  # what it is from is told below
+            if reading is None or measure != shrinkage.MEASURE:  # the caption below names its source
                 for note in numbers.notes_on(one.entry, measure):
                     st.caption(f":material/info: {wording.plain(note)}")
             if measure == shrinkage.MEASURE:
@@ -237,7 +237,7 @@ def _axis_field() -> None:
 
 
 Drawn = tuple[go.Figure | None, str, str]
-"""A figure, what it shows in words, and what is told below it."""
+"""A figure, its description for screen readers, and its caption."""
 
 
 def _spectrum(one: ChosenCloud, _: list[ChosenCloud]) -> Drawn:

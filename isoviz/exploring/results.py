@@ -44,7 +44,7 @@ class ViewResult(Result):
     @functools.cached_property
     def together(self) -> CloudRecord | None:
         """The record of all layers' tokens as one cloud, see `isoviz.exploring.shrinkage.together`; None while it is pending
-        or where it could not be had (`facts["shrinkage"]["reason"]`)."""
+        or where it could not be computed (`facts["shrinkage"]["reason"]`)."""
         found = self.facts["layers"]
         return None if found is None else CloudRecord.model_validate(found)
 

@@ -4,7 +4,7 @@
     queue.py      jobs by the key of their content: ask, look, stop, retry
     scheduling.py which of them starts next, and in which process
     serving.py    a process that works on jobs of one kind, one after the other
-    results.py    what jobs leave on disk, and the limit of all that is kept
+    results.py    job results on disk, and the size limit
     progress.py   how far a job is, in a file
     service.py    the app's thread that keeps the queue moving
     spares.py     a process that has imported what the next job needs

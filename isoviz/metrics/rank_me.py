@@ -21,7 +21,7 @@ def rankme(points: Points) -> Value:
     """exp of the entropy of σ/Σσ, σ the singular values of a cloud (n, d) as it lies, not centred; between 1 and min(n, d).
 
     Garrido et al. (2023) predict from it how well embeddings do downstream. It is `effective_rank` of another spectrum: of
-    singular values in the place of variances, so that weak directions count more, and with the mean, which counts as one
+    singular values instead of variances, so that weak directions count more, and with the mean, which counts as one
     direction. Their ε = 1e-7 in the shares is left out: zero shares have no entropy.
 
     Differentiable for a tensor. Undefined (nan) without points and where all are zero.
