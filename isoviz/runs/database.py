@@ -170,11 +170,35 @@ class Database:
                 f"the store {self} was written by a newer IsoViz (schema {version}; this one knows up to {schema.VERSION})",
                 advice="Update IsoViz, or choose another store with --store.",
             )
+        if int(version) < schema.VERSION:
+            self._upgrade()
+
+    def _upgrade(self) -> None:
+        """Bring the tables of an older version to this one's; of several processes that come at once, one does and the others
+        wait."""
+        from isoviz.runs import migration  # it reads runs, which not every opened store needs
+
+        with self._only_one(), self.writing() as connection:
+            self._lock_tables(connection)
+            migration.upgrade(connection)
+
+    def _lock_tables(self, connection: Connection) -> None:
+        if not self.is_sqlite:
+            connection.execute(select(func.pg_advisory_xact_lock(0x150715)))
+
+    @contextmanager
+    def _only_one(self) -> Iterator[None]:
+        """In SQLite, of several processes that change the tables, the others wait here for longer than a lock of the database."""
+        if not self.is_sqlite:
+            yield
+            return
+        with FileLock(self.folder / ".create.lock", timeout=300):
+            yield
 
     def _create(self) -> None:
         """Make the tables; of several processes that come at once, one does and the others wait."""
         if self.is_sqlite:
-            with FileLock(self.folder / ".create.lock", timeout=30):
+            with self._only_one():
                 with closing(sqlite3.connect(str(self._url.database), timeout=BUSY_SECONDS)) as raw:
                     raw.execute("PRAGMA journal_mode = WAL")  # kept in the file; it cannot be set inside a transaction
                 self._create_tables()
@@ -183,11 +207,11 @@ class Database:
 
     def _create_tables(self) -> None:
         with self.writing() as connection:
-            if not self.is_sqlite:
-                connection.execute(select(func.pg_advisory_xact_lock(0x150715)))
+            self._lock_tables(connection)
             schema.metadata.create_all(connection)
             if connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema")) is None:
                 connection.execute(schema.meta.insert().values(key="schema", value=str(schema.VERSION)))
+                connection.execute(schema.meta.insert().values(key=schema.REVISION, value="0"))
 
 
 def _parse(url: str) -> URL:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import RowMapping
 
 from isoviz.config import RunConfig
@@ -86,26 +87,81 @@ class RunRow:
 
     @property
     def collapsed(self) -> str | None:
-        """Why a finished run's predictions count as constant, in words; None where they do not.
+        """Why a finished run's predictions count as constant, in words; None where they do not."""
+        return None if self.result is None else collapse_of(self.result)
 
-        Runs of before this was kept are known by a Matthews correlation of 0, which is that of one class throughout and of little
-        else.
-        """
-        if self.result is None:
-            return None
-        if "collapsed" in self.result.model_fields_set:
-            return self.result.collapsed or None
-        return "predicts one class" if self.result.metrics.get("matthews") == 0 else None
+
+def collapse_of(result: Finished) -> str | None:
+    """Why a run's predictions count as constant, in words; None where they do not.
+
+    Runs of before this was kept are known by a Matthews correlation of 0, which is that of one class throughout and of little
+    else.
+    """
+    if "collapsed" in result.model_fields_set:
+        return result.collapsed or None
+    return "predicts one class" if result.metrics.get("matthews") == 0 else None
+
+
+class UnreadableRunError(StoreError):
+    """What the store holds of a run cannot be read: damaged, or written by a newer version.
+
+    Attributes:
+        run: its id.
+        why: what cannot be read, for a person.
+    """
+
+    def __init__(self, run: str, why: str) -> None:
+        super().__init__(
+            f"run '{run}' is unreadable: {why}",
+            field="id",
+            advice="Update IsoViz if a newer version wrote it. Otherwise its record is damaged: delete the run.",
+        )
+        self.run = run
+        self.why = why
+
+
+@contextmanager
+def _reading(run: str, what: str) -> Iterator[None]:
+    try:
+        yield
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ) as error:  # pydantic's and json's errors are ValueErrors
+        raise UnreadableRunError(run, f"its {what} is not valid ({_first_fault(error)})") from error
+
+
+def _first_fault(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        fault = error.errors(include_input=False, include_context=False)[0]
+        place = ".".join(map(str, fault["loc"]))
+        text = f"{place}: {fault['msg']}" if place else fault["msg"]
+    else:
+        text = str(error) or type(error).__name__
+    return " ".join(text.split())[:120]
 
 
 def row_of(data: RowMapping, position: int | None) -> RunRow:
-    """The run of one record of the `runs` table."""
+    """The run of one record of the `runs` table. Raises `UnreadableRunError`."""
+    run = data["id"]
+    with _reading(run, "configuration"):
+        config = RunConfig.model_validate_json(data["config"])
+    with _reading(run, "list of tags"):
+        tags = tuple(map(str, json.loads(data["tags"])))
+    with _reading(run, "error"):
+        error = None if data["error"] is None else dict(json.loads(data["error"]))
+    with _reading(run, "result"):
+        result = None if data["result"] is None else _result(data["result"])
+    with _reading(run, "progress"):
+        progress = None if data["progress"] is None else RunProgress.model_validate_json(data["progress"])
     return RunRow(
         id=data["id"],
         name=data["name"],
         group=data["group_name"],
         status=data["status"],
-        config=RunConfig.model_validate_json(data["config"]),
+        config=config,
         created=data["created"],
         queued=data["queued"],
         started=data["started"],
@@ -119,11 +175,11 @@ def row_of(data: RowMapping, position: int | None) -> RunRow:
         device=data["device"],
         pid=data["pid"],
         pid_started=data["pid_started"],
-        tags=tuple(json.loads(data["tags"])),
+        tags=tags,
         note=data["note"],
-        error=_loads(data["error"]),
-        result=None if data["result"] is None else _result(data["result"]),
-        progress=None if data["progress"] is None else RunProgress.model_validate_json(data["progress"]),
+        error=error,
+        result=result,
+        progress=progress,
         position=position,
     )
 
@@ -150,7 +206,7 @@ class Signals:
 
 def signals_of(data: RowMapping) -> Signals:
     """The signals of one record of the `runs` table."""
-    progress = RunProgress.model_validate_json(data["progress"] or "{}")
+    progress = _progress(data)
     return Signals(
         status=data["status"],
         attempt=data["attempt"],
@@ -160,13 +216,6 @@ def signals_of(data: RowMapping) -> Signals:
         checkpoint_step=progress.checkpoint_step,
         step_seconds=progress.step_seconds or 0.0,
     )
-
-
-def _loads(text: str | None) -> dict[str, Any] | None:
-    if text is None:
-        return None
-    data: dict[str, Any] = json.loads(text)
-    return data
 
 
 @functools.lru_cache(maxsize=4096)
@@ -200,6 +249,14 @@ class RunProgress(BaseModel):
     isoscore_star: float | None = None
     attempts: int | None = None
     writer: int | None = None
+
+
+def _progress(record: RowMapping) -> RunProgress:
+    """The progress so far; of an unreadable one nothing, so that its run can still be watched, stopped and ended."""
+    try:
+        return RunProgress.model_validate_json(record["progress"] or "{}")
+    except ValueError:
+        return RunProgress()
 
 
 def fold(progress: RunProgress, event: Event) -> RunProgress:
@@ -242,7 +299,7 @@ def check_writer(record: RowMapping, attempt: int | None, *, ending: bool) -> No
 
 def change_of(record: RowMapping, events: Sequence[Event], moment: float) -> dict[str, Any]:
     """What new events, the last perhaps an ending, change in the run's own record."""
-    progress = RunProgress.model_validate_json(record["progress"] or "{}")
+    progress = _progress(record)
     if record["status"] == "running" and progress.writer != record["attempt"]:
         known = record["attempt"] // 2 if record["progress"] else 0
         begun = known if progress.attempts is None else progress.attempts

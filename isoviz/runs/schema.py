@@ -1,4 +1,4 @@
-"""The tables of the store. A change here raises `VERSION`, and `database.migrate` learns the step."""
+"""The tables of the store. A change here raises `VERSION`, and `isoviz.runs.migration` learns the step."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, MetaData, String, Table, Text
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 metadata = MetaData()
 
@@ -16,6 +16,9 @@ meta = Table(
     Column("key", String(64), primary_key=True),
     Column("value", String(255), nullable=False),
 )
+
+REVISION: Final = "revision"
+"""In `meta`: counts the changes of what a list of runs shows, so that a page need not read the same list twice."""
 
 # Times are seconds since 1970 as floats. JSON is text, not a JSON type: nothing is ever searched inside it, and both databases
 # give back exactly what was written.
@@ -62,5 +65,48 @@ events = Table(
     Column("time", Double, nullable=False),
     Column("body", Text, nullable=False),
     # The rows of a run lie together, in the order in which a cursor reads them.
+    sqlite_with_rowid=False,
+)
+
+# What lists show of a run, so that they need not parse its configuration and result: derived from these by `isoviz.runs.summaries`
+# and written in the same transaction. A table of its own, because columns behind a long text are slow to reach in SQLite.
+summaries = Table(
+    "isoviz_summaries",
+    metadata,
+    Column("run_id", String(32), ForeignKey(runs.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("setup", String(32), nullable=False),
+    Column("model", Text, nullable=False),
+    Column("task", Text, nullable=False),
+    Column("method", Text, nullable=False),
+    Column("seed", Integer, nullable=False),
+    Column("epochs", Integer, nullable=False),
+    Column("collapsed", Text, nullable=False),
+    Column("random_weights", Text, nullable=False),
+    Column("notes", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("advice", Text, nullable=False),
+    Column("eval_rows", Integer),
+    # Characters of the texts that this was derived from: where they differ from the run's, the run was changed by something that
+    # does not know summaries (an older version, a damaged disk, a person).
+    Column("config_length", Integer, nullable=False),
+    Column("ending_length", Integer),
+)
+
+# Each setup once: all of a configuration but seed, thread count and the minutes between checkpoints, as JSON.
+setups = Table(
+    "isoviz_setups", metadata, Column("key", String(32), primary_key=True), Column("body", Text, nullable=False)
+)
+
+# Every number that a list may show of a run, by kind (see `summaries.KINDS`), in the order in which the run reported them.
+numbers = Table(
+    "isoviz_numbers",
+    metadata,
+    Column("run_id", String(32), ForeignKey(runs.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("kind", String(16), primary_key=True),
+    Column("place", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False),
+    Column("value", Double),
+    # Why there is no value.
+    Column("undefined", Text, nullable=False),
     sqlite_with_rowid=False,
 )

@@ -5,21 +5,50 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, case, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    RowMapping,
+    String,
+    and_,
+    case,
+    cast,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from isoviz.config import RunConfig
-from isoviz.errors import InputError, StoreError
-from isoviz.events import ENDINGS, RESUMABLE, Event, Stopped, parse_event
+from isoviz.errors import StoreError
+from isoviz.events import ENDINGS, RESUMABLE, Event, Failed, Stopped, parse_event
 from isoviz.home import store_url
+from isoviz.runs import summaries as _summaries
 from isoviz.runs.database import Database, StoreUnavailableError
 from isoviz.runs.identity import host_name, new_id, one_line, run_name, this_process
-from isoviz.runs.rows import AT_ONCE, STATUSES, RunRow, Signals, change_of, check_writer, row_of, signals_of
+from isoviz.runs.rows import (
+    AT_ONCE,
+    STATUSES,
+    RunRow,
+    Signals,
+    UnreadableRunError,
+    change_of,
+    check_writer,
+    row_of,
+    signals_of,
+)
+from isoviz.runs.schema import REVISION
 from isoviz.runs.schema import events as _events
+from isoviz.runs.schema import meta as _meta
 from isoviz.runs.schema import runs as _runs
+from isoviz.runs.summaries import Facet, RunSummary
 
 __all__ = ["RunRow", "Signals", "Store", "StoreUnavailableError"]
 
@@ -29,6 +58,7 @@ REPEAT_SECONDS: Final = 1.0
 """Between two wishes to stop, so that a double click is one."""
 
 RunRows = list[RunRow]
+Summaries = list[RunSummary]
 EventsOf = list[E]
 EventRows = list[tuple[int, dict[str, Any]]]
 
@@ -49,6 +79,7 @@ class Store:
 
     def __init__(self, url_or_dir: str | Path | None = None) -> None:
         self._database = Database(store_url(url_or_dir))
+        self._unreadable: set[str] = set()
         self.folder = self._database.folder
 
     def __str__(self) -> str:
@@ -107,8 +138,11 @@ class Store:
             for number, (run_id, config) in enumerate(zip(ids, configs, strict=True), start=1)
         ]
         if records:
+            texts = {record["id"]: record["config"] for record in records}
             with self._database.writing() as connection:
                 connection.execute(insert(_runs), records)
+                _summaries.write_created(connection, dict(zip(ids, configs, strict=True)), texts)
+                self._changed(connection)
         return ids
 
     def delete(self, run_id: str) -> None:
@@ -119,6 +153,7 @@ class Store:
             if connection.execute(gone).rowcount == 0:
                 self._record(connection, run_id)
                 raise StoreError(f"run '{run_id}' is running: stop it before deleting it")
+            self._changed(connection)
         shutil.rmtree(self._path(run_id), ignore_errors=True)
 
     def rename(self, run_id: str, name: str) -> None:
@@ -150,16 +185,8 @@ class Store:
         offset: int = 0,
         order: Literal["newest", "oldest", "queue"] = "newest",
     ) -> RunRows:
-        """Runs, newest first; `order="queue"` is the order in which waiting runs will be taken."""
-        query = select(_runs).limit(limit).offset(offset)
-        if status is not None:
-            wanted = [status] if isinstance(status, str) else list(status)
-            for one in wanted:
-                if one not in STATUSES:
-                    raise InputError(f"unknown status '{one}' (allowed: {', '.join(STATUSES)})", field="status")
-            query = query.where(_runs.c.status.in_(wanted))
-        if group is not None:
-            query = query.where(_runs.c.group_name == group)
+        """Runs that can be read, newest first; `order="queue"` is the order in which waiting runs will be taken."""
+        query = select(_runs).where(_summaries.where(status, group)).limit(limit).offset(offset)
         match order:
             case "newest":
                 query = query.order_by(_runs.c.id.desc())
@@ -170,7 +197,57 @@ class Store:
         with self._database.reading() as connection:
             records = connection.execute(query).mappings().all()
             positions = self._positions(connection) if any(r["status"] == "queued" for r in records) else {}
-        return [row_of(record, positions.get(record["id"])) for record in records]
+        return [row for record in records if (row := self._readable(record, positions.get(record["id"])))]
+
+    def _readable(self, record: RowMapping, position: int | None = None) -> RunRow | None:
+        try:
+            return row_of(record, position)
+        except UnreadableRunError:
+            self._unreadable.add(record["id"])
+            return None
+
+    def unreadable(self) -> Summaries:
+        """Runs that cannot be read, newest first: `list` leaves them out.
+
+        Found are those whose record is not as long as it was when it was written, and those that `list` met.
+        """
+        with self._database.reading() as connection:
+            found = _summaries.unreadable(connection, self._unreadable)
+        self._unreadable.intersection_update(summary.id for summary in found)
+        return found
+
+    def summaries(
+        self,
+        *,
+        status: str | Iterable[str] | None = None,
+        group: str | None = None,
+        model: Collection[str] = (),
+        task: Collection[str] = (),
+        method: Collection[str] = (),
+        limit: int | None = None,
+        offset: int = 0,
+        kinds: Sequence[str] = _summaries.KINDS,
+    ) -> Summaries:
+        """What a list shows of runs, newest first, those that cannot be read among them.
+
+        Args:
+            status, model, task, method: only runs with one of these; empty for all.
+            group: only runs launched together.
+            kinds: which numbers (`isoviz.runs.summaries.KINDS`).
+        """
+        where = _summaries.where(status, group, model=model, task=task, method=method)
+        with self._database.reading() as connection:
+            return _summaries.read(connection, where, [_runs.c.id.desc()], limit, offset, kinds)
+
+    def revision(self) -> str:
+        """Another one whenever something changed that `summaries` or `facets` shows."""
+        with self._database.reading() as connection:
+            return str(connection.scalar(select(_meta.c.value).where(_meta.c.key == REVISION)))
+
+    def facets(self) -> list[Facet]:
+        """Which launches, models, tasks, methods and statuses there are, with how many runs have all five, newest first."""
+        with self._database.reading() as connection:
+            return _summaries.facets(connection)
 
     def counts(self) -> dict[str, int]:
         """How many runs have each status; statuses that no run has are 0."""
@@ -291,7 +368,19 @@ class Store:
         )
         with self._database.writing() as connection:
             record = connection.execute(taken).mappings().one_or_none()
-        return None if record is None else row_of(record, None)
+            if record is not None:
+                self._changed(connection)
+        if record is None:
+            return None
+        try:
+            return row_of(record, None)
+        except UnreadableRunError as error:
+            # nobody could run it: it must not be taken again and again
+            failed = Failed(error=type(error).__name__, message=str(error), advice=error.advice or "")
+            self.append(record["id"], [failed], attempt=record["attempt"])
+            if id is not None:
+                raise
+            return None
 
     def set_worker(self, run_id: str, pid: int, pid_started: float, host: str | None = None) -> None:
         """Note which process runs a run."""
@@ -317,7 +406,8 @@ class Store:
         held = and_(_runs.c.status.in_(("running", "queued")), _runs.c.owner.is_not(None))
         query = select(_runs).where(held, silent).order_by(_runs.c.id)
         with self._database.reading() as connection:
-            return [row_of(record, None) for record in connection.execute(query).mappings()]
+            rows = [self._readable(record) for record in connection.execute(query).mappings()]
+        return [row for row in rows if row is not None]
 
     def request_stop(self, run_id: str) -> None:
         """Ask a run to stop: a queued one has stopped at once, an ended one stays as it is.
@@ -374,12 +464,14 @@ class Store:
                 raise StoreError(
                     f"run '{run_id}' cannot be resumed: it is {status} (allowed: {', '.join(sorted(RESUMABLE))})"
                 )
+            self._changed(connection)
 
     def unclaim(self, run_id: str, attempt: int) -> None:
         """Put a run back to where it was in the queue: it was claimed, but no worker ever began it."""
         back = update(_runs).where(_runs.c.id == run_id, _runs.c.attempt == attempt, _runs.c.status == "running")
         with self._database.writing() as connection:
             connection.execute(back.values(status="queued", owner=None, started=None, heartbeat=None))
+            self._changed(connection)
 
     # ------------------------------------------------------------------ inside
 
@@ -407,11 +499,21 @@ class Store:
         connection.execute(insert(_events), rows)
         change = change_of(record, new, times[-1])
         connection.execute(update(_runs).where(_runs.c.id == record["id"]).values(**change))
+        if _summaries.concern(new):
+            _summaries.write_events(connection, record, new, change)
+            self._changed(connection)
+
+    def _changed(self, connection: Connection) -> None:
+        """Count a change of what lists show; the last statement of its transaction, because in PostgreSQL others wait for it."""
+        value = cast(cast(_meta.c.value, BigInteger) + 1, String)
+        connection.execute(update(_meta).where(_meta.c.key == REVISION).values(value=value))
 
     def _set(self, run_id: str, **values: Any) -> None:
         with self._database.writing() as connection:
             if connection.execute(update(_runs).where(_runs.c.id == run_id).values(**values)).rowcount == 0:
                 raise self._unknown(run_id)
+            if "name" in values:
+                self._changed(connection)
 
     def _positions(self, connection: Connection) -> dict[str, int]:
         waiting = select(_runs.c.id).where(_runs.c.status == "queued", _runs.c.owner.is_(None))
