@@ -162,16 +162,20 @@ class Database:
         if not known:
             self._create()
         with self.reading() as connection:
-            version = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema"))
-        if version is None or not version.isdigit():
-            raise StoreError(f"the store {self} has no schema version: it was not made by IsoViz")
-        if int(version) > schema.VERSION:
+            version = self._version(connection)
+        if version > schema.VERSION:
             raise StoreError(
                 f"the store {self} was written by a newer IsoViz (schema {version}; this one knows up to {schema.VERSION})",
                 advice="Update IsoViz, or choose another store with --store.",
             )
-        if int(version) < schema.VERSION:
+        if version < schema.VERSION:
             self._upgrade()
+
+    def _version(self, connection: Connection) -> int:
+        version = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema"))
+        if version is None or not version.isdigit():
+            raise StoreError(f"the store {self} has no schema version: it was not made by IsoViz")
+        return int(version)
 
     def _upgrade(self) -> None:
         """Bring the tables of an older version to this one's; of several processes that come at once, one does and the others
@@ -179,10 +183,11 @@ class Database:
         from isoviz.runs import migration  # it reads runs, which not every opened store needs
 
         with self._only_one(), self.writing() as connection:
-            self._lock_tables(connection)
+            self._alone(connection)
             migration.upgrade(connection)
 
-    def _lock_tables(self, connection: Connection) -> None:
+    def _alone(self, connection: Connection) -> None:
+        """Wait until no other process creates or changes the tables; in SQLite they wait for a file's lock."""
         if not self.is_sqlite:
             connection.execute(select(func.pg_advisory_xact_lock(0x150715)))
 
@@ -207,7 +212,7 @@ class Database:
 
     def _create_tables(self) -> None:
         with self.writing() as connection:
-            self._lock_tables(connection)
+            self._alone(connection)
             schema.metadata.create_all(connection)
             if connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema")) is None:
                 connection.execute(schema.meta.insert().values(key="schema", value=str(schema.VERSION)))

@@ -20,7 +20,7 @@ from sqlalchemy.schema import CreateColumn
 from isoviz.events import Started, parse_event
 from isoviz.runs import schema, summaries
 
-DERIVED_SINCE: Final = 2
+DERIVED_SINCE: Final = 3
 """The version since when summaries are derived as they are today: raise it when that changes."""
 
 
@@ -31,7 +31,9 @@ def _summaries(connection: Connection) -> None:
         connection.execute(schema.meta.insert().values(key=schema.REVISION, value="0"))
 
 
-STEPS: Final[Mapping[int, Callable[[Connection], None]]] = MappingProxyType({2: _summaries})
+STEPS: Final[Mapping[int, Callable[[Connection], None]]] = MappingProxyType(
+    {2: lambda connection: add_column(connection, schema.runs.c.visitor), 3: _summaries}
+)
 
 
 def upgrade(connection: Connection) -> None:

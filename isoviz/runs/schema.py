@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, MetaData, String, Table, Text
 
-VERSION: Final = 2
+VERSION: Final = 3
 
 metadata = MetaData()
 
@@ -48,6 +48,8 @@ runs = Table(
     Column("pid", Integer),
     Column("pid_started", Double),
     Column("last_seq", Integer, nullable=False),
+    # Who launched it in the browser; null: the command line, or a version that did not know visitors.
+    Column("visitor", Text),
     Column("tags", Text, nullable=False),
     Column("note", Text, nullable=False),
     Column("progress", Text),

@@ -103,6 +103,7 @@ class Store:
         group: str | None = None,
         name: str | None = None,
         claim: str | None = None,
+        visitor: str | None = None,
     ) -> list[str]:
         """Queue runs, all or none.
 
@@ -112,6 +113,7 @@ class Store:
             name: their name; several are numbered. Default: method, task and seed.
             claim: reserve them for this owner: no runner takes them, only `claim(owner, …, id=…)`. They are lost when the
                 calling process dies.
+            visitor: who launches them in the browser (`isoviz.access`).
 
         Returns:
             Their ids, which sort by creation.
@@ -131,6 +133,7 @@ class Store:
                 "resume": False,
                 "attempt": 0,
                 "last_seq": 0,
+                "visitor": visitor,
                 "tags": "[]",
                 "note": "",
                 **process,

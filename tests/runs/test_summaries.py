@@ -276,10 +276,10 @@ def test_a_column_is_added_once(store: Store) -> None:
 
     from isoviz.runs.migration import add_column
 
-    table = Table("isoviz_runs", MetaData(), Column("visitor", String(64), server_default=""))
+    table = Table("isoviz_runs", MetaData(), Column("colour", String(64), server_default=""))
     (run,) = store.create([resolved()])
     with store._database.writing() as connection:
-        add_column(connection, table.c.visitor)
-        add_column(connection, table.c.visitor)
-        assert connection.scalar(text("SELECT visitor FROM isoviz_runs")) == ""
+        add_column(connection, table.c.colour)
+        add_column(connection, table.c.colour)
+        assert connection.scalar(text("SELECT colour FROM isoviz_runs")) == ""
     assert store.get(run).id == run
