@@ -44,6 +44,18 @@ def print_json(document: Mapping[str, Any], notes: Iterable[str] = ()) -> None:
     sys.stdout.flush()
 
 
+def print_runs(document: Mapping[str, Any]) -> None:
+    """As `print_json`, one run per line: of thousands, indentation would take most of the time."""
+    runs = ",\n".join(json.dumps(run, allow_nan=False) for run in document["runs"])
+    rest = "".join(
+        f", {json.dumps(name)}: {json.dumps(value, allow_nan=False)}"
+        for name, value in document.items()
+        if name != "runs"
+    )
+    sys.stdout.write(f'{{"runs": [\n{runs}\n]{rest}}}\n')
+    sys.stdout.flush()
+
+
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Columns as wide as their longest cell; the first two to the left, numbers to the right."""
     lines = [list(header), *(list(row) for row in rows)]

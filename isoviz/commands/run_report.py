@@ -9,11 +9,13 @@ from typing import Any
 from isoviz import methods, metrics, tasks
 from isoviz.commands.output import print_table
 from isoviz.config import RunConfig
-from isoviz.events import Finished, Started
+from isoviz.events import ENDINGS, Finished, Started
+from isoviz.metrics.protocol import Metric
 from isoviz.metrics.record import Reading
 from isoviz.metrics.summary import measurement_json
 from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
+from isoviz.runs.summaries import TIMING, RunSummary, summary_of
 from isoviz.statistics import mean_sd
 
 CLOUDS: Mapping[str, str] = {
@@ -22,6 +24,8 @@ CLOUDS: Mapping[str, str] = {
     "output": "rows of the output matrix",
 }
 """What the clouds are that a run reports, in words."""
+UNREADABLE = "unreadable"
+"""In place of the status of a run that cannot be read."""
 _INDENT = "    "
 _NO_SCORE = ("loss", "epoch")
 _SYMBOLS = {"zeta": "ζ"}
@@ -32,11 +36,15 @@ def started_of(store: Store, run_id: str) -> Started | None:
     return next(iter(store.events_of_kind(run_id, Started, limit=1)), None)
 
 
-def as_json(row: RunRow, started: Started | None = None) -> dict[str, Any]:
+Beginning = Started | RunSummary
+"""What knows a run's baselines and notes: its own event, or its summary in the store."""
+
+
+def as_json(row: RunRow, started: Beginning | None = None) -> dict[str, Any]:
     """A run as `train --json`, `runs list` and `runs show` give it.
 
     Args:
-        started: the run's own event, for `baselines` and `notes`.
+        started: for `baselines` and `notes`.
     """
     result = row.result
     return {
@@ -51,13 +59,13 @@ def as_json(row: RunRow, started: Started | None = None) -> dict[str, Any]:
         "isotropy": measurement_json(result.isotropy) if result else {},
         "timing": result.timing if result else {},
         "weights": result.weights.model_dump() if result and result.weights else None,
-        "notes": started.notes if started else [],
+        "notes": list(started.notes) if started else [],
         "warnings": warnings_of(row, started),
         "error": row.error,
     }
 
 
-def warnings_of(row: RunRow, started: Started | None = None) -> list[str]:
+def warnings_of(row: RunRow, started: Beginning | None = None) -> list[str]:
     """Everything that a reader of a run must know, one sentence each; arguments as for `as_json`."""
     found = [f"collapsed: {row.collapsed}"] if row.collapsed else []
     found += started.notes if started else []
@@ -78,64 +86,90 @@ def document(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {"runs": list(runs), "warnings": list(dict.fromkeys(text for run in runs for text in run["warnings"]))}
 
 
-def describe(row: RunRow, started: Started | None = None) -> str:
-    """A run in a few lines; arguments as for `as_json`."""
-    config = row.config
-    setup = " ".join([config.method, *(f"{name}={value}" for name, value in config.params.items())])
-    lines = [f"{row.id}  {row.status:<8}  {config.model}  {config.task}  {setup}  seed {config.seed}"]
-    if row.status == "finished" and row.result:
-        lines += [_scores(config, row.result, started), *_isotropy(row.result), _times(row.result.timing)]
-        lines += [f"collapsed: {row.collapsed}"] if row.collapsed else []
-        lines += [f"note: {note}" for note in (started.notes if started else [])]
-    elif row.error:
-        lines.append(f"{row.error.get('message', '')} {row.error.get('advice') or ''}".rstrip())
+def unreadable_json(run: RunSummary) -> dict[str, Any]:
+    """What `runs list --json` gives of a run that cannot be read: no configuration and no numbers."""
+    error = {"kind": UNREADABLE, "message": run.unreadable, "advice": _delete_advice(run)}
+    warnings = [f"run {run.id} is unreadable: {run.unreadable}"]
+    return {"id": run.id, "name": run.name, "status": UNREADABLE, "error": error, "warnings": warnings}
+
+
+def _delete_advice(run: RunSummary) -> str:
+    stop = f"isoviz runs stop {run.id}, then " if run.status == "running" else ""
+    return f"Update IsoViz if a newer version wrote it, or delete it: {stop}isoviz runs delete {run.id}"
+
+
+def describe(run: RunRow | RunSummary, started: Started | None = None) -> str:
+    """A run in a few lines.
+
+    Args:
+        started: for the baselines and notes of a `RunRow`.
+    """
+    run = summary_of(run, started) if isinstance(run, RunRow) else run
+    if run.unreadable:
+        return f"\n{_INDENT}".join([f"{run.id}  {UNREADABLE}  {run.name}", run.unreadable, _delete_advice(run)])
+    setup = " ".join([run.method, *(f"{name}={value}" for name, value in run.params.items())])
+    lines = [f"{run.id}  {run.status:<8}  {run.model}  {run.task}  {setup}  seed {run.seed}"]
+    if run.status == "finished":
+        lines += [_scores(run), *_isotropy(run), _times(run.numbers.get(TIMING, {}))]
+        lines += [f"collapsed: {run.collapsed}"] if run.collapsed else []
+        lines += [f"note: {note}" for note in run.notes]
+    elif run.status in ENDINGS:
+        lines.append(f"{run.message} {run.advice}".strip())
     return f"\n{_INDENT}".join(filter(None, lines))
 
 
-def _scores(config: RunConfig, result: Finished, started: Started | None) -> str:
+def _scores(run: RunSummary) -> str:
     scores = []
-    for name, value in result.metrics.items():
+    primary = _primary(run.task, run.metrics)
+    for name, value in run.metrics.items():
         if name not in _NO_SCORE:
-            baselines = _baselines(started) if name == _primary(config, result) else {}
+            baselines = _baselines(run) if name == primary else {}
             against = ", ".join(f"{title} {_decimals(level, 4)}" for title, level in baselines.items())
             scores.append(f"{name} {_decimals(value, 4)}" + (f" ({against})" if against else ""))
-    rows = f" (n = {started.eval_rows:,})" if started else ""
+    rows = f" (n = {run.eval_rows:,})" if run.eval_rows else ""
     return f"validation{rows}: {', '.join(scores)}"
 
 
-def _primary(config: RunConfig, result: Finished) -> str:
-    task = tasks.catalogue().get(config.task)
-    return task.primary if task else next(iter(result.metrics), "")
+def _primary(task: str, reported: Iterable[str]) -> str:
+    known = tasks.catalogue().get(task)
+    return known.primary if known else next(iter(reported), "")
 
 
-def _baselines(started: Started | None) -> dict[str, float]:
+def _baselines(started: Beginning | None) -> dict[str, float]:
     """What a simple guess scores, by its name in words."""
     known = started.baselines if started else {}
     return {name.replace("_", " "): value for name, value in known.items() if value is not None}
 
 
-def _isotropy(result: Finished) -> list[str]:
-    """One line per cloud: its name, split, n and d, then the catalogue's headline metrics that the run reports of it."""
+def _isotropy(run: RunSummary) -> list[str]:
+    """One line per cloud: its name, n and d, then the catalogue's headline metrics that the run reports of it."""
     lines: dict[str, list[str]] = {}
-    for slug in _headlines([result]):
-        reading = result.isotropy.reading(slug)
-        assert reading is not None
-        number = result.isotropy.number(slug)
-        undefined = f"undefined ({reading.undefined})" if reading.undefined else "undefined"
-        value = undefined if number is None else _decimals(number, metrics.get(slug).decimals)
-        lines.setdefault(result.isotropy.home(slug), []).append(f"{_heading(slug, reading)} {value}")
-    return [f"{_cloud(result, home)}: {', '.join(values)}" for home, values in lines.items()]
+    isotropy = run.isotropy
+    for slug, metric in _headline_metrics().items():
+        if slug not in isotropy:
+            continue
+        number, why = isotropy[slug], run.undefined.get(slug)
+        undefined = f"undefined ({why})" if why else "undefined"
+        value = undefined if number is None else _decimals(number, metric.decimals)
+        lines.setdefault(run.home(slug), []).append(f"{_with_settings(slug, run.settings(slug))} {value}")
+    return [f"{_named_cloud(home, 'validation', run.size(home))}: {', '.join(of)}" for home, of in lines.items()]
+
+
+def _headline_metrics() -> dict[str, Metric]:
+    return {slug: one for slug, one in metrics.catalogue().items() if one.headline and one.gives != "curve"}
 
 
 def _headlines(results: Sequence[Finished]) -> list[str]:
     """Slugs of the headline metrics that any of these runs reports."""
-    headlines = [slug for slug, metric in metrics.catalogue().items() if metric.headline and metric.gives != "curve"]
-    return [slug for slug in headlines if any(result.isotropy.reading(slug) for result in results)]
+    return [slug for slug in _headline_metrics() if any(result.isotropy.reading(slug) for result in results)]
 
 
 def _heading(slug: str, reading: Reading | None) -> str:
     """A metric's heading, with what it was taken with: `IsoScore* (ζ = 0.2)`."""
-    settings = reading.settings if reading else {}
+    return _with_settings(slug, reading.settings if reading else {})
+
+
+def _with_settings(slug: str, settings: Mapping[str, float]) -> str:
     words = ", ".join(f"{_SYMBOLS.get(name, name)} = {value:g}" for name, value in settings.items())
     return metrics.get(slug).heading + (f" ({words})" if words else "")
 
@@ -143,9 +177,15 @@ def _heading(slug: str, reading: Reading | None) -> str:
 def _cloud(result: Finished, name: str) -> str:
     """A cloud's name, what it is, and its split, n and d."""
     cloud = result.isotropy.cloud(name)
-    sizes = [cloud.split, *([f"n = {cloud.n:,}", f"d = {cloud.d:,}"] if cloud.n else [])] if cloud else []
+    return _named_cloud(name, cloud.split if cloud else "", (cloud.n, cloud.d) if cloud and cloud.n else None)
+
+
+def _named_cloud(name: str, split: str, size: tuple[int, int] | None) -> str:
     title = ", ".join(filter(None, (name, CLOUDS.get(name, ""))))
-    return title + (f" ({', '.join(filter(None, sizes))})" if sizes else "")
+    if name == "output":  # of no rows
+        return title
+    sizes = [split, *([f"n = {size[0]:,}", f"d = {size[1]:,}"] if size else [])]
+    return title + (f" ({', '.join(filter(None, sizes))})" if any(sizes) else "")
 
 
 def _times(timing: Mapping[str, float | None]) -> str:
@@ -199,7 +239,7 @@ def _spread(values: Iterable[float | None]) -> dict[str, Any]:
     return {"mean": mean, "sd": sd, "n": len(defined)}
 
 
-def print_summary(rows: Sequence[RunRow], started: Started | None) -> None:
+def print_summary(rows: Sequence[RunRow], started: Beginning | None) -> None:
     """A table of the setups: mean ± sample standard deviation over seeds, and below them the simple baselines.
 
     Args:
@@ -209,7 +249,7 @@ def print_summary(rows: Sequence[RunRow], started: Started | None) -> None:
     results = [row.result for row in rows if row.result is not None]
     if not results:
         return
-    primary, slugs = _primary(rows[0].config, results[0]), _headlines(results)
+    primary, slugs = _primary(rows[0].config.task, results[0].metrics), _headlines(results)
     where = "; ".join(dict.fromkeys(_cloud(results[0], results[0].isotropy.home(slug)) for slug in slugs))
     print(f"\nMean ± sample standard deviation over seeds. Isotropy of {where}.")
     lines = []

@@ -8,9 +8,10 @@ import sys
 from typing import Any
 
 from isoviz.commands import run_report
-from isoviz.commands.output import print_json
+from isoviz.commands.output import print_json, print_runs
 from isoviz.commands.train import carry_out
-from isoviz.runs.rows import RunRow
+from isoviz.events import Started
+from isoviz.runs.rows import RunRow, UnreadableRunError
 from isoviz.runs.store import Store
 
 
@@ -22,13 +23,19 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _list(store: Store, options: argparse.Namespace) -> int:
-    rows = store.list()
+    runs = store.summaries()
     if options.json:
-        print_json(run_report.document([_document(store, row) for row in rows]))
+        rows = {row.id: row for row in store.list()}
+        readable = ((run, rows.get(run.id)) for run in runs)
+        print_runs(
+            run_report.document(
+                [run_report.as_json(row, run) if row else run_report.unreadable_json(run) for run, row in readable]
+            )
+        )
         return 0
-    for row in rows:
-        print(run_report.describe(row, run_report.started_of(store, row.id)))
-    if not rows:
+    for run in runs:
+        print(run_report.describe(run))
+    if not runs:
         print(f"no runs in {store}", file=sys.stderr)
     return 0
 
@@ -38,23 +45,22 @@ def _show(store: Store, options: argparse.Namespace) -> int:
     if options.json:
         print_json(run_report.document([{**_document(store, row), "provenance": _provenance(store, row.id)}]))
     else:
-        print(run_report.describe(row, run_report.started_of(store, row.id)))
+        print(run_report.describe(store.summary(row.id)))
         print(f"    files: {store.folder_of(row.id)} ({store.disk_use(row.id) / 1e6:.1f} MB)")
     return 0
 
 
 def _document(store: Store, row: RunRow) -> dict[str, Any]:
-    return run_report.as_json(row, run_report.started_of(store, row.id))
+    return run_report.as_json(row, store.summary(row.id))
 
 
 def _provenance(store: Store, run_id: str) -> dict[str, Any]:
     """With what it ran: the newest `started` event (a resumed run has one per attempt); empty before the first."""
-    newest: dict[str, Any] = {}
-    cursor = 0
-    while batch := store.events(run_id, after=cursor):
-        newest = next((event for _, event in reversed(batch) if event["kind"] == "started"), newest)
-        cursor = batch[-1][0]
-    return {name: value for name, value in newest.items() if name != "kind"}
+    newest = store.newest_of_kind(run_id, Started)
+    if newest is None:
+        return {}
+    moment, started = newest
+    return {**started.model_dump(mode="json", exclude={"kind"}), "time": moment}
 
 
 def _stop(store: Store, options: argparse.Namespace) -> int:
@@ -88,7 +94,11 @@ def _delete(store: Store, options: argparse.Namespace) -> int:
 def _export(store: Store, options: argparse.Namespace) -> int:
     documents = []
     for run_id in options.ids:
-        row = store.get(run_id)
+        try:
+            row = store.get(run_id)
+        except UnreadableRunError:
+            documents.append(run_report.unreadable_json(store.summary(run_id)))
+            continue
         events, cursor = [], 0
         while batch := store.events(run_id, after=cursor):
             events += [{"seq": seq, **event} for seq, event in batch]

@@ -14,6 +14,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     RowMapping,
+    Select,
     String,
     and_,
     case,
@@ -59,6 +60,7 @@ REPEAT_SECONDS: Final = 1.0
 
 RunRows = list[RunRow]
 Summaries = list[RunSummary]
+Facets = list[Facet]
 EventsOf = list[E]
 EventRows = list[tuple[int, dict[str, Any]]]
 
@@ -242,12 +244,20 @@ class Store:
         with self._database.reading() as connection:
             return _summaries.read(connection, where, [_runs.c.id.desc()], limit, offset, kinds)
 
+    def summary(self, run_id: str) -> RunSummary:
+        """What a list shows of one run."""
+        with self._database.reading() as connection:
+            found = _summaries.read(connection, _runs.c.id == run_id, [_runs.c.id], None, 0)
+        if not found:
+            raise self._unknown(run_id)
+        return found[0]
+
     def revision(self) -> str:
         """Another one whenever something changed that `summaries` or `facets` shows."""
         with self._database.reading() as connection:
             return str(connection.scalar(select(_meta.c.value).where(_meta.c.key == REVISION)))
 
-    def facets(self) -> list[Facet]:
+    def facets(self) -> Facets:
         """Which launches, models, tasks, methods and statuses there are, with how many runs have all five, newest first."""
         with self._database.reading() as connection:
             return _summaries.facets(connection)
@@ -278,19 +288,25 @@ class Store:
 
     def events_of_kind(self, run_id: str, kind: type[E], limit: int | None = None) -> EventsOf[E]:
         """A run's events of one class, in order, however many others lie between them."""
-        start = f'{{"kind":"{kind.model_fields["kind"].default}"'
-        query = (
-            select(_events.c.body)
-            .where(_events.c.run_id == run_id, _events.c.body.startswith(start, autoescape=True))
-            .order_by(_events.c.seq)
-            .limit(limit)
-        )
+        query = self._of_kind(run_id, kind, _events.c.body).order_by(_events.c.seq).limit(limit)
         with self._database.reading() as connection:
             bodies = connection.scalars(query).all()
             if not bodies:
                 self._record(connection, run_id)
         parsed = (parse_event(json.loads(body)) for body in bodies)
         return [event for event in parsed if isinstance(event, kind)]
+
+    def newest_of_kind(self, run_id: str, kind: type[E]) -> tuple[float, E] | None:
+        """When a run's last event of one class happened, and the event; None if there is none."""
+        query = self._of_kind(run_id, kind, _events.c.time, _events.c.body).order_by(_events.c.seq.desc()).limit(1)
+        with self._database.reading() as connection:
+            row = connection.execute(query).one_or_none()
+        event = None if row is None else parse_event(json.loads(row.body))
+        return (row.time, event) if row is not None and isinstance(event, kind) else None
+
+    def _of_kind(self, run_id: str, kind: type[Event], *columns: ColumnElement[Any]) -> Select[Any]:
+        start = f'{{"kind":"{kind.model_fields["kind"].default}"'
+        return select(*columns).where(_events.c.run_id == run_id, _events.c.body.startswith(start, autoescape=True))
 
     def folder_of(self, run_id: str) -> Path:
         """The folder of a run's artifacts, which may not exist yet."""

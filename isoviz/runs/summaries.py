@@ -99,6 +99,11 @@ class RunSummary:
         return self.numbers.get(METRIC, {})
 
     @property
+    def baselines(self) -> Numbers:
+        """What simple guesses score, by name."""
+        return self.numbers.get(BASELINE, {})
+
+    @property
     def isotropy(self) -> dict[str, float | None]:
         """Every metric of isotropy that the run reports, by slug: of the head where it is measured there."""
         return {slug: value for cloud in reversed(CLOUDS) for slug, value in self.numbers.get(cloud, {}).items()}
@@ -248,7 +253,7 @@ _ENDING_TEXTS: Final = ("progress", "result", "error")
 _ENDING_KINDS: Final = tuple(kind for kind in KINDS if kind != BASELINE)
 
 
-def _ending_length(record: Mapping[str, Any]) -> int:
+def _ending_length(record: RowMapping | Mapping[str, Any]) -> int:
     return sum(len(record[name] or "") for name in _ENDING_TEXTS)
 
 
@@ -305,7 +310,7 @@ class Facet(NamedTuple):
     task: str
     method: str
     status: str
-    count: int
+    runs: int
 
 
 def where(
@@ -438,7 +443,8 @@ def derived(connection: Connection, run_id: str) -> RunSummary | None:
 
 def _unreadable(record: RowMapping, error: UnreadableRunError) -> RunSummary:
     names = ("id", "name", "group_name", "status", "owner", "created")
-    return RunSummary(*(record[name] for name in names), unreadable=error.why)
+    run, name, group, status, owner, created = (record[name] for name in names)
+    return RunSummary(run, name, group, status, owner, created, unreadable=error.why)
 
 
 def unreadable(connection: Connection, suspects: Collection[str]) -> list[RunSummary]:
@@ -458,9 +464,12 @@ def facets(connection: Connection) -> list[Facet]:
     return [Facet(*row) for row in rows]
 
 
-def summary_of(row: RunRow) -> RunSummary:
-    """A run's summary from the whole run: all but its baselines and notes, which are in its events."""
+def summary_of(row: RunRow, started: Started | None = None) -> RunSummary:
+    """A run's summary from the whole run; its baselines, notes and number of validation rows are those of its event `started`."""
     values, lines = _of_row(row)
+    if started is not None:
+        begun, baselines = _of_started(started)
+        values, lines = {**values, **begun, "notes": tuple(started.notes)}, [*lines, *baselines]
     numbers: dict[str, dict[str, float | None]] = {}
     for kind, name, value, _ in lines:
         numbers.setdefault(kind, {})[name] = value

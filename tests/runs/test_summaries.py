@@ -83,7 +83,7 @@ def test_filters_and_pages_are_of_the_database(store: Store, config: Make) -> No
     assert store.summaries(group="none") == []
     with pytest.raises(InputError, match="unknown status"):
         store.summaries(status="asleep")
-    assert sorted((facet.method, facet.count) for facet in store.facets()) == [("isobn", 5), ("istar", 5)]
+    assert sorted((facet.method, facet.runs) for facet in store.facets()) == [("isobn", 5), ("istar", 5)]
 
 
 def test_the_revision_counts_what_lists_show(store: Store, config: Make) -> None:
