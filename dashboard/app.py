@@ -11,7 +11,7 @@ if str(ROOT) not in sys.path:
 
 import streamlit as st  # noqa: E402
 
-from dashboard import menu, resources  # noqa: E402
+from dashboard import menu, resources, unreadable  # noqa: E402
 
 STATIC = ROOT / "dashboard" / "static"
 
@@ -21,3 +21,4 @@ page = st.navigation(menu.pages())
 resources.runner()
 menu.activity(page)
 page.run()
+unreadable.draw()

@@ -7,22 +7,22 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import menu, tables
+from dashboard import menu
 
 ALL = "all"
 
 
-def group_field(frame: pd.DataFrame, key: str) -> str:
-    """Which launch to show; `all` shows every run."""
-    groups = [group for group in dict.fromkeys(frame["group"]) if group]
+def group_field(facets: pd.DataFrame, key: str) -> str:
+    """Which launch to show, of `run_lists.facets`; `all` shows every run."""
+    groups = [group for group in dict.fromkeys(facets["group"]) if group]
     # No format_func: what an option is called is what stands in the address, so it must not change with the runs.
     chosen = st.selectbox(
         "Launch", [ALL, *groups], key=key, bind="query-params", help="Runs that were launched together."
     )
     if chosen != ALL:
-        part = frame[frame["group"] == chosen]
-        methods = ", ".join(dict.fromkeys(part["title"]))
-        st.caption(f"{len(part)} run{'s' if len(part) != 1 else ''}: {methods}")
+        part = facets[facets["group"] == chosen]
+        methods, runs = ", ".join(dict.fromkeys(part["title"])), int(part["runs"].sum())
+        st.caption(f"{runs} run{'s' if runs != 1 else ''}: {methods}")
     return chosen
 
 
@@ -40,7 +40,7 @@ def several(label: str, values: Sequence[str], key: str, *, titles: dict[str, st
 
 
 def keep(frame: pd.DataFrame, **wanted: Sequence[str] | str) -> pd.DataFrame:
-    """The runs whose column has one of the wanted values; an empty choice, or `all`, keeps everything."""
+    """The lines whose column has one of the wanted values; an empty choice, or `all`, keeps everything."""
     for column, values in wanted.items():
         chosen = [values] if isinstance(values, str) else list(values)
         if chosen and chosen != [ALL]:
@@ -58,6 +58,6 @@ def nothing_yet(what: str, preset: str, label: str) -> None:
             st.page_link(menu.TRAIN, label="Set up your own runs", icon=":material/model_training:")
 
 
-def method_titles(frame: pd.DataFrame) -> dict[str, str]:
-    """Slug → name on screen of the methods in the frame."""
-    return {slug: tables.method_title(slug) for slug in dict.fromkeys(frame["method"])}
+def method_titles(facets: pd.DataFrame) -> dict[str, str]:
+    """Slug → name on screen of the methods in `run_lists.facets`."""
+    return dict(zip(facets["method"], facets["title"], strict=True))

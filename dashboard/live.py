@@ -11,7 +11,7 @@ from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
 from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, RESUMABLE
-from isoviz.runs.rows import RunProgress, RunRow
+from isoviz.runs.rows import RunProgress, RunRow, UnreadableRunError
 
 TICK = 2.0
 """Seconds between looks at the list while something runs or waits. Curves do not depend on it."""
@@ -34,6 +34,9 @@ def chosen() -> RunRow | None:
         return _default()
     try:
         return store.get(run_id)
+    except UnreadableRunError as error:
+        st.error(wording.plain(str(error)), icon=":material/broken_image:")
+        return _default()
     except StoreError:
         st.warning(f"Run “{wording.plain(run_id)}” not found. It may have been deleted.", icon=":material/search_off:")
         return _default()
@@ -128,7 +131,7 @@ def _queue_tail(listed: int) -> None:
     if more > 0:
         st.caption(f"and {more} more waiting")
     if more + listed > 1 and st.button("Stop all waiting runs", type="tertiary", icon=":material/playlist_remove:"):
-        for row in resources.store().list(status="queued"):
+        for row in resources.store().summaries(status="queued", kinds=()):
             done(resources.store().request_stop, row.id)
         st.rerun()
 

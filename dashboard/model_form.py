@@ -31,7 +31,7 @@ _SHOWN = 8
 def options() -> list[str]:
     """Names to offer: bundled models, usable ones of the hub cache, and those of earlier runs."""
     here = [one.name for one in _cached() if one.problem is None]
-    used = sorted({row.config.model for row in resources.store().list(limit=200)})
+    used = sorted({facet.model for facet in resources.store().facets()})
     return list(dict.fromkeys([*sources.bundled(), *here, *used]))
 
 

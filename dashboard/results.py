@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard import charts, choosing, downloads, explanations, measures, resources, tables, wording
+from dashboard import charts, choosing, downloads, explanations, measures, resources, run_lists, tables, wording
 from dashboard.components import figure
 from dashboard.explanations import Explanation
+from dashboard.run_lists import Filter, kept
 from isoviz import tasks
 from isoviz.events import Started
 from isoviz.metrics.protocol import Metric
@@ -26,6 +29,12 @@ RESULTS = Explanation(
     formula_text="mean, and sample standard deviation with divisor n − 1",
     paper="IsoScore: Rudman et al. 2022. Unbiased traces: Himeno & Yamada 2014.",
 )
+
+PAGE_RUNS = 200
+"""Runs in the list at once: the browser is sent no others. The files have all of them."""
+STRIP_ROWS = 40
+"""Setups in the figure of seeds: more make a figure that nobody can look at."""
+_PAGE = "results_page"
 
 _NUMBER: dict[str, Any] = {"format": "%.3f"}
 
@@ -54,11 +63,6 @@ _RUN_COLUMNS = {
 _MORE_RUN_COLUMNS = {"model": "Model", "seconds": "Seconds", "problem": "Remarks", "group": "Launch", "name": "Name"}
 
 
-def all_runs() -> pd.DataFrame:
-    """Every run of the store, one line each."""
-    return tables.runs_frame(resources.store().list())
-
-
 def nothing_yet() -> None:
     """The page of an empty store."""
     choosing.nothing_yet(
@@ -69,22 +73,23 @@ def nothing_yet() -> None:
     )
 
 
-def filters(runs: pd.DataFrame) -> pd.DataFrame:
-    """Draw the filters and apply them."""
+def filters(facets: pd.DataFrame) -> Filter:
+    """Draw the filters, of `run_lists.facets`."""
     fields = st.columns([2, 1, 1, 1, 1])
     with fields[0]:
-        group = choosing.group_field(runs, "results_group")
+        group = choosing.group_field(facets, "results_group")
     with fields[1]:
-        models = choosing.several("Model", sorted(set(runs["model"])), "results_model")
+        models = choosing.several("Model", sorted(set(facets["model"])), "results_model")
     with fields[2]:
-        chosen = choosing.several("Task", sorted(set(runs["task"])), "results_task")
+        chosen = choosing.several("Task", sorted(set(facets["task"])), "results_task")
     with fields[3]:
-        titles = choosing.method_titles(runs)
+        titles = choosing.method_titles(facets)
         methods = choosing.several("Method", list(titles), "results_method", titles=titles)
     with fields[4]:
-        present = [status for status in STATUSES if status in set(runs["status"])]
+        present = [status for status in STATUSES if status in set(facets["status"])]
         status = choosing.several("Status", present, "results_status")
-    return choosing.keep(runs, group=group, model=models, task=chosen, method=methods, status=status)
+    launch = None if group == choosing.ALL else group
+    return Filter(launch, tuple(models), tuple(chosen), tuple(methods), tuple(status))
 
 
 def isotropy_field() -> list[Metric]:
@@ -101,15 +106,16 @@ def isotropy_field() -> list[Metric]:
     return [metric for title, metric in known.items() if title in titles]
 
 
-def by_task(runs: pd.DataFrame, isotropy: list[Metric]) -> None:
+def by_task(chosen: Filter, isotropy: list[Metric]) -> None:
     """Per task: its metric, the table, every seed."""
+    runs = run_lists.frame(chosen)
     if runs.empty:
         st.info("No run matches these filters. Clear one of them.", icon=":material/filter_alt_off:")
     for task, part in runs.groupby("task", sort=True):
-        _task(str(task), part, isotropy)
+        _task(str(task), chosen, part, isotropy)
 
 
-def _task(task: str, runs: pd.DataFrame, isotropy: list[Metric]) -> None:
+def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric]) -> None:
     known = tasks.catalogue().get(task)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.subheader(wording.plain(f"{known.title} · {task}" if known else task), anchor=False)
@@ -117,7 +123,7 @@ def _task(task: str, runs: pd.DataFrame, isotropy: list[Metric]) -> None:
         explanations.show(RESULTS)
     metric = _metric(task, runs)
     chosen = tables.with_metric(runs, metric)
-    summary = tables.summary(chosen)
+    summary = kept(("summary", of, task, metric), lambda: tables.summary(chosen))
     levels = _levels(runs) if known and metric == known.primary else []
     st.dataframe(
         readable(summary, levels, isotropy),
@@ -135,7 +141,7 @@ def _task(task: str, runs: pd.DataFrame, isotropy: list[Metric]) -> None:
         lambda: downloads.latex(summary, metric, isotropy, caption),
         parquet_too=True,
     )
-    _strip(task, chosen, metric, levels)
+    _strip(task, of, chosen, metric, levels)
 
 
 def _metric(task: str, runs: pd.DataFrame) -> str:
@@ -199,23 +205,36 @@ def _clouds(runs: pd.DataFrame, isotropy: list[Metric]) -> str:
     return " · ".join(f"{wording.plain(', '.join(names))}: {words[cloud]}" for cloud, names in by_cloud.items())
 
 
-def _strip(task: str, runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]) -> None:
-    seeds = pd.concat([tables.seeds_of(part) for _, part in runs.groupby("setup", sort=False)])
-    seeds = seeds[seeds["value"].notna()]
-    if seeds.empty:
+def _strip(task: str, of: Filter, runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]) -> None:
+    rows, drawn = kept(("strip", of, task, metric), lambda: _seed_strip(runs, metric, levels))
+    if drawn is None:
         return
-    settings = tables.settings_text(runs)
-    models = seeds["model"] if seeds["model"].nunique() > 1 else [""] * len(seeds)
-    parts = zip(models, seeds["title"], seeds["variant"], seeds["setup"].map(settings), strict=True)
-    words = [" · ".join(filter(None, part)) for part in parts]
-    strip = charts.seed_strip(tables.ordered(seeds.assign(row=words)), metric, measures.comparing(), levels)
+    if rows > STRIP_ROWS:
+        st.caption(
+            f"The first {STRIP_ROWS} of {rows:,} rows of the table. Filter by launch, model or method to see others."
+        )
     figure.draw(
-        strip,
+        drawn,
         key=f"strip_{task}",
         words=f"{metric} of every seed on {task}, by method",
         name=downloads.file_name("isoviz", "seeds", task, metric),
     )
     explanations.show(charts.SEEDS)
+
+
+def _seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]) -> tuple[int, go.Figure | None]:
+    """How many rows there are, and the figure of the first ones; None where no seed has a value."""
+    seeds = tables.ordered(tables.newest_per_seed(runs))
+    seeds = seeds[seeds["value"].notna()]
+    if seeds.empty:
+        return 0, None
+    setups = list(dict.fromkeys(seeds["setup"]))
+    seeds = seeds[seeds["setup"].isin(setups[:STRIP_ROWS])]
+    settings = tables.settings_text(runs)
+    models = seeds["model"] if seeds["model"].nunique() > 1 else [""] * len(seeds)
+    parts = zip(models, seeds["title"], seeds["variant"], seeds["setup"].map(settings), strict=True)
+    words = [" · ".join(filter(None, part)) for part in parts]
+    return len(setups), charts.seed_strip(seeds.assign(row=words), metric, measures.comparing(), levels)
 
 
 def _levels(runs: pd.DataFrame) -> list[tuple[str, float]]:
@@ -227,13 +246,14 @@ def _levels(runs: pd.DataFrame) -> list[tuple[str, float]]:
     return tables.references(started[0].baselines) if started else []
 
 
-def every_run(runs: pd.DataFrame, isotropy: list[Metric]) -> None:
-    """All runs of the filters, each with a link to its page."""
+def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
+    """All runs of the filters, a page at a time, each with a link to its page."""
+    runs = run_lists.frame(chosen)
     if runs.empty:
         return
     st.subheader("Every run", anchor=False)
     every = {metric.slug: metric.heading for metric in measures.of_runs()}
-    listed = runs[["run", *_RUN_COLUMNS, *every, *_MORE_RUN_COLUMNS]]
+    columns = ["run", *_RUN_COLUMNS, *every, *_MORE_RUN_COLUMNS]
     names = _RUN_COLUMNS | {metric.slug: metric.heading for metric in isotropy} | _MORE_RUN_COLUMNS
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {
@@ -242,7 +262,21 @@ def every_run(runs: pd.DataFrame, isotropy: list[Metric]) -> None:
         "Seconds": number(format="%.1f"),
     }
     config |= {one.heading: number(help=measures.help_text(one), format=f"%.{one.decimals}f") for one in isotropy}
+    first = _first_of_page(len(runs))
+    listed = runs.iloc[first : first + PAGE_RUNS]
     table = listed[list(names)].rename(columns=names)
     table.insert(0, "Run", [f"run?id={run}" for run in listed["run"]])
     st.dataframe(table, hide_index=True, column_config=config, placeholder="", alt="Every run that matches the filters")
-    downloads.buttons("runs", listed, parquet_too=True)
+    downloads.buttons("runs", runs[columns], parquet_too=True)
+
+
+def _first_of_page(runs: int) -> int:
+    """Choose a page where there are several; the place of its first run, counted from 0."""
+    pages = math.ceil(runs / PAGE_RUNS)
+    if pages == 1:
+        return 0
+    first = PAGE_RUNS * (min(st.session_state.get(_PAGE, 1), pages) - 1)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"{first + 1:,}–{min(first + PAGE_RUNS, runs):,} of {runs:,} runs", width="content")
+        page = st.pagination(pages, key=_PAGE, bind="query-params")
+    return PAGE_RUNS * (page - 1)

@@ -20,7 +20,7 @@ from isoviz.errors import InputError, StoreError
 from isoviz.events import Finished, Started
 from isoviz.metrics.record import Measurement
 from isoviz.runs import planning
-from isoviz.runs.rows import RunRow
+from isoviz.runs.rows import RunRow, UnreadableRunError
 from isoviz.tasks.protocol import OwnTask
 from isoviz.training import weights
 
@@ -40,6 +40,8 @@ def chosen() -> RunRow | None:
     if asked:
         try:
             return resources.store().get(asked)
+        except UnreadableRunError as error:
+            st.error(wording.plain(str(error)), icon=":material/broken_image:")
         except StoreError:
             st.warning(
                 f"Run “{wording.plain(asked)}” not found in this store. "

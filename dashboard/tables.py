@@ -10,10 +10,8 @@ import pandas as pd
 
 from dashboard import measures
 from isoviz import methods, tasks
-from isoviz.events import Finished
-from isoviz.metrics.record import Measurement
 from isoviz.runs.rows import RunRow
-from isoviz.statistics import mean_sd
+from isoviz.runs.summaries import TIMING, RunSummary, summary_of
 
 NOT_METRICS = frozenset({"loss", "epoch"})
 """Entries of a run's `metrics` that are no task metric."""
@@ -44,7 +42,7 @@ def run_columns() -> list[str]:
     return [*_IDENTITY, "metric", "value", "metrics", *isotropy, "n", "d", "seconds", "problem", "collapsed"]
 
 
-def runs_frame(rows: Iterable[RunRow]) -> pd.DataFrame:
+def runs_frame(runs: Iterable[RunRow | RunSummary]) -> pd.DataFrame:
     """One line per run, `run_columns`. Values are those of finished runs: what others last reported is no result.
 
     `params` is the parameter dictionary, `variant` its short text, `setup` identifies everything but seed and thread
@@ -52,59 +50,66 @@ def runs_frame(rows: Iterable[RunRow]) -> pd.DataFrame:
     finished run that nothing speaks against; `collapsed` says why its predictions count as constant.
     """
     slugs = [metric.slug for metric in measures.of_runs()]
-    return pd.DataFrame([_run(row, slugs) for row in rows], columns=run_columns())
+    variants: dict[str, str] = {}
+    lines = []
+    for run in runs:
+        summary = summary_of(run) if isinstance(run, RunRow) else run
+        if summary.setup not in variants:
+            variants[summary.setup] = variant(summary.method, summary.params)
+        lines.append(_run(summary, slugs, variants[summary.setup]))
+    frame = pd.DataFrame(lines, columns=run_columns())
+    # a column of which no run has a number would hold objects, which are slow to average
+    return frame.astype(dict.fromkeys(["value", *slugs, "n", "d", "seconds"], float))
 
 
-def _run(row: RunRow, slugs: Sequence[str]) -> dict[str, Any]:
-    config = row.config
-    result = row.result or Finished(metrics={}, isotropy=Measurement(), timing={})
-    values = {name: value for name, value in result.metrics.items() if name not in NOT_METRICS}
-    head = result.isotropy.cloud("head")
-    isotropy: dict[str, Any] = {}
-    for part in (result.isotropy.output, result.isotropy.cloud("layers"), head):  # as `Measurement.home` prefers them
-        isotropy |= {slug: reading.value for slug, reading in part.readings.items()} if part else {}
-    primary = primary_metric(config.task, values)
-    return {
-        "run": row.id,
-        "name": row.name,
-        "group": row.group or "",
-        "status": row.status,
-        "model": config.model,
-        "task": config.task,
-        "data": config.data or "",
-        "method": config.method,
-        "title": method_title(config.method),
-        "params": dict(config.params),
-        "variant": variant(config.method, config.params),
-        "setup": config.setup_key(),
-        "seed": config.seed,
-        "metric": primary,
-        "value": _number(values.get(primary)),
-        "metrics": values,
-        **{slug: _number(isotropy.get(slug)) for slug in slugs},
-        "n": _number(head.n if head else None),
-        "d": _number(head.d if head else None),
-        "seconds": _number(result.timing.get("train_seconds")),
-        "problem": problem(row),
-        "collapsed": row.collapsed or "",
-    }
+def _run(run: RunSummary, slugs: Sequence[str], variant_text: str) -> tuple[Any, ...]:
+    """One line, in the order of `run_columns`."""
+    values = {name: value for name, value in run.metrics.items() if name not in NOT_METRICS}
+    isotropy = run.isotropy
+    primary = primary_metric(run.task, values)
+    n, d = run.size("head") or (None, None)
+    return (
+        run.id,
+        run.name,
+        run.group or "",
+        run.status,
+        run.model,
+        run.task,
+        run.data or "",
+        run.method,
+        method_title(run.method),
+        dict(run.params),
+        variant_text,
+        run.setup,
+        run.seed,
+        primary,
+        _number(values.get(primary)),
+        values,
+        *(_number(isotropy.get(slug)) for slug in slugs),
+        _number(n),
+        _number(d),
+        _number(run.numbers.get(TIMING, {}).get("train_seconds")),
+        _problem(run),
+        run.collapsed,
+    )
 
 
 def problem(row: RunRow) -> str:
     """What a reader must know before trusting the run, in words; empty if nothing."""
-    if row.status in ("queued", "running"):
-        return row.status
-    if row.status != "finished":
-        message = (row.error or {}).get("message")
-        return f"{row.status}: {message}" if message else row.status
-    reasons = [f"collapsed: {row.collapsed}"] if row.collapsed else []
-    if row.result is not None and row.result.random_weights:
-        reasons.append(f"random weights: {row.result.random_weights}")
+    return _problem(summary_of(row))
+
+
+def _problem(run: RunSummary) -> str:
+    if run.status in ("queued", "running"):
+        return run.status
+    if run.status != "finished":
+        return f"{run.status}: {run.message}" if run.message else run.status
+    reasons = [f"collapsed: {run.collapsed}"] if run.collapsed else []
+    if run.random_weights:
+        reasons.append(f"random weights: {run.random_weights}")
     first = measures.of_runs()[0]
-    reading = row.result.isotropy.reading(first.slug) if row.result else None
-    if reading is None or reading.value is None:
-        why = reading.undefined if reading else ""
-        reasons.append(f"{first.title} undefined: {why or 'the cloud has no spread'}")
+    if run.isotropy.get(first.slug) is None:
+        reasons.append(f"{first.title} undefined: {run.undefined.get(first.slug) or 'the cloud has no spread'}")
     return "; ".join(reasons)
 
 
@@ -172,10 +177,21 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     columns += [f"{name}{part}" for name in isotropy for part in ("", "_sd")] + ["seconds", "remarks", "setup"]
     if frame.empty:
         return pd.DataFrame(columns=columns)
-    settings = settings_text(frame)
-    return pd.DataFrame(
-        [_line(group, settings[str(setup)], isotropy) for setup, group in _setups(frame)], columns=columns
+    counted = newest_per_seed(frame).sort_values("seed", kind="stable")
+    numbers = counted.groupby("setup", sort=False)[["value", *isotropy, "seconds"]]
+    spreads = pd.concat([numbers.mean(), numbers.std().add_suffix("_sd")], axis=1).rename(
+        columns={"value": "mean", "value_sd": "sd"}
     )
+    seeds = [f"{seed}: {decimals(value)}" for seed, value in zip(counted["seed"], counted["value"], strict=True)]
+    by_setup = pd.Series(seeds, index=counted.index, dtype=object).groupby(counted["setup"], sort=False)
+    lines = _firsts(frame)[["model", "task", "method", "title", "variant", "metric", "setup"]]
+    lines = lines.join(spreads, on="setup").assign(
+        settings=lines["setup"].map(settings_text(frame)),
+        n=lines["setup"].map(by_setup.size()).fillna(0).astype(int),
+        seeds=lines["setup"].map(by_setup.agg(" · ".join)).fillna(""),
+        remarks=lines["setup"].map(_remarks(frame, counted)),
+    )
+    return lines[columns].reset_index(drop=True)
 
 
 def with_metric(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -186,18 +202,24 @@ def with_metric(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 def ordered(frame: pd.DataFrame) -> pd.DataFrame:
     """Runs by model, task, method in the catalogue's order, parameters by value, seed."""
-    groups = [group.sort_values("seed") for _, group in _setups(frame)]
-    return pd.concat(groups) if groups else frame
-
-
-def _setups(frame: pd.DataFrame) -> Iterable[tuple[Any, pd.DataFrame]]:
-    place = frame["method"].map(methods.place)
-    ordered = frame.assign(_place=place).sort_values(["model", "task", "_place"], kind="stable")
-    groups = list(ordered.groupby("setup", sort=False))
-    groups.sort(
-        key=lambda pair: (*pair[1].iloc[0][["model", "task", "_place"]], _sort_params(pair[1].iloc[0]["params"]))
+    place = {setup: number for number, setup in enumerate(_firsts(frame)["setup"])}
+    return (
+        frame.assign(_place=frame["setup"].map(place))
+        .sort_values(["_place", "seed"], kind="stable")
+        .drop(columns="_place")
     )
-    return groups
+
+
+def _firsts(frame: pd.DataFrame) -> pd.DataFrame:
+    """The first run of each setup, by model, task, method in the catalogue's order, parameters by value."""
+    firsts = frame.drop_duplicates("setup")
+    keys = [
+        (model, task, methods.place(method), _sort_params(params))
+        for model, task, method, params in zip(
+            firsts["model"], firsts["task"], firsts["method"], firsts["params"], strict=True
+        )
+    ]
+    return firsts.iloc[sorted(range(len(firsts)), key=keys.__getitem__)]
 
 
 def _sort_params(params: Mapping[str, Any]) -> tuple[tuple[int, float, str], ...]:
@@ -206,37 +228,25 @@ def _sort_params(params: Mapping[str, Any]) -> tuple[tuple[int, float, str], ...
     )
 
 
-def _line(group: pd.DataFrame, settings: str, isotropy: Sequence[str]) -> dict[str, Any]:
-    first = group.iloc[0]
-    counted = seeds_of(group)
-    mean, sd = mean_sd(counted["value"])
-    line: dict[str, Any] = {
-        name: first[name] for name in ("model", "task", "method", "title", "variant", "metric", "setup")
-    }
-    line |= {"settings": settings, "mean": mean, "sd": sd, "n": len(counted)}
-    line["seeds"] = " · ".join(f"{row.seed}: {decimals(row.value)}" for row in counted.itertuples())
-    for name in isotropy:
-        line[name], line[f"{name}_sd"] = mean_sd(counted[name])
-    line["seconds"] = mean_sd(counted["seconds"])[0]
-    line["remarks"] = _remarks(group, counted)
-    return line
-
-
 def seeds_of(group: pd.DataFrame) -> pd.DataFrame:
     """The finished runs of one setup, one per seed (the newest), by seed."""
     return newest_per_seed(group).sort_values("seed")
 
 
-def _remarks(group: pd.DataFrame, counted: pd.DataFrame) -> str:
-    remarks = []
-    for status, count in group.loc[group["status"] != "finished", "status"].value_counts(sort=False).items():
-        remarks.append(f"{count} {status}")
-    for reason, count in counted.loc[counted["problem"] != "", "problem"].value_counts(sort=False).items():
-        remarks.append(f"{count} of {len(counted)} {reason}")
-    repeated = int((group["status"] == "finished").sum()) - len(counted)
-    if repeated:
-        remarks.append(f"{repeated} repeated seed{'s' if repeated > 1 else ''} not counted")
-    return ", ".join(remarks)
+def _remarks(frame: pd.DataFrame, counted: pd.DataFrame) -> dict[str, str]:
+    """Setup → what became of its runs, beside those that count."""
+    remarks: dict[str, list[str]] = {setup: [] for setup in frame["setup"].unique()}
+    finished = frame["status"] == "finished"
+    for (setup, status), runs in frame[~finished].groupby(["setup", "status"], sort=False).size().items():
+        remarks[setup].append(f"{runs} {status}")
+    used = counted.groupby("setup", sort=False).size()
+    told = counted[counted["problem"] != ""]
+    for (setup, reason), runs in told.groupby(["setup", "problem"], sort=False).size().items():
+        remarks[setup].append(f"{runs} of {used[setup]} {reason}")
+    for setup, runs in frame[finished].groupby("setup", sort=False).size().items():
+        if repeated := int(runs - used[setup]):
+            remarks[setup].append(f"{repeated} repeated seed{'s' if repeated > 1 else ''} not counted")
+    return {setup: ", ".join(words) for setup, words in remarks.items()}
 
 
 def number_parameters(frame: pd.DataFrame) -> dict[str, str]:

@@ -10,14 +10,12 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard import charts, choosing, downloads, explanations, measures, resources, tables, wording
+from dashboard import charts, choosing, downloads, explanations, measures, run_lists, tables, wording
 from dashboard.components import figure
 from isoviz import metrics, tasks
 
 TICK = 2.0
 """Seconds between looks at the store while runs are on their way. A figure is drawn anew only when its points changed."""
-
-_READ = "tradeoffs_read"
 
 
 @dataclass(frozen=True)
@@ -47,18 +45,18 @@ def nothing_yet() -> None:
     )
 
 
-def choose(runs: pd.DataFrame) -> Choice:
-    """Draw the choices; they start where most runs are."""
+def choose(facets: pd.DataFrame) -> Choice:
+    """Draw the choices, of `run_lists.facets`; they start where most runs are."""
     fields = st.columns([2, 1, 1, 1, 1, 1])
     with fields[0]:
-        group = choosing.group_field(runs, "tradeoffs_group")
-    runs = choosing.keep(runs, group=group)
+        group = choosing.group_field(facets, "tradeoffs_group")
+    facets = choosing.keep(facets, group=group)
     with fields[1]:
-        model = st.selectbox("Model", _most(runs["model"]), key="tradeoffs_model", bind="query-params")
-    runs = runs[runs["model"] == model]
+        model = st.selectbox("Model", _most(facets, "model"), key="tradeoffs_model", bind="query-params")
+    facets = facets[facets["model"] == model]
     with fields[2]:
-        task = st.selectbox("Task", _most(runs["task"]), key="tradeoffs_task", bind="query-params")
-    runs = runs[runs["task"] == task]
+        task = st.selectbox("Task", _most(facets, "task"), key="tradeoffs_task", bind="query-params")
+    runs = _runs(group, str(model), str(task))
     with fields[3]:
         metric = st.selectbox("Performance (y)", _metrics(task, runs), key="tradeoffs_metric", bind="query-params")
     with fields[4]:
@@ -90,8 +88,9 @@ def _measure_field() -> str:
     return slugs[str(title)]
 
 
-def _most(values: pd.Series) -> list[str]:
-    return [str(value) for value in values.value_counts().index]
+def _most(facets: pd.DataFrame, column: str) -> list[str]:
+    counted = facets.groupby(column, sort=False)["runs"].sum()
+    return [str(value) for value in counted.sort_values(ascending=False, kind="stable").index]
 
 
 def _metrics(task: str, runs: pd.DataFrame) -> list[str]:
@@ -101,15 +100,18 @@ def _metrics(task: str, runs: pd.DataFrame) -> list[str]:
     return list(dict.fromkeys([*own, *(name for values in runs["metrics"] for name in values)])) or [""]
 
 
-def figures(choice: Choice, runs: pd.DataFrame) -> None:
+def figures(choice: Choice) -> None:
     """The three figures; they look for new runs while some are on their way."""
-    st.session_state[_READ] = runs
-    waiting = _waiting(_compared(choice, runs))
+    waiting = _waiting(_compared(choice))
     st.fragment(_figures, run_every=TICK if waiting else None)(choice, waiting > 0)
 
 
-def _compared(choice: Choice, runs: pd.DataFrame) -> pd.DataFrame:
-    return choosing.keep(runs, group=choice.group, model=choice.model, task=choice.task)
+def _compared(choice: Choice) -> pd.DataFrame:
+    return _runs(choice.group, choice.model, choice.task)
+
+
+def _runs(group: str, model: str, task: str) -> pd.DataFrame:
+    return run_lists.frame(run_lists.Filter(None if group == choosing.ALL else group, (model,), (task,)))
 
 
 def _waiting(runs: pd.DataFrame) -> int:
@@ -117,13 +119,10 @@ def _waiting(runs: pd.DataFrame) -> int:
 
 
 def _figures(choice: Choice, was_waiting: bool) -> None:
-    read = st.session_state.pop(_READ, None)  # by the page, just now; a tick of the fragment's own reads anew
-    if read is None:
-        group = None if choice.group == choosing.ALL else choice.group
-        read = tables.runs_frame(resources.store().list(group=group))
-    runs = _compared(choice, read)
+    runs = _compared(choice)
     measure = metrics.get(choice.measure)
-    points = tables.points(runs, choice.metric, choice.measure, choice.parameter or None)
+    compared = (choice.metric, choice.measure, choice.parameter or None)
+    points = run_lists.kept(("points", choice), lambda: tables.points(runs, *compared))
     waiting = _waiting(runs)
     st.caption(_counts(runs, points, choice, waiting))
     if points.empty:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import results
+from dashboard import results, run_lists
 
 st.title("Results", anchor=False)
 st.caption("Compare runs: means with every seed beside them, and which runs failed or collapsed.")
 
-runs = results.all_runs()
-if runs.empty:
+facets = run_lists.facets()
+if facets.empty:
     results.nothing_yet()
 else:
-    chosen = results.filters(runs)
+    chosen = results.filters(facets)
     isotropy = results.isotropy_field()
     results.by_task(chosen, isotropy)
     results.every_run(chosen, isotropy)

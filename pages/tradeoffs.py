@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import results, tradeoffs
+from dashboard import run_lists, tradeoffs
 
 st.title("Trade-offs", anchor=False)
 st.caption("Does the task gain or lose when embeddings become more isotropic? One point per run.")
 
-runs = results.all_runs()
-if runs.empty:
+facets = run_lists.facets()
+if facets.empty:
     tradeoffs.nothing_yet()
 else:
-    choice = tradeoffs.choose(runs)
-    tradeoffs.figures(choice, runs)
+    choice = tradeoffs.choose(facets)
+    tradeoffs.figures(choice)

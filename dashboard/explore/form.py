@@ -155,7 +155,8 @@ def forget_hub_models() -> None:
 
 def _model_field(prefix: str) -> str:
     store = resources.store()
-    runs = [encoders.RUN + row.id for row in store.list(limit=200) if encoders.has_weights(row, store)]
+    finished = store.summaries(status="finished", limit=200, kinds=())
+    runs = [encoders.RUN + run.id for run in finished if encoders.has_weights(run.id, store)]
     chosen = st.selectbox(
         "Model",
         [*model_form.options(), *runs],

@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from dashboard import address, forms, resources, wording
 from isoviz.errors import InputError, StoreError
 from isoviz.parameters import start_values
-from isoviz.runs.rows import RunRow
+from isoviz.runs.rows import RunRow, UnreadableRunError
 from isoviz.whatif import chains
 from isoviz.whatif.chains import MOST_STEPS, Step
 from isoviz.whatif.embeddings import CLOUDS, Cloud
@@ -73,6 +73,8 @@ def _asked_for(asked: str, known: dict[str, RunRow]) -> tuple[dict[str, RunRow],
         return known, None  # another one was chosen since
     try:
         row = resources.store().get(asked)
+    except UnreadableRunError as error:
+        return known, f"{error}."
     except StoreError:
         return (
             known,

@@ -173,9 +173,9 @@ def _batch(tokenizer: PreTrainedTokenizerBase, texts: Sequence[Sequence[str]], m
     )
 
 
-def has_weights(row: RunRow, store: Store) -> bool:
-    """Whether a run ended well and its weights are on this machine."""
-    return row.status == "finished" and _weights(store.folder_of(row.id)) is not None
+def has_weights(run_id: str, store: Store) -> bool:
+    """Whether the weights of a finished run are on this machine."""
+    return _weights(store.path_of(run_id)) is not None
 
 
 def _finished(name: str, store: Store | None) -> tuple[RunRow, Path]:

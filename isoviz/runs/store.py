@@ -176,10 +176,15 @@ class Store:
     # ------------------------------------------------------------------ reading
 
     def get(self, run_id: str) -> RunRow:
-        """One run."""
+        """One run. Raises `UnreadableRunError` where its record is damaged or of a newer version."""
         with self._database.reading() as connection:
             record = self._record(connection, run_id)
-            return row_of(record, self._positions(connection).get(run_id) if record["status"] == "queued" else None)
+            position = self._positions(connection).get(run_id) if record["status"] == "queued" else None
+        try:
+            return row_of(record, position)
+        except UnreadableRunError:
+            self._unreadable.add(run_id)
+            raise
 
     def list(
         self,
@@ -214,7 +219,7 @@ class Store:
     def unreadable(self) -> Summaries:
         """Runs that cannot be read, newest first: `list` leaves them out.
 
-        Found are those whose record is not as long as it was when it was written, and those that `list` met.
+        Found are those whose record is not as long as it was when it was written, and those that `get` and `list` met.
         """
         with self._database.reading() as connection:
             found = _summaries.unreadable(connection, self._unreadable)
@@ -312,6 +317,10 @@ class Store:
         """The folder of a run's artifacts, which may not exist yet."""
         with self._database.reading() as connection:
             self._record(connection, run_id)
+        return self._path(run_id)
+
+    def path_of(self, run_id: str) -> Path:
+        """The same without asking whether there is such a run."""
         return self._path(run_id)
 
     def disk_use(self, run_id: str) -> int:

@@ -407,11 +407,13 @@ def _read_numbers(
 ) -> tuple[dict[str, dict[str, dict[str, float | None]]], dict[str, dict[str, str]]]:
     columns = (_numbers.c.run_id, _numbers.c.kind, _numbers.c.name, _numbers.c.value, _numbers.c.undefined)
     query = select(*columns).where(_numbers.c.run_id.in_(chosen.scalar_subquery()))
+    if not kinds:
+        return {}, {}
     if set(kinds) != set(KINDS):
         query = query.where(_numbers.c.kind.in_(kinds))
     numbers: dict[str, dict[str, dict[str, float | None]]] = {}
     undefined: dict[str, dict[str, str]] = {}
-    for run_id, kind, name, value, why in connection.execute(query.order_by(*_numbers.primary_key.columns)):
+    for run_id, kind, name, value, why in connection.execute(query.order_by(*_numbers.primary_key.columns)).all():
         numbers.setdefault(run_id, {}).setdefault(kind, {})[name] = value
         if why:
             undefined.setdefault(run_id, {})[name] = why

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from isoviz.commands.run_report import as_json, describe, print_summary, summary_json
@@ -88,3 +90,45 @@ def test_the_same_as_a_document():
 def test_runs_of_which_none_finished_have_no_table(capsys):
     print_summary(SEEDS[3:], started())
     assert capsys.readouterr().out == ""
+
+
+def test_the_command_lists_an_unreadable_run_and_deletes_it(tmp_path, capsys):
+    from isoviz.__main__ import main
+    from isoviz.runs.store import Store
+    from tests.dashboard.made_up import finish
+    from tests.runs.test_summaries import damage
+
+    store = Store(tmp_path)
+    good, bad = (finish(store, config(seed=seed), 0.5, 0.25) for seed in (0, 1))
+    whole = describe(store.get(good), started())
+    damage(store, bad, "config")
+    there = ["--store", str(tmp_path)]
+    assert main(["runs", "list", *there]) == 0
+    text = capsys.readouterr().out
+    assert f"{bad}  unreadable" in text and f"isoviz runs delete {bad}" in text
+    assert whole in text  # the list says of a run what `train` said of it
+    assert main(["runs", "list", "--json", *there]) == 0
+    newest, other = json.loads(capsys.readouterr().out)["runs"]
+    assert (newest["id"], newest["status"]) == (bad, "unreadable")
+    assert "configuration is not valid" in newest["error"]["message"]
+    assert other == json.loads(json.dumps(as_json(store.get(good), started())))
+    assert main(["runs", "export", bad, good, *there]) == 0
+    exported = json.loads(capsys.readouterr().out)["runs"]
+    assert [run["status"] for run in exported] == ["unreadable", "finished"] and len(exported[1]["events"]) == 4
+    assert main(["runs", "show", bad, *there]) == 2
+    assert "is unreadable" in capsys.readouterr().err
+    assert main(["runs", "delete", bad, *there]) == 0
+    assert [run.id for run in store.summaries()] == [good]
+
+
+def test_provenance_is_that_of_the_newest_attempt(tmp_path, capsys):
+    from isoviz.__main__ import main
+    from isoviz.runs.store import Store
+    from tests.dashboard.made_up import finish
+
+    store = Store(tmp_path)
+    first = started().model_copy(update={"device": "cuda:7"})
+    run = finish(store, config(), 0.5, 0.25, before=[first])
+    assert main(["runs", "show", run, "--json", "--store", str(tmp_path)]) == 0
+    provenance = json.loads(capsys.readouterr().out)["runs"][0]["provenance"]
+    assert provenance["device"] == "cpu" and provenance["time"] > 0 and "kind" not in provenance

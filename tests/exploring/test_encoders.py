@@ -63,7 +63,7 @@ def finished(store: Store, tiny_models: TinyModels, cola: Path, request: pytest.
 def test_encoder_of_a_finished_run(finished: str, store: Store, tiny_models: TinyModels, cola: Path) -> None:
     name, base = f"run:{finished}", sources.resolve(str(tiny_models("bert")))
     source = encoders.resolve(name)
-    assert source.fingerprint != base.fingerprint and encoders.has_weights(store.get(finished), store)
+    assert source.fingerprint != base.fingerprint and encoders.has_weights(finished, store)
     request = ViewRequest(name, "glue/cola", str(cola))
     facts, arrays = measuring.compute(request, lambda done, total, text: None)
     before, plain = measuring.compute(replace(request, model=base.location), lambda done, total, text: None)
@@ -83,7 +83,7 @@ def test_encoder_of_a_finished_run(finished: str, store: Store, tiny_models: Tin
 
     for path in store.folder_of(finished).glob("checkpoints/*/model.safetensors"):
         path.unlink()
-    assert not encoders.has_weights(store.get(finished), store)
+    assert not encoders.has_weights(finished, store)
     with pytest.raises(ModelError, match="weights of run"):
         encoders.resolve(name)
 

@@ -1,0 +1,82 @@
+"""Runs of the store as frames: read with the filters in SQL, and kept until something that lists show has changed.
+
+What is kept is shared by all visitors, so nobody may write into it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import pandas as pd
+
+from dashboard import resources, tables
+
+T = TypeVar("T")
+
+KEPT: Final = 64
+"""Frames and figures kept at once; the ones used least recently go first."""
+
+_lock = threading.Lock()
+_kept: OrderedDict[Hashable, tuple[str, Any]] = OrderedDict()
+
+
+def kept(key: Hashable, make: Callable[[], T]) -> T:
+    """What `make` gives, made once for a key as long as no run comes, goes, changes its status, its name or its numbers."""
+    store = resources.store()
+    of_store = (store.url, key)
+    revision = store.revision()  # before reading: what changes meanwhile is read again
+    with _lock:
+        known = _kept.get(of_store)
+        if known is not None and known[0] == revision:
+            _kept.move_to_end(of_store)
+            value: T = known[1]
+            return value
+    value = make()
+    with _lock:
+        _kept[of_store] = (revision, value)
+        _kept.move_to_end(of_store)
+        while len(_kept) > KEPT:
+            _kept.popitem(last=False)
+    return value
+
+
+def facets() -> pd.DataFrame:
+    """Which launches, models, tasks, methods and statuses there are: one line for each combination, with its number of `runs`."""
+
+    def made() -> pd.DataFrame:
+        frame = pd.DataFrame(resources.store().facets(), columns=["group", "model", "task", "method", "status", "runs"])
+        titles = {slug: tables.method_title(slug) for slug in frame["method"].unique()}
+        return frame.assign(group=frame["group"].fillna(""), title=frame["method"].map(titles))
+
+    return kept("facets", made)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which runs: of one launch, or of all for None; of these models, tasks, methods and statuses, where any are named."""
+
+    group: str | None = None
+    model: tuple[str, ...] = ()
+    task: tuple[str, ...] = ()
+    method: tuple[str, ...] = ()
+    status: tuple[str, ...] = ()
+
+
+def frame(chosen: Filter) -> pd.DataFrame:
+    """Runs as `tables.runs_frame` gives them, newest first. Those that cannot be read are left out."""
+
+    def made() -> pd.DataFrame:
+        found = resources.store().summaries(
+            group=chosen.group,
+            status=chosen.status or None,
+            model=chosen.model,
+            task=chosen.task,
+            method=chosen.method,
+        )
+        return tables.runs_frame(run for run in found if not run.unreadable)
+
+    return kept(chosen, made)
