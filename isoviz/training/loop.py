@@ -363,9 +363,7 @@ class _Run:
 
     def _measured(self, evaluation: measuring.Pass) -> Measured:
         setup, progress = self.setup, self.progress
-        target = shrinkage.estimate(
-            setup.plain, setup.rows, setup.accelerator, setup.processes.gather, self.check
-        )
+        target = shrinkage.estimate(setup.plain, setup.rows, setup.accelerator, setup.processes.gather, self.check)
         arrays = f"arrays/epoch-{progress.epoch:03d}.safetensors"
         folder = setup.run_dir if setup.processes.is_main else None
         weight, step, epoch = setup.plain.output.weight, progress.step, progress.epoch

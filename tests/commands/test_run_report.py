@@ -10,7 +10,11 @@ from tests.dashboard.made_up import config, result, row, started
 
 def finished(seed=0, value=0.5, star=0.25, collapsed=None, method="istar", **params):
     ended = result(value, star, collapsed=collapsed)
-    ended = ended.model_copy(update={"timing": {"train_seconds": 30.0, "evaluate_seconds": 9.0, "measure_seconds": 4.26, "total_seconds": 52.5}})
+    ended = ended.model_copy(
+        update={
+            "timing": {"train_seconds": 30.0, "evaluate_seconds": 9.0, "measure_seconds": 4.26, "total_seconds": 52.5}
+        }
+    )
     return row(f"r{seed}", config(method, seed, params), found=ended)
 
 
