@@ -101,7 +101,7 @@ def test_a_job_is_left_to_the_app_that_keeps_the_spare_but_not_for_long(
     keeper.expectation.renew(60)
     keeper.tend()
     queue.start(LIGHT, "left", {"while": str(busy)})
-    assert queue.look(LIGHT, "left").status == "queued" and scheduling.at_work() == []
+    assert queue.look(LIGHT, "left").status == "waiting" and scheduling.at_work() == []
     monkeypatch.setattr(scheduling, "HANDOVER_SECONDS", 0.0)  # it had its time
     scheduling.dispatch()
     until(lambda: queue.look(LIGHT, "left").status == "running")
