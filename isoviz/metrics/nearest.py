@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from isoviz.metrics.moments import centre
 
-_BLOCK = 1_000_000  # numbers held at a time while differences are taken: 8 MB, within the cache
+_BLOCK = 1_000_000  # numbers held at a time while differences are taken: 8 MB
 _SMALL = 1_000  # points; searching fewer takes less time than importing scikit-learn
 
 
