@@ -60,9 +60,7 @@ def what_isotropy_is() -> None:
                 score, cosine = measured(points)
                 words = f"IsoScore {score}, mean cosine {cosine}"
                 st.image(cloud_svg(points), width="stretch", alt=f"{title} cloud: {words}")
-                st.markdown(
-                    f"**{title}**  \nIsoScore **{score}**  \nmean cosine **{cosine}**", text_alignment="center"
-                )
+                st.markdown(f"**{title}**  \nIsoScore **{score}**  \nmean cosine **{cosine}**", text_alignment="center")
         explanations.show(CLOUDS)
 
 
