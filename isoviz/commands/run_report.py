@@ -15,7 +15,7 @@ from isoviz.metrics.record import Reading
 from isoviz.metrics.summary import measurement_json
 from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
-from isoviz.runs.summaries import TIMING, RunSummary, summary_of
+from isoviz.runs.summaries import ERROR, TIMING, RunSummary, summary_of
 from isoviz.statistics import mean_sd
 
 CLOUDS: Mapping[str, str] = {
@@ -151,6 +151,8 @@ def _isotropy(run: RunSummary) -> list[str]:
         number, why = isotropy[slug], run.undefined.get(slug)
         undefined = f"undefined ({why})" if why else "undefined"
         value = undefined if number is None else _decimals(number, metric.decimals)
+        if (error := run.numbers.get(ERROR, {}).get(slug)) is not None:
+            value += f" (± {error:.1g} from sampling, 95 %)"
         lines.setdefault(run.home(slug), []).append(f"{_with_settings(slug, run.settings(slug))} {value}")
     return [f"{_named_cloud(home, 'validation', run.size(home))}: {', '.join(of)}" for home, of in lines.items()]
 
@@ -189,7 +191,8 @@ def _named_cloud(name: str, split: str, size: tuple[int, int] | None) -> str:
 
 
 def _times(timing: Mapping[str, float | None]) -> str:
-    parts = {"training": timing.get("train_seconds"), "total": timing.get("total_seconds")}
+    names = {"training": "train", "evaluating": "evaluate", "measuring": "measure", "total": "total"}
+    parts = {word: timing.get(f"{name}_seconds") for word, name in names.items()}
     return ", ".join(f"{name} {seconds:.1f} s" for name, seconds in parts.items() if seconds is not None)
 
 

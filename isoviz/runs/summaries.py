@@ -43,12 +43,14 @@ METRIC: Final = "metric"
 BASELINE: Final = "baseline"
 TIMING: Final = "timing"
 SETTING: Final = "setting"
+ERROR: Final = "error"
 POINTS: Final = "n"
 DIMENSIONS: Final = "d"
 CLOUDS: Final = ("head", "layers", "output")
-KINDS: Final = (METRIC, BASELINE, TIMING, SETTING, POINTS, DIMENSIONS, *CLOUDS)
-"""Kinds of numbers: task metrics, what simple guesses score, seconds, `slug:name` of what a metric was taken with, the sizes of
-each cloud, and under a cloud's name the metrics of isotropy that the run reports of it."""
+KINDS: Final = (METRIC, BASELINE, TIMING, SETTING, ERROR, POINTS, DIMENSIONS, *CLOUDS)
+"""Kinds of numbers: task metrics, what simple guesses score, seconds, `slug:name` of what a metric was taken with, the sampling error
+of a metric that was taken on a part of its cloud, the sizes of each cloud, and under a cloud's name the metrics of isotropy that
+the run reports of it."""
 
 _runs, _summaries, _setups, _numbers = schema.runs, schema.summaries, schema.setups, schema.numbers
 _OF_RUN = (_runs.c.id, _runs.c.name, _runs.c.group_name, _runs.c.status, _runs.c.owner, _runs.c.created)
@@ -182,7 +184,8 @@ def _of_reading(cloud: str, slug: str, reading: Any) -> list[Line]:
     if isinstance(reading.value, tuple):
         return []
     settings = [(SETTING, f"{slug}:{name}", _finite(value), "") for name, value in reading.settings.items()]
-    return [(cloud, slug, _finite(reading.value), reading.undefined), *settings]
+    errors = [(ERROR, slug, _finite(reading.error), "")] if reading.error is not None else []
+    return [(cloud, slug, _finite(reading.value), reading.undefined), *settings, *errors]
 
 
 def _finite(value: float | None) -> float | None:
