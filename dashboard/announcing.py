@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import threading
 import time
 import urllib.request
@@ -11,6 +12,7 @@ import webbrowser
 
 import streamlit as st
 from streamlit import config
+from streamlit.auth_util import is_authlib_installed
 
 from dashboard import resources
 from dashboard.visitor import ByLink, ByLogin, Entrance, Open
@@ -18,6 +20,7 @@ from isoviz.access import reach
 from isoviz.access.people import People
 from isoviz.access.reach import Reach
 from isoviz.access.visitors import Role
+from isoviz.errors import InputError
 
 OPEN_BROWSER = "ISOVIZ_OPEN_BROWSER"
 """Set by `python -m isoviz app` unless it is told `--headless`."""
@@ -43,6 +46,8 @@ def _entrance(found: Reach) -> Entrance:
     if reach.switched_on(reach.READ_ONLY):
         return Open.READ_ONLY
     if ByLogin.is_configured():
+        if not is_authlib_installed():
+            raise InputError("login is configured, but Authlib is missing: pip install 'streamlit[auth]'")
         return ByLogin(People.from_environment())
     if reach.switched_on(reach.NO_TOKEN):
         return Open.UNGUARDED
@@ -57,7 +62,7 @@ def announce(found: Reach, entrance: Entrance, base_url: str) -> None:
     print(f"IsoViz is served at {url}", flush=True)
     for line in _ways_in(found, entrance, url):
         print(line, flush=True)
-    if os.environ.get(OPEN_BROWSER):
+    if os.environ.get(OPEN_BROWSER) and _has_screen():
         threading.Thread(target=_open_browser, args=(entrance, base_url), name="open-browser", daemon=True).start()
 
 
@@ -104,6 +109,13 @@ def _address_of_this_machine() -> str:
             return str(probe.getsockname()[0])
         except OSError:
             return socket.gethostname()
+
+
+def _has_screen() -> bool:
+    """Whether a browser can show itself: without a screen one for terminals would take this one over."""
+    if sys.platform in ("win32", "darwin"):
+        return True
+    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
 
 
 def _open_browser(entrance: Entrance, base_url: str) -> None:

@@ -200,6 +200,12 @@ def current() -> Visitor:
     return visitor
 
 
+def offer_logout() -> None:
+    """In the sidebar of whoever logged in."""
+    if isinstance(_entrance, ByLogin):
+        st.sidebar.button("Log out", on_click=st.logout, icon=":material/logout:", help=f"You are {current().id}.")
+
+
 def note_request(scope: MutableMapping[str, Any], visitor: Visitor) -> None:
     """The door says who sent a request that it lets through."""
     scope[_SCOPE] = visitor
