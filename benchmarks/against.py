@@ -4,7 +4,7 @@
     python benchmarks/against.py /tmp/before [--runs 300] [--events 40] [--rounds 5]
     python benchmarks/against.py /tmp/before --runs 2000 --events 1000 --rounds 3 --lists     # pages and `runs list` only
 
-The store is the fixture of `tests/old_store`, its finished runs repeated in setups of five seeds, so that both versions open it;
+The store is the fixture of `tests/old_store`, its finished runs repeated in setups of 25 seeds, so that both versions open it;
 `--events` fills each run up with optimiser steps. A page's figure is a warm rerun in the server's process, without browser: the
 median of its processor time, and the 95th percentile of its time on the clock, over `RERUNS_PER_ROUND` reruns per round. Of each command
 the whole process counts, beside what its imports take. Bars: at most 1.15 times as slow as the other checkout, which is what two equal
@@ -139,7 +139,7 @@ def percentile(seconds: list[float]) -> float:
 
 
 def fill(home: Path, runs: int, events_of_run: int) -> str:
-    """A store with so many finished runs of the old format, in setups of five seeds; the id of one."""
+    """A store with so many finished runs of the old format, in setups of 25 seeds; the id of one."""
     home.mkdir(parents=True)
     dump = (ROOT / "tests" / "old_store" / "store.sql").read_text().replace("{ASSETS}", str(home))
     with sqlite3.connect(home / "isoviz.db") as database:
@@ -153,7 +153,8 @@ def fill(home: Path, runs: int, events_of_run: int) -> str:
         for number in range(runs - len(finished)):
             record = dict(zip(columns, finished[number % len(finished)], strict=True))
             source, record["id"] = record["id"], f"{record['id'][:11]}-{number:04d}"
-            setup = {"seed": 10 + number % 5, "learning_rate": 1e-5 * (1 + number // 5)}
+            part = number // len(finished)
+            setup = {"seed": 10 + part % 25, "learning_rate": 1e-5 * (1 + part // 25)}
             record["config"] = json.dumps({**json.loads(record["config"]), **setup})
             marks = ", ".join("?" * len(record))
             database.execute(f"INSERT INTO isoviz_runs ({', '.join(record)}) VALUES ({marks})", list(record.values()))
