@@ -6,7 +6,7 @@ import math
 import re
 import time
 
-from dashboard.tables import variant
+from isoviz.runs.naming import variant
 from isoviz.runs.rows import RunRow
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|$~:@^=&])")

@@ -6,7 +6,7 @@ so that a page can show it beside the widget and the command line can name the o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -43,6 +43,18 @@ class ModelError(InputError):
 
 class StoreError(IsoVizError):
     """A run or a store that is not there, is in use, or was written by a newer version."""
+
+
+class DifferentSetupsError(InputError):
+    """Runs that were to be compared differ in more than what is compared.
+
+    Args:
+        differing: what they differ in → its values, as text.
+    """
+
+    def __init__(self, message: str, *, differing: Mapping[str, list[str]], advice: str | None = None) -> None:
+        super().__init__(message, advice=advice)
+        self.differing = differing
 
 
 class DivergedError(IsoVizError):

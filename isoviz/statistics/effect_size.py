@@ -48,4 +48,5 @@ def _effect(difference: float, sd: float, share: float, freedom: int, level: flo
     tail = (1 - level) / 2
     # the ends are the effects under which a t like the one seen lies just in one tail
     low, high = (float(special.nctdtrinc(freedom, p, t)) * root for p in (1 - tail, tail))
-    return EffectSize(factor * difference / sd, Interval(low, high))
+    # beyond what scipy can compute
+    return EffectSize(factor * difference / sd, Interval(low, high)) if math.isfinite(low + high) else None

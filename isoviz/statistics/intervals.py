@@ -50,3 +50,13 @@ def of_median(values: Sequence[float], level: float = LEVEL) -> Interval | None:
     ends = stats.quantile_test(values, p=0.5).confidence_interval(level)
     # an end that is not reached comes back as nan
     return Interval(float(ends.low), float(ends.high)) if math.isfinite(ends.low + ends.high) else None
+
+
+def of_difference(first: Sequence[float], second: Sequence[float], level: float = LEVEL) -> Interval | None:
+    """Welch's interval of the difference of two means, the first minus the second; None below two values each, or without spread."""
+    if len(first) < 2 or len(second) < 2 or not (np.ptp(first) > 0 or np.ptp(second) > 0):
+        return None
+    from scipy import stats
+
+    ends = stats.ttest_ind(first, second, equal_var=False).confidence_interval(level)
+    return Interval(float(ends.low), float(ends.high))
