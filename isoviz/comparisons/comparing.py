@@ -341,9 +341,10 @@ def _concluded(part: Part, comparisons: list[Comparison], paired: bool, alpha: f
     apart = [(place[one], place[two]) for (one, two), q in zip(pairs, adjusted, strict=True) if q < alpha]
     means = [part.arms[at].mean or 0.0 for at in lettered]
     order = sorted(range(len(lettered)), key=lambda number: -means[number])
-    found = groups.letters(len(lettered), apart, order)
+    letters = groups.letters(len(lettered), apart, order)
     arms = [
-        arm.model_copy(update={"letters": found[place[at]] if at in place else ""}) for at, arm in enumerate(part.arms)
+        arm.model_copy(update={"letters": letters[place[at]] if at in place else ""})
+        for at, arm in enumerate(part.arms)
     ]
     tested = int(np.isfinite(p).sum())
     return part.model_copy(update={"comparisons": comparisons, "arms": arms, "pairs_tested": tested})
