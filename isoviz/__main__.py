@@ -61,7 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     _add_measure(verbs.add_parser("measure", help="every measure of an array file, or of a model on a task"))
     _add_transform(verbs.add_parser("transform", help="apply a chain of post-hoc transforms to an array file"))
-    _add_runs(verbs.add_parser("runs", help="list, show, stop, resume, delete or export runs"))
+    _add_runs(verbs.add_parser("runs", help="list, show, stop, resume, delete, export or cite runs"))
     _add_compare(
         verbs.add_parser("compare", help="can these runs be told apart? intervals, tests, and how many seeds it takes")
     )
@@ -171,6 +171,10 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
     export = actions.add_parser("export", help="runs with all their events, as JSON")
     export.add_argument("ids", nargs="+", metavar="ID")
     _add_store(export)
+    cite = actions.add_parser("cite", help="BibTeX of the methods, tasks and models of runs")
+    cite.add_argument("ids", nargs="+", metavar="ID")
+    cite.add_argument("--measures", action="store_true", help="and of every measure that they report")
+    _add_store(cite)
 
 
 def _add_compare(parser: argparse.ArgumentParser) -> None:

@@ -59,8 +59,8 @@ class Printed:
 @functools.cache
 def everything() -> tuple[Printed, ...]:
     """All printed numbers, paper by paper and table by table, in the order of print."""
-    with files(__name__).joinpath("results.csv").open(encoding="utf-8", newline="") as file:
-        return tuple(_printed(line) for line in csv.DictReader(file))
+    text = files(__name__).joinpath("results.csv").read_text(encoding="utf-8")
+    return tuple(_printed(line) for line in csv.DictReader(text.splitlines()))
 
 
 def of(paper: str, place: str) -> tuple[Printed, ...]:
@@ -72,7 +72,18 @@ def of(paper: str, place: str) -> tuple[Printed, ...]:
 
 
 def _printed(line: dict[str, str]) -> Printed:
-    numbers = {name: float(line[name]) if line[name] else None for name in ("value", "sd")}
-    seeds = int(line["seeds"]) if line["seeds"] else None
-    words = {name: text for name, text in line.items() if name not in ("value", "sd", "seeds")}
-    return Printed(**words, **numbers, seeds=seeds)
+    return Printed(
+        paper=line["paper"],
+        place=line["place"],
+        model=line["model"],
+        task=line["task"],
+        method=line["method"],
+        label=line["label"],
+        metric=line["metric"],
+        value=float(line["value"]) if line["value"] else None,
+        sd=float(line["sd"]) if line["sd"] else None,
+        seeds=int(line["seeds"]) if line["seeds"] else None,
+        statistic=line["statistic"],
+        remark=line["remark"],
+        doubt=line["doubt"],
+    )
