@@ -13,7 +13,7 @@ from dashboard.explanations import Explanation
 from isoviz import comparisons
 from isoviz.comparisons import Arm, Comparison, Part, Table
 from isoviz.comparisons.wording import number, probability
-from isoviz.errors import InputError, IsoVizError
+from isoviz.errors import InputError, StoreError
 from isoviz.events import Started
 from isoviz.runs.rows import RunRow
 
@@ -62,21 +62,19 @@ def section(task: str, metric: str, runs: Sequence[str]) -> None:
     """
     if len(runs) > MOST_RUNS and not st.toggle(f"Compare {len(runs):,} runs", key=f"compare_{task}"):
         return
-    rows, started = _read(tuple(runs))
-    if len({row.config.setup_key() for row in rows}) < 2:
+    found = _compared(tuple(runs), metric)
+    if found is None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.markdown("**Can these be told apart?**")
         st.space("stretch")
         explanations.show(TOLD_APART)
-    try:
-        table = comparisons.compare(rows, metric=metric, started=started)
-    except InputError as refused:
+    if isinstance(found, str):
         advice = "Filter to runs that share everything else, such as one launch."
-        st.info(wording.plain(f"{_sentence(str(refused))} {advice}"), icon=":material/compare_arrows:")
+        st.info(wording.plain(f"{_sentence(found)} {advice}"), icon=":material/compare_arrows:")
         return
-    for part in table.parts:
-        _part(task, part, table, named=len(table.parts) > 1)
+    for at, part in enumerate(found.parts):
+        _part(task, part, found, at if len(found.parts) > 1 else None)
 
 
 def _sentence(text: str) -> str:
@@ -84,35 +82,50 @@ def _sentence(text: str) -> str:
 
 
 @st.cache_data(max_entries=64, ttl=10, show_spinner=False)
-def _read(runs: tuple[str, ...]) -> tuple[list[RunRow], dict[str, Started | None]]:
+def _compared(runs: tuple[str, ...], metric: str) -> Table | str | None:
+    """The comparison; why there is none, in words; None where all have the same method and parameters."""
+    rows, started = _read(runs)
+    if len({(row.config.method, *sorted(row.config.params.items())) for row in rows}) < 2:
+        return None
+    try:
+        return comparisons.compare(rows, metric=metric, started=started)
+    except InputError as refused:
+        return str(refused)
+
+
+def _read(runs: Sequence[str]) -> tuple[list[RunRow], dict[str, Started | None]]:
     """The runs that are still there, and what each said when it began."""
     store = resources.store()
     rows: list[RunRow] = []
     started: dict[str, Started | None] = {}
     for run in runs:
         try:
-            rows.append(store.get(run))
-            started[run] = next(iter(store.events_of_kind(run, Started, limit=1)), None)
-        except IsoVizError:  # deleted meanwhile
+            row = store.get(run)
+            begun = store.events_of_kind(run, Started, limit=1)
+        except StoreError:  # deleted meanwhile
             continue
+        rows.append(row)
+        started[run] = next(iter(begun), None)
     return rows, started
 
 
-def _part(task: str, part: Part, table: Table, *, named: bool) -> None:
-    if named:
-        st.caption(wording.plain(part.model))
+def _part(task: str, part: Part, table: Table, place: int | None) -> None:
+    """place: of several parts."""
+    if place is not None:
+        where = (part.settings.get(name) for name in ("model", "direction", "data"))
+        st.caption(wording.plain(", ".join(str(word) for word in where if word)))
     for warning in part.warnings:
         st.warning(wording.plain(warning), icon=":material/error:")
     st.markdown("\n".join(f"- {wording.plain(found.sentence)}" for found in part.comparisons))
     frame = as_frame(part)
-    shown = frame.rename(columns=HEADINGS)
     words = f"Each setting's {part.metric} on {part.task} against the baseline's, with intervals and tests"
-    st.dataframe(shown, hide_index=True, placeholder="", alt=words)
+    st.dataframe(frame.rename(columns=HEADINGS), hide_index=True, placeholder="", alt=words)
     notes = excluded(part)
     if table.tests > 1:
         notes.insert(0, f"Corrected by Holm's method for {table.tests} comparisons; intervals are for one.")
-    st.caption(wording.plain(" · ".join([*notes, *part.notes])))
-    name = downloads.file_name("compared", task, part.metric, part.model if named else "")
+    if notes or part.notes:
+        st.caption(wording.plain(" · ".join([*notes, *part.notes])))
+    name = downloads.file_name("compared", task, part.metric, "" if place is None else f"{part.model} {place + 1}")
     caption = f"{part.model} on {part.task}: {part.metric}, differences from {_baseline(part)}. {' '.join(notes)}"
     downloads.buttons(name, frame, lambda: _latex(frame, caption), parquet_too=True)
 
@@ -167,5 +180,5 @@ def _baseline(part: Part) -> str:
 
 
 def _latex(frame: pd.DataFrame, caption: str) -> str:
-    columns = {downloads.latex_text(HEADINGS[name]): frame[name].astype(str) for name in frame}
+    columns = {downloads.latex_text(heading): frame[name].astype(str) for name, heading in HEADINGS.items()}
     return downloads.latex_table(columns, caption, "l" + "r" * (len(columns) - 2) + "l")

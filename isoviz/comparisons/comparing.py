@@ -334,8 +334,7 @@ def _concluded(part: Part, comparisons: list[Comparison], paired: bool, alpha: f
     if not 2 <= len(lettered) <= MOST_LETTERS:
         return part.model_copy(update={"comparisons": comparisons})
     pairs = [(one, two) for place, one in enumerate(lettered) for two in lettered[place + 1 :]]
-    test = _paired if paired else _unpaired
-    p = [found if (found := test(part.arms[one], part.arms[two]).p) is not None else math.nan for one, two in pairs]
+    p = [_p_of_pair(part.arms[one], part.arms[two], paired) for one, two in pairs]
     adjusted = correction.holm(p)
     place = {at: number for number, at in enumerate(lettered)}
     apart = [(place[one], place[two]) for (one, two), q in zip(pairs, adjusted, strict=True) if q < alpha]
@@ -348,3 +347,13 @@ def _concluded(part: Part, comparisons: list[Comparison], paired: bool, alpha: f
     ]
     tested = int(np.isfinite(p).sum())
     return part.model_copy(update={"comparisons": comparisons, "arms": arms, "pairs_tested": tested})
+
+
+def _p_of_pair(one: Arm, other: Arm, paired: bool) -> float:
+    """p of the test that their comparison rests on; nan where there is none."""
+    if not paired:
+        return float(two_samples.welch_t(list(one.values.values()), list(other.values.values())))
+    seeds = one.values.keys() & other.values.keys()
+    if len(seeds) < wording.ENOUGH:
+        return math.nan
+    return float(two_samples.paired_t([one.values[seed] - other.values[seed] for seed in sorted(seeds)]))

@@ -77,3 +77,22 @@ def test_nothing_learned_is_a_warning(open_page: OpenPage, store: Store) -> None
             finish(store, config(method, seed), 0.55 + seed / 100, 0.25)
     page = open_page("results")
     assert any("Nothing was learned" in str(one.value) for one in page.warning)
+
+
+def test_one_method_in_two_setups_is_no_comparison_of_methods(open_page: OpenPage, store: Store) -> None:
+    finish(store, config("baseline", 0), 0.7, 0.25)
+    finish(store, config("baseline", 0, epochs=9), 0.7, 0.25)
+    page = open_page("results")
+    assert not page.exception and not any("told apart" in str(one.value) for one in page.markdown)
+
+
+def test_parts_that_share_a_model_have_files_of_their_own(
+    open_page: OpenPage, store: Store, offered: dict[str, Callable[[], bytes]]
+) -> None:
+    for folder in ("one", "two"):
+        for method in ("baseline", "isobn"):
+            for seed in range(3):
+                finish(store, config(method, seed, data=folder), 0.7 + seed / 100, 0.25)
+    page = open_page("results")
+    assert not page.exception
+    assert len([name for name in offered if name.startswith("compared-") and name.endswith(".tex")]) == 2
