@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from isoviz import __version__, boundary
-from isoviz.commands.output import quiet_libraries
+from isoviz.commands.output import collect_warnings, quiet_libraries
 from isoviz.config import RunConfig
-from isoviz.errors import InputError, IsoVizError, one_line, shortened
+from isoviz.errors import LINE, InputError, IsoVizError, one_line, shortened
 from isoviz.jobs.processes import share_cores
 from isoviz.recipes import RECIPES
 from isoviz.runs.planning import OPTIONS, OWN_OPTIONS
@@ -237,12 +237,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _check_encoding(words)
         options = build_parser().parse_args(words)
         quiet_libraries()
+        collect_warnings()
         share_cores(os.environ)
         verb = "train" if options.verb == "sweep" else options.verb
         return int(importlib.import_module(f"isoviz.commands.{verb}").run(options))
     except IsoVizError as error:
-        advice = f" {error.advice}" if error.advice else ""
-        _say(f"{_with_option(error)}{advice}")
+        _say(_with_option(error), error.advice or "")
         return 2
 
 
@@ -255,8 +255,10 @@ def _check_encoding(words: Sequence[str]) -> None:
             raise InputError(f"the argument '{shortened(word)}' is not valid UTF-8") from None
 
 
-def _say(message: str) -> None:
-    print(one_line(f"isoviz: {message}"), file=sys.stderr)
+def _say(message: str, advice: str = "") -> None:
+    """One line of at most `LINE` characters; of a long one the advice stays whole."""
+    end = one_line(f" {advice}", LINE // 2) if advice else ""
+    print(one_line(f"isoviz: {message}", LINE - len(end) - 1) + (f" {end}" if end else ""), file=sys.stderr)
 
 
 def _with_option(error: IsoVizError) -> str:

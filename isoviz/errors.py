@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
-LONGEST: Final = 300
+LONGEST: Final = 600
 """Characters of a message at most."""
+LINE: Final = 300
+"""Characters of the line that the command line makes of it, at most."""
 _ECHOED: Final = 60
 """Characters of a value that a message repeats."""
 _QUOTED: Final = re.compile(rf"(?<![\w])'[^']{{{_ECHOED + 1},}}'|\S{{{2 * _ECHOED},}}")

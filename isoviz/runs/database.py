@@ -163,14 +163,35 @@ class Database:
         if not known:
             self._create()
         with self.reading() as connection:
-            version = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema"))
-        if version is None or not version.isdigit():
-            raise StoreError(f"the store {self} has no schema version: it was not made by IsoViz")
-        if int(version) > schema.VERSION:
+            version = self._version(connection)
+        if version > schema.VERSION:
             raise StoreError(
                 f"the store {self} was written by a newer IsoViz (schema {version}; this one knows up to {schema.VERSION})",
                 advice="Update IsoViz, or choose another store with --store.",
             )
+        if version < schema.VERSION:
+            self._migrate()
+
+    def _version(self, connection: Connection) -> int:
+        version = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema"))
+        if version is None or not version.isdigit():
+            raise StoreError(f"the store {self} has no schema version: it was not made by IsoViz")
+        return int(version)
+
+    def _migrate(self) -> None:
+        """Bring the tables up to date, all steps or none; of several processes that come at once, one does it."""
+        with self.writing() as connection:
+            self._alone(connection)
+            for version in range(self._version(connection) + 1, schema.VERSION + 1):
+                for statement in schema.STEPS[version]:
+                    connection.exec_driver_sql(statement)
+            current = schema.meta.update().where(schema.meta.c.key == "schema")
+            connection.execute(current.values(value=str(schema.VERSION)))
+
+    def _alone(self, connection: Connection) -> None:
+        """Wait until no other process creates or changes the tables; SQLite's transactions are alone anyway."""
+        if not self.is_sqlite:
+            connection.execute(select(func.pg_advisory_xact_lock(0x150715)))
 
     def _create(self) -> None:
         """Make the tables; of several processes that come at once, one does and the others wait."""
@@ -184,8 +205,7 @@ class Database:
 
     def _create_tables(self) -> None:
         with self.writing() as connection:
-            if not self.is_sqlite:
-                connection.execute(select(func.pg_advisory_xact_lock(0x150715)))
+            self._alone(connection)
             schema.metadata.create_all(connection)
             if connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema")) is None:
                 connection.execute(schema.meta.insert().values(key="schema", value=str(schema.VERSION)))

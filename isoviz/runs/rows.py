@@ -45,6 +45,7 @@ class RunRow:
         resume: this attempt goes on from the last checkpoint.
         attempt: the token that its worker writes with; another one each time it is claimed or queued again.
         owner: who claimed it, or for whom it is reserved while queued.
+        visitor: who launched it in the browser; None for the command line.
         pid, pid_started: the worker process and its start time as psutil tells it.
         error: how it ended if it failed, diverged or was lost: `kind`, `message`, `advice`, … of that event.
         result: what a finished run reported at its end.
@@ -69,6 +70,7 @@ class RunRow:
     device: str | None
     pid: int | None
     pid_started: float | None
+    visitor: str | None
     tags: tuple[str, ...]
     note: str
     error: dict[str, Any] | None
@@ -119,6 +121,7 @@ def row_of(data: RowMapping, position: int | None) -> RunRow:
         device=data["device"],
         pid=data["pid"],
         pid_started=data["pid_started"],
+        visitor=data["visitor"],
         tags=tuple(json.loads(data["tags"])),
         note=data["note"],
         error=_loads(data["error"]),

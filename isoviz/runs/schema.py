@@ -1,4 +1,4 @@
-"""The tables of the store. A change here raises `VERSION`, and `database.migrate` learns the step."""
+"""The tables of the store. A change here raises `VERSION` and adds a step to `STEPS`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, MetaData, String, Table, Text
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 metadata = MetaData()
 
@@ -45,6 +45,8 @@ runs = Table(
     Column("pid", Integer),
     Column("pid_started", Double),
     Column("last_seq", Integer, nullable=False),
+    # Who launched it in the browser; null: the command line, or a version that did not know visitors.
+    Column("visitor", Text),
     Column("tags", Text, nullable=False),
     Column("note", Text, nullable=False),
     Column("progress", Text),
@@ -64,3 +66,8 @@ events = Table(
     # The rows of a run lie together, in the order in which a cursor reads them.
     sqlite_with_rowid=False,
 )
+
+STEPS: Final = {
+    2: ("ALTER TABLE isoviz_runs ADD COLUMN visitor TEXT",),
+}
+"""Version → the statements that lead to it from the one before, in SQL that both databases understand."""

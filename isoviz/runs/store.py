@@ -72,6 +72,7 @@ class Store:
         group: str | None = None,
         name: str | None = None,
         claim: str | None = None,
+        visitor: str | None = None,
     ) -> list[str]:
         """Queue runs, all or none.
 
@@ -81,6 +82,7 @@ class Store:
             name: their name; several are numbered. Default: method, task and seed.
             claim: reserve them for this owner: no runner takes them, only `claim(owner, …, id=…)`. They are lost when the
                 calling process dies.
+            visitor: who launches them in the browser (`isoviz.access`).
 
         Returns:
             Their ids, which sort by creation.
@@ -100,6 +102,7 @@ class Store:
                 "resume": False,
                 "attempt": 0,
                 "last_seq": 0,
+                "visitor": visitor,
                 "tags": "[]",
                 "note": "",
                 **process,

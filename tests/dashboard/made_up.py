@@ -49,7 +49,7 @@ def row(run: str, cfg: RunConfig, status: str = "finished", found: Finished | No
     """A row of the store, without a store."""
     values: dict[str, Any] = {
         **dict.fromkeys(("group", "started", "ended", "heartbeat", "owner", "host", "device", "pid", "pid_started")),
-        **dict.fromkeys(("error", "result", "progress", "position")),
+        **dict.fromkeys(("error", "result", "progress", "position", "visitor")),
         "id": run,
         "name": run,
         "status": status,

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from isoviz import methods, posthoc, studies, tasks
 from isoviz.__main__ import main
-from isoviz.errors import LONGEST
+from isoviz.errors import LINE
 from isoviz.recipes import RECIPES
 from isoviz.runs.planning import OPTIONS, OWN_OPTIONS
 from tests.fuzzing import nasty
@@ -201,6 +201,6 @@ def check(line: list[str]) -> str:
     said = err.getvalue()
     assert not out.getvalue(), f"on stdout beside an error: {out.getvalue()[:200]!r}"
     assert said.endswith("\n") and len(said.splitlines()) == 1, f"not one line: {said[:600]!r}"
-    assert len(said) - 1 <= LONGEST, f"{len(said) - 1} characters: {said[:400]!r}"
+    assert len(said) - 1 <= LINE, f"{len(said) - 1} characters: {said[:400]!r}"
     assert said[:-1].isprintable(), f"not printable: {said!r}"
     return "refused"

@@ -128,6 +128,19 @@ def test_a_newer_schema_is_refused(store: Store, store_url: str) -> None:
     assert "Update IsoViz" in str(caught.value.advice)
 
 
+def test_a_store_of_the_first_version_is_brought_up_to_date(store: Store, store_url: str, config: Make) -> None:
+    (run_id,) = store.create([config()])
+    with store._database.writing() as connection:
+        connection.exec_driver_sql("ALTER TABLE isoviz_runs DROP COLUMN visitor")
+        connection.execute(update(schema.meta).values(value="1"))
+    code = "import sys; from isoviz.runs.store import Store; print(Store(sys.argv[1]).get(sys.argv[2]).visitor)"
+    command = [sys.executable, "-c", code, store.url, run_id]
+    several = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [process.communicate()[0] for process in several] == ["None\n"] * 3
+    (another,) = Store(store_url).create([config()], visitor="anna")
+    assert store.get(another).visitor == "anna"
+
+
 def test_many_may_open_a_new_store_at_once(store_url: str) -> None:
     code = "import sys; from isoviz.runs.store import Store; print(Store(sys.argv[1]).counts()['queued'])"
     processes = [
