@@ -242,7 +242,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         verb = "train" if options.verb == "sweep" else options.verb
         return int(importlib.import_module(f"isoviz.commands.{verb}").run(options))
     except IsoVizError as error:
-        _say(_with_option(error), error.advice or "")
+        _say(" ".join(filter(None, (_with_option(error), error.advice))))
         return 2
 
 
@@ -255,10 +255,8 @@ def _check_encoding(words: Sequence[str]) -> None:
             raise InputError(f"the argument '{shortened(word)}' is not valid UTF-8") from None
 
 
-def _say(message: str, advice: str = "") -> None:
-    """One line of at most `LINE` characters; of a long one the advice stays whole."""
-    end = one_line(f" {advice}", LINE // 2) if advice else ""
-    print(one_line(f"isoviz: {message}", LINE - len(end) - 1) + (f" {end}" if end else ""), file=sys.stderr)
+def _say(message: str) -> None:
+    print(one_line(f"isoviz: {message}", LINE), file=sys.stderr)
 
 
 def _with_option(error: IsoVizError) -> str:

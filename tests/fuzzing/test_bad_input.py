@@ -13,7 +13,7 @@ from isoviz import boundary
 from isoviz.commands import arrays
 from isoviz.errors import LONGEST, InputError, listed, one_line, shortened
 from isoviz.models import sources
-from tests.fuzzing import command_line, files, models
+from tests.fuzzing import addresses, command_line, files, models
 from tests.fuzzing.collecting import collect
 from tests.tiny import TinyModels
 
@@ -166,3 +166,11 @@ def test_a_header_that_promises_more_than_there_is(tmp_path: Path) -> None:
         arrays.read(str(path))
     np.save(path, files.points())
     assert arrays.read(str(path)).shape == (24, 4)
+
+
+@pytest.mark.timeout(300)
+def test_addresses_show_no_exception_box(sandbox: Path) -> None:
+    with addresses.without_jobs():
+        known = addresses.fill(sandbox.parent / "home")
+        outcome = collect(addresses.addresses(known, sandbox), addresses.check, 30)
+    assert not outcome.faults, str(outcome)
