@@ -131,7 +131,16 @@ def words(folder: Path) -> st.SearchStrategy[list[str]]:
         _some([_option("--scale", nasty.near("quick", "full")), _option("--out", paths), _option("--model", models),
                _option("--tasks", slugs), _option("--data", st.tuples(slugs, paths).map("=".join))]),
     ).map(lambda pair: ["run", pair[0], *pair[1]])  # fmt: skip
-    app = _some([_option("--port", numbers), _option("--host", nasty.anything), store])
+    door = [
+        _option(name, nasty.near("https://example.org", "example.org", "127.0.0.1"))
+        for name in ("--url", "--allow-host", "--allow-origin", "--allow-frame", "--host")
+    ]
+    app = _some([_option("--port", numbers), *door, store])
+    links = st.tuples(
+        st.sampled_from((["show"], ["renew"])),
+        st.lists(nasty.near("viewer", "runner"), max_size=2),
+        _some([door[0], store]),
+    ).map(_joined)
     lines = st.one_of(
         st.tuples(st.just(["train"]), _some(training), json_too),
         st.tuples(st.just(["train"]), _some(training), json_too),
@@ -142,6 +151,7 @@ def words(folder: Path) -> st.SearchStrategy[list[str]]:
         st.tuples(st.just(["runs"]), runs, store, json_too),
         st.tuples(st.just(["study"]), st.one_of(study, st.just(["list"])), json_too),
         st.tuples(st.just(["app"]), app),
+        st.tuples(st.just(["links"]), links, json_too),
         st.tuples(st.lists(nasty.anything, max_size=4)),
     ).map(lambda parts: [word for part in parts for word in part])
     surrogate = st.tuples(lines, st.sampled_from(nasty.SURROGATES)).map(lambda pair: [*pair[0], pair[1]])
