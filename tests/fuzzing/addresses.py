@@ -164,7 +164,6 @@ def check(address: Address) -> str:
     """
     page, query = address
     app = AppTest.from_file(ROOT / "dashboard" / "app.py", default_timeout=180)
-    app.run()  # before the first run no page is known
     app.switch_page(str(ROOT / "pages" / f"{page}.py"))
     for key, value in query.items():
         app.query_params[key] = value
