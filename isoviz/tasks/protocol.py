@@ -32,7 +32,7 @@ class OwnTask(BaseModel):
     together.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     text: str = Field(min_length=1, title="Text", description="Column of the text (of the question, for answers).")
     second: str | None = Field(

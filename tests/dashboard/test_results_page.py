@@ -135,6 +135,12 @@ def test_csv_disarms_formulas() -> None:
     frame = tables.runs_frame([row("r", config(), name="=cmd()")])
     text = downloads.csv(frame).decode("utf-8-sig")
     assert "'=cmd()" in text and ",=cmd()" not in text
+    bad = ("=1+1", " =1+1", "\u00a0=1+1", "\t=1+1", "\ufeff=1+1", "+1", "-1+1", "@SUM(1)", "＝1+1", "\n=1+1", "\tx")
+    for text in bad:
+        heading, cell = downloads.csv(pd.DataFrame({text: [text]})).decode("utf-8-sig").replace('"', "").split("'")[1:]
+        assert heading.rstrip("\r\n") == cell.rstrip("\r\n") == text
+    plain = downloads.csv(pd.DataFrame({"a b": ["x=1", "", "a-b"], "n": [-1.5, 0, 2]})).decode("utf-8-sig")
+    assert "'" not in plain and "-1.5" in plain
 
 
 def test_latex_has_mean_and_deviation() -> None:
