@@ -9,7 +9,18 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard import charts, choosing, downloads, explanations, measures, resources, run_lists, tables, wording
+from dashboard import (
+    charts,
+    choosing,
+    comparison,
+    downloads,
+    explanations,
+    measures,
+    resources,
+    run_lists,
+    tables,
+    wording,
+)
 from dashboard.components import figure
 from dashboard.explanations import Explanation
 from dashboard.run_lists import Filter, kept
@@ -142,6 +153,7 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric]) -> 
         parquet_too=True,
     )
     _strip(task, of, chosen, metric, levels)
+    comparison.section(task, metric, [str(run) for run in runs["run"]])
 
 
 def _metric(task: str, runs: pd.DataFrame) -> str:

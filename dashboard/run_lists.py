@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 import pandas as pd
 
 from dashboard import resources, tables
+from isoviz.runs.naming import method_title
 
 T = TypeVar("T")
 
@@ -49,7 +50,7 @@ def facets() -> pd.DataFrame:
 
     def made() -> pd.DataFrame:
         frame = pd.DataFrame(resources.store().facets(), columns=["group", "model", "task", "method", "status", "runs"])
-        titles = {slug: tables.method_title(slug) for slug in frame["method"].unique()}
+        titles = {slug: method_title(slug) for slug in frame["method"].unique()}
         return frame.assign(group=frame["group"].fillna(""), title=frame["method"].map(titles))
 
     return kept("facets", made)
