@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from html import escape
 from typing import Any
@@ -60,6 +61,9 @@ _HOVER = "<br>".join(
         "%{customdata[3]}<extra>run %{customdata[4]}</extra>",
     )
 )
+
+MOST_LINES = 24
+"""In a figure against a parameter: more have no colours and dashes to tell them apart, and take seconds to draw."""
 
 
 def tradeoff(points: pd.DataFrame, metric: str, measure: Metric, parameter: str) -> go.Figure:
@@ -126,7 +130,8 @@ def against_parameter(
 ) -> go.Figure:
     """A value against a method parameter: one mark per run, and a line through the means of runs that differ in nothing else.
 
-    Runs without the parameter are level lines. Where a method has several lines, their names say in what they differ.
+    Runs without the parameter are level lines. Where a method has several lines, their names say in what they differ. Of more than
+    `MOST_LINES` swept or level lines the first are drawn.
 
     Args:
         points: of `tables.points`.
@@ -138,7 +143,7 @@ def against_parameter(
     column, label = ("isotropy", measures.with_cloud(measure)) if of_isotropy else ("value", metric)
     axis = measure.axis if of_isotropy else "linear"
     swept, level = points[points["at"].notna()], points[points["at"].isna()]
-    for slug, name, place, part in _lines(swept):
+    for slug, name, place, part in itertools.islice(_lines(swept), MOST_LINES):
         colour = theme.method_colour(slug)
         means = part.groupby("at")[column].agg(["mean", "count"])
         figure.add_scatter(
@@ -168,7 +173,7 @@ def against_parameter(
             hovertemplate=_HOVER,
         )
     _ring_collapsed(figure, swept, "at", column)
-    for slug, name, place, part in _lines(level):
+    for slug, name, place, part in itertools.islice(_lines(level), MOST_LINES):
         mean, _ = mean_sd(part[column])
         if mean is not None:
             line = {"color": theme.method_colour(slug), "dash": theme.LEVEL_DASHES[place % len(theme.LEVEL_DASHES)]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -197,18 +198,21 @@ def seeds_of(group: pd.DataFrame) -> pd.DataFrame:
 
 def _remarks(frame: pd.DataFrame, counted: pd.DataFrame) -> dict[str, str]:
     """Setup → what became of its runs, beside those that count."""
-    remarks: dict[str, list[str]] = {setup: [] for setup in frame["setup"].unique()}
+    remarks: dict[str, list[str]] = {str(setup): [] for setup in frame["setup"].unique()}
     finished = frame["status"] == "finished"
-    for (setup, status), runs in frame[~finished].groupby(["setup", "status"], sort=False).size().items():
+    for (setup, status), runs in _counts(frame[~finished], "status").items():
         remarks[setup].append(f"{runs} {status}")
-    used = counted.groupby("setup", sort=False).size()
-    told = counted[counted["problem"] != ""]
-    for (setup, reason), runs in told.groupby(["setup", "problem"], sort=False).size().items():
+    used = Counter(counted["setup"].tolist())
+    for (setup, reason), runs in _counts(counted[counted["problem"] != ""], "problem").items():
         remarks[setup].append(f"{runs} of {used[setup]} {reason}")
-    for setup, runs in frame[finished].groupby("setup", sort=False).size().items():
-        if repeated := int(runs - used[setup]):
+    for setup, runs in Counter(frame.loc[finished, "setup"].tolist()).items():
+        if repeated := runs - used[setup]:
             remarks[setup].append(f"{repeated} repeated seed{'s' if repeated > 1 else ''} not counted")
     return {setup: ", ".join(words) for setup, words in remarks.items()}
+
+
+def _counts(frame: pd.DataFrame, column: str) -> Counter[tuple[str, str]]:
+    return Counter(zip(frame["setup"].tolist(), frame[column].tolist(), strict=True))
 
 
 def number_parameters(frame: pd.DataFrame) -> dict[str, str]:

@@ -309,7 +309,7 @@ class Store:
         event = None if row is None else parse_event(json.loads(row.body))
         return (row.time, event) if row is not None and isinstance(event, kind) else None
 
-    def _of_kind(self, run_id: str, kind: type[Event], *columns: ColumnElement[Any]) -> Select[Any]:
+    def _of_kind(self, run_id: str, kind: type[Any], *columns: ColumnElement[Any]) -> Select[Any]:
         start = f'{{"kind":"{kind.model_fields["kind"].default}"'
         return select(*columns).where(_events.c.run_id == run_id, _events.c.body.startswith(start, autoescape=True))
 
