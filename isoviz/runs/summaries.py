@@ -10,7 +10,7 @@ import functools
 import hashlib
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -202,20 +202,15 @@ def key_of(setup: str) -> str:
 
 def write_created(connection: Connection, configs: Mapping[str, RunConfig], texts: Mapping[str, str]) -> None:
     """Summaries of new runs: id → configuration, and id → the same as it is stored."""
-    setups = {run_id: config.setup_key() for run_id, config in configs.items()}
-    _write_setups(connection, set(setups.values()))
-    empty = {"collapsed": "", "random_weights": "", "notes": "[]", "message": "", "advice": ""}
-    rows = [
-        {
-            "run_id": run_id,
-            **_of_config(config),
-            "setup": key_of(setups[run_id]),
-            "config_length": len(texts[run_id]),
-            **empty,
-        }
-        for run_id, config in configs.items()
-    ]
-    connection.execute(insert(_summaries), rows)
+    _write_setups(connection, {config.setup_key() for config in configs.values()})
+    connection.execute(insert(_summaries), [_new(run_id, config, texts[run_id]) for run_id, config in configs.items()])
+
+
+def _new(run_id: str, config: RunConfig, text: str) -> dict[str, Any]:
+    """The summary of a run of which nothing but its configuration is known."""
+    empty = {"collapsed": "", "random_weights": "", "notes": "[]", "message": "", "advice": "", "eval_rows": None}
+    known = {"run_id": run_id, "setup": key_of(config.setup_key()), "config_length": len(text), "ending_length": None}
+    return {**known, **_of_config(config), **empty}
 
 
 def _write_setups(connection: Connection, bodies: set[str]) -> None:
@@ -265,15 +260,21 @@ def _write(
 ) -> None:
     connection.execute(update(_summaries).where(_summaries.c.run_id == run_id).values(**values))
     connection.execute(delete(_numbers).where(_numbers.c.run_id == run_id, _numbers.c.kind.in_(kinds)))
-    rows = [
-        {"run_id": run_id, "kind": kind, "place": place, "name": name, "value": value, "undefined": undefined}
-        for place, (kind, name, value, undefined) in enumerate(lines)
-    ]
-    if rows:
+    if rows := _number_rows(run_id, lines):
         connection.execute(insert(_numbers), rows)
 
 
-def write_missing(connection: Connection, first_started: Any) -> None:
+def _number_rows(run_id: str, lines: Iterable[Line]) -> list[dict[str, Any]]:
+    return [
+        {"run_id": run_id, "kind": kind, "place": place, "name": name, "value": value, "undefined": undefined}
+        for place, (kind, name, value, undefined) in enumerate(lines)
+    ]
+
+
+FirstStarted = Callable[[str], Started | None]
+
+
+def write_missing(connection: Connection, first_started: FirstStarted) -> None:
     """Derive the summaries of all runs anew, as a store of an older version needs it. Runs that cannot be read get none.
 
     Args:
@@ -281,18 +282,40 @@ def write_missing(connection: Connection, first_started: Any) -> None:
     """
     connection.execute(delete(_numbers))
     connection.execute(delete(_summaries))
-    for run_id in connection.scalars(select(_runs.c.id)).all():
-        record = connection.execute(select(_runs).where(_runs.c.id == run_id)).mappings().one()
+    ids = connection.scalars(select(_runs.c.id)).all()
+    for first in range(0, len(ids), _AT_ONCE):
+        chosen = select(_runs).where(_runs.c.id.in_(ids[first : first + _AT_ONCE]))
+        _write_batch(connection, connection.execute(chosen).mappings().all(), first_started)
+
+
+_AT_ONCE: Final = 200
+
+
+def _write_batch(connection: Connection, records: Iterable[RowMapping], first_started: FirstStarted) -> None:
+    setups: set[str] = set()
+    rows: list[dict[str, Any]] = []
+    lines: list[dict[str, Any]] = []
+    for record in records:
         try:
-            row = row_of(record, None)
+            run = row_of(record, None)
         except UnreadableRunError:
             continue
-        write_created(connection, {run_id: row.config}, {run_id: record["config"]})
-        if (started := first_started(run_id)) is not None:
-            _write(connection, run_id, *_of_started(started), kinds=(BASELINE,))
-        if row.status in ENDINGS:
-            values, lines = _of_row(row)
-            _write(connection, run_id, {**values, "ending_length": _ending_length(record)}, lines, kinds=_ENDING_KINDS)
+        row = _new(run.id, run.config, record["config"])
+        if (started := first_started(run.id)) is not None:
+            values, baselines = _of_started(started)
+            row |= values
+            lines += _number_rows(run.id, baselines)
+        if run.status in ENDINGS:
+            values, numbers = _of_row(run)
+            row |= {**values, "ending_length": _ending_length(record)}
+            lines += _number_rows(run.id, numbers)
+        setups.add(run.config.setup_key())
+        rows.append(row)
+    if rows:
+        _write_setups(connection, setups)
+        connection.execute(insert(_summaries), rows)
+    if lines:
+        connection.execute(insert(_numbers), lines)
 
 
 def _of_row(row: RunRow) -> tuple[dict[str, Any], list[Line]]:
