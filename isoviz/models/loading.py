@@ -95,7 +95,7 @@ def refusal(source: ModelSource, mismatch: Mismatch) -> ModelError:
     return ModelError(
         f"model: '{source.name}' does not fit its own checkpoint: {mismatch}",
         field="model",
-        advice="Check config.json against the weights file. 'Allow random weights' (--allow-random) goes on without them.",
+        advice="Check config.json against the weights file. 'Use random weights' (--allow-random) goes on without them.",
     )
 
 
