@@ -21,7 +21,7 @@ def preview(data: str) -> Preview:
     """Columns and first rows of a person's own files, long cells shortened."""
     found = own.preview(data)
     rows = tuple({name: plain(value) for name, value in row.items()} for row in found.rows)
-    return replace(found, rows=rows)  # type: ignore[arg-type]
+    return replace(found, rows=rows)
 
 
 def guess(data: str, columns: OwnTask) -> Guess:
