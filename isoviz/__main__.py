@@ -1,6 +1,7 @@
 """The command line: `python -m isoviz train | sweep | measure | transform | runs | study | app`.
 
-Exit codes: 0 done, 1 a run failed, 2 bad input, with one line on stderr that says which option and what is allowed.
+Exit codes: 0 done; 1 a run failed, or was stopped; 2 bad input, with one line on stderr that says which option and what is allowed;
+130 (Ctrl-C) or 143 (SIGTERM) where it was ended at once.
 """
 
 from __future__ import annotations
@@ -205,7 +206,7 @@ def _add_store(parser: argparse.ArgumentParser, json: bool = True) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Parse, dispatch, and turn the user's errors into one line and exit code 2."""
+    """Parse, dispatch, and turn the user's errors into one line and exit code 2, an interrupt into its own code."""
     options = build_parser().parse_args(arguments)
     quiet_libraries()
     share_cores(os.environ)
@@ -216,6 +217,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         advice = f" {error.advice}" if error.advice else ""
         print(f"isoviz: {_with_option(error)}{advice}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt as interrupt:
+        print("isoviz: interrupted", file=sys.stderr)
+        return int(getattr(interrupt, "exit_code", 130))
 
 
 def _with_option(error: IsoVizError) -> str:

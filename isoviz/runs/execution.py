@@ -39,7 +39,14 @@ class Train(Protocol):
     ) -> None: ...
 
 
-def execute(store: Store, run_id: str, *, train: Train | None = None, patience: float = 60.0) -> RunRow:
+def execute(
+    store: Store,
+    run_id: str,
+    *,
+    train: Train | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    patience: float = 60.0,
+) -> RunRow:
     """Train a run to its end and write how it ended; never raises for what the training does.
 
     A run that is still queued (reserved for its owner, or for anyone) is claimed first.
@@ -48,6 +55,7 @@ def execute(store: Store, run_id: str, *, train: Train | None = None, patience: 
         store: where the run is.
         run_id: of a run that this process owns.
         train: what trains. Default: `isoviz.training.train`.
+        stop: whether this process was asked to stop, besides the run itself.
         patience: see `Emitter`.
 
     Returns:
@@ -59,22 +67,23 @@ def execute(store: Store, run_id: str, *, train: Train | None = None, patience: 
     """
     row = _begin(store, run_id)
     run_dir = store.folder_of(run_id)
-    interrupted = False
+    interrupted: KeyboardInterrupt | None = None
     with Emitter(store, run_id, row.attempt, patience=patience) as emitter:
         try:
             run_dir.mkdir(parents=True, exist_ok=True)
-            (train or _default_train())(row.config, emitter.emit, emitter.should_stop, run_dir, row.resume)
+            trainer = train or _default_train()
+            trainer(row.config, emitter.emit, lambda: stop() or emitter.should_stop(), run_dir, row.resume)
             if emitter.ending is None:
                 raise RuntimeError("the training returned without saying how it ended")
-        except KeyboardInterrupt:
-            interrupted = True
+        except KeyboardInterrupt as error:
+            interrupted = error
             _end(emitter, Stopped(step=emitter.checkpoint_step, forced=True))
         except BaseException as error:  # SystemExit too: whatever ends a run is reported
             with suppress(OSError), (run_dir / LOG).open("a", encoding="utf-8") as log:
                 traceback.print_exc(file=log)
             _end(emitter, explain(error))
-    if interrupted:
-        raise KeyboardInterrupt
+    if interrupted is not None:
+        raise interrupted
     return store.get(run_id)
 
 
