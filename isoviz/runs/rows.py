@@ -206,6 +206,7 @@ class RunProgress(BaseModel):
     isoscore_star: float | None = None
     attempts: int | None = None
     writer: int | None = None
+    warnings: tuple[str, ...] = ()
 
 
 def fold(progress: RunProgress, event: Event) -> RunProgress:
@@ -220,7 +221,8 @@ def fold(progress: RunProgress, event: Event) -> RunProgress:
         case Started():
             return taken("device", "total_steps", "startup_seconds", phase="training", detail="", step=event.first_step)
         case Resumed():
-            return taken("step", "epoch", checkpoint_step=event.step)
+            warnings = dict.fromkeys([*progress.warnings, *filter(None, [event.warning])])
+            return taken("step", "epoch", checkpoint_step=event.step, warnings=tuple(warnings))
         case Stepped():
             names = ("step", "epoch", "losses", "samples_per_second", "eta_seconds")
             seconds = event.step_seconds or progress.step_seconds
