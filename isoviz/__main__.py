@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from isoviz import __version__
-from isoviz.commands.output import quiet_libraries
+from isoviz.commands.output import collect_warnings, quiet_libraries
 from isoviz.config import RunConfig
 from isoviz.errors import IsoVizError
 from isoviz.jobs.processes import share_cores
@@ -209,6 +209,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Parse, dispatch, and turn the user's errors into one line and exit code 2, an interrupt into its own code."""
     options = build_parser().parse_args(arguments)
     quiet_libraries()
+    collect_warnings()
     share_cores(os.environ)
     verb = "train" if options.verb == "sweep" else options.verb
     try:

@@ -31,6 +31,7 @@ def run(options: argparse.Namespace) -> int:
     """
     configs = plan(options)
     fetch_models(configs)
+    check_weights(configs)
     if not options.json:
         print(f"{len(configs)} run{'s' if len(configs) > 1 else ''}", file=sys.stderr)
     from isoviz.runs.gentle_stop import gentle_stop
@@ -61,7 +62,7 @@ def report(store: Store, rows: Sequence[RunRow], json: bool) -> None:
 
     started = {row.id: run_report.started_of(store, row.id) for row in rows}
     if json:
-        document: dict[str, Any] = {"runs": [run_report.as_json(row, started[row.id]) for row in rows]}
+        document = run_report.document([run_report.as_json(row, started[row.id]) for row in rows])
         print_json(document | ({"summary": run_report.summary_json(rows)} if len(rows) > 1 else {}))
     elif len(rows) > 1:
         run_report.print_summary(rows, next(filter(None, started.values()), None))
@@ -116,6 +117,15 @@ def fetch_models(configs: Sequence[RunConfig]) -> None:
             sources.fetch(sources.resolve(model), progress)
 
 
+def check_weights(configs: Sequence[RunConfig]) -> None:
+    """Refuse a model whose checkpoint does not fit before any run exists, unless random weights are allowed."""
+    from isoviz.models import fit, sources
+
+    kinds = {(one.model, tasks.get(one.task, one.own).kind) for one in configs if not one.allow_random}
+    for model, kind in sorted(kinds):
+        fit.require(sources.resolve(model), kind)
+
+
 def carry_out(store: Store, run_id: str, owner: str, stop: Callable[[], bool], quiet: bool) -> RunRow:
     """Claim a reserved or queued run and execute it here, with a progress line on stderr unless `quiet`.
 
@@ -135,7 +145,8 @@ def carry_out(store: Store, run_id: str, owner: str, stop: Callable[[], bool], q
 
         def observed(config: RunConfig, emit: Any, should_stop: Any, run_dir: Path, resume: bool = False) -> None:
             def tell(event: Event) -> None:
-                line.show(event)
+                with suppress(OSError):  # the terminal may be gone
+                    line.show(event)
                 emit(event)
 
             train(config, tell, should_stop, run_dir, resume)
@@ -178,6 +189,8 @@ class ProgressLine:
         """Move the bar, and say what there is to wait for before it moves."""
         if event.kind == "entered" and event.phase in ("loading", "tokenising"):
             self.bar.set_postfix_str(f"{event.phase} {event.detail}".strip())
+        elif event.kind == "resumed" and event.warning:
+            self.bar.write(f"  {event.warning}", file=sys.stderr)
         elif event.kind == "started":
             self.bar.set_postfix_str("")
             self.bar.total = event.total_steps
