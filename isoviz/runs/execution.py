@@ -24,6 +24,15 @@ _MEMORY: Final = (
     "Out of memory: halve the batch size and double the accumulation (the same effective batch), "
     "shorten the longest input, or choose a smaller model."
 )
+_MEMORY_SIGNS: Final = (
+    "out of memory",
+    "can't allocate memory",
+    "cannot allocate memory",
+    "bad_alloc",
+    "failed to map segment",  # a library that is imported
+    "can't start new thread",
+)
+_DISK: Final = "The disk is full: delete runs you no longer need, then resume."
 
 
 class Train(Protocol):
@@ -99,20 +108,26 @@ def explain(error: BaseException) -> Failed | Diverged:
     first = message.splitlines()[0][:500]
     if _is_memory(error):
         return Failed(error=name, message=first, advice=_MEMORY)
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return Failed(
-            error=name, message=first, advice="The disk is full: delete runs you no longer need, then resume."
-        )
+    if _is_full_disk(error):
+        return Failed(error=name, message=first, advice=_DISK)
     return Failed(error=name, message=first, advice=_SEE_LOG)
 
 
 def _is_memory(error: BaseException) -> bool:
     # By name, so that torch need not be imported: torch.OutOfMemoryError, torch.cuda.OutOfMemoryError. On a CPU torch
-    # raises a bare RuntimeError.
+    # raises a bare RuntimeError, an import of its libraries an ImportError, safetensors its own.
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
     text = str(error).lower()
-    return isinstance(error, RuntimeError) and ("out of memory" in text or "can't allocate memory" in text)
+    return (isinstance(error, OSError) and error.errno == errno.ENOMEM) or any(sign in text for sign in _MEMORY_SIGNS)
+
+
+def _is_full_disk(error: BaseException) -> bool:
+    # safetensors raises an error of its own, which holds the system's number in words
+    numbers = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    if isinstance(error, OSError):
+        return error.errno in numbers
+    return any(f"(os error {number})" in str(error) for number in numbers)
 
 
 def _begin(store: Store, run_id: str) -> RunRow:

@@ -11,10 +11,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from isoviz.errors import StoreError
-from isoviz.events import Event, Lost
 from filelock import FileLock, Timeout
 
+from isoviz.errors import StoreError
+from isoviz.events import Event, Lost
 from isoviz.jobs.processes import is_alive
 from isoviz.runs.identity import host_name, pid_scope
 from isoviz.runs.store import RunRow, Store, StoreUnavailableError
@@ -23,6 +23,9 @@ SILENT_SECONDS: Final = 30.0
 _QUIET_SECONDS: Final = 3.0  # heartbeats come every second: what is quiet for so long is worth a look
 _RESUME: Final = "Resume continues from the last checkpoint."
 _MEMORY: Final = "The system does that when memory runs out: try a smaller batch size or a shorter longest input. "
+_CRASH: Final = (
+    "A library crashed, perhaps because memory ran out: see the run's log, try a smaller batch size or model. "
+)
 
 
 def lost(exit_code: int | None, detail: str = "") -> Lost:
@@ -37,7 +40,7 @@ def lost(exit_code: int | None, detail: str = "") -> Lost:
     elif exit_code < 0:
         name = _signal_name(-exit_code)
         message = f"the worker was killed by {name}"
-        advice = _MEMORY if name == "SIGKILL" else ""
+        advice = {"SIGKILL": _MEMORY, "SIGABRT": _CRASH, "SIGSEGV": _CRASH, "SIGBUS": _CRASH}.get(name, "")
     else:
         message, advice = f"the worker ended with exit code {exit_code} before its run did", "See the run's log. "
     return Lost(message=message + (f": {detail}" if detail else ""), advice=advice + _RESUME)

@@ -279,9 +279,12 @@ from isoviz.runs.store import Store
 from isoviz.training import train
 
 def filled(config, emit, should_stop, run_dir, resume=False):
+    steps = []
+
     def tell(event):
         emit(event)
-        if (event.kind, getattr(event, "step", 0)) == ("stepped", 4):
+        steps.append(event.kind == "stepped")
+        if getattr(event, "phase", "") == "saving" and sum(steps) == 4:  # what was reported is written by now
             unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
             resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, unlimited))
     try:
