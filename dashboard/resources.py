@@ -10,7 +10,7 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
-from isoviz.home import store_url
+from isoviz.home import home, make_private, store_url
 
 if TYPE_CHECKING:
     from isoviz.jobs.service import JobService
@@ -63,6 +63,7 @@ def begin() -> None:
     from isoviz.jobs.service import JobService
     from isoviz.whatif import jobs  # noqa: F401
 
+    make_private(home())  # views and caches lie there, wherever the runs are
     _job_service = JobService(VIEW.prepare)
     _job_service.start()
     runner()
