@@ -31,6 +31,8 @@ _MEMORY_SIGNS: Final = (
     "bad_alloc",
     "failed to map segment",  # a library that is imported
     "can't start new thread",
+    "launch worker thread",  # Arrow's
+    "malloc of size",
 )
 _DISK: Final = "The disk is full: delete runs you no longer need, then resume."
 
@@ -101,16 +103,12 @@ def explain(error: BaseException) -> Failed | Diverged:
     message = str(error).strip() or "no message"
     if isinstance(error, DivergedError):
         return Diverged(term=error.term, step=error.step, message=message, advice=error.advice or _SEE_LOG)
-    if isinstance(error, IsoVizError):
-        return Failed(error=type(error).__name__, message=message, advice=error.advice or _SEE_LOG)
+    advice = _MEMORY if _is_memory(error) else _DISK if _is_full_disk(error) else _SEE_LOG
     name = type(error).__name__
+    if isinstance(error, IsoVizError):
+        return Failed(error=name, message=message, advice=error.advice or advice)
     # The first line says it; torch goes on with pages of shapes and hints, which the log keeps.
-    first = message.splitlines()[0][:500]
-    if _is_memory(error):
-        return Failed(error=name, message=first, advice=_MEMORY)
-    if _is_full_disk(error):
-        return Failed(error=name, message=first, advice=_DISK)
-    return Failed(error=name, message=first, advice=_SEE_LOG)
+    return Failed(error=name, message=message.splitlines()[0][:500], advice=advice)
 
 
 def _is_memory(error: BaseException) -> bool:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Final
+from pathlib import Path
+from typing import Final
 
+from isoviz.config import RunConfig
+from isoviz.events import Event
 from isoviz.jobs.kinds import QUEUED, Kind
 from isoviz.jobs.worker import ENCODER_MODULES, import_modules, load
 from isoviz.runs.execution import execute
@@ -44,8 +48,15 @@ def train_run(store: str, run: str, train: str) -> int:
     """
     opened = Store(store)
 
-    def trainer(*arguments: Any) -> None:
-        load(train)(*arguments)  # here, where its failure is the run's: the imports take memory
+    def trainer(
+        config: RunConfig,
+        emit: Callable[[Event], None],
+        should_stop: Callable[[], bool],
+        run_dir: Path,
+        resume: bool = False,
+    ) -> None:
+        # Loaded here, where its failure is the run's: the imports take memory.
+        load(train)(config, emit, should_stop, run_dir, resume)
 
     with gentle_stop(_say) as stop:
         _say(f"worker {os.getpid()} takes run {run}")
