@@ -9,9 +9,9 @@ from pathlib import Path
 import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
-from dashboard import forms, resources, rows_view, uploads, wording
+from dashboard import forms, reading, resources, rows_view, uploads, wording
 from isoviz import tasks
-from isoviz.errors import DataError, InputError
+from isoviz.errors import InputError
 from isoviz.tasks.files import SPLITS, SUFFIXES
 from isoviz.tasks.protocol import DataReport, OwnTask, Problems, Task
 
@@ -131,7 +131,7 @@ def _take_upload(slug: str) -> None:
         return
     try:
         folder = uploads.save(resources.store().folder, tasks.get(slug), files)
-    except DataError as error:
+    except InputError as error:
         st.session_state[_problem_key(slug)] = forms.sentence(error)
         return
     st.session_state[forms.key(f"data.{slug}")] = str(folder)
@@ -211,7 +211,7 @@ def _checked(
     """The check's answer, remembered until a file changes (`files`)."""
     del files
     try:
-        return tasks.check_data(_task(slug, columns), data, direction), None
+        return reading.report(_task(slug, columns), data, direction), None
     except InputError as error:
         return None, forms.sentence(error)
 
@@ -221,7 +221,7 @@ def _faults(slug: str, data: str, direction: str | None, files: Stamp, columns: 
     """The single rows at fault; None if something else is wrong."""
     del files
     try:
-        return tasks.problems(_task(slug, columns), data, direction)
+        return reading.problems(_task(slug, columns), data, direction)
     except InputError:
         return None
 

@@ -9,10 +9,9 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from isoviz import tasks
+from dashboard import reading
 from isoviz.errors import DataError
-from isoviz.tasks import own
-from isoviz.tasks.files import SPLITS, SUFFIXES, tabular
+from isoviz.tasks.files import SPLITS, SUFFIXES
 from isoviz.tasks.protocol import TRAIN, Task
 
 FOLDER = "uploads"
@@ -33,27 +32,19 @@ def save(store_folder: Path, task: Task, files: Files) -> Path:
         The folder with `train` and `validation`.
 
     Raises:
-        DataError: a split is missing, its ending is unknown, or its rows cannot serve the task.
+        InputError: a split is missing, its ending is unknown, its rows cannot serve the task, or they exceed a limit.
     """
-    return _keep(store_folder, files, SPLITS, lambda folder: tasks.load(task, folder))
+    return _keep(store_folder, files, SPLITS, lambda folder: reading.check(task, str(folder), in_callback=True))
 
 
 def save_own(store_folder: Path, files: Files) -> Path:
     """Keep a person's own files, `train` and perhaps `validation`: tables, whose rows are looked at when columns are chosen.
 
     Raises:
-        DataError: there is no training file, an ending is unknown, or a file is no table with rows.
+        InputError: there is no training file, an ending is unknown, a file is no table with rows, or it exceeds a limit.
     """
-    return _keep(
-        store_folder, files, [TRAIN, *(split for split in SPLITS if split in files and split != TRAIN)], _tables
-    )
-
-
-def _tables(folder: Path) -> None:
-    for paths in own.find(folder).values():
-        for path in paths:
-            if tabular(path, 1).empty:
-                raise DataError(f"data: {path.name} has no rows", field="data")
+    splits = [TRAIN, *(split for split in SPLITS if split in files and split != TRAIN)]
+    return _keep(store_folder, files, splits, lambda folder: reading.check_tables(str(folder)))
 
 
 def _keep(store_folder: Path, files: Files, splits: Sequence[str], check: Callable[[Path], object]) -> Path:

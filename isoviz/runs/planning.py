@@ -8,13 +8,14 @@ import math
 import secrets
 import shlex
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from isoviz import methods, tasks
 from isoviz.config import RunConfig
+from isoviz.demo import recorded_demo
 from isoviz.errors import InputError
 from isoviz.hub import cache_folder
 from isoviz.models import prefixes, sources
@@ -35,6 +36,22 @@ MethodChoice = tuple[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
+class DataChecks:
+    """Who reads the data files that a plan names: this process, unless a page has another do it.
+
+    Attributes:
+        complete: data, columns of own data → the columns with kind and classes filled in.
+        read: task, data, direction, most training rows, most validation rows → nothing; raises like `isoviz.tasks.load`.
+    """
+
+    complete: Callable[[str | None, OwnTask], OwnTask] = own_data.completed
+    read: Callable[[Task, str | None, str | None, int | None, int | None], object] = tasks.load
+
+
+IN_THIS_PROCESS = DataChecks()
+
+
+@dataclass(frozen=True)
 class Preset:
     """A ready-made plan: the keyword arguments of `expand`, with words for people."""
 
@@ -44,17 +61,24 @@ class Preset:
     plan: Mapping[str, Any] = field(repr=False)
 
 
+def _demo_time() -> str:
+    """What the demo was measured to take (`factory/record_demo.py`)."""
+    record = recorded_demo()
+    runs = "three runs"
+    return f"{runs}, measured at {record['seconds']:.0f} s on {record['cores']} cores" if record else runs
+
+
 PRESETS: tuple[Preset, ...] = (
     Preset(
         slug="demo",
         title="60-second demo",
-        summary="Plain fine-tuning, IsoBN and I-STAR side by side on the bundled model: three runs, under a minute on two cores.",
+        summary=f"Plain fine-tuning, IsoBN and I-STAR side by side on the bundled model: {_demo_time()}.",
         plan={
             "models": ["demo/tiny-bert"],
             "tasks": ["demo/acceptability"],
             "methods": [("baseline", {}), ("isobn", {"beta": 0.5}), ("istar", {"lam": 1.0})],
             "seeds": [0],
-            "epochs": 5,
+            "epochs": 3,
             "max_train": 1000,
             "max_length": 48,
         },
@@ -104,6 +128,7 @@ def expand(
     data: str | None = None,
     learning_rate: float | None = None,
     own: OwnTask | None = None,
+    checks: DataChecks = IN_THIS_PROCESS,
     **common: Any,
 ) -> list[RunConfig]:
     """All runs of a plan, validated and resolved (precision, threads), in an order that pairs methods seed by seed.
@@ -114,6 +139,7 @@ def expand(
         seeds: one run per seed.
         learning_rate: None for the model's own default.
         own: the columns of the task `own`; what they leave open (kind, classes) is filled in from the files.
+        checks: who reads the data files.
         common: any other `RunConfig` field.
 
     Raises:
@@ -135,7 +161,7 @@ def expand(
     for seed in seeds:
         RunConfig.checked(seed=seed)
     folder = str(Path(data).expanduser().resolve()) if data else None
-    known = {slug: _task(slug, folder, own) for slug in tasks}
+    known = {slug: _task(slug, folder, own, checks) for slug in tasks}
     for task in known.values():
         _watched(task, common.get("early_stopping"))
         task.checked_direction(common.get("direction"))
@@ -147,7 +173,7 @@ def expand(
             "precision: fp16 needs a GPU, and this machine has none (allowed here: auto, no, bf16)", field="precision"
         )
     for task in known.values():
-        _check_rows(task, folder, common)
+        _check_rows(task, folder, common, checks)
     common["precision"] = devices.resolve_precision(common["precision"])
     common["threads"] = common["threads"] or devices.describe().cores
     return [
@@ -230,11 +256,11 @@ def _check_head(models: Sequence[str], variants: Sequence[MethodChoice], task: T
         sources.resolve(model, task.kind)
 
 
-def _task(slug: str, folder: str | None, own: OwnTask | None) -> Task:
+def _task(slug: str, folder: str | None, own: OwnTask | None, checks: DataChecks) -> Task:
     if slug != tasks.OWN or own is None:
         return tasks.get(slug, own if slug == tasks.OWN else None)
     stamps = _stamps([path for paths in own_data.find(folder).values() for path in paths])
-    return tasks.get(slug, _complete_once(folder, own, stamps))
+    return tasks.get(slug, _complete_once(folder, own, checks, stamps))
 
 
 def _watched(task: Task, early_stopping: str | None) -> str | None:
@@ -264,7 +290,7 @@ def _stamps(paths: Iterable[Path]) -> Stamps:
     return tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths)
 
 
-def _check_rows(task: Task, folder: str | None, common: Mapping[str, Any]) -> None:
+def _check_rows(task: Task, folder: str | None, common: Mapping[str, Any], checks: DataChecks) -> None:
     """Read what the runs would read."""
     if task.generated:
         return  # nothing to get wrong, and generating takes a moment
@@ -273,18 +299,20 @@ def _check_rows(task: Task, folder: str | None, common: Mapping[str, Any]) -> No
         stamps: Stamps = ((str(cache_folder()), 0, int(time.monotonic() // _HUB_SECONDS)),)
     else:
         stamps = _stamps(tasks.files_of(task, folder))
-    _load_once(task, folder, read, stamps)
+    _load_once(task, folder, read, checks, stamps)
 
 
 @functools.lru_cache(maxsize=32)
-def _load_once(task: Task, folder: str | None, read: tuple[str | None, int | None, int | None], stamps: Stamps) -> None:
+def _load_once(
+    task: Task, folder: str | None, read: tuple[str | None, int | None, int | None], checks: DataChecks, stamps: Stamps
+) -> None:
     """Read and check rows; not again while their files are the same (a form asks at every keystroke)."""
-    tasks.load(task, folder, *read)
+    checks.read(task, folder, *read)
 
 
 @functools.lru_cache(maxsize=32)
-def _complete_once(folder: str | None, own: OwnTask, stamps: Stamps) -> OwnTask:
-    return own_data.completed(folder, own)
+def _complete_once(folder: str | None, own: OwnTask, checks: DataChecks, stamps: Stamps) -> OwnTask:
+    return checks.complete(folder, own)
 
 
 def _slug(method: str) -> str:
