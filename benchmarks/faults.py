@@ -1,8 +1,9 @@
 """Runs under faults: whatever happens to them, they end with every event, metric and measure of the undisturbed run, bit for bit.
 
-    python benchmarks/faults.py [--only kills apps postgres disks queue] [--seed 0]
+    python benchmarks/faults.py [--only kills apps postgres disks queue] [--methods istar isobn ...] [--seed 0]
 
-- kills: 40 at random events, over all methods; half of commands without an app, resumed at once by `isoviz runs resume`.
+- kills: 40 at random events, over all methods; half of commands without an app, resumed at once by `isoviz runs resume`. `--methods`
+  takes some of the methods, for a machine that has little time at once.
 - apps: 10 apps killed, half of them with the run's worker.
 - postgres: 5 crashes of the server (its programs must be installed).
 - disks: 5 that fill up under a run, and are freed (file systems in memory: needs root).
@@ -42,8 +43,9 @@ DISK_BYTES = 96 * 2**20
 class References:
     """What the undisturbed runs report, made when asked for."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, chosen: list[str]) -> None:
         self._folder = folder
+        self.chosen = chosen
         self._known: dict[str, list[dict[str, object]]] = {}
 
     def __call__(self, method: str) -> list[dict[str, object]]:
@@ -62,12 +64,13 @@ def main() -> None:
         "queue": queue,
     }
     parser.add_argument("--only", nargs="+", choices=parts, default=list(parts))
+    parser.add_argument("--methods", nargs="+", choices=faults.slugs(), default=faults.slugs(), metavar="SLUG")
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="isoviz-faults-", ignore_cleanup_errors=True) as name:
         os.environ["ISOVIZ_HOME"] = str(Path(name) / "home")
         os.environ["HF_HUB_OFFLINE"] = "1"
-        references = References(Path(name) / "undisturbed")
+        references = References(Path(name) / "undisturbed", chosen.methods)
         good = [parts[part](Path(name), references, random.Random(chosen.seed)) for part in chosen.only]
     sys.exit(0 if all(good) else 1)
 
@@ -75,18 +78,19 @@ def main() -> None:
 def kills(folder: Path, references: References, draw: random.Random) -> bool:
     """Half of them in commands, half in an app's workers, shared out evenly among the methods."""
     slugs = faults.slugs()
-    each = [KILLS // 2 // len(slugs) + (place < KILLS // 2 % len(slugs)) for place in range(len(slugs))]
+    each = {slug: KILLS // 2 // len(slugs) + (place < KILLS // 2 % len(slugs)) for place, slug in enumerate(slugs)}
+    each = {slug: count for slug, count in each.items() if slug in references.chosen}
     store = Store(folder / "kills")
     outcomes = []
-    for slug, count in zip(slugs, each, strict=True):
+    for slug, count in each.items():
         outcomes.append(said(faults.killed_commands(store, slug, count, references(slug), draw)))
     app = faults.start_app(store)
     try:
-        for slug, count in zip(slugs, each, strict=True):
+        for slug, count in each.items():
             outcomes.append(said(faults.killed_workers(store, slug, count, references(slug), draw)))
     finally:
         faults.end_app(app)
-    return table("Processes killed at random events", outcomes, KILLS)
+    return table("Processes killed at random events", outcomes, 2 * sum(each.values()))
 
 
 def apps(folder: Path, references: References, draw: random.Random) -> bool:

@@ -70,7 +70,7 @@ def under_way(store: Store, process: subprocess.Popen[str]) -> RunRow:
         rows = store.list(order="oldest")
         return bool(rows) and rows[0].progress is not None and rows[0].progress.checkpoint_step > 0
 
-    until(checkpointed)
+    until(checkpointed, seconds=600)
     return first(store)
 
 
@@ -109,7 +109,7 @@ def test_first_signal_leaves_a_checkpoint_and_ends_the_command(
     process = start("--seeds", "0", "1", "--json", epochs=400)
     under_way(store, process)
     process.send_signal(number)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=300)
     assert process.returncode == 1 and "Traceback" not in errors and "stopping after this step" in errors
     assert [run["status"] for run in json.loads(output)["runs"]] == ["stopped"]
     assert [row.status for row in store.list()] == ["stopped", "stopped"]
@@ -144,7 +144,7 @@ def test_second_signal_ends_at_once_without_a_traceback(
     until(lambda: "stopping after this step" in process.stderr.readline())  # type: ignore[union-attr]
     time.sleep(1.0)  # what comes twice at once is one wish
     process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == code and errors.splitlines()[-1] == "isoviz: interrupted"
     assert "Traceback" not in errors
     assert [row.status for row in store.list()] == ["stopped", "stopped"]
