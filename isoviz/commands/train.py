@@ -30,15 +30,16 @@ def run(options: argparse.Namespace) -> int:
     at once. `runs stop` does the same from elsewhere.
     """
     configs = plan(options)
+    from isoviz.runs.store import Store
+
+    store = Store(options.store)
     fetch_models(configs)
     check_weights(configs)
     if not options.json:
         print(f"{len(configs)} run{'s' if len(configs) > 1 else ''}", file=sys.stderr)
     from isoviz.runs.gentle_stop import gentle_stop
     from isoviz.runs.recovery import mark_lost
-    from isoviz.runs.store import Store
 
-    store = Store(options.store)
     mark_lost(store)
     owner = f"command line, process {os.getpid()}"
     rows: list[RunRow] = []
