@@ -20,7 +20,7 @@ from sqlalchemy.schema import CreateColumn
 from isoviz.events import Started, parse_event
 from isoviz.runs import schema, summaries
 
-DERIVED_SINCE: Final = 3
+DERIVED_SINCE: Final = 4
 """The version since when summaries are derived as they are today: raise it when that changes."""
 
 
@@ -32,7 +32,11 @@ def _summaries(connection: Connection) -> None:
 
 
 STEPS: Final[Mapping[int, Callable[[Connection], None]]] = MappingProxyType(
-    {2: lambda connection: add_column(connection, schema.runs.c.visitor), 3: _summaries}
+    {
+        2: lambda connection: add_column(connection, schema.runs.c.visitor),
+        3: lambda connection: add_column(connection, schema.runs.c.pid_scope),
+        4: _summaries,
+    }
 )
 
 

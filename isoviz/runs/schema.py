@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, MetaData, String, Table, Text
 
-VERSION: Final = 3
+VERSION: Final = 4
 
 metadata = MetaData()
 
@@ -47,6 +47,8 @@ runs = Table(
     Column("device", Text),
     Column("pid", Integer),
     Column("pid_started", Double),
+    # Where `pid` counts (`identity.pid_scope`); null: written by a version that did not know.
+    Column("pid_scope", String(16)),
     Column("last_seq", Integer, nullable=False),
     # Who launched it in the browser; null: the command line, or a version that did not know visitors.
     Column("visitor", Text),

@@ -33,7 +33,7 @@ from isoviz.events import ENDINGS, RESUMABLE, Event, Failed, Stopped, parse_even
 from isoviz.home import store_url
 from isoviz.runs import summaries as _summaries
 from isoviz.runs.database import Database, StoreUnavailableError
-from isoviz.runs.identity import host_name, new_id, one_line, run_name, this_process
+from isoviz.runs.identity import host_name, new_id, one_line, run_name, this_place, this_process
 from isoviz.runs.rows import (
     AT_ONCE,
     STATUSES,
@@ -387,7 +387,7 @@ class Store:
                 status="running",
                 owner=owner,
                 device=device,
-                **(this_process() if id is not None else {"pid": None, "pid_started": None, "host": host_name()}),
+                **(this_process() if id is not None else {"pid": None, "pid_started": None, **this_place()}),
                 attempt=_runs.c.attempt + 1,
                 started=self._database.now(),
                 heartbeat=self._database.now(),
@@ -410,9 +410,9 @@ class Store:
                 raise
             return None
 
-    def set_worker(self, run_id: str, pid: int, pid_started: float, host: str | None = None) -> None:
-        """Note which process runs a run."""
-        self._set(run_id, pid=pid, pid_started=pid_started, host=host or host_name())
+    def set_worker(self, run_id: str, pid: int, pid_started: float) -> None:
+        """Note which process of this machine runs a run."""
+        self._set(run_id, pid=pid, pid_started=pid_started, **this_place())
 
     def heartbeat(self, run_id: str, attempt: int | None = None) -> None:
         """Say that a run's process lives, and with it the runs that are reserved for the same owner.
@@ -428,11 +428,12 @@ class Store:
                 update(_runs).where(or_(_runs.c.id == run_id, reserved)).values(heartbeat=self._database.now())
             )
 
-    def lost_runs(self, older_than: float) -> RunRows:
-        """Running and reserved runs that have been silent for more than `older_than` seconds."""
-        silent = _runs.c.heartbeat < self._database.now() - older_than
+    def held_runs(self, silent_seconds: float | None = None) -> RunRows:
+        """Running and reserved runs; with `silent_seconds` those that have shown no sign of life for longer."""
         held = and_(_runs.c.status.in_(("running", "queued")), _runs.c.owner.is_not(None))
-        query = select(_runs).where(held, silent).order_by(_runs.c.id)
+        if silent_seconds is not None:
+            held = and_(held, _runs.c.heartbeat < self._database.now() - silent_seconds)
+        query = select(_runs).where(held).order_by(_runs.c.id)
         with self._database.reading() as connection:
             rows = [self._readable(record) for record in connection.execute(query).mappings()]
         return [row for row in rows if row is not None]
