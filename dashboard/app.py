@@ -11,13 +11,15 @@ if str(ROOT) not in sys.path:
 
 import streamlit as st  # noqa: E402
 
-from dashboard import menu, resources  # noqa: E402
+from dashboard import actions, menu, resources  # noqa: E402
 
 STATIC = ROOT / "dashboard" / "static"
 
 st.set_page_config(page_title="IsoViz", page_icon=str(STATIC / "icon.png"), layout="wide")
 st.logo(str(STATIC / "logo.svg"), icon_image=str(STATIC / "icon.svg"), size="large")
+resources.guard_files()
 page = st.navigation(menu.pages())
 resources.runner()
 menu.activity(page)
+actions.notice()
 page.run()

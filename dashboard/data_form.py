@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
-from dashboard import forms, resources, rows_view, uploads, wording
-from isoviz import tasks
-from isoviz.errors import DataError, InputError
+from dashboard import actions, forms, resources, rows_view, wording
+from isoviz import reach, tasks
+from isoviz.access.uploads import Files
+from isoviz.errors import AccessError, DataError, InputError
 from isoviz.tasks.files import SPLITS, SUFFIXES
 from isoviz.tasks.protocol import DataReport, OwnTask, Problems, Task
 
@@ -109,6 +109,7 @@ def _upload(task: Task) -> None:
             key=f"upload_{task.slug}_{split}",
             on_change=_take_upload,
             args=(task.slug,),
+            disabled=actions.why_not() is not None,
         )
     if problem := st.session_state.get(_problem_key(task.slug)):
         forms.error_beside(problem)
@@ -130,14 +131,14 @@ def _take_upload(slug: str) -> None:
     if len(files) < len(SPLITS):
         return
     try:
-        folder = uploads.save(resources.store().folder, tasks.get(slug), files)
-    except DataError as error:
+        folder = resources.service().keep_upload(tasks.get(slug), files)
+    except (AccessError, DataError) as error:
         st.session_state[_problem_key(slug)] = forms.sentence(error)
         return
     st.session_state[forms.key(f"data.{slug}")] = str(folder)
 
 
-def uploaded(slug: str) -> uploads.Files:
+def uploaded(slug: str) -> Files:
     """The files that the upload fields of a task hold now."""
     files = {split: st.session_state.get(f"upload_{slug}_{split}") for split in SPLITS}
     return {split: (file.name, file.getbuffer()) for split, file in files.items() if file is not None}
@@ -151,8 +152,8 @@ def _hub(task: Task, direction: str | None) -> bool:
     name = "/".join(task.hub or ())
     asked = f"hub_asked_{task.slug}"
     st.caption(wording.plain(f"{name}: read from this machine's hub cache, or downloaded."))
-    if st.button("Load and check", key=f"hub_{task.slug}", icon=":material/cloud_download:"):
-        st.session_state[asked] = True
+    if actions.button("Load and check", key=f"hub_{task.slug}", icon=":material/cloud_download:"):
+        st.session_state[asked] = actions.done(resources.service().require)
     return bool(st.session_state.get(asked)) and look(task, None, direction)
 
 
@@ -228,10 +229,10 @@ def _faults(slug: str, data: str, direction: str | None, files: Stamp, columns: 
 
 def stamp(data: str) -> Stamp:
     """Name, size and time of a folder's data files, or of one file: equal stamps, equal content for all purposes here."""
-    path = Path(data).expanduser()
     try:
+        path = reach.admitted(data, "data")
         inside = [path] if path.is_file() else sorted(one for one in path.iterdir() if one.suffix in SUFFIXES)
         stats = [(one.name, one.stat()) for one in inside]
-    except OSError:
+    except (OSError, InputError):
         return ()
     return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)

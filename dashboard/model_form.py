@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import streamlit as st
 
-from dashboard import forms, resources, wording
-from isoviz.errors import InputError
+from dashboard import actions, forms, resources, wording
+from isoviz import reach
+from isoviz.errors import InputError, ModelError
 from isoviz.hub import ask_again, offline
 from isoviz.models import cache, hub, sources
 from isoviz.models.cache import CachedModel
@@ -59,8 +59,11 @@ def tell(name: str, heads: Sequence[HeadKind] = ()) -> ModelSource | None:
 
 def look(name: str, heads: tuple[HeadKind, ...] = ()) -> tuple[ModelSource | None, str | None]:
     """A model, or why it cannot serve. What the hub said is remembered for a while; what lies here is looked at each time."""
-    near = name in sources.bundled() or Path(name).expanduser().is_dir()
-    return _resolved(name, heads) if near else _remembered(name, heads, offline())
+    if name in sources.bundled() or _is_folder(name):
+        return _resolved(name, heads)
+    if (reason := actions.why_not()) and not _is_cached(name):
+        return None, f"'{name}' is not on this machine. {reason}"
+    return _remembered(name, heads, offline())
 
 
 def forget() -> None:
@@ -133,7 +136,7 @@ def _use_folder(field: str, several: bool) -> None:
     key = f"{field}.folder"
     name = str(st.session_state.get(key) or "").strip()
     problem: str | None = f"There is no directory '{name}' that the server can read." if name else "Give a directory."
-    if name and Path(name).expanduser().is_dir():
+    if name and _is_folder(name):
         _, problem = _resolved(name, ())
     st.session_state[f"{key}_problem"] = problem
     if problem is None:
@@ -151,7 +154,7 @@ def _hub(field: str, several: bool) -> None:
         revision.text_input(
             "Revision", key=f"{field}.revision", placeholder="main", help="A branch, a tag or a commit of the model."
         )
-        if st.form_submit_button("Search", icon=":material/search:"):
+        if st.form_submit_button("Search", icon=":material/search:", disabled=actions.why_not() is not None):
             st.session_state[asked] = str(st.session_state.get(f"{field}.search") or "").strip()
     text = st.session_state.get(asked)
     if not text:
@@ -231,6 +234,21 @@ def _label(one: Match) -> str:
     fetched = f"{one.downloads:,} downloads" if one.downloads is not None else ""
     gated = "gated: accept its terms on the hub first" if one.gated else ""
     return " · ".join(filter(None, (one.name, one.family, size, fetched, gated)))
+
+
+def _is_folder(name: str) -> bool:
+    """Whether the name is a directory's, or a path that cannot be read from here, which `_resolved` tells."""
+    try:
+        folder = reach.model_folder(name, None, ModelError)
+    except ModelError:
+        return True
+    return folder is not None and folder.is_dir()
+
+
+def _is_cached(name: str) -> bool:
+    """Whether the hub need not be asked."""
+    parsed = hub.parse(name)
+    return parsed is not None and cache.find(*parsed) is not None
 
 
 def _resolved(name: str, heads: tuple[HeadKind, ...]) -> tuple[ModelSource | None, str | None]:

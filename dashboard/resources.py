@@ -10,9 +10,18 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
+import streamlit as st
+
+from dashboard import visitor
+from isoviz import reach
+from isoviz.access import policy
+from isoviz.access.policy import Policy
+from isoviz.access.uploads import FOLDER as UPLOADS
 from isoviz.home import store_url
+from isoviz.reach import Roots
 
 if TYPE_CHECKING:
+    from isoviz.access.service import Service
     from isoviz.jobs.service import JobService
     from isoviz.runs.runner import Runner
     from isoviz.runs.store import Store
@@ -21,6 +30,7 @@ _lock = threading.RLock()
 _stores: dict[str, Store] = {}
 _runners: dict[str, Runner] = {}
 _job_service: JobService | None = None
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def _url() -> str:
@@ -37,6 +47,26 @@ def store() -> Store:
         if url not in _stores:
             _stores[url] = Store(url)
         return _stores[url]
+
+
+def service() -> Service:
+    """What the visitor of this page may change and start there. Pages write through it, never to the store itself."""
+    from isoviz.access.service import Service
+
+    return Service(store(), visitor.current(), _policy())
+
+
+def _policy() -> Policy:
+    return policy.read(loopback=st.get_option("server.address") in _LOOPBACK)
+
+
+def guard_files() -> None:
+    """From now on this process reads data and models only below the operator's roots, and uploads."""
+    reach.hold_to(_roots)
+
+
+def _roots() -> Roots:
+    return Roots(_policy().roots or (), (store().folder / UPLOADS,))
 
 
 def runner() -> Runner | None:
@@ -58,6 +88,7 @@ def runner() -> Runner | None:
 def begin() -> None:
     """The app serves from now on: it runs what is queued, and has a spare ready where a page expects work."""
     global _job_service
+    guard_files()
     # every room whose jobs this app serves
     from isoviz.exploring.jobs import VIEW
     from isoviz.jobs.service import JobService
@@ -69,8 +100,8 @@ def begin() -> None:
 
 
 def expect_jobs() -> None:
-    """Somebody looks at a page that computes in the background: the next job shall begin at once. Nothing where no app serves."""
-    if _job_service is not None:
+    """Somebody who may start jobs looks at a page for it: the next one shall begin at once. Nothing where no app serves."""
+    if _job_service is not None and service().refusal() is None:
         _job_service.expect()
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isoviz.commands import run_report
 from isoviz.commands.output import print_json
 from isoviz.commands.train import carry_out
 from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
+
+if TYPE_CHECKING:
+    from isoviz.access.service import Service
 
 
 def run(options: argparse.Namespace) -> int:
@@ -57,8 +60,14 @@ def _provenance(store: Store, run_id: str) -> dict[str, Any]:
     return {name: value for name, value in newest.items() if name != "kind"}
 
 
+def _service(store: Store) -> Service:
+    from isoviz.access.service import of_command_line  # `list` and `show` do not wait for what it imports
+
+    return of_command_line(store)
+
+
 def _stop(store: Store, options: argparse.Namespace) -> int:
-    store.request_stop(options.id)
+    _service(store).stop(options.id)
     row = store.get(options.id)
     if options.json:
         print_json({"runs": [_document(store, row)]})
@@ -69,7 +78,7 @@ def _stop(store: Store, options: argparse.Namespace) -> int:
 
 def _resume(store: Store, options: argparse.Namespace) -> int:
     owner = f"command line, process {os.getpid()}"
-    store.requeue(options.id, claim=owner)
+    _service(store).resume(options.id, claim=owner)
     row = carry_out(store, options.id, owner, quiet=options.json)
     if options.json:
         print_json({"runs": [_document(store, row)]})
@@ -77,7 +86,7 @@ def _resume(store: Store, options: argparse.Namespace) -> int:
 
 
 def _delete(store: Store, options: argparse.Namespace) -> int:
-    store.delete(options.id)
+    _service(store).delete(options.id)
     if options.json:
         print_json({"deleted": [options.id]})
     else:

@@ -30,17 +30,19 @@ def run(options: argparse.Namespace) -> int:
     fetch_models(configs)
     if not options.json:
         print(f"{len(configs)} run{'s' if len(configs) > 1 else ''}", file=sys.stderr)
+    from isoviz.access.service import of_command_line
     from isoviz.runs.store import Store
 
     store = Store(options.store)
+    service = of_command_line(store)
     owner = f"command line, process {os.getpid()}"
-    ids = store.create(configs, group=_group(configs), claim=owner)
+    ids = service.launch(configs, group=_group(configs), claim=owner)
     rows = []
     for run_id in ids:
         rows.append(carry_out(store, run_id, owner, quiet=options.json))
         if rows[-1].status == "stopped":  # Ctrl-C, or `runs stop`, ends the whole command
             for waiting in ids[len(rows) :]:
-                store.request_stop(waiting)
+                service.stop(waiting)
             break
     report(store, rows, options.json)
     return 0 if all(row.status == "finished" for row in rows) else 1

@@ -45,7 +45,7 @@ runs = Table(
     Column("pid", Integer),
     Column("pid_started", Double),
     Column("last_seq", Integer, nullable=False),
-    # Who launched it in the browser; null: the command line, or a version that did not know visitors.
+    # Who launched it in the browser; null: the operator, the command line, or a version that did not know visitors.
     Column("visitor", Text),
     Column("tags", Text, nullable=False),
     Column("note", Text, nullable=False),

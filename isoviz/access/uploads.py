@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import math
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from isoviz import tasks
@@ -16,18 +19,34 @@ from isoviz.tasks.files import SPLITS, SUFFIXES, tabular
 from isoviz.tasks.protocol import TRAIN, Task
 
 FOLDER = "uploads"
+_VISITOR = ".visitor"
+"""In the folder of an upload: who kept it."""
 
 Files = Mapping[str, tuple[str, bytes | memoryview]]
 """Split → (file name as uploaded, content). Of the name only the ending is used."""
 
 
-def save(store_folder: Path, task: Task, files: Files) -> Path:
+@dataclass(frozen=True)
+class Allowance:
+    """Whose uploads count together.
+
+    Attributes:
+        visitor: their id.
+        exceeded: from the megabytes that all their uploads would have to why that is too much, or None.
+    """
+
+    visitor: str
+    exceeded: Callable[[int], str | None]
+
+
+def save(store_folder: Path, task: Task, files: Files, allowance: Allowance | None = None) -> Path:
     """Check uploaded splits and keep them; the same content gives the same folder, and nothing bad is kept.
 
     Args:
         store_folder: the store's folder.
         task: what the rows are for.
         files: both splits.
+        allowance: of the visitor who uploads; None: without limit.
 
     Returns:
         The folder with `train` and `validation`.
@@ -35,18 +54,29 @@ def save(store_folder: Path, task: Task, files: Files) -> Path:
     Raises:
         DataError: a split is missing, its ending is unknown, or its rows cannot serve the task.
     """
-    return _keep(store_folder, files, SPLITS, lambda folder: tasks.load(task, folder))
+    return _keep(store_folder, files, SPLITS, lambda folder: tasks.load(task, folder), allowance)
 
 
-def save_own(store_folder: Path, files: Files) -> Path:
+def save_own(store_folder: Path, files: Files, allowance: Allowance | None = None) -> Path:
     """Keep a person's own files, `train` and perhaps `validation`: tables, whose rows are looked at when columns are chosen.
+
+    Arguments as for `save`.
 
     Raises:
         DataError: there is no training file, an ending is unknown, or a file is no table with rows.
     """
-    return _keep(
-        store_folder, files, [TRAIN, *(split for split in SPLITS if split in files and split != TRAIN)], _tables
-    )
+    splits = [TRAIN, *(split for split in SPLITS if split in files and split != TRAIN)]
+    return _keep(store_folder, files, splits, _tables, allowance)
+
+
+def megabytes_of(store_folder: Path, visitor: str) -> int:
+    """What one visitor's uploads take, rounded up."""
+    total = 0
+    for folder in (store_folder / FOLDER).glob("*/"):
+        with contextlib.suppress(OSError):  # another upload that is refused goes at this moment
+            if (folder / _VISITOR).read_text(encoding="utf-8") == visitor:
+                total += sum(path.stat().st_size for path in folder.iterdir())
+    return math.ceil(total / 1e6)
 
 
 def _tables(folder: Path) -> None:
@@ -56,7 +86,13 @@ def _tables(folder: Path) -> None:
                 raise DataError(f"data: {path.name} has no rows", field="data")
 
 
-def _keep(store_folder: Path, files: Files, splits: Sequence[str], check: Callable[[Path], object]) -> Path:
+def _keep(
+    store_folder: Path,
+    files: Files,
+    splits: Sequence[str],
+    check: Callable[[Path], object],
+    allowance: Allowance | None,
+) -> Path:
     suffixes = {split: _suffix(split, files, splits) for split in splits}
     digest = hashlib.sha256()
     for split in splits:
@@ -68,8 +104,14 @@ def _keep(store_folder: Path, files: Files, splits: Sequence[str], check: Callab
         root.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(dir=root, prefix=".incoming-"))
         try:
+            if allowance is not None:  # first: of two uploads at the same moment each counts the other
+                (partial / _VISITOR).write_text(allowance.visitor, encoding="utf-8")
             for split in splits:
                 (partial / f"{split}{suffixes[split]}").write_bytes(files[split][1])
+            if allowance is not None:
+                reason = allowance.exceeded(megabytes_of(store_folder, allowance.visitor))
+                if reason is not None:
+                    raise DataError(reason, field="data")
             check(partial)
             _move(partial, final)
         finally:
