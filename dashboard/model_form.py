@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dashboard import actions, forms, resources, wording
-from isoviz import reach
+from isoviz import fence
 from isoviz.errors import InputError, ModelError
 from isoviz.hub import ask_again, offline
 from isoviz.models import cache, hub, sources
@@ -239,7 +239,7 @@ def _label(one: Match) -> str:
 def _is_folder(name: str) -> bool:
     """Whether the name is a directory's, or a path that cannot be read from here, which `_resolved` tells."""
     try:
-        folder = reach.model_folder(name, None, ModelError)
+        folder = fence.model_folder(name, None, ModelError)
     except ModelError:
         return True
     return folder is not None and folder.is_dir()

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from dashboard import visitor
-from isoviz import reach
+from isoviz import fence
 from isoviz.access import policy
 from isoviz.access.policy import Policy
 from isoviz.access.uploads import FOLDER as UPLOADS
+from isoviz.fence import Roots
 from isoviz.home import store_url
-from isoviz.reach import Roots
 
 if TYPE_CHECKING:
     from isoviz.access.service import Service
@@ -62,7 +62,7 @@ def _policy() -> Policy:
 
 def guard_files() -> None:
     """From now on this process reads data and models only below the operator's roots, and uploads."""
-    reach.hold_to(_roots)
+    fence.hold_to(_roots)
 
 
 def _roots() -> Roots:

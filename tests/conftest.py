@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from isoviz import reach
+from isoviz import fence
 from tests import tiny
 from tests.lab_package import install_package  # noqa: F401 (a fixture)
 
@@ -45,7 +45,7 @@ def _private_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("ISOVIZ_ROOTS", os.pathsep.join((tempfile.gettempdir(), os.getcwd())))
     yield
-    reach.hold_to(None)  # a page of this test has held the process to those
+    fence.hold_to(None)  # a page of this test has held the process to those
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from isoviz.errors import InputError
-from isoviz.reach import VARIABLE as ROOTS
+from isoviz.fence import VARIABLE as ROOTS
 
 READ_ONLY: Final = "ISOVIZ_READ_ONLY"
 

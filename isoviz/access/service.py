@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from numpy.typing import NDArray
 
-from isoviz import reach
+from isoviz import fence
 from isoviz.access import uploads
 from isoviz.access.policy import READ_ONLY, UNRESTRICTED, Policy
 from isoviz.access.uploads import Allowance, Files
@@ -24,11 +24,11 @@ from isoviz.errors import AccessError, DataError, ModelError
 from isoviz.exploring import encoders
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
+from isoviz.fence import Roots
 from isoviz.jobs import queue
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
 from isoviz.models import sources
-from isoviz.reach import Roots
 from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
 from isoviz.tasks.protocol import Task
@@ -246,13 +246,13 @@ class Service:
 
     def _data(self, data: str | None) -> str | None:
         roots = self.roots()
-        return data if data is None or roots is None else str(reach.below(data, roots, "data", DataError))
+        return data if data is None or roots is None else str(fence.below(data, roots, "data", DataError))
 
     def _model(self, name: str) -> str:
         roots = self.roots()
         if roots is None or name in sources.bundled() or name.startswith(encoders.RUN):
             return name
-        folder = reach.model_folder(name, roots, ModelError)
+        folder = fence.model_folder(name, roots, ModelError)
         return name if folder is None or not folder.is_dir() else str(folder)
 
     def _name(self) -> str | None:

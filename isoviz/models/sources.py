@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from isoviz import demo, reach
+from isoviz import demo, fence
 from isoviz.errors import ModelError
 from isoviz.hub import offline
 from isoviz.models import architectures, cache, folders, hub
@@ -56,11 +56,11 @@ def resolve(model: str, head: HeadKind | None = None, commit: str | None = None)
     """
     if model in bundled():
         return _in_folder(model, "bundled", demo.bundled_model_dir(model), head)
-    folder = reach.model_folder(model, None, ModelError)
+    folder = fence.model_folder(model, None, ModelError)
     if folder is not None and folder.is_dir():
-        if reach.held():
+        if fence.held():
             for path in folder.iterdir():  # a link in it can lead out of it
-                reach.admitted(path, "model", ModelError)
+                fence.admitted(path, "model", ModelError)
         return _in_folder(model, "local", folder, head)
     if model.startswith(("/", ".", "~", "demo/")) or model.partition("@")[0].count("/") > 1 or not model.strip():
         raise ModelError(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from isoviz import methods, reach, tasks
+from isoviz import fence, methods, tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.hub import cache_folder
@@ -134,7 +134,7 @@ def expand(
         RunConfig.checked(model=model, learning_rate=_rate(model, learning_rate), **common)
     for seed in seeds:
         RunConfig.checked(seed=seed)
-    folder = str(reach.admitted(data, "data").resolve()) if data else None
+    folder = str(fence.admitted(data, "data").resolve()) if data else None
     known = {slug: _task(slug, folder, own) for slug in tasks}
     for task in known.values():
         _watched(task, common.get("early_stopping"))

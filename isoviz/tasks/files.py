@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoviz import reach
+from isoviz import fence
 from isoviz.errors import DataError
 from isoviz.tasks.protocol import SPLITS, TRAIN, VALIDATION, Task
 
@@ -72,7 +72,7 @@ def find(folder: str | Path, task: Task | None = None) -> dict[str, tuple[Path, 
     Args:
         task: whose name of the validation split counts beside `validation`, and whose extra splits are taken if there.
     """
-    root = reach.admitted(folder, "data", DataError)
+    root = fence.admitted(folder, "data", DataError)
     if not root.is_dir():
         raise DataError(f"data: '{folder}' is not a folder that this machine can read", field="data")
     paths_of: dict[str, tuple[Path, ...]] = {}
@@ -312,8 +312,8 @@ def _require(path: Path, present: Sequence[str], places: Sequence[str]) -> None:
 
 def _size(path: Path) -> float:
     """Megabytes of a file that is there and not empty."""
-    if reach.held():  # a link in a folder that may be read can lead out of it
-        reach.admitted(path, "data", DataError)
+    if fence.held():  # a link in a folder that may be read can lead out of it
+        fence.admitted(path, "data", DataError)
     try:
         size = path.stat().st_size / 1e6
     except OSError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isoviz import reach
+from isoviz import fence
 from isoviz.errors import DataError, InputError
 from isoviz.tasks import checking, files
 from isoviz.tasks.protocol import HEAD_KINDS, OWN, TRAIN, VALIDATION, HeadKind, OwnTask, Task
@@ -80,7 +80,7 @@ def find(data: str | Path | None) -> dict[str, tuple[Path, ...]]:
     """The files of own data: `train` and `validation` of a folder, its `train` only, or the one file there is."""
     if data is None:
         raise DataError("data: own data need a file or a folder", field="data")
-    path = reach.admitted(data, "data", DataError)
+    path = fence.admitted(data, "data", DataError)
     if path.is_file():
         if path.suffix not in files.SUFFIXES:
             raise DataError(

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from isoviz import reach, tasks
+from isoviz import fence, tasks
 from isoviz.errors import DataError, InputError, ModelError
+from isoviz.fence import Roots
 from isoviz.models import sources
-from isoviz.reach import Roots
 from isoviz.runs import planning
 from isoviz.tasks import files, own
 from isoviz.tasks.own import OwnTask
@@ -33,7 +33,7 @@ def shared(tmp_path: Path) -> Path:
 @pytest.fixture
 def held(shared: Path) -> None:
     """This process is held to it."""
-    reach.hold_to(lambda: Roots((shared,)))
+    fence.hold_to(lambda: Roots((shared,)))
 
 
 def told(look: Callable[[], object]) -> str:
@@ -47,8 +47,8 @@ def test_inside_is_read_by_any_spelling(shared: Path, held: None, monkeypatch: p
     monkeypatch.setenv("HOME", str(shared))
     monkeypatch.chdir(shared)
     for text in (str(shared / "data"), "data", "./data", "~/data", f"{shared}/link/../data", f"{shared}//data/"):
-        assert reach.admitted(text, "data") == shared / "data", text
-    assert reach.admitted(shared / "link", "data") == shared / "data"
+        assert fence.admitted(text, "data") == shared / "data", text
+    assert fence.admitted(shared / "link", "data") == shared / "data"
     assert own.preview(shared / "data").columns == ("text", "label")
 
 
@@ -58,7 +58,7 @@ def test_a_root_may_itself_be_a_link(shared: Path, tmp_path: Path) -> None:
         for text in (tmp_path / "alias" / "data", shared / "data"):
             if root == shared and text != shared / "data":
                 continue  # outside by its letters
-            assert reach.below(text, Roots((root,)), "data") == shared / "data"
+            assert fence.below(text, Roots((root,)), "data") == shared / "data"
 
 
 def test_outside_is_refused_alike_whether_it_is_there_or_not(shared: Path, held: None, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_models(shared: Path, held: None, tmp_path: Path, tiny_models: TinyModel
     for text in (str(tiny_models("bert")), str(tmp_path / "nowhere"), "~root", "./model", "../x", "a/b/c"):
         with pytest.raises(ModelError, match="cannot be read from the browser"):
             sources.resolve(text)
-    with reach.trusted():
+    with fence.trusted():
         assert sources.resolve(str(tiny_models("bert"))).kind == "local"
     weights = shared / "model" / "model.safetensors"
     weights.unlink()
@@ -149,7 +149,7 @@ def test_a_hub_id_is_no_folder_outside(
 
 
 def test_without_roots_it_says_how_to_name_some() -> None:
-    reach.hold_to(lambda: Roots(()))
+    fence.hold_to(lambda: Roots(()))
     assert told(lambda: own.preview(os.getcwd())) == (
         "data: folders of the server cannot be read from the browser; ask whoever runs it to name them in ISOVIZ_ROOTS"
     )
