@@ -14,9 +14,8 @@ import streamlit as st
 
 from dashboard import visitor
 from isoviz import fence
-from isoviz.access import policy
+from isoviz.access import policy, uploads
 from isoviz.access.policy import Policy
-from isoviz.access.uploads import FOLDER as UPLOADS
 from isoviz.fence import Roots
 from isoviz.home import store_url
 
@@ -66,7 +65,7 @@ def guard_files() -> None:
 
 
 def _roots() -> Roots:
-    return Roots(_policy().roots or (), (store().folder / UPLOADS,))
+    return uploads.roots(_policy().roots or (), store().folder)
 
 
 def runner() -> Runner | None:

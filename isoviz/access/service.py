@@ -238,7 +238,7 @@ class Service:
 
     def roots(self) -> Roots | None:
         """Folders below which this visitor may name data and models; None: anywhere."""
-        return None if self.policy.roots is None else Roots(self.policy.roots, (self._store.folder / uploads.FOLDER,))
+        return None if self.policy.roots is None else uploads.roots(self.policy.roots, self._store.folder)
 
     def _admitted(self, config: RunConfig) -> RunConfig:
         """The configuration with resolved paths, which no link can redirect later; refused if they lie outside the roots."""

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from isoviz import tasks
+from isoviz import demo, tasks
 from isoviz.errors import DataError
+from isoviz.fence import Roots
 from isoviz.tasks import own
 from isoviz.tasks.files import SPLITS, SUFFIXES, tabular
 from isoviz.tasks.protocol import TRAIN, Task
@@ -37,6 +38,11 @@ class Allowance:
 
     visitor: str
     exceeded: Callable[[int], str | None]
+
+
+def roots(named: tuple[Path, ...], store_folder: Path) -> Roots:
+    """Below which the browser's data and models lie: folders that the operator named, uploads, and what comes with the package."""
+    return Roots(named, (store_folder / FOLDER, Path(demo.__file__).parent))
 
 
 def save(store_folder: Path, task: Task, files: Files, allowance: Allowance | None = None) -> Path:
