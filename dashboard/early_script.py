@@ -14,6 +14,9 @@ from dashboard import routes
 PAGES = ("explore", "whatif")
 """Pages whose first figures are drawn by `components.figure`."""
 
+ON_ERROR = "this.remove()"
+"""A tag that failed is taken away, so that a figure asks anew. `doorway` lets just this handler run."""
+
 
 class EarlyScript:
     """ASGI middleware that adds a script tag to the HTML of `PAGES`. Everything else passes as it is.
@@ -60,6 +63,5 @@ def _is_html(start: Message) -> bool:
 
 def with_script(html: bytes) -> bytes:
     """The HTML with the script's tag at the end of its head; the address is relative, as those of Streamlit's scripts are."""
-    # A tag that failed is taken away, so that a figure asks anew.
-    tag = f'<script async fetchpriority="high" src="./{routes.basic_plotly_path()}" onerror="this.remove()"></script>'
+    tag = f'<script async fetchpriority="high" src="./{routes.basic_plotly_path()}" onerror="{ON_ERROR}"></script>'
     return html.replace(b"</head>", f"{tag}</head>".encode(), 1)

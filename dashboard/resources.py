@@ -17,7 +17,7 @@ from isoviz import fence
 from isoviz.access import policy, uploads
 from isoviz.access.policy import Policy
 from isoviz.fence import Roots
-from isoviz.home import store_url
+from isoviz.home import home, make_private, store_url
 
 if TYPE_CHECKING:
     from isoviz.access.service import Service
@@ -93,6 +93,7 @@ def begin() -> None:
     from isoviz.jobs.service import JobService
     from isoviz.whatif import jobs  # noqa: F401
 
+    make_private(home())  # views and caches lie there, wherever the runs are
     _job_service = JobService(VIEW.prepare)
     _job_service.start()
     runner()

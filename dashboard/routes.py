@@ -1,7 +1,8 @@
 """The routes behind the components: events after a cursor, arrays as bytes, health, and plotly.js.
 
 They are what makes watching cheap: no page reruns for a viewer to see a new point. All are GET, all but `health` and
-the scripts ask for a token (see `tokens`), and they read from the store alone.
+the scripts ask for a token (see `tokens`), and they read from the store alone. The door (`doorway`) lets only visitors come
+here, but for `health`, which tells a stranger no more than that the app serves.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 import isoviz
-from dashboard import resources, tokens, view_arrays
+from dashboard import resources, tokens, view_arrays, visitor
 from isoviz.errors import StoreError
 from isoviz.events import Measured, parse_event
 from isoviz.metrics.record import CloudRecord
@@ -94,24 +95,25 @@ def arrays(request: Request) -> Response:
     path = resources.store().folder_of(row.id) / "arrays" / f"epoch-{request.path_params['epoch']:03d}.safetensors"
     if not path.is_file():
         raise HTTPException(404, "this epoch has not been measured")
+    try:
+        content = convert(path)
+    except view_arrays.DAMAGED:
+        raise HTTPException(404, "the file of this epoch's arrays is damaged") from None
     # The caller names the version it wants (`?v=seq of the event`), so an answer never goes stale.
-    return Response(convert(path), media_type="application/octet-stream", headers={"Cache-Control": _FOREVER})
+    return Response(content, media_type="application/octet-stream", headers={"Cache-Control": _FOREVER})
 
 
-def health(_: Request) -> Response:
+def health(request: Request) -> Response:
     """Whether the store answers and the runner lives; for monitors, so without a token and without naming runs."""
     runner = resources.runner()
     counts = resources.store().counts()
-    return JSONResponse(
-        {
-            "status": "ok",
-            "version": isoviz.__version__,
-            "runner": "off" if runner is None else "alive" if runner.is_alive else "down",
-            "running": counts.get("running", 0),
-            "queued": counts.get("queued", 0),
-        },
-        headers={"Cache-Control": "no-store"},
-    )
+    found: dict[str, Any] = {
+        "status": "ok",
+        "runner": "off" if runner is None else "alive" if runner.is_alive else "down",
+    }
+    if visitor.of_request(request.scope) is not None:
+        found |= {"version": isoviz.__version__, "running": counts.get("running", 0), "queued": counts.get("queued", 0)}
+    return JSONResponse(found, headers={"Cache-Control": "no-store"})
 
 
 def plotly_script(request: Request) -> Response:
@@ -183,7 +185,7 @@ def _allowed_run(request: Request) -> RunRow:
     run = request.path_params["run"]
     store = resources.store()
     token = request.headers.get(TOKEN_HEADER, "")
-    if not _RUN_ID.fullmatch(run) or not tokens.allows(store.folder, token, run):
+    if not _RUN_ID.fullmatch(run) or not tokens.allows(store.folder, token, run, visitor.of_request(request.scope)):
         raise HTTPException(403, "this page may no longer read the run: reload the page")
     return store.get(run)
 

@@ -1,10 +1,11 @@
-"""The app as a web server: the pages, the routes that live components read, and the runner's life.
+"""The app as a web server: the door, the pages, the routes that live components read, and the runner's life.
 
 Started by `python -m isoviz app` (or `python -m streamlit run dashboard/server.py` in the project root).
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,23 +18,34 @@ if str(ROOT) not in sys.path:
 import streamlit as st  # noqa: E402
 from starlette.middleware import Middleware  # noqa: E402
 
-from dashboard import resources  # noqa: E402
+from dashboard import announcing, resources, visitor  # noqa: E402
+from dashboard.doorway import Doorway  # noqa: E402
 from dashboard.early_script import EarlyScript  # noqa: E402
 from dashboard.routes import routes  # noqa: E402
+from isoviz.errors import InputError  # noqa: E402
 
 # A browser that opens a page asks for dozens of small files while the page's script runs. Each takes the interpreter from that
 # thread several times, and would wait the usual 5 ms every time (48 files beside a busy thread: 0.9 s; so: 0.3 s).
 sys.setswitchinterval(0.0005)
 
+# What the app and its workers write (uploads, logs, results) is for this account alone.
+os.umask(0o077)
+
 BASE = (st.get_option("server.baseUrlPath") or "").strip("/")
+
+try:
+    REACH, ENTRANCE = announcing.settings()
+except InputError as error:
+    print(f"isoviz: {error}", file=sys.stderr)
+    sys.exit(2)
+visitor.enter_by(ENTRANCE)
 
 
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Runs queued runs for as long as the server lives, whether or not a page is open."""
     resources.begin()
-    host, port = st.get_option("server.address") or "127.0.0.1", st.get_option("server.port")
-    print(f"IsoViz is served at http://{host}:{port}{BASE and f'/{BASE}'}", flush=True)
+    announcing.announce(REACH, ENTRANCE, BASE)
     try:
         yield
     finally:
@@ -44,5 +56,8 @@ app = st.App(
     Path(__file__).with_name("app.py"),
     lifespan=lifespan,
     routes=routes(BASE),
-    middleware=[Middleware(EarlyScript, base_url=BASE)],
+    middleware=[
+        Middleware(Doorway, entrance=ENTRANCE, reach=REACH, base_url=BASE),
+        Middleware(EarlyScript, base_url=BASE),
+    ],
 )

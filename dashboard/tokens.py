@@ -1,40 +1,45 @@
-"""Short-lived signed tokens: what a page hands to its components so that the routes know which runs they may read.
+"""Signed tokens: what a page hands to its components so that the routes know which runs they may read.
 
-Routes run outside any session, so this signature is all they have to go by.
+Routes run outside any session. The door lets only visitors through to them; a token says what one visitor's page shows. It is
+bound to that visitor, so it is of no use to anybody else, and it ends when their link or login does. It carries no time: a
+clock that jumps ends nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import secrets
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from itsdangerous import BadSignature, TimestampSigner
+from itsdangerous import BadSignature, Signer
 
-MAX_AGE = 12 * 3600
-"""Seconds a token is good for: a working day with the tab left open. Every rerun of the page hands out a new one."""
+from dashboard import visitor
+from isoviz.access.visitors import Visitor
 
 _FILE = "token.key"
 
 
-def issue(folder: Path, runs: Iterable[str]) -> str:
-    """A token that allows reading exactly these runs of the store in `folder`."""
-    return _signer(folder).sign(",".join(runs)).decode("ascii")
+def issue(folder: Path, subjects: Iterable[str]) -> str:
+    """A token by which whoever looks at this page may read exactly these runs (or views) of the store in `folder`."""
+    body = json.dumps([visitor.current().id, *subjects], separators=(",", ":"))
+    return _signer(folder).sign(body).decode("ascii")
 
 
-def allows(folder: Path, token: str, run: str, max_age: int = MAX_AGE) -> bool:
-    """Whether `token` is genuine, young enough and covers `run`."""
+def allows(folder: Path, token: str, subject: str, asking: Visitor | None) -> bool:
+    """Whether `token` is genuine, covers `subject`, and was handed to whoever asks."""
     try:
-        value = _signer(folder).unsign(token, max_age=max_age)
-    except BadSignature:  # SignatureExpired is one of these
+        holder, *subjects = json.loads(_signer(folder).unsign(token))
+    except BadSignature:
         return False
-    return run in value.decode("ascii").split(",")
+    return asking is not None and holder == asking.id and subject in subjects
 
 
-def _signer(folder: Path) -> TimestampSigner:
-    return TimestampSigner(_secret(folder), salt="isoviz.runs")
+def _signer(folder: Path) -> Signer:
+    return Signer(_secret(folder), salt="isoviz.runs", digest_method=hashlib.sha256)
 
 
 def _secret(folder: Path) -> bytes:

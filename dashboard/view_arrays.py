@@ -9,16 +9,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dashboard import resources, tokens
+from dashboard import resources, tokens, visitor
 
 PATH = "views/{key}/{layer:int}/{pooling}/{name}"
 _KEY = re.compile(r"[0-9a-f]{32}")
 _FOREVER = "private, max-age=31536000, immutable"
 _clustering = threading.Lock()
+DAMAGED = (SafetensorError, OSError, ValueError, IndexError)
+"""What reading a file of arrays raises that was cut off, lost a part, or is being removed."""
 
 
 def subject(key: str) -> str:
@@ -33,7 +36,8 @@ def arrays(request: Request) -> Response:
     `order` (int32) says which dimension stands at each place; `sigma` (float32) are the standard deviations by dimension.
     """
     key, token = request.path_params["key"], request.headers.get("x-isoviz-token", "")
-    if not _KEY.fullmatch(key) or not tokens.allows(resources.store().folder, token, subject(key)):
+    asking, folder = visitor.of_request(request.scope), resources.store().folder
+    if not _KEY.fullmatch(key) or not tokens.allows(folder, token, subject(key), asking):
         raise HTTPException(403, "this page may no longer read the view: reload the page")
     convert = _ARRAYS.get(request.path_params["name"])
     if convert is None:
@@ -42,6 +46,8 @@ def arrays(request: Request) -> Response:
         content = convert(key, request.path_params["layer"], request.path_params["pooling"])
     except KeyError:
         raise HTTPException(404, "this cloud is no longer cached: press Analyse again") from None
+    except DAMAGED:
+        raise HTTPException(404, "the file of this view's arrays is damaged: press Analyse again") from None
     # The key is of the content, so an answer never goes stale.
     return Response(content, media_type="application/octet-stream", headers={"Cache-Control": _FOREVER})
 

@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import hmac
+import json
 import secrets
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import streamlit as st
 from itsdangerous import BadSignature, Signer
+from streamlit.auth_util import get_secrets_auth_section
 from streamlit.runtime import Runtime
 
 from isoviz.access import links
+from isoviz.access.people import People
 from isoviz.access.visitors import OPERATOR, Role, Visitor
 
 
@@ -47,19 +52,23 @@ class ByLink:
     """A link per role; whoever opens one gets a cookie that is signed with its secret.
 
     Args:
-        folder: the store's, where the links are kept.
+        folder: gives the store's, where the links are kept.
         cookie: the cookie's name. Browsers share cookies between the ports of a host, so it should name the port.
+        roles: whose links count.
     """
 
-    def __init__(self, folder: Path, cookie: str) -> None:
+    def __init__(self, folder: Callable[[], Path], cookie: str, roles: Iterable[Role] = tuple(Role)) -> None:
         self.folder = folder
         self.cookie = cookie
+        self.roles = frozenset(roles)
         self._lock = threading.Lock()
         self._read: tuple[tuple[int, int], links.Links] | None = None
+        self._once: tuple[str, float, Role] | None = None
 
     def links(self) -> links.Links:
         """The links of now: the file is read again when it was replaced."""
-        path = links.path_of(self.folder)
+        folder = self.folder()
+        path = links.path_of(folder)
         with self._lock:
             try:
                 stat = path.stat()
@@ -67,15 +76,22 @@ class ByLink:
             except FileNotFoundError:
                 version = (0, 0)
             if self._read is None or self._read[0] != version:
-                self._read = version, links.read(self.folder)
+                self._read = version, links.read(folder)
             return self._read[1]
+
+    def one_time_secret(self, role: Role, seconds: float = 60.0) -> str:
+        """A secret that admits the first who brings it. The browser that the server opens gets it on its command line, which
+        every account of the machine can read; so it is worth nothing a moment later."""
+        secret = secrets.token_urlsafe(24)
+        with self._lock:
+            self._once = secret, time.monotonic() + seconds, role
+        return secret
 
     def visitor(self, cookies: Mapping[str, str]) -> Visitor | None:
         """Whoever the signed cookie names."""
         value = cookies.get(self.cookie, "")
-        role_name, _, _ = value.partition("-")
-        role = _ROLES.get(role_name)
-        if role is None:
+        role = _ROLES.get(value.partition("-")[0])
+        if role not in self.roles:
             return None
         try:
             signed = _signer(self.links(), role).unsign(value).decode("ascii")
@@ -89,14 +105,75 @@ class ByLink:
         A browser that came in before keeps its name, and so its runs.
         """
         kept = self.links()
-        role = kept.role_of(secret)
-        if role is None:
+        role = self._role_of_one_time(secret) or kept.role_of(secret)
+        if role not in self.roles:
             return None
         before = self.visitor(cookies)
         name = before.id if before is not None and before != OPERATOR else secrets.token_hex(8)
         return _signer(kept, role).sign(f"{role.name.lower()}-{name}").decode("ascii")
 
+    def _role_of_one_time(self, secret: str) -> Role | None:
+        with self._lock:
+            if self._once is None:
+                return None
+            kept, until, role = self._once
+            if not hmac.compare_digest(kept.encode(), secret.encode("utf-8", "surrogateescape")):
+                return None
+            self._once = None
+            return role if time.monotonic() < until else None
 
+
+class ByLogin:
+    """Streamlit's login (`[auth]` in secrets.toml). Its own signed cookie is read, as its sessions do, so that the routes
+    know the same people."""
+
+    def __init__(self, people: People) -> None:
+        self.people = people
+
+    @staticmethod
+    def is_configured() -> bool:
+        """Whether secrets.toml has an `[auth]` section."""
+        return bool(get_secrets_auth_section())
+
+    def visitor(self, cookies: Mapping[str, str]) -> Visitor | None:
+        """Whoever logged in, if they are listed."""
+        claims = self.claims(cookies)
+        return None if claims is None else self.people.visitor(claims)
+
+    def claims(self, cookies: Mapping[str, str]) -> Mapping[str, Any] | None:
+        """What the provider says of whoever logged in, listed or not; None for nobody."""
+        # Streamlit's own inner parts, which may move in another version: only who uses its login depends on them.
+        from streamlit.auth_util import get_cookie_with_chunks, get_origin_from_redirect_uri
+        from streamlit.web.server.server_util import AUTH_COOKIE_NAME, get_cookie_secret
+        from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
+
+        secret = get_cookie_secret()
+
+        def part(name: str) -> bytes | None:
+            value = cookies.get(name)
+            try:
+                return None if value is None else decode_signed_value(secret, name, value.encode("latin-1"))
+            except UnicodeError:
+                return None
+
+        whole = get_cookie_with_chunks(part, AUTH_COOKIE_NAME)
+        try:
+            claims = json.loads(whole) if whole else None
+        except ValueError:
+            return None
+        if not isinstance(claims, dict) or claims.get("is_logged_in") is not True:
+            return None
+        # signed for this app, and not for another one that has the same secret
+        return claims if claims.get("origin") == get_origin_from_redirect_uri() else None
+
+    @staticmethod
+    def providers() -> list[str]:
+        """Names of the sections `[auth.NAME]`, or `default` where `[auth]` itself names the provider."""
+        section = get_secrets_auth_section()
+        return [name for name, value in section.items() if hasattr(value, "items")] or ["default"]
+
+
+_SCOPE = "isoviz.visitor"
 _ROLES = {role.name.lower(): role for role in Role}
 _entrance: Entrance | None = None
 
@@ -121,6 +198,19 @@ def current() -> Visitor:
         _stop("Your link or login has ended. Ask for a new link, or reload the page to log in again.")
         raise AssertionError("the script has stopped")
     return visitor
+
+
+def note_request(scope: MutableMapping[str, Any], visitor: Visitor) -> None:
+    """The door says who sent a request that it lets through."""
+    scope[_SCOPE] = visitor
+
+
+def of_request(scope: Mapping[str, Any]) -> Visitor | None:
+    """Who sent a request to one of our routes; None if it did not come through the door. In tests without one, the operator."""
+    visitor = scope.get(_SCOPE)
+    if isinstance(visitor, Visitor):
+        return visitor
+    return OPERATOR if _entrance is None and not _served() else None
 
 
 def _stop(message: str) -> None:

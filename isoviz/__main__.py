@@ -1,4 +1,4 @@
-"""The command line: `python -m isoviz train | sweep | measure | transform | runs | study | app`.
+"""The command line: `python -m isoviz train | sweep | measure | transform | runs | study | app | links`.
 
 Exit codes: 0 done, 1 a run failed, 2 bad input, with one line on stderr that says which option and what is allowed.
 """
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from isoviz import __version__
-from isoviz.commands.output import quiet_libraries
+from isoviz.commands.output import collect_warnings, quiet_libraries
 from isoviz.config import RunConfig
 from isoviz.errors import IsoVizError
 from isoviz.jobs.processes import share_cores
@@ -63,11 +63,8 @@ def build_parser() -> argparse.ArgumentParser:
     _add_transform(verbs.add_parser("transform", help="apply a chain of post-hoc transforms to an array file"))
     _add_runs(verbs.add_parser("runs", help="list, show, stop, resume, delete or export runs"))
     _add_study(verbs.add_parser("study", help="list the papers' figures and tables, or compute one"))
-    app = verbs.add_parser("app", help="open the dashboard")
-    app.add_argument("--port", type=int, default=8501)
-    app.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
-    app.add_argument("--headless", action="store_true", help="do not open a browser")
-    _add_store(app, json=False)
+    _add_app(verbs.add_parser("app", help="open the dashboard"))
+    _add_links(verbs.add_parser("links", help="show or change the links by which people open the dashboard"))
     return parser
 
 
@@ -196,6 +193,40 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
+def _add_app(app: argparse.ArgumentParser) -> None:
+    app.add_argument("--port", type=int, default=8501)
+    app.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
+    app.add_argument("--headless", action="store_true", help="do not open a browser")
+    _add_store(app, json=False)
+    access = app.add_argument_group("access", "who may come in, and from where: docs/security.md")
+    access.add_argument("--url", metavar="URL", help="where people find it behind a proxy: https://isoviz.example.org")
+    for name, text in (
+        ("host", "a further host name that it answers to"),
+        ("origin", "a further origin whose pages may talk to it, for a proxy that changes the Host"),
+        ("frame", "an origin whose pages may show it in a frame"),
+    ):
+        access.add_argument(f"--allow-{name}", action="append", default=[], metavar=name.upper(), help=text)
+    access.add_argument(
+        "--new-links", action="store_true", help="make new links first: the old ones and their cookies end"
+    )
+    access.add_argument(
+        "--no-token", action="store_true", help="let in whoever reaches the port, with your rights; loopback only"
+    )
+
+
+def _add_links(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    show = actions.add_parser("show", help="the link of each role")
+    renew = actions.add_parser("renew", help="make new links: the old ones, and whoever came in by them, are refused")
+    renew.add_argument("roles", nargs="*", metavar="ROLE", help="viewer, runner or operator (default: all)")
+    for action in (show, renew):
+        action.add_argument(
+            "--url", metavar="URL", help="where people find it (default: $ISOVIZ_URL, else this machine)"
+        )
+        action.add_argument("--port", type=int, default=8501, help="of the default URL")
+        _add_store(action)
+
+
 def _add_store(parser: argparse.ArgumentParser, json: bool = True) -> None:
     parser.add_argument(
         "--store", metavar="URL_OR_DIR", help="where runs are kept (default: $ISOVIZ_HOME, else the user's data folder)"
@@ -208,6 +239,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Parse, dispatch, and turn the user's errors into one line and exit code 2."""
     options = build_parser().parse_args(arguments)
     quiet_libraries()
+    collect_warnings()
     share_cores(os.environ)
     verb = "train" if options.verb == "sweep" else options.verb
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 import platformdirs
@@ -32,3 +33,26 @@ def store_url(option: str | Path | None) -> str:
         return option
     folder = home() if option is None else Path(option).expanduser().absolute()
     return f"sqlite:///{(folder / DATABASE).as_posix()}"
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder that this account alone may enter, with those above it that are missing; an open one of its own is closed.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    if not folder.is_dir():
+        for missing in reversed([folder, *folder.parents]):
+            if not missing.exists():
+                missing.mkdir(mode=0o700, exist_ok=True)
+    close_to_others(folder)
+
+
+def close_to_others(path: Path) -> None:
+    """Take the rights of group and others from a file or folder of this account's. What is somebody else's stays as it is."""
+    try:
+        found = path.stat()
+        if os.name == "posix" and found.st_uid == os.geteuid() and found.st_mode & 0o077:
+            path.chmod(stat.S_IMODE(found.st_mode) & ~0o077)
+    except OSError:  # gone, or on a file system without rights
+        pass

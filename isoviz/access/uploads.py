@@ -42,7 +42,7 @@ class Allowance:
 
 def roots(named: tuple[Path, ...], store_folder: Path) -> Roots:
     """Below which the browser's data and models lie: folders that the operator named, uploads, and what comes with the package."""
-    return Roots(named, (store_folder / FOLDER, Path(demo.__file__).parent))
+    return Roots(named, (store_folder / FOLDER, demo.FOLDER))
 
 
 def save(store_folder: Path, task: Task, files: Files, allowance: Allowance | None = None) -> Path:

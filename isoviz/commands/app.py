@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from isoviz.access import links, reach
+from isoviz.access.reach import Reach
 from isoviz.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,11 +30,15 @@ def run(options: argparse.Namespace) -> int:
     # Streamlit reads .streamlit/config.toml from the current folder, and puts the script's folder on the import path
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     command = [sys.executable, "-m", "streamlit", "run", str(server), "--server.port", str(options.port)]
-    command += ["--server.address", options.host, "--server.headless", "true" if options.headless else "false"]
-    environment = {**os.environ, "PYTHONPATH": path}
-    if options.store:
-        folder = "" if "://" in options.store else os.path.abspath(options.store)
-        environment["ISOVIZ_STORE"] = folder or options.store
+    # The server opens the browser itself, at a link that works; Streamlit would open the bare address.
+    command += ["--server.address", options.host, "--server.headless", "true"]
+    environment = {**os.environ, "PYTHONPATH": path, **_settings(options)}
+    reach.refuse_unguarded(options.host, environment)
+    Reach.from_environment(options.host, environment)
+    if options.new_links:
+        from isoviz.runs.store import Store
+
+        links.renew(Store(options.store).folder)
     process = subprocess.Popen(command, cwd=ROOT, env=environment)
     signal.signal(signal.SIGTERM, lambda *_: process.terminate())  # or the server would outlive this command
     while True:
@@ -40,6 +46,21 @@ def run(options: argparse.Namespace) -> int:
             return process.wait()
         except KeyboardInterrupt:  # Streamlit got it too and is closing; wait for it
             continue
+
+
+def _settings(options: argparse.Namespace) -> dict[str, str]:
+    """The options as the environment variables that the server reads."""
+    chosen = {
+        reach.URL: options.url,
+        reach.HOSTS: ",".join(options.allow_host),
+        reach.ORIGINS: ",".join(options.allow_origin),
+        reach.FRAMES: ",".join(options.allow_frame),
+        reach.NO_TOKEN: "1" if options.no_token else "",
+        "ISOVIZ_OPEN_BROWSER": "" if options.headless else "1",
+    }
+    if options.store:
+        chosen["ISOVIZ_STORE"] = options.store if "://" in options.store else os.path.abspath(options.store)
+    return {name: value for name, value in chosen.items() if value}
 
 
 def _taken(port: int) -> bool:

@@ -148,7 +148,7 @@ def _measure_model(options: argparse.Namespace) -> int:
         if whole:
             lines = [_line_json(one) for one in by_layer]
             document |= {"by_layer": lines, "output_embeddings": weights}
-        print_json(document)
+        print_json(document, views.warnings)
         return 0
     if whole:
         commit = f" (commit {source.revision[:10]})" if source.revision else ""

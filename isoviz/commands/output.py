@@ -4,14 +4,42 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+_python_warnings: list[str] = []
 
-def print_json(document: Any) -> None:
-    """Exactly one JSON document on stdout; undefined numbers are null, never NaN."""
-    json.dump(document, sys.stdout, indent=2, allow_nan=False)
+
+def collect_warnings() -> None:
+    """From now on Python's own warnings are one line on stderr each, and `print_json` repeats them."""
+
+    plain = warnings.showwarning
+
+    def note(message: Warning | str, category: type[Warning], *place: Any, **rest: Any) -> None:
+        if not issubclass(category, (UserWarning, RuntimeWarning)):  # of a library to its programmers
+            plain(message, category, *place, **rest)
+            return
+        text = " ".join(str(message).split())
+        if text not in _python_warnings:
+            _python_warnings.append(text)
+            print_notes([text])
+
+    _python_warnings.clear()
+    warnings.showwarning = note
+    for category in (UserWarning, RuntimeWarning):
+        warnings.simplefilter("always", category)  # not once per place and process: `note` knows what it has said
+
+
+def print_json(document: Mapping[str, Any], notes: Iterable[str] = ()) -> None:
+    """Exactly one JSON document on stdout; undefined numbers are null, never NaN.
+
+    Args:
+        notes: what the text would say in its notes; they stand under `warnings`, after those that the document has there.
+    """
+    every = dict.fromkeys([*document.get("warnings", ()), *notes, *_python_warnings])
+    json.dump({**document, "warnings": list(every)}, sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
     sys.stdout.flush()
 

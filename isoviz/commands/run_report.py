@@ -52,8 +52,30 @@ def as_json(row: RunRow, started: Started | None = None) -> dict[str, Any]:
         "timing": result.timing if result else {},
         "weights": result.weights.model_dump() if result and result.weights else None,
         "notes": started.notes if started else [],
+        "warnings": warnings_of(row, started),
         "error": row.error,
     }
+
+
+def warnings_of(row: RunRow, started: Started | None = None) -> list[str]:
+    """Everything that a reader of a run must know, one sentence each; arguments as for `as_json`."""
+    found = [f"collapsed: {row.collapsed}"] if row.collapsed else []
+    found += started.notes if started else []
+    if row.result is not None:
+        if row.result.random_weights:
+            found.append(f"random weights: {row.result.random_weights}")
+        for slug in metrics.catalogue():
+            reading = row.result.isotropy.reading(slug)
+            if reading is not None and reading.undefined and row.result.isotropy.number(slug) is None:
+                found.append(f"{slug} is undefined: {reading.undefined}")
+    elif row.error:
+        found.append(f"{row.error.get('message', '')} {row.error.get('advice') or ''}".rstrip())
+    return list(dict.fromkeys(found))
+
+
+def document(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Runs as one JSON document, with the warnings of all of them."""
+    return {"runs": list(runs), "warnings": list(dict.fromkeys(text for run in runs for text in run["warnings"]))}
 
 
 def describe(row: RunRow, started: Started | None = None) -> str:
@@ -66,7 +88,7 @@ def describe(row: RunRow, started: Started | None = None) -> str:
         lines += [f"collapsed: {row.collapsed}"] if row.collapsed else []
         lines += [f"note: {note}" for note in (started.notes if started else [])]
     elif row.error:
-        lines.append(f"{row.error.get('message', '')} {row.error.get('advice', '')}".rstrip())
+        lines.append(f"{row.error.get('message', '')} {row.error.get('advice') or ''}".rstrip())
     return f"\n{_INDENT}".join(filter(None, lines))
 
 

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
 def _list(store: Store, options: argparse.Namespace) -> int:
     rows = store.list()
     if options.json:
-        print_json({"runs": [_document(store, row) for row in rows]})
+        print_json(run_report.document([_document(store, row) for row in rows]))
         return 0
     for row in rows:
         print(run_report.describe(row, run_report.started_of(store, row.id)))
@@ -39,7 +39,7 @@ def _list(store: Store, options: argparse.Namespace) -> int:
 def _show(store: Store, options: argparse.Namespace) -> int:
     row = store.get(options.id)
     if options.json:
-        print_json({"runs": [{**_document(store, row), "provenance": _provenance(store, row.id)}]})
+        print_json(run_report.document([{**_document(store, row), "provenance": _provenance(store, row.id)}]))
     else:
         print(run_report.describe(row, run_report.started_of(store, row.id)))
         print(f"    files: {store.folder_of(row.id)} ({store.disk_use(row.id) / 1e6:.1f} MB)")
@@ -70,7 +70,7 @@ def _stop(store: Store, options: argparse.Namespace) -> int:
     _service(store).stop(options.id)
     row = store.get(options.id)
     if options.json:
-        print_json({"runs": [_document(store, row)]})
+        print_json(run_report.document([_document(store, row)]))
     else:
         print(f"{row.id}  {'stopping' if row.status == 'running' else row.status}")
     return 0
@@ -81,7 +81,7 @@ def _resume(store: Store, options: argparse.Namespace) -> int:
     _service(store).resume(options.id, claim=owner)
     row = carry_out(store, options.id, owner, quiet=options.json)
     if options.json:
-        print_json({"runs": [_document(store, row)]})
+        print_json(run_report.document([_document(store, row)]))
     return 0 if row.status == "finished" else 1
 
 
@@ -103,5 +103,5 @@ def _export(store: Store, options: argparse.Namespace) -> int:
             events += [{"seq": seq, **event} for seq, event in batch]
             cursor = batch[-1][0]
         documents.append({**_document(store, row), "tags": list(row.tags), "note": row.note, "events": events})
-    print_json({"runs": documents})
+    print_json(run_report.document(documents))
     return 0

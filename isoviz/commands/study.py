@@ -45,7 +45,7 @@ def _run(options: argparse.Namespace) -> int:
         path.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
         print(f"written: {path}", file=sys.stderr)
     if options.json:
-        print_json(result.model_dump(mode="json"))
+        print_json(result.model_dump(mode="json"), notes_of(result))
     else:
         print(as_text(result))
     return 0
@@ -73,6 +73,11 @@ def _reporter() -> Progress:
         told = line
 
     return report
+
+
+def notes_of(result: Result) -> list[str]:
+    """What the text says in notes: of the tables, then of the whole."""
+    return [*(note for table in result.tables for note in table.notes), *result.notes]
 
 
 def as_text(result: Result) -> str:

@@ -28,6 +28,7 @@ def run(options: argparse.Namespace) -> int:
     """Start the runs; 0 when all finished, 1 when one did not."""
     configs = plan(options)
     fetch_models(configs)
+    check_weights(configs)
     if not options.json:
         print(f"{len(configs)} run{'s' if len(configs) > 1 else ''}", file=sys.stderr)
     from isoviz.access.service import of_command_line
@@ -54,7 +55,7 @@ def report(store: Store, rows: Sequence[RunRow], json: bool) -> None:
 
     started = {row.id: run_report.started_of(store, row.id) for row in rows}
     if json:
-        document: dict[str, Any] = {"runs": [run_report.as_json(row, started[row.id]) for row in rows]}
+        document = run_report.document([run_report.as_json(row, started[row.id]) for row in rows])
         print_json(document | ({"summary": run_report.summary_json(rows)} if len(rows) > 1 else {}))
     elif len(rows) > 1:
         run_report.print_summary(rows, next(filter(None, started.values()), None))
@@ -107,6 +108,15 @@ def fetch_models(configs: Sequence[RunConfig]) -> None:
     with progress_bar() as progress:
         for model in dict.fromkeys(config.model for config in configs):
             sources.fetch(sources.resolve(model), progress)
+
+
+def check_weights(configs: Sequence[RunConfig]) -> None:
+    """Refuse a model whose checkpoint does not fit before any run exists, unless random weights are allowed."""
+    from isoviz.models import fit, sources
+
+    kinds = {(one.model, tasks.get(one.task, one.own).kind) for one in configs if not one.allow_random}
+    for model, kind in sorted(kinds):
+        fit.require(sources.resolve(model), kind)
 
 
 def carry_out(store: Store, run_id: str, owner: str, quiet: bool) -> RunRow:

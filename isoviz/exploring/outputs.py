@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from isoviz import metrics
 from isoviz.exploring import results
+from isoviz.home import make_private
 from isoviz.jobs.progress import read_json, write_json
 from isoviz.metrics.partition_function import Reading, partitions
 
@@ -62,7 +63,7 @@ def of(
         weights = output_embeddings(source)
         found = {"reason": _WITHOUT} if weights is None else {"what": _VOCABULARY} | measure(weights, tell)
     if source.fingerprint:
-        kept.parent.mkdir(parents=True, exist_ok=True)
+        make_private(kept.parent)
         write_json(kept, found)
     return found
 

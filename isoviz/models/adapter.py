@@ -263,15 +263,8 @@ def load_network_with_mismatch(
     """
     import transformers
 
-    needed: dict[str, dict[str, Any]] = {
-        "classification": {"num_labels": num_labels},
-        "regression": {"num_labels": 1, "problem_type": "regression"},
-        "span": {"num_labels": 2},
-    }
-    options = needed.get(kind, {})
-    classes = {"span": transformers.AutoModelForQuestionAnswering, "seq2seq": transformers.AutoModelForSeq2SeqLM}
     _check_family(source, kind)
-    auto_class = classes.get(kind, transformers.AutoModelForSequenceClassification)
+    auto_class, options = class_for(kind, num_labels)
     network, mismatch = load_pretrained(auto_class, source, seed=seed, allow_random=allow_random, **options)
     if kind == "seq2seq":
         habits = network.generation_config
@@ -280,6 +273,19 @@ def load_network_with_mismatch(
             **{name: getattr(habits, name, None) for name in kept}
         )
     return network, mismatch
+
+
+def class_for(kind: HeadKind, num_labels: int) -> tuple[Any, dict[str, Any]]:
+    """The class of transformers that puts a head of that kind on a network, and the options that it wants."""
+    import transformers
+
+    needed: dict[str, dict[str, Any]] = {
+        "classification": {"num_labels": num_labels},
+        "regression": {"num_labels": 1, "problem_type": "regression"},
+        "span": {"num_labels": 2},
+    }
+    classes = {"span": transformers.AutoModelForQuestionAnswering, "seq2seq": transformers.AutoModelForSeq2SeqLM}
+    return classes.get(kind, transformers.AutoModelForSequenceClassification), needed.get(kind, {})
 
 
 def _check_family(source: ModelSource, kind: HeadKind) -> None:

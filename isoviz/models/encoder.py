@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from isoviz.errors import ModelError
 from isoviz.models import architectures, folders
-from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
+from isoviz.models.adapter import HeadedModel, load_network_with_mismatch, load_tokenizer
 from isoviz.models.architectures import Architecture
 from isoviz.models.checkpoint import untrained_pooling
 from isoviz.models.hooks import Hooks
@@ -101,16 +101,17 @@ def load(
     module: nn.Module
     network_config: Any
     if head:
-        model = HeadedModel(load_network(source, num_labels=2, seed=0, allow_random=allow_random), Hooks())
+        network, mismatch = load_network_with_mismatch(source, num_labels=2, seed=0, allow_random=allow_random)
+        model = HeadedModel(network, Hooks())
         module, network_config, head_width = model, model.network.config, model.head_width
         notes += filter(None, [untrained_pooling(source)])
     else:
         module, network_config, mismatch = _bare(source, kind, allow_random)
         head_width = 0
-        if mismatch:
-            notes.append(f"random weights: {mismatch}")
         if kind == "encoder-decoder":
             notes.append("of this encoder-decoder the encoder is read; its decoder takes no part")
+    if mismatch:
+        notes.append(f"random weights: {mismatch}")
     width, depth = (getattr(network_config, name, None) for name in ("hidden_size", "num_hidden_layers"))
     if not isinstance(width, int) or not isinstance(depth, int):
         raise ModelError(

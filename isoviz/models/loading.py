@@ -35,13 +35,15 @@ class Mismatch:
     Attributes:
         missing: names of the network's weights that the checkpoint lacks, and that were drawn at random.
         unused: names of the checkpoint's encoder weights that the network has no place for.
+        reshaped: names of encoder weights whose shape in the checkpoint is not the network's; these were drawn at random too.
     """
 
     missing: tuple[str, ...]
     unused: tuple[str, ...]
+    reshaped: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.missing or self.unused)
+        return bool(self.missing or self.unused or self.reshaped)
 
     def __str__(self) -> str:
         parts = []
@@ -49,6 +51,8 @@ class Mismatch:
             parts.append(_sentence(self.missing, "encoder weight", "missing from the checkpoint"))
         if self.unused:
             parts.append(_sentence(self.unused, "encoder weight of the checkpoint", "not used"))
+        if self.reshaped:
+            parts.append(_sentence(self.reshaped, "encoder weight of the checkpoint", "of another shape"))
         return " and ".join(parts)
 
 
@@ -71,18 +75,28 @@ def load_pretrained(
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network, report = auto_class.from_pretrained(
-                source.location, dtype=torch.float32, trust_remote_code=False, output_loading_info=True, **options
+                source.location,
+                dtype=torch.float32,
+                trust_remote_code=False,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # a head for another number of classes is drawn anew; `_mismatch` judges the rest
+                **options,
             )
     except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
         raise ModelError(f"model: '{source.name}' cannot be loaded: {first_line(error)}", field="model") from error
     mismatch = _mismatch(network, report, part)
     if mismatch and not allow_random:
-        raise ModelError(
-            f"model: '{source.name}' does not fit its own checkpoint: {mismatch}",
-            field="model",
-            advice="Check config.json against the weights file. 'Allow random weights' (--allow-random) goes on without them.",
-        )
+        raise refusal(source, mismatch)
     return network, mismatch
+
+
+def refusal(source: ModelSource, mismatch: Mismatch) -> ModelError:
+    """The error for a checkpoint that does not fit."""
+    return ModelError(
+        f"model: '{source.name}' does not fit its own checkpoint: {mismatch}",
+        field="model",
+        advice="Check config.json against the weights file. 'Allow random weights' (--allow-random) goes on without them.",
+    )
 
 
 def first_line(error: Exception) -> str:
@@ -98,18 +112,19 @@ def _mismatch(network: PreTrainedModel, report: Any, part: str) -> Mismatch:
     own = prefix + (part + "." if part else "")
     formulas = tuple(f"{name}." for name, module in network.named_modules() if "Sinusoidal" in type(module).__name__)
     modules = {name.split(".")[0] for name, _ in base.named_parameters()} - set(_HEADS)
-    missing = [
-        name
-        for name in report["missing_keys"]
-        if name.startswith(own) and not name.startswith((*_HEADS, *formulas)) and not _is_pooler(name)
-    ]
+
+    def of_encoder(name: str) -> bool:
+        return name.startswith(own) and not name.startswith((*_HEADS, *formulas)) and not _is_pooler(name)
+
+    missing = [name for name in report["missing_keys"] if of_encoder(name)]
+    reshaped = [name for name, *_ in report["mismatched_keys"] if of_encoder(name)]
     unused = []
     for name in report["unexpected_keys"]:
         inner = name.removeprefix(network.base_model_prefix + ".")
         ours = inner.split(".")[0] in modules and inner.startswith(part)
         if ours and not _is_pooler(name) and not name.endswith(_CONSTANTS):
             unused.append(name)
-    return Mismatch(tuple(sorted(missing)), tuple(sorted(unused)))
+    return Mismatch(tuple(sorted(missing)), tuple(sorted(unused)), tuple(sorted(reshaped)))
 
 
 def _is_pooler(name: str) -> bool:

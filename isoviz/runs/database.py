@@ -33,7 +33,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.sql import ColumnElement
 
 from isoviz.errors import StoreError
-from isoviz.home import home
+from isoviz.home import close_to_others, home, make_private
 from isoviz.runs import schema
 
 BUSY_SECONDS: Final = 10.0
@@ -111,6 +111,9 @@ class Database:
         except (StoreUnavailableError, SQLAlchemyError, sqlite3.Error, OSError) as error:
             self.engine.dispose()
             raise StoreError(f"cannot open the store {self}: {reason(error)}") from error
+        if self.is_sqlite:
+            for end in ("", "-wal", "-shm"):
+                close_to_others(Path(f"{self._url.database}{end}"))
 
     def __str__(self) -> str:
         return str(self._url.database) if self.is_sqlite else self._url.render_as_string(hide_password=True)
@@ -152,7 +155,7 @@ class Database:
 
     def _make_folder(self) -> None:
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_private(self.folder)
         except OSError as error:
             raise StoreError(f"cannot create the store's folder {self.folder}: {error.strerror or error}") from error
 

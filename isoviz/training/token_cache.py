@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import isoviz
-from isoviz.home import home
+from isoviz.home import home, make_private
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -110,7 +110,7 @@ def _write(path: Path, tokens: Ragged) -> None:
     for name, rows in tokens.items():
         arrays[f"{name}.flat"] = np.fromiter((token for row in rows for token in row), dtype=np.int32)
         arrays[f"{name}.ends"] = np.cumsum([len(row) for row in rows], dtype=np.int64)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private(path.parent)
     handle, partial = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
     try:
         with os.fdopen(handle, "wb") as stream:

@@ -79,13 +79,17 @@ class Server:
             self.process.kill()
 
 
-def start(folder: Path, *, runner: str = "off", base: str = "") -> Server:
-    """The app on a free port with `folder` as ISOVIZ_HOME, started as `python -m isoviz app` starts it."""
+def start(folder: Path, *, runner: str = "off", base: str = "", **settings: str) -> Server:
+    """The app on a free port with `folder` as ISOVIZ_HOME, started as `python -m isoviz app` starts it.
+
+    Whoever comes is the operator, without a link, unless `settings` (environment variables) say otherwise.
+    """
     port = free_port()
     store = Store(folder)
     log = folder / f"server-{port}.log"
     command = [sys.executable, "-m", "streamlit", "run", "dashboard/server.py", f"--server.port={port}"]
     environment = {**os.environ, "ISOVIZ_HOME": str(folder), "ISOVIZ_RUNNER": runner, "HF_HUB_OFFLINE": "1"}
+    environment |= {"ISOVIZ_NO_TOKEN": "1", **settings}
     with log.open("wb") as output:
         process = subprocess.Popen(
             [*command, f"--server.baseUrlPath={base}"] if base else command,
@@ -181,7 +185,10 @@ def fits(page: Page) -> bool:
 
 @pytest.fixture
 def open_tab(chromium: Browser) -> Iterator[Callable[..., Page]]:
-    """`open_tab(url, dark=False, width=1280)`: a tab in a browser session of its own. Script errors fail the test."""
+    """`open_tab(url, dark=False, width=1280)`: a tab in a browser session of its own.
+
+    Script errors fail the test, and so does whatever the Content-Security-Policy stops.
+    """
     errors: list[str] = []
     contexts = []
 
@@ -193,6 +200,7 @@ def open_tab(chromium: Browser) -> Iterator[Callable[..., Page]]:
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda said: errors.append(said.text) if "Content Security Policy" in said.text else None)
         page.goto(url)
         return page
 

@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import live, menu
+from isoviz.access.visitors import OPERATOR
 from isoviz.events import Diverged, Failed, Stopped
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
@@ -171,8 +172,8 @@ def test_the_token_covers_what_is_shown_and_nothing_else(store: Store, open_page
 
     run, other = Story(store).begin(), Story(store, seed=1).begin()
     data = json.loads(open_page("live", run=run.id).get_by_key("live-lines").proto.json)
-    assert tokens.allows(store.folder, data["token"], run.id)
-    assert not tokens.allows(store.folder, data["token"], other.id)
+    assert tokens.allows(store.folder, data["token"], run.id, OPERATOR)
+    assert not tokens.allows(store.folder, data["token"], other.id, OPERATOR)
 
 
 def test_the_sidebar_leads_back_to_what_runs(store: Store, open_page: OpenPage) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from dashboard import resources, routes, tokens
+from isoviz.access.visitors import OPERATOR, Role, Visitor
 from isoviz.events import Entered, Resumed, Stepped
 from isoviz.runs.store import Store, StoreUnavailableError
 from tests.story import Story
@@ -121,21 +123,30 @@ def test_without_a_good_token_nothing_is_read(store: Store, client: TestClient) 
     assert client.get(f"/isoviz/events/{other.id}", headers={routes.TOKEN_HEADER: moved}).status_code == 403
 
 
-def test_a_token_covers_all_its_runs_and_expires(store: Store, client: TestClient) -> None:
+def test_a_token_covers_all_its_runs_and_serves_one_visitor(store: Store) -> None:
     runs = [Story(store, seed=seed).begin().id for seed in range(2)]
     token = tokens.issue(store.folder, runs)
-    assert all(tokens.allows(store.folder, token, run) for run in runs)
-    assert not tokens.allows(store.folder, token, runs[0][:-1])
-    assert not tokens.allows(store.folder, token, runs[0], max_age=-1)
-    assert not tokens.allows(store.folder, token, "")
+    assert all(tokens.allows(store.folder, token, run, OPERATOR) for run in runs)
+    assert not tokens.allows(store.folder, token, runs[0][:-1], OPERATOR)
+    assert not tokens.allows(store.folder, token, "", OPERATOR)
+    assert not tokens.allows(store.folder, token, OPERATOR.id, OPERATOR)
+    assert not tokens.allows(store.folder, token, runs[0], Visitor("somebody", Role.OPERATOR))
+    assert not tokens.allows(store.folder, token, runs[0], None)
+
+
+@pytest.mark.parametrize("hours", [-24 * 365, -1, 13, 24 * 365])
+def test_a_clock_that_jumps_ends_no_token(store: Store, monkeypatch: pytest.MonkeyPatch, hours: int) -> None:
+    token, now = tokens.issue(store.folder, ["a"]), time.time
+    monkeypatch.setattr(time, "time", lambda: now() + 3600 * hours)
+    assert tokens.allows(store.folder, token, "a", OPERATOR)
 
 
 def test_the_secret_is_private_and_kept(store: Store, tmp_path: Path) -> None:
     token = tokens.issue(store.folder, ["a"])
     key = store.folder / "token.key"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    assert tokens.allows(store.folder, token, "a")
-    assert not tokens.allows(tmp_path, token, "a")  # another store has another secret
+    assert tokens.allows(store.folder, token, "a", OPERATOR)
+    assert not tokens.allows(tmp_path, token, "a", OPERATOR)  # another store has another secret
     assert [path.name for path in store.folder.glob(".token-*")] == []
 
 
@@ -194,6 +205,16 @@ def test_arrays_that_are_not_there(store: Store, client: TestClient) -> None:
     pass_ = allowed(store, run.id)
     for path in ("0/weights", "7/matrix", "-1/matrix", "x/matrix", "0/..%2f..%2ftoken.key"):
         assert client.get(f"/isoviz/arrays/{run.id}/{path}", headers=pass_).status_code == 404
+
+
+@pytest.mark.parametrize("kept", [0, 7, 200, -1])
+def test_an_array_file_that_was_cut_off_is_not_there(store: Store, client: TestClient, kept: int) -> None:
+    run = Story(store).begin()
+    path = store.folder_of(run.id) / "arrays" / "epoch-000.safetensors"
+    path.write_bytes(path.read_bytes()[:kept])
+    for name in ("matrix", "order", "std", "ev"):
+        answer = client.get(f"/isoviz/arrays/{run.id}/0/{name}", headers=allowed(store, run.id))
+        assert (answer.status_code, answer.text) == (404, "the file of this epoch's arrays is damaged")
 
 
 def test_health_needs_no_token_and_names_no_run(store: Store, client: TestClient) -> None:

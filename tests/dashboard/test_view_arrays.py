@@ -14,6 +14,7 @@ from dashboard import (
     view_arrays,
 )
 from isoviz.exploring.results import ViewResult
+from isoviz.jobs.results import ARRAYS
 
 
 @pytest.fixture
@@ -55,3 +56,17 @@ def test_arrays_of_a_view_go_to_its_page_alone(client: TestClient, kept_view: Vi
         assert client.get(f"/isoviz/views/{key}/1/cls/order", headers=headers).status_code == 403
     for path in (f"{key}/1/cls/cloud", f"{key}/9/cls/order", f"{key}/1/last/matrix", f"{'0' * 32}/1/cls/order"):
         assert client.get(f"/isoviz/views/{path}", headers=allowed(key, "0" * 32)).status_code == 404
+
+
+def test_a_view_whose_file_was_cut_off_is_gone(client: TestClient, kept_view: ViewResult) -> None:
+    key, file = kept_view.folder.name, kept_view.folder / ARRAYS
+    whole = file.read_bytes()
+    try:
+        for kept in (0, 7, 200, len(whole) - 1):
+            file.write_bytes(whole[:kept])
+            for name in ("matrix", "order", "sigma"):
+                view_arrays._computed.cache_clear()
+                answer = client.get(f"/isoviz/views/{key}/2/cls/{name}", headers=allowed(key))
+                assert answer.status_code == 404, (kept, name)
+    finally:
+        file.write_bytes(whole)

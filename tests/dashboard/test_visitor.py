@@ -14,7 +14,7 @@ from isoviz.access.visitors import OPERATOR, Role, Visitor
 
 @pytest.fixture
 def door(tmp_path: Path) -> ByLink:
-    return ByLink(tmp_path, "isoviz-1")
+    return ByLink(lambda: tmp_path, "isoviz-1")
 
 
 def came_in(door: ByLink, role: Role, cookies: dict[str, str] | None = None) -> dict[str, str]:
@@ -44,7 +44,7 @@ def test_the_starter_s_link_is_the_operator(door: ByLink) -> None:
 
 def test_a_renewed_role_ends_its_cookies_and_no_others(door: ByLink) -> None:
     viewer, runner = came_in(door, Role.VIEWER), came_in(door, Role.RUNNER)
-    links.renew(door.folder, [Role.RUNNER])
+    links.renew(door.folder(), [Role.RUNNER])
     assert door.visitor(runner) is None
     assert door.visitor(viewer) is not None
 
@@ -65,6 +65,23 @@ def test_a_changed_cookie_is_nobody(door: ByLink) -> None:
     ):
         assert door.visitor({door.cookie: forged}) is None, forged
     assert door.visitor({"isoviz-2": value}) is None
+
+
+def test_a_role_whose_link_does_not_count_here(door: ByLink) -> None:
+    operator = came_in(door, Role.OPERATOR)
+    shared = ByLink(door.folder, door.cookie, (Role.VIEWER, Role.RUNNER))
+    assert shared.visitor(operator) is None
+    assert shared.admit(door.links().secrets[Role.OPERATOR], {}) is None
+
+
+def test_a_one_time_secret_admits_once_and_soon(door: ByLink) -> None:
+    secret = door.one_time_secret(Role.RUNNER)
+    assert door.admit("x" * 32, {}) is None
+    cookie = door.admit(secret, {})
+    found = door.visitor({door.cookie: cookie or ""})
+    assert found is not None and found.role is Role.RUNNER
+    assert door.admit(secret, {}) is None
+    assert door.admit(door.one_time_secret(Role.RUNNER, seconds=0), {}) is None
 
 
 def test_no_link_with_that_secret(door: ByLink) -> None:

@@ -1,0 +1,123 @@
+"""What the server reads about who may come in, and what it then says: the links that work, in the terminal and to the browser."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+import urllib.request
+import webbrowser
+
+import streamlit as st
+from streamlit import config
+
+from dashboard import resources
+from dashboard.visitor import ByLink, ByLogin, Entrance, Open
+from isoviz.access import reach
+from isoviz.access.people import People
+from isoviz.access.reach import Reach
+from isoviz.access.visitors import Role
+
+OPEN_BROWSER = "ISOVIZ_OPEN_BROWSER"
+"""Set by `python -m isoviz app` unless it is told `--headless`."""
+
+_ANY = ("", "0.0.0.0", "::")
+
+
+def settings() -> tuple[Reach, Entrance]:
+    """What the environment and Streamlit's settings say.
+
+    Raises:
+        InputError: they contradict each other, or would let in anybody who reaches this machine.
+    """
+    listening = st.get_option("server.address")
+    reach.refuse_unguarded(listening)
+    found = Reach.from_environment(listening)
+    if found.origins:  # Streamlit checks the WebSocket's origin once more
+        config.set_option("server.corsAllowedOrigins", sorted(found.origins))
+    return found, _entrance(found)
+
+
+def _entrance(found: Reach) -> Entrance:
+    if reach.switched_on(reach.READ_ONLY):
+        return Open.READ_ONLY
+    if ByLogin.is_configured():
+        return ByLogin(People.from_environment())
+    if reach.switched_on(reach.NO_TOKEN):
+        return Open.UNGUARDED
+    # The operator's link opens every file of this account: it is not for a wire that others can listen on.
+    roles = tuple(Role) if found.on_loopback else (Role.RUNNER, Role.VIEWER)
+    return ByLink(lambda: resources.store().folder, f"isoviz_{st.get_option('server.port')}", roles)
+
+
+def announce(found: Reach, entrance: Entrance, base_url: str) -> None:
+    """Say where the app is served and how to come in, and open a browser if that was asked for."""
+    url = found.url or _local_url(found, base_url)
+    print(f"IsoViz is served at {url}", flush=True)
+    for line in _ways_in(found, entrance, url):
+        print(line, flush=True)
+    if os.environ.get(OPEN_BROWSER):
+        threading.Thread(target=_open_browser, args=(entrance, base_url), name="open-browser", daemon=True).start()
+
+
+def _ways_in(found: Reach, entrance: Entrance, url: str) -> list[str]:
+    if isinstance(entrance, ByLink):
+        kept = entrance.links()
+        if Role.OPERATOR in entrance.roles:
+            return [
+                f"  Your link:     {kept.address(url, Role.OPERATOR)}",
+                "  Links for others, as runners or viewers: python -m isoviz links show",
+            ]
+        lines = [
+            f"  Runner's link: {kept.address(url, Role.RUNNER)}",
+            f"  Viewer's link: {kept.address(url, Role.VIEWER)}",
+            "  A runner launches runs, a viewer only looks. To change the links: python -m isoviz links renew",
+        ]
+        if not found.is_https(_scheme(), url.partition("//")[2].partition("/")[0]):
+            lines.append("  Warning: without TLS others on the network can read along; see docs/security.md.")
+        return lines
+    if isinstance(entrance, ByLogin):
+        return ["  People log in."]
+    if entrance is Open.READ_ONLY:
+        return ["  Read-only: whoever reaches it can look, and nobody can start anything."]
+    return ["  Warning: no token is asked for. Every account of this machine can use it with your rights."]
+
+
+def _scheme() -> str:
+    return "https" if st.get_option("server.sslCertFile") else "http"
+
+
+def _local_url(found: Reach, base_url: str) -> str:
+    host = found.listening or ""
+    if host in _ANY:
+        host = _address_of_this_machine()
+    shown = f"[{host}]" if ":" in host else host
+    return f"{_scheme()}://{shown}:{st.get_option('server.port')}" + (f"/{base_url}" if base_url else "")
+
+
+def _address_of_this_machine() -> str:
+    """The address by which others on the network reach it, as far as that can be told."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # an address for documentation: nothing is sent, but a way out is chosen
+            return str(probe.getsockname()[0])
+        except OSError:
+            return socket.gethostname()
+
+
+def _open_browser(entrance: Entrance, base_url: str) -> None:
+    """Once the server answers."""
+    host = st.get_option("server.address") or ""
+    local = "127.0.0.1" if host in _ANY else f"[{host}]" if ":" in host else host
+    url = f"{_scheme()}://{local}:{st.get_option('server.port')}" + (f"/{base_url}" if base_url else "")
+    for _ in range(100):
+        try:
+            with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2):
+                break
+        except OSError:
+            time.sleep(0.1)
+    if isinstance(entrance, ByLink):
+        secret = entrance.one_time_secret(max(entrance.roles))
+        url = f"{url}/?token={secret}"
+    webbrowser.open(url)

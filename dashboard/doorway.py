@@ -1,0 +1,272 @@
+"""The door in front of the server: from where it may be reached, who comes in, and what browsers may do with its pages.
+
+One ASGI middleware around everything that is served: pages, static files, uploads, our routes, and the WebSocket through which
+Streamlit runs a page. Behind it stands nobody without a `Visitor`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import parse_qsl, urlencode
+
+import streamlit as st
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from dashboard import early_script, visitor
+from dashboard.visitor import ByLink, ByLogin, Entrance
+from isoviz.access import links
+from isoviz.access.reach import Reach
+
+COOKIE_SECONDS = 30 * 86400
+"""How long a browser keeps the cookie of a link: a month, as Jupyter's. The link itself lasts until it is renewed."""
+
+HEALTH = ("_stcore/health", "isoviz/health")
+"""Answered to everybody: monitors have no link."""
+
+_LOGIN = ("auth/login", "auth/logout", "oauth2callback")
+_PAGE = re.compile(r"/[^/.]*")
+"""Addresses of pages; everything else has a folder or an ending."""
+
+
+class Doorway:
+    """ASGI middleware that lets visitors through.
+
+    Args:
+        entrance: how people come in.
+        reach: from where.
+        base_url: the path that Streamlit itself is served from.
+    """
+
+    def __init__(self, app: ASGIApp, entrance: Entrance, reach: Reach, base_url: str = "") -> None:
+        self.app = app
+        self.entrance = entrance
+        self.reach = reach
+        self.base = f"/{base_url.strip('/')}" if base_url.strip("/") else ""
+        self.headers = headers(reach.frames)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._answer(scope, receive, self._with_headers(send))
+        elif scope["type"] == "websocket":
+            await self._connect(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        connection = HTTPConnection(scope)
+        answer: Response | None = self._foreign(connection)
+        path = scope["path"].removeprefix(self.base)
+        is_page = scope["method"] in ("GET", "HEAD") and _PAGE.fullmatch(path or "/") is not None
+        secret = connection.query_params.get(links.PARAMETER) if is_page else None
+        asking = self.entrance.visitor(connection.cookies)
+        if answer is not None or path.lstrip("/") in HEALTH:
+            pass
+        elif secret is not None:
+            answer = self._by_link(connection, secret)
+        elif isinstance(self.entrance, ByLogin) and path.lstrip("/") in _LOGIN:
+            pass
+        elif asking is None:
+            answer = self._outside(connection) if is_page else _refusal("Open the app by its link first.", 401)
+        if asking is not None:
+            visitor.note_request(scope, asking)
+        await (answer or self.app)(scope, receive, send)
+
+    async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
+        connection = HTTPConnection(scope)
+        asking = self.entrance.visitor(connection.cookies)
+        if self._foreign(connection) is not None or asking is None:
+            await send({"type": "websocket.close", "code": 1008})  # before it was accepted: the answer is 403
+            return
+        visitor.note_request(scope, asking)
+
+        async def still_let_in() -> Message:
+            message = await receive()
+            # A page stays connected for hours, in which links are renewed and people leave the list.
+            if message["type"] == "websocket.receive" and self.entrance.visitor(connection.cookies) != asking:
+                await send({"type": "websocket.close", "code": 1008})
+                return {"type": "websocket.disconnect", "code": 1008}
+            return message
+
+        await self.app(scope, still_let_in, send)
+
+    def _foreign(self, connection: HTTPConnection) -> Response | None:
+        """The refusal of what comes under a foreign name or from a foreign page; None for what may pass."""
+        hosts = connection.headers.getlist("host")
+        if len(hosts) != 1 or not self.reach.allows_host(hosts[0]):
+            return _refusal(
+                f"IsoViz does not answer to this address: {ascii(', '.join(hosts))[:100]}. "
+                "If it is yours, start IsoViz with --allow-host NAME (or ISOVIZ_ALLOWED_HOSTS)."
+            )
+        origins = connection.headers.getlist("origin")
+        if origins:
+            if len(origins) == 1 and self.reach.allows_origin(origins[0], hosts[0]):
+                return None
+            return _refusal(
+                f"IsoViz does not answer to pages of this origin: {ascii(', '.join(origins))[:100]}. "
+                "If it is yours, start IsoViz with --allow-origin ORIGIN (or ISOVIZ_ALLOWED_ORIGINS)."
+            )
+        # Scripts and pictures are asked for without an Origin, but browsers say from where. Links from elsewhere may be followed.
+        site = connection.headers.get("sec-fetch-site", "")
+        if site in ("cross-site", "same-site") and connection.headers.get("sec-fetch-mode") != "navigate":
+            return _refusal("IsoViz does not serve files to pages of other origins.")
+        return None
+
+    def _by_link(self, connection: HTTPConnection, secret: str) -> Response:
+        """Whoever opens a link gets a cookie, and the address without the secret."""
+        cookie = None
+        if isinstance(self.entrance, ByLink):
+            cookie = self.entrance.admit(secret, connection.cookies)
+            if cookie is None:
+                return self._outside(connection)
+        pairs = parse_qsl(connection.scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        query = urlencode([pair for pair in pairs if pair[0] != links.PARAMETER])
+        clean = f"./{connection.scope['path'].rpartition('/')[2]}" + (f"?{query}" if query else "")
+        if connection.headers.get("sec-fetch-site", "none") == "cross-site" or _plain_browser(connection):
+            answer: Response = _page(_ENTERING, refresh=clean)
+        else:
+            answer = RedirectResponse(clean, 303)
+        answer.headers["cache-control"] = "no-store"
+        if cookie is not None and isinstance(self.entrance, ByLink):
+            answer.set_cookie(
+                self.entrance.cookie,
+                cookie,
+                max_age=COOKIE_SECONDS,
+                path=self.base or "/",
+                secure=self.reach.is_https(connection.scope["scheme"], connection.headers["host"]),
+                httponly=True,
+                samesite="strict",
+            )
+        return answer
+
+    def _outside(self, connection: HTTPConnection) -> Response:
+        """The page for somebody who is not in, which says how to get in. Nothing of the app is behind it."""
+        if isinstance(self.entrance, ByLogin):
+            return self._login(connection, self.entrance)
+        # Of a page to which a link of another site leads, browsers keep back the cookie; the page's own link brings it.
+        returning = (
+            connection.headers.get("sec-fetch-site") == "cross-site" and links.PARAMETER not in connection.query_params
+        )
+        return _page(_RETURNING if returning else _NO_LINK, 401, refresh="" if returning else None)
+
+    def _login(self, connection: HTTPConnection, entrance: ByLogin) -> Response:
+        from streamlit.user_info import generate_login_redirect_url
+
+        claims = entrance.claims(connection.cookies)
+        if claims is not None:
+            who = html.escape(str(claims.get("email", "this account")))
+            return _page(_NOT_LISTED.format(who=who, base=html.escape(self.base)), 403)
+        names = entrance.providers()
+        buttons = "".join(
+            f'<p><a class="button" href="{html.escape(generate_login_redirect_url(name))}">'
+            f"Log in{'' if name == 'default' else f' with {html.escape(name)}'}</a></p>"
+            for name in names
+        )
+        return _page(_LOG_IN.format(buttons=buttons), 401)
+
+    def _with_headers(self, send: Send) -> Send:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                found = MutableHeaders(scope=message)
+                for name, value in self.headers.items():
+                    found.setdefault(name, value)  # our own pages bring a stricter policy
+            await send(message)
+
+        return sending
+
+
+def headers(frames: Sequence[str]) -> dict[str, str]:
+    """What every answer says to the browser.
+
+    Args:
+        frames: origins whose pages may show the app in a frame, beside its own.
+    """
+    around = " ".join(["'self'", *frames])
+    found = {
+        "content-security-policy": _policy(around),
+        "x-content-type-options": "nosniff",
+        # the address of a page may hold a link's secret for a moment
+        "referrer-policy": "no-referrer",
+        "cross-origin-resource-policy": "same-origin",
+        "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    }
+    if not frames:
+        found |= {"x-frame-options": "SAMEORIGIN", "cross-origin-opener-policy": "same-origin"}
+    return found
+
+
+def _policy(around: str) -> str:
+    """As strict as Streamlit, its components and plotly.js work under; tests/browser/test_door.py opens every page with it."""
+    inline = " ".join(f"'sha256-{_digest(text)}'" for text in (*_inline_scripts(), early_script.ON_ERROR))
+    return "; ".join(
+        [
+            "default-src 'none'",
+            # The scripts of our components come as text and are run from a blob.
+            f"script-src 'self' blob: 'unsafe-hashes' {inline}",
+            "worker-src 'self' blob:",
+            "style-src 'self' 'unsafe-inline'",
+            "font-src 'self' data:",
+            "img-src 'self' data: blob:",
+            "media-src 'self' data: blob:",
+            "connect-src 'self'",
+            "manifest-src 'self'",
+            "frame-src 'self'",
+            "base-uri 'self'",
+            "form-action 'self'",
+            f"frame-ancestors {around}",
+        ]
+    )
+
+
+def _inline_scripts() -> list[str]:
+    """The scripts in Streamlit's own page."""
+    page = (Path(st.__file__).parent / "static" / "index.html").read_text("utf-8")
+    return re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _plain_browser(connection: HTTPConnection) -> bool:
+    """Whether a browser asks that does not say where the visit began, as over plain HTTP from another machine."""
+    return "sec-fetch-site" not in connection.headers and "mozilla" in connection.headers.get("user-agent", "").lower()
+
+
+def _refusal(text: str, status: int = 403) -> Response:
+    return PlainTextResponse(text + "\n", status, {"cache-control": "no-store"})
+
+
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1rem;color-scheme:light dark}"
+    "code{background:#8882;padding:.1em .3em;border-radius:.3em}"
+    ".button{display:inline-block;padding:.4em 1em;border:1px solid;border-radius:.4em;text-decoration:none}"
+)
+_NO_LINK = """<h1>This IsoViz needs a link</h1>
+<p>Open it by its link, which ends in <code>?token=…</code>. IsoViz prints it when it starts.</p>
+<ul><li>Someone gave you a link that no longer works? It was changed: ask them for the new one.</li>
+<li>You started IsoViz yourself? <code>python -m isoviz links show</code> prints the links.</li>
+<li>You came in before in this browser? <a href="">Reload this page.</a></li></ul>"""
+_RETURNING = '<h1>IsoViz</h1><p><a href="">Continue to IsoViz</a></p>'
+_ENTERING = "<h1>IsoViz</h1><p>Opening IsoViz …</p>"
+_LOG_IN = "<h1>Log in to IsoViz</h1>{buttons}"
+_NOT_LISTED = """<h1>No access</h1><p>{who} is not on this server's list. Ask whoever runs it to add you.</p>
+<p><a class="button" href="{base}/auth/logout">Log out</a></p>"""
+
+
+def _page(body: str, status: int = 200, *, refresh: str | None = None) -> Response:
+    """A page of its own without any script, in place of the app."""
+    again = "" if refresh is None else f'<meta http-equiv="refresh" content="0; url={html.escape(refresh)}">'
+    text = (
+        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>IsoViz</title>{again}'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>{body}</body></html>'
+    )
+    policy = f"default-src 'none'; style-src 'sha256-{_digest(_STYLE)}'; base-uri 'none'; frame-ancestors 'self'"
+    return HTMLResponse(text, status, {"cache-control": "no-store", "content-security-policy": policy})

@@ -1,0 +1,198 @@
+"""From where the server may be reached: addresses it answers to, pages that may talk to it, pages that may show it in a frame.
+
+A page of another site can make the browser of somebody who is in send requests here, also under a name of its own that it lets
+point at this machine (DNS rebinding). It cannot choose the `Host` and `Origin` that the browser writes into them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from isoviz.errors import InputError
+
+URL, HOSTS, ORIGINS, FRAMES = "ISOVIZ_URL", "ISOVIZ_ALLOWED_HOSTS", "ISOVIZ_ALLOWED_ORIGINS", "ISOVIZ_FRAMED_BY"
+READ_ONLY, NO_TOKEN = "ISOVIZ_READ_ONLY", "ISOVIZ_NO_TOKEN"
+
+_OPTIONS = {URL: "url", HOSTS: "allow-host", ORIGINS: "allow-origin", FRAMES: "allow-frame"}
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What the operator said about addresses.
+
+    Args:
+        listening: the address that the server listens on; None for all of this machine's.
+        url: where people find it, if that differs (behind a proxy); without a query, and without a slash at its end.
+        hosts: further names that it answers to.
+        origins: further origins whose pages may talk to it, as `https://name:port`.
+        frames: origins whose pages may show it in a frame.
+    """
+
+    listening: str | None
+    url: str | None = None
+    hosts: frozenset[str] = frozenset()
+    origins: frozenset[str] = frozenset()
+    frames: tuple[str, ...] = ()
+
+    @classmethod
+    def from_environment(cls, listening: str | None, environment: Mapping[str, str] = os.environ) -> Reach:
+        """The settings of the environment variables named above; lists are separated by commas.
+
+        Raises:
+            InputError: a URL, host or origin that is none.
+        """
+        url = environment.get(URL, "").strip().rstrip("/") or None
+        hosts = {_checked_host(text) for text in _listed(environment, HOSTS)}
+        origins = {_checked_origin(text, ORIGINS) for text in _listed(environment, ORIGINS)}
+        if url is not None:
+            origins.add(_origin(url, URL))
+            hosts.add(str(urlsplit(url).hostname))
+        frames = tuple(_checked_origin(text, FRAMES) for text in _listed(environment, FRAMES))
+        return cls(listening, url, frozenset(hosts), frozenset(origins), frames)
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether only programs on this machine can connect."""
+        return self.listening is not None and is_loopback(self.listening)
+
+    def allows_host(self, header: str) -> bool:
+        """Whether a request with this `Host` is answered.
+
+        Addresses in digits cannot be rebound, so a server that others can reach answers to all of them; one on the loopback
+        address answers only to that.
+        """
+        name = _name(header)
+        if name is None:
+            return False
+        if is_loopback(name) or name in self.hosts:
+            return True
+        if self.on_loopback:
+            return False
+        return _is_address(name) or name in _own_names() or name == (self.listening or "").lower().rstrip(".")
+
+    def allows_origin(self, origin: str, host: str) -> bool:
+        """Whether a page of this `Origin` may send a request with this `Host`: its own pages may, others must be named."""
+        try:
+            normal = _origin(origin, ORIGINS)
+        except InputError:  # "null" too, which is what sandboxed frames and files send
+            return False
+        parts = urlsplit(normal)
+        if normal in self.origins:
+            return True
+        name, port = _name(host), _port(host)
+        if name is None or parts.hostname != name:
+            return False
+        # Of what the browser calls default, `Host` says nothing.
+        default = _PORTS[parts.scheme]
+        return (parts.port or default) == (port or default)
+
+    def is_https(self, scheme: str, host: str) -> bool:
+        """Whether the browser that sent this request speaks TLS, to this server or to the proxy in front of it."""
+        parts = urlsplit(self.url or "")
+        return scheme in ("https", "wss") or (parts.scheme == "https" and parts.hostname == _name(host))
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address or name is this machine itself: `localhost`, 127.0.0.0/8 or ::1."""
+    name = address.strip("[]").lower().rstrip(".")
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
+
+
+def switched_on(name: str, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether a switch among the environment variables is on.
+
+    Raises:
+        InputError: it is neither on nor off. A typing error must not open a door.
+    """
+    text = environment.get(name, "").strip().lower()
+    if text in ("1", "true", "yes", "on"):
+        return True
+    if text in ("", "0", "false", "no", "off"):
+        return False
+    raise InputError(f"{name}: expected 1 or 0 (got {text[:40]!r})")
+
+
+def refuse_unguarded(listening: str | None, environment: Mapping[str, str] = os.environ) -> None:
+    """Raises `InputError` if a server on this address would let in anybody who reaches it, as more than a viewer."""
+    guarded = switched_on(READ_ONLY, environment) or not switched_on(NO_TOKEN, environment)
+    if not guarded and not (listening is not None and is_loopback(listening)):
+        where = listening or "all addresses"
+        raise InputError(
+            f"host: with --no-token ({NO_TOKEN}=1) anybody who reaches {where} could start and delete runs; leave --no-token out, "
+            f"set {READ_ONLY}=1, or listen on 127.0.0.1",
+            field="host",
+        )
+
+
+def _listed(environment: Mapping[str, str], name: str) -> list[str]:
+    return [part.strip() for part in environment.get(name, "").split(",") if part.strip()]
+
+
+def _name(header: str) -> str | None:
+    """The host of a `Host` header, in lower case and without port and brackets; None for what is none."""
+    try:
+        parts = urlsplit(f"//{header}")
+        _ = parts.port
+    except ValueError:
+        return None
+    if parts.netloc != header or not parts.hostname or "@" in header or any(mark.isspace() for mark in header):
+        return None
+    return parts.hostname.rstrip(".")
+
+
+def _port(header: str) -> int | None:
+    return urlsplit(f"//{header}").port
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _own_names() -> set[str]:
+    return {name.lower() for name in (socket.gethostname(), socket.getfqdn()) if name}
+
+
+def _checked_host(text: str) -> str:
+    name = _name(text)
+    if name is None or "*" in text:
+        raise InputError(
+            f"allow-host: expected a host name such as isoviz.example.org (got {text[:80]!r})", field="allow-host"
+        )
+    return name
+
+
+def _checked_origin(text: str, variable: str) -> str:
+    origin = _origin(text, variable)
+    if urlsplit(text).path.strip("/"):
+        option = _OPTIONS[variable]
+        raise InputError(f"{option}: an origin has no path: {origin} (got {text[:80]!r})", field=option)
+    return origin
+
+
+def _origin(url: str, variable: str) -> str:
+    """Scheme, host and port of a URL, written as browsers write them."""
+    try:
+        parts = urlsplit(url)
+        port, name = parts.port, parts.hostname
+    except ValueError:
+        name, port, parts = None, None, urlsplit("")
+    marks = set(url) & set(" ;,'\"*@\\\t\r\n")  # they would say something else in a header of ours
+    if parts.scheme not in _PORTS or not name or parts.query or parts.fragment or marks:
+        option = _OPTIONS[variable]
+        example = "https://isoviz.example.org"
+        raise InputError(f"{option}: expected an address such as {example} (got {url[:80]!r})", field=option)
+    shown = f"[{name}]" if ":" in name else name
+    return f"{parts.scheme}://{shown}" + (f":{port}" if port and port != _PORTS[parts.scheme] else "")

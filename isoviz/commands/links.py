@@ -1,0 +1,38 @@
+"""`isoviz links`: the links by which people open the dashboard, and new ones in their place."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+
+from isoviz.access import links, reach
+from isoviz.access.reach import Reach
+from isoviz.access.visitors import Role
+from isoviz.errors import unknown_name
+from isoviz.runs.store import Store
+
+_MAY = {Role.VIEWER: "looks", Role.RUNNER: "also launches runs", Role.OPERATOR: "may do everything (loopback only)"}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the links, after renewing those that were named."""
+    url = options.url or os.environ.get(reach.URL) or f"http://127.0.0.1:{options.port}"
+    url = Reach.from_environment(None, {reach.URL: url}).url or url
+    folder = Store(options.store).folder
+    kept = links.renew(folder, _roles(options.roles)) if options.action == "renew" else links.read(folder)
+    found = {role.name.lower(): kept.address(url, role) for role in Role}
+    if options.json:
+        print(json.dumps({"links": found}))
+        return 0
+    for role in Role:
+        print(f"{role.name.lower():9} {found[role.name.lower()]}   {_MAY[role]}")
+    return 0
+
+
+def _roles(names: list[str]) -> list[Role]:
+    by_name = {role.name.lower(): role for role in Role}
+    for name in names:
+        if name not in by_name:
+            raise unknown_name("role", name, by_name, field="roles")
+    return [by_name[name] for name in names] or list(Role)

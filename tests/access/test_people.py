@@ -1,0 +1,53 @@
+"""Roles of people who log in."""
+
+from __future__ import annotations
+
+import pytest
+
+from isoviz.access.people import People
+from isoviz.access.visitors import Role, Visitor
+from isoviz.errors import InputError
+
+LISTS = {
+    "ISOVIZ_OPERATORS": "Ada@uni.example",
+    "ISOVIZ_RUNNERS": "@uni.example, guest@other.example",
+    "ISOVIZ_VIEWERS": "@school.example",
+}
+
+
+@pytest.mark.parametrize(
+    ("claims", "role"),
+    [
+        ({"email": "ada@UNI.example"}, Role.OPERATOR),
+        ({"email": "bob@uni.example", "email_verified": True}, Role.RUNNER),
+        ({"email": "guest@other.example"}, Role.RUNNER),
+        ({"email": "pupil@school.example"}, Role.VIEWER),
+        ({"email": "else@other.example"}, None),
+        ({"email": "bob@sub.uni.example"}, None),
+        ({"email": "bob@uni.example.evil.example"}, None),
+        ({"email": "uni.example"}, None),
+        ({"email": "ada@uni.example", "email_verified": False}, None),
+        ({"email": "ada@uni.example", "email_verified": "false"}, None),
+        ({"email": ["ada@uni.example"]}, None),
+        ({}, None),
+    ],
+)
+def test_the_highest_role_that_names_somebody(claims: dict[str, object], role: Role | None) -> None:
+    found = People.from_environment(LISTS).visitor(claims)
+    assert (found and found.role) == role
+    if found is not None:
+        assert found.id == str(claims["email"]).lower()
+
+
+def test_everybody_whom_the_provider_lets_in() -> None:
+    people = People.from_environment({"ISOVIZ_VIEWERS": "*", "ISOVIZ_RUNNERS": "a@b.example"})
+    assert people.visitor({"email": "x@y.example"}) == Visitor("x@y.example", Role.VIEWER)
+    assert people.visitor({"email": "a@b.example"}) == Visitor("a@b.example", Role.RUNNER)
+
+
+@pytest.mark.parametrize(
+    "lists", [{}, {"ISOVIZ_RUNNERS": " , "}, {"ISOVIZ_RUNNERS": "uni.example"}, {"ISOVIZ_VIEWERS": "@"}]
+)
+def test_lists_that_let_nobody_in_are_an_error(lists: dict[str, str]) -> None:
+    with pytest.raises(InputError):
+        People.from_environment(lists)

@@ -1,0 +1,116 @@
+"""Which names a server answers to, and whose pages may talk to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from isoviz.access import reach
+from isoviz.access.reach import Reach
+from isoviz.errors import InputError
+
+LOOPBACK = Reach("127.0.0.1")
+SHARED = Reach(None)
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:8501", "localhost:8501", "LOCALHOST", "localhost.", "[::1]:8501", "127.1.2.3"]
+)
+def test_this_machine_s_own_names(host: str) -> None:
+    assert LOOPBACK.allows_host(host) and SHARED.allows_host(host)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example:8501",
+        "evil.example@127.0.0.1",
+        "127.0.0.1/evil.example",
+        "127.0.0.1:8501:9",
+        "127.0.0.1:x",
+        "127.0.0.1 evil.example",
+        "",
+        ":8501",
+        "[::1",
+        "é.example",
+        "0x7f.1.evil",
+    ],
+)
+def test_a_name_that_may_be_rebound(host: str) -> None:
+    assert not LOOPBACK.allows_host(host) and not SHARED.allows_host(host)
+
+
+def test_addresses_in_digits_cannot_be_rebound() -> None:
+    assert SHARED.allows_host("192.0.2.7:8501") and SHARED.allows_host("[2001:db8::1]:8501")
+    assert not LOOPBACK.allows_host("192.0.2.7:8501")  # nothing arrives there under that address
+
+
+def test_names_of_the_operator() -> None:
+    found = Reach.from_environment(
+        "127.0.0.1", {reach.URL: "https://isoviz.example.org/lab/", reach.HOSTS: "other.example, Third.Example"}
+    )
+    assert found.url == "https://isoviz.example.org/lab"
+    assert all(found.allows_host(name) for name in ("isoviz.example.org", "other.example:80", "third.example"))
+    assert not found.allows_host("x.other.example")
+    assert found.allows_origin("https://isoviz.example.org", "127.0.0.1:8501")  # a proxy that does not pass on the Host
+    assert not found.allows_origin("http://isoviz.example.org", "127.0.0.1:8501")
+    assert not found.allows_origin("https://other.example", "127.0.0.1:8501")
+
+
+def test_its_own_pages_and_no_others() -> None:
+    host = "127.0.0.1:8501"
+    assert LOOPBACK.allows_origin("http://127.0.0.1:8501", host)
+    for origin in (
+        "http://127.0.0.1:9999",
+        "http://localhost:8501",
+        "http://127.0.0.1",
+        "http://evil.example",
+        "http://127.0.0.1:8501.evil.example",
+        "http://127.0.0.1:8501@evil.example",
+        "null",
+        "",
+        "file://",
+        "chrome-extension://127.0.0.1:8501",
+        "http://127.0.0.1:99999",
+    ):
+        assert not LOOPBACK.allows_origin(origin, host), origin
+    assert LOOPBACK.allows_origin("http://localhost", "localhost:80")
+    assert LOOPBACK.allows_origin("https://[::1]", "[::1]")
+    assert Reach(None, origins=frozenset({"https://lms.example"})).allows_origin("https://lms.example:443", host)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "option"),
+    [
+        (reach.URL, "isoviz.example.org", "url"),
+        (reach.URL, "ftp://isoviz.example.org", "url"),
+        (reach.HOSTS, "*.example.org", "allow-host"),
+        (reach.HOSTS, "https://example.org", "allow-host"),
+        (reach.ORIGINS, "*", "allow-origin"),
+        (reach.ORIGINS, "https://example.org/path", "allow-origin"),
+        (reach.FRAMES, "https://a.example; script-src *", "allow-frame"),
+        (reach.FRAMES, "https://*.example", "allow-frame"),
+        (reach.FRAMES, "https://a.example\nx: y", "allow-frame"),
+    ],
+)
+def test_what_is_no_address_is_refused(name: str, value: str, option: str) -> None:
+    with pytest.raises(InputError, match=f"^{option}: ") as refused:
+        Reach.from_environment(None, {name: value})
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("address", [None, "", "0.0.0.0", "::", "192.0.2.7", "myhost.example"])
+def test_an_unguarded_server_listens_to_this_machine_only(address: str | None) -> None:
+    reach.refuse_unguarded(address, {})
+    reach.refuse_unguarded(address, {reach.NO_TOKEN: "1", reach.READ_ONLY: "1"})
+    reach.refuse_unguarded("127.0.0.1", {reach.NO_TOKEN: "1"})
+    reach.refuse_unguarded("::1", {reach.NO_TOKEN: "1"})
+    with pytest.raises(InputError, match="anybody who reaches"):
+        reach.refuse_unguarded(address, {reach.NO_TOKEN: "1"})
+
+
+def test_a_switch_that_is_mistyped_is_refused() -> None:
+    with pytest.raises(InputError, match="ISOVIZ_READ_ONLY: expected 1 or 0"):
+        reach.switched_on(reach.READ_ONLY, {reach.READ_ONLY: "ture"})
+    assert not reach.switched_on(reach.READ_ONLY, {})

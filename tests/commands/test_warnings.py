@@ -1,0 +1,127 @@
+"""Models that do not fit their checkpoints are bad input; what the text notes, `--json` says under `warnings`."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.torch import load_file, save_file
+
+from isoviz.__main__ import main
+from isoviz.runs.store import Store
+from isoviz.studies import istar_figure_2
+from tests.tiny import TinyModels
+
+Captured = pytest.CaptureFixture[str]
+_NOTED = re.compile(r"^\s*(?:note: |(?=collapsed: ))(.*)$", re.MULTILINE)
+
+
+@pytest.fixture
+def holed(tiny_models: TinyModels, tmp_path: Path) -> Path:
+    """A BERT of whose second layer a weight is gone."""
+    folder = tmp_path / "holed"
+    shutil.copytree(tiny_models("bert"), folder)
+    weights = load_file(folder / "model.safetensors")
+    del weights["encoder.layer.1.output.dense.weight"]
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _quiet_library() -> Iterator[None]:
+    """As in a process of its own, where the command line says so before transformers is there."""
+    from transformers.utils import logging
+
+    level = logging.get_verbosity()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    yield
+    logging.set_verbosity(level)
+    logging.enable_progress_bar()
+
+
+@pytest.fixture
+def small(holed: Path, cola: Path, tmp_path: Path) -> list[str]:
+    """Options of a run that takes a second."""
+    return ["--model", str(holed), "--task", "glue/cola", "--data", str(cola), "--epochs", "1", "--threads", "1",
+            "--batch-size", "8", "--store", str(tmp_path / "store")]  # fmt: skip
+
+
+def noted(captured: Captured) -> list[str]:
+    """What the text said in notes, wherever it said it."""
+    said = captured.readouterr()
+    return [text.strip() for text in _NOTED.findall(said.out + "\n" + said.err)]
+
+
+def same_in_json(words: Iterable[str], captured: Captured, expect: str) -> list[str]:
+    """Both ways of one command; every note of the text is a warning of the document. `expect` is in one of them."""
+    assert main([*words]) == 0
+    notes = noted(captured)
+    assert main([*words, "--json"]) == 0
+    warnings = json.loads(captured.readouterr().out)["warnings"]
+    assert any(expect in note for note in notes), notes
+    assert set(notes) <= set(warnings)
+    assert len(set(warnings)) == len(warnings)
+    return warnings
+
+
+@pytest.mark.parametrize("verb", [["train"], ["sweep", "--method", "istar", "--grid", "lam=0.5,1"]])
+def test_weights_that_do_not_fit_are_bad_input_and_leave_no_run(
+    small: list[str], tmp_path: Path, capsys: Captured, verb: list[str]
+) -> None:
+    assert main([*verb, *small, "--json"]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and len(said.err.strip().splitlines()) == 1
+    assert "1 encoder weight is missing from the checkpoint (bert.encoder.layer.1.output.dense.weight)" in said.err
+    assert "--allow-random" in said.err
+    assert not (tmp_path / "store").exists() or Store(tmp_path / "store").list() == []
+
+
+def test_measuring_such_a_model_is_bad_input(holed: Path, capsys: Captured) -> None:
+    assert main(["measure", "--model", str(holed), "--max-eval", "8"]) == 2
+    said = capsys.readouterr()
+    assert (
+        said.out == ""
+        and len(said.err.strip().splitlines()) == 1
+        and "encoder.layer.1.output.dense.weight)" in said.err
+    )
+
+
+def test_train_and_runs(small: list[str], tmp_path: Path, capsys: Captured) -> None:
+    warnings = same_in_json(["train", *small, "--allow-random"], capsys, "random weights: 1 encoder weight is missing")
+    store = ["--store", str(tmp_path / "store")]
+    assert set(warnings) == set(same_in_json(["runs", "list", *store], capsys, "random weights: "))
+    (first, _) = Store(tmp_path / "store").list()
+    same_in_json(["runs", "show", first.id, *store], capsys, "random weights: ")
+    assert main(["runs", "export", first.id, *store]) == 0
+    exported = json.loads(capsys.readouterr().out)
+    assert any(text.startswith("random weights: ") for text in exported["warnings"])
+    assert exported["runs"][0]["warnings"] == exported["warnings"]
+
+
+@pytest.mark.parametrize("pooling", [[], ["--pooling", "mean"], ["--pooling", "head"]])
+def test_measure_a_model(holed: Path, capsys: Captured, pooling: list[str]) -> None:
+    words = ["measure", "--model", str(holed), "--max-eval", "8", "--allow-random", *pooling]
+    same_in_json(words, capsys, "random weights: 1 encoder weight is missing")
+
+
+def test_measure_a_file(tmp_path: Path, capsys: Captured) -> None:
+    np.save(tmp_path / "few.npy", np.random.default_rng(0).normal(size=(3, 8)))
+    same_in_json(["measure", "--embeddings", str(tmp_path / "few.npy")], capsys, "undefined")
+
+
+def test_transform(tmp_path: Path, capsys: Captured) -> None:
+    np.save(tmp_path / "points.npy", np.full((4, 2), 3e38, dtype=np.float32))  # twice that is no float32 any more
+    words = ["--in", str(tmp_path / "points.npy"), "--out", str(tmp_path / "out.npy")]
+    same_in_json(["transform", "--chain", "scale:factor=2", *words], capsys, "overflow")
+
+
+def test_study(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = istar_figure_2.Plan(points=700, shrinkage_points=300, sizes=(8, 32), draws=10, d=12)
+    monkeypatch.setattr(istar_figure_2, "PLANS", {**istar_figure_2.PLANS, "quick": plan})
+    same_in_json(["study", "run", "istar-figure-2"], capsys, "")

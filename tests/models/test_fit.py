@@ -1,0 +1,194 @@
+"""A checkpoint is compared with its configuration before anything starts: names and shapes, of every family that can be trained."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from isoviz.errors import ModelError
+from isoviz.models import fit, sources
+from isoviz.models.adapter import load_network
+from isoviz.models.families import families_of
+from isoviz.models.sources import ModelSource
+from isoviz.tasks.protocol import HeadKind
+from tests.tiny import FAMILIES, LATER, LATER_WRITERS, TWO_SIDED, WRITERS, TinyModels
+
+Rename = Callable[[str], str | None]
+CLASSIFIERS = (*FAMILIES, *LATER, *TWO_SIDED)
+KINDS: list[tuple[str, HeadKind]] = [
+    *((family, "classification") for family in CLASSIFIERS),
+    *((family, "seq2seq") for family in (*WRITERS, *LATER_WRITERS)),
+]
+LAYERS = {"distilbert": "n_layers", "bart": "encoder_layers", "mbart": "encoder_layers", "marian": "encoder_layers",
+          "t5": "num_layers"}  # fmt: skip
+"""Name of the number of layers, where it is not `num_hidden_layers`."""
+
+
+def tensors(folder: Path) -> dict[str, torch.Tensor]:
+    return load_file(folder / "model.safetensors")
+
+
+def rewritten(folder: Path, target: Path, rename: Rename) -> ModelSource:
+    """A copy whose tensors are renamed, or left out where `rename` gives None."""
+    shutil.copytree(folder, target)
+    kept = {new: tensor for name, tensor in tensors(folder).items() if (new := rename(name))}
+    save_file(kept, target / "model.safetensors", {"format": "pt"})
+    return sources.resolve(str(target))
+
+
+def configured(folder: Path, target: Path, **changes: object) -> ModelSource:
+    shutil.copytree(folder, target)
+    config = json.loads((target / "config.json").read_text())
+    (target / "config.json").write_text(json.dumps({**config, **changes}))
+    return sources.resolve(str(target))
+
+
+@pytest.mark.parametrize(("family", "kind"), KINDS)
+def test_every_family_fits_as_it_is_saved_and_not_with_its_tensors_renamed(
+    tiny_models: TinyModels, tmp_path: Path, family: str, kind: HeadKind
+) -> None:
+    folder = tiny_models(family)
+    fit.require(sources.resolve(str(folder)), kind)
+    fit.require(sources.resolve(str(folder)))
+    renamed = rewritten(folder, tmp_path / "renamed", lambda name: f"other.{name}")
+    for asked in (kind, None):
+        with pytest.raises(
+            ModelError, match=r"\d+ encoder weights are missing from the checkpoint \(.*, …\)"
+        ) as caught:
+            fit.require(renamed, asked)
+        assert caught.value.field == "model" and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("family", "kind"), [pair for pair in KINDS if pair[0] != "albert"]
+)  # its layers share weights
+def test_more_layers_configured_than_stored(
+    tiny_models: TinyModels, tmp_path: Path, family: str, kind: HeadKind
+) -> None:
+    deeper = configured(tiny_models(family), tmp_path / "deeper", **{LAYERS.get(family, "num_hidden_layers"): 6})
+    if family == "modernbert":
+        config = json.loads((Path(deeper.location) / "config.json").read_text())
+        config.pop("layer_types", None)
+        (Path(deeper.location) / "config.json").write_text(json.dumps(config))
+        deeper = sources.resolve(deeper.location)
+    missing = fit.mismatch_of(deeper, kind).missing
+    assert missing and not fit.mismatch_of(deeper, kind).unused
+    assert {part for name in missing for part in name.split(".") if part.isdigit()} >= {"2", "3", "4", "5"}
+
+
+@pytest.mark.parametrize("family", CLASSIFIERS)
+def test_the_comparison_is_that_of_loading(tiny_models: TinyModels, tmp_path: Path, family: str) -> None:
+    """Whatever is taken away from a checkpoint, the header tells the same as loading all of it does."""
+    names = sorted(tensors(tiny_models(family)))
+    gone = set(names[:: max(1, len(names) // 5)])
+    holed = rewritten(tiny_models(family), tmp_path / "holed", lambda name: None if name in gone else name)
+    foretold = fit.mismatch_of(holed, "classification")
+    if not foretold:
+        assert load_network(holed, 2, 0)
+        return
+    with pytest.raises(ModelError) as caught:
+        load_network(holed, 2, 0)
+    assert str(foretold) in str(caught.value)
+
+
+def test_tensors_of_layers_that_nobody_reads_and_of_another_width_are_refused(
+    tiny_models: TinyModels, tmp_path: Path
+) -> None:
+    shallower = configured(tiny_models("bert"), tmp_path / "shallower", num_hidden_layers=1)
+    with pytest.raises(ModelError, match=r"16 encoder weights of the checkpoint are not used \(encoder\.layer\.1\."):
+        fit.require(shallower)
+    wider = configured(tiny_models("bert"), tmp_path / "wider", hidden_size=32)
+    for kind in (None, "classification"):
+        with pytest.raises(ModelError, match=r"\d+ encoder weights of the checkpoint are of another shape"):
+            fit.require(wider, kind)
+    with pytest.raises(ModelError, match="of another shape"):
+        load_network(wider, 2, 0)
+    assert load_network(wider, 2, 0, allow_random=True).config.hidden_size == 32
+
+
+@pytest.mark.parametrize("family", CLASSIFIERS)
+def test_a_checkpoint_with_a_task_head_serves_its_encoder(tiny_models: TinyModels, tmp_path: Path, family: str) -> None:
+    import transformers
+
+    folder = tmp_path / "classifier"
+    shutil.copytree(tiny_models(family), folder)
+    trained = transformers.AutoModelForSequenceClassification.from_pretrained(tiny_models(family), num_labels=3)
+    trained.save_pretrained(folder)
+    source = sources.resolve(str(folder))
+    fit.require(source)
+    for kind in ("classification", "regression", "span"):
+        assert family in families_of(kind)
+        fit.require(source, kind)
+    again = load_network(source, 5, 0)  # the head is for three classes: drawn anew for five
+    assert again.config.num_labels == 5
+    wanted, got = (
+        {name: value for name, value in network.base_model.state_dict().items() if "qa_outputs" not in name}
+        for network in (trained, again)
+    )
+    body = [name for name in wanted if not name.startswith(("classification_head", "classifier", "score"))]
+    assert body and all(torch.equal(wanted[name], got[name]) for name in body)
+
+
+@pytest.mark.parametrize("family", ["bert", "roberta", "albert", "electra", "bart", "t5"])
+def test_tied_weights_are_stored_once_and_nothing_is_missing(
+    tiny_models: TinyModels, tmp_path: Path, family: str
+) -> None:
+    import transformers
+
+    auto = transformers.AutoModelForSeq2SeqLM if family in ("bart", "t5") else transformers.AutoModelForMaskedLM
+    folder = tmp_path / "tied"
+    shutil.copytree(tiny_models(family), folder)
+    network = auto.from_pretrained(tiny_models(family))
+    network.save_pretrained(folder)
+    assert len(tensors(folder)) < len(network.state_dict())
+    fit.require(sources.resolve(str(folder)), "classification")
+    fit.require(sources.resolve(str(folder)))
+
+
+def test_shards(tiny_models: TinyModels, tmp_path: Path) -> None:
+    import transformers
+
+    folder = tmp_path / "shards"
+    shutil.copytree(tiny_models("bert"), folder)
+    (folder / "model.safetensors").unlink()
+    transformers.AutoModel.from_pretrained(tiny_models("bert")).save_pretrained(folder, max_shard_size="8KB")
+    parts = sorted(folder.glob("model-*.safetensors"))
+    assert len(parts) > 2
+    fit.require(sources.resolve(str(folder)), "classification")
+    parts[1].unlink()
+    with pytest.raises(ModelError, match=rf"has not all of its weights \(no {parts[1].name}\)"):
+        sources.resolve(str(folder))
+
+
+def test_pickled_weights_alone_are_refused(tiny_models: TinyModels, tmp_path: Path) -> None:
+    folder = tmp_path / "pickled"
+    shutil.copytree(tiny_models("bert"), folder)
+    torch.save(tensors(folder), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match="pickled weights are not read"):
+        sources.resolve(str(folder))
+
+
+def test_bundled_models_fit_their_checkpoints() -> None:
+    for name in sources.bundled():
+        bundled = sources.resolve(name)
+        as_local = ModelSource(name, "local", bundled.location, bundled.fingerprint)
+        fit.require(as_local)
+        fit.require(as_local, "classification")
+
+
+def test_no_weights_are_read(tiny_models: TinyModels, tmp_path: Path) -> None:
+    """The content of the weights may be anything: only the header counts."""
+    folder = tmp_path / "zeroed"
+    shutil.copytree(tiny_models("bert"), folder)
+    path = folder / "model.safetensors"
+    whole = path.read_bytes()
+    header = 8 + int.from_bytes(whole[:8], "little")
+    path.write_bytes(whole[:header] + b"\xff" * (len(whole) - header))
+    fit.require(sources.resolve(str(folder)), "classification")
