@@ -16,6 +16,7 @@ from dashboard import visitor
 from isoviz import fence
 from isoviz.access import policy, uploads
 from isoviz.access.policy import Policy
+from isoviz.access.reach import Reach
 from isoviz.fence import Roots
 from isoviz.home import home, make_private, store_url
 
@@ -29,7 +30,6 @@ _lock = threading.RLock()
 _stores: dict[str, Store] = {}
 _runners: dict[str, Runner] = {}
 _job_service: JobService | None = None
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 def _url() -> str:
@@ -56,7 +56,7 @@ def service() -> Service:
 
 
 def _policy() -> Policy:
-    return policy.read(loopback=st.get_option("server.address") in _LOOPBACK)
+    return policy.read(Reach.from_environment(st.get_option("server.address")))
 
 
 def guard_files() -> None:

@@ -207,6 +207,13 @@ def _add_app(app: argparse.ArgumentParser) -> None:
     ):
         access.add_argument(f"--allow-{name}", action="append", default=[], metavar=name.upper(), help=text)
     access.add_argument(
+        "--roots",
+        nargs="*",
+        metavar="DIR",
+        help="folders below which the browser may name data and models (default: $ISOVIZ_ROOTS, else this folder and your home "
+        "folder; none where others can reach the server)",
+    )
+    access.add_argument(
         "--new-links", action="store_true", help="make new links first: the old ones and their cookies end"
     )
     access.add_argument(

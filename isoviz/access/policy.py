@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from isoviz.access.reach import READ_ONLY, Reach, switched_on
 from isoviz.errors import InputError
 from isoviz.fence import VARIABLE as ROOTS
-
-READ_ONLY: Final = "ISOVIZ_READ_ONLY"
 
 _QUOTAS: Final = {
     "queued": ("ISOVIZ_QUOTA_QUEUED", 50, "runs of one visitor that wait for their turn"),
@@ -29,7 +28,7 @@ SETTINGS: Final = (
     (READ_ONLY, "0", "1: nobody changes anything from the browser, the operator included"),
     (
         ROOTS,
-        "the current folder and the home folder; none if the server listens beyond this machine",
+        "the current folder and the home folder; none where others can reach the server",
         f"folders whose data and models the browser may name, separated by '{os.pathsep}'",
     ),
     *((name, "" if default is None else str(default), what) for name, default, what in _QUOTAS.values()),
@@ -80,31 +79,27 @@ UNRESTRICTED: Final = Policy()
 """The command line's."""
 
 
-def read(environment: Mapping[str, str] | None = None, *, loopback: bool = True) -> Policy:
+def read(found: Reach, environment: Mapping[str, str] = os.environ) -> Policy:
     """What the environment says; `InputError` names a variable that cannot be understood.
 
     Args:
-        environment: variables; None for those of this process.
-        loopback: only this machine reaches the server, so the current folder and the home folder are allowed by default.
+        found: from where the server is reached, on which the default of the roots depends.
+        environment: variables.
     """
-    given = os.environ if environment is None else environment
+    given = environment
     return Policy(
-        read_only=_yes(READ_ONLY, given.get(READ_ONLY, "")),
-        roots=_roots(given.get(ROOTS), loopback),
+        read_only=switched_on(READ_ONLY, given),
+        roots=_roots(given[ROOTS]) if ROOTS in given else default_roots(found),
         quotas=Quotas(**{name: _count(variable, given, default) for name, (variable, default, _) in _QUOTAS.items()}),
     )
 
 
-def _yes(variable: str, text: str) -> bool:
-    known = {"": False, "0": False, "no": False, "off": False, "1": True, "yes": True, "on": True}
-    if text.strip().lower() not in known:
-        raise InputError(f"{variable}: '{text}' is neither 0 nor 1", field=variable)
-    return known[text.strip().lower()]
+def default_roots(found: Reach) -> tuple[Path, ...]:
+    """The current folder and the home folder; none where others can reach the server, directly or through a proxy."""
+    return (Path.cwd(), Path.home()) if found.on_loopback and found.url is None else ()
 
 
-def _roots(text: str | None, loopback: bool) -> tuple[Path, ...]:
-    if text is None:
-        return (Path.cwd(), Path.home()) if loopback else ()
+def _roots(text: str) -> tuple[Path, ...]:
     parts = [Path(part).expanduser() for part in text.split(os.pathsep) if part.strip()]
     for part in parts:
         if not part.is_absolute():
