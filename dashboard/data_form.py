@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
-from dashboard import actions, forms, resources, rows_view, wording
+from dashboard import actions, forms, reading, resources, rows_view, wording
 from isoviz import fence, tasks
 from isoviz.access.uploads import Files
-from isoviz.errors import AccessError, DataError, InputError
+from isoviz.errors import AccessError, InputError
 from isoviz.tasks.files import SPLITS, SUFFIXES
 from isoviz.tasks.protocol import DataReport, OwnTask, Problems, Task
 
@@ -131,8 +131,8 @@ def _take_upload(slug: str) -> None:
     if len(files) < len(SPLITS):
         return
     try:
-        folder = resources.service().keep_upload(tasks.get(slug), files)
-    except (AccessError, DataError) as error:
+        folder = resources.service().keep_upload(tasks.get(slug), files, reading.still_wanted(in_callback=True))
+    except (AccessError, InputError) as error:
         st.session_state[_problem_key(slug)] = forms.sentence(error)
         return
     st.session_state[forms.key(f"data.{slug}")] = str(folder)
@@ -212,7 +212,7 @@ def _checked(
     """The check's answer, remembered until a file changes (`files`)."""
     del files
     try:
-        return tasks.check_data(_task(slug, columns), data, direction), None
+        return reading.report(_task(slug, columns), data, direction), None
     except InputError as error:
         return None, forms.sentence(error)
 
@@ -222,7 +222,7 @@ def _faults(slug: str, data: str, direction: str | None, files: Stamp, columns: 
     """The single rows at fault; None if something else is wrong."""
     del files
     try:
-        return tasks.problems(_task(slug, columns), data, direction)
+        return reading.problems(_task(slug, columns), data, direction)
     except InputError:
         return None
 

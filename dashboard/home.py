@@ -20,7 +20,7 @@ CLOUDS = Explanation(
     title="Three clouds",
     reading=(
         "Each picture is a cloud of 300 points in two dimensions; the cross is the origin. Stretching changes "
-        "IsoScore and leaves the average cosine alone; moving the cloud away from the origin does the opposite."
+        "IsoScore and leaves the mean cosine alone; moving the cloud away from the origin does the opposite."
     ),
     formula=(
         r"\text{IsoScore} = \frac{\mathrm{PR} - 1}{d - 1}, \quad "
@@ -50,7 +50,7 @@ def what_isotropy_is() -> None:
             "2. Points that spread evenly in all directions are **more isotropic**; if a few directions hold most of the "
             "spread, **less isotropic**.\n"
             "3. **IsoScore** says it in one number: 1 is an even spread, 0 a line.\n"
-            "4. **Average cosine** is often used instead, but it mostly tells how far the cloud lies from the origin.\n"
+            "4. **Mean cosine** is often used instead, but it mostly tells how far the cloud lies from the origin.\n"
             "5. More isotropic is not better by itself: **steer it while a model learns**, and see what the task makes of it."
         )
     with figure:
@@ -58,11 +58,9 @@ def what_isotropy_is() -> None:
         for title, points in clouds().items():
             with grid.cell():
                 score, cosine = measured(points)
-                words = f"IsoScore {score}, average cosine {cosine}"
+                words = f"IsoScore {score}, mean cosine {cosine}"
                 st.image(cloud_svg(points), width="stretch", alt=f"{title} cloud: {words}")
-                st.markdown(
-                    f"**{title}**  \nIsoScore **{score}**  \naverage cosine **{cosine}**", text_alignment="center"
-                )
+                st.markdown(f"**{title}**  \nIsoScore **{score}**  \nmean cosine **{cosine}**", text_alignment="center")
         explanations.show(CLOUDS)
 
 
@@ -76,7 +74,7 @@ def clouds() -> dict[str, Cloud]:
 
 
 def measured(points: Cloud) -> tuple[str, str]:
-    """IsoScore and average cosine of a cloud, computed here."""
+    """IsoScore and mean cosine of a cloud, computed here."""
     return decimals(metrics.isoscore(points), 2), decimals(metrics.mean_cosine(points), 2)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import downloads, explanations, forms, resources, theme, wording
+from dashboard import downloads, explanations, forms, reading, resources, theme, wording
 from dashboard.data_form import Stamp, stamp
 from dashboard.explanations import Explanation
 from isoviz import tasks
@@ -258,8 +258,9 @@ def _texts_again(config: RunConfig, fingerprint: str | None) -> tuple[pd.DataFra
     """The validation rows of a run, or why they cannot be shown as those that it read."""
     read = config.model_dump(include={"task", "data", "direction", "max_train", "max_eval"})
     columns = config.own.model_dump_json() if config.own is not None else None
-    frame, now, problem = _loaded(columns=columns, files=stamp(config.data) if config.data else (), **read)
-    if frame is not None and fingerprint is not None and now != fingerprint:
+    files = stamp(config.data) if config.data else ()
+    frame, now, problem = _loaded(columns=columns, fingerprint=fingerprint, files=files, **read)
+    if frame is None and problem is None:
         return None, f"the data has changed since this run (fingerprint {now}, the run's was {fingerprint})."
     return frame, problem
 
@@ -272,13 +273,18 @@ def _loaded(
     max_train: int | None,
     max_eval: int | None,
     columns: str | None,
+    fingerprint: str | None,
     files: Stamp,
 ) -> tuple[pd.DataFrame | None, str, str | None]:
-    """Validation rows and the fingerprint of all rows read, remembered until a file changes (`files`)."""
+    """Validation rows and the fingerprint of all rows read, remembered until a file changes (`files`); no rows where that is
+    not `fingerprint`."""
     del files
     try:
         known = tasks.get(task, OwnTask.model_validate_json(columns) if columns else None)
-        rows = tasks.load(known, data, direction, max_train, max_eval)
+        now = reading.check(known, data, direction, max_train, max_eval)
+        if fingerprint is not None and now != fingerprint:
+            return None, now, None
+        rows = tasks.load(known, data, direction, max_train, max_eval)  # no more than the run itself has read
     except InputError as error:
         return None, "", forms.sentence(error)
     return rows.validation, rows.fingerprint, None

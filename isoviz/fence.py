@@ -54,6 +54,11 @@ def trusted() -> Iterator[None]:
         _trusted.reset(token)
 
 
+def roots() -> Roots | None:
+    """The folders that this process is held to now; None: none."""
+    return None if _held_to is None or _trusted.get() else _held_to()
+
+
 def held() -> bool:
     """Whether this process is held to some folders."""
     return _held_to is not None and not _trusted.get()

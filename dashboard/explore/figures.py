@@ -32,7 +32,7 @@ MEAN_ACTIVATION = Explanation(
     title="Mean activation",
     reading=(
         "The mean of the cloud in each dimension. A cross marks a dimension whose mean is more than three "
-        "standard deviations from the average of all means: a few of those can determine the average cosine. "
+        "standard deviations from the average of all means: a few of those can determine the mean cosine. "
         "Where one is at least three times as far from 0 as all others, the axis is cut, and a triangle at its "
         "end gives the dimension and its mean."
     ),
@@ -73,7 +73,7 @@ MEAN_NORM = Explanation(
     title="Length of the mean vector",
     reading=(
         "How far the centre of the cloud lies from the origin, in the units of the activations. It says nothing "
-        "about the cloud's shape, but largely determines the average cosine."
+        "about the cloud's shape, but largely determines the mean cosine."
     ),
     formula=r"\lVert \bar x \rVert = \sqrt{\textstyle\sum_j \bar x_j^2}",
     formula_text="‖x̄‖ = √(Σ_j x̄_j²)",

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import actions, forms, model_form, resources, wording
+from dashboard import actions, forms, model_form, reading, resources, wording
 from dashboard.data_form import FROM_FOLDER, FROM_HUB, Stamp, folder_field, stamp
 from dashboard.steady import steady
 from isoviz import tasks
 from isoviz.errors import InputError
 from isoviz.exploring import encoders
-from isoviz.exploring.request import FEWEST_ROWS, MOST_ROWS, SPLITS, Rows, ViewRequest, key_of, rows_of
+from isoviz.exploring.request import FEWEST_ROWS, MOST_ROWS, SPLITS, Rows, ViewRequest, key_of
 from isoviz.exploring.results import ViewResult
 from isoviz.metrics.record import CloudRecord
 from isoviz.models.sources import ModelSource
@@ -252,7 +252,7 @@ def _rows(slug: str, folder: str | None, files: Stamp) -> tuple[Rows | None, str
     """The rows' fingerprint and counts, or why they cannot serve; remembered until a file changes (`files`)."""
     del files
     try:
-        return rows_of(slug, folder), None
+        return Rows(*reading.counted(slug, folder)), None
     except InputError as error:
         return None, forms.sentence(error)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, forms, menu, resources, tables, wording
+from dashboard import actions, forms, menu, reading, resources, tables, wording
 from dashboard.data_form import Stamp, stamp
 from dashboard.steady import steady
 from dashboard.train import launching
@@ -84,7 +84,7 @@ def _expanded(identity: str, files: tuple[Stamp, ...], _plan: Plan) -> tuple[lis
     """All runs of a plan or the reason why not, remembered until the plan or a data file changes."""
     del identity, files
     try:
-        return launching.configs(_plan), None
+        return launching.configs(_plan, reading.CHECKS), None
     except InputError as error:
         return [], forms.sentence(error)
 

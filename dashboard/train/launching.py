@@ -50,8 +50,8 @@ class Plan:
         return len(self.models) * len(self.tasks) * self.variants * len(self.seeds)
 
 
-def configs(plan: Plan) -> list[RunConfig]:
-    """All runs of a plan, checked and resolved; `InputError` names the first field at fault.
+def configs(plan: Plan, checks: planning.DataChecks = planning.IN_THIS_PROCESS) -> list[RunConfig]:
+    """All runs of a plan, checked and resolved; `InputError` names the first field at fault. `checks`: who reads the files.
 
     Data folder, columns and direction belong to a task, so tasks are expanded one by one.
     """
@@ -70,7 +70,7 @@ def configs(plan: Plan) -> list[RunConfig]:
         own = plan.own if task == tasks.OWN else None
         direction = plan.directions.get(task)
         configs += planning.expand(
-            plan.models, [task], choices, plan.seeds, data=data, own=own, direction=direction, **settings
+            plan.models, [task], choices, plan.seeds, data=data, own=own, direction=direction, checks=checks, **settings
         )
     return configs
 

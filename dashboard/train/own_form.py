@@ -10,10 +10,10 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import actions, forms, resources, wording
+from dashboard import actions, forms, reading, resources, wording
 from dashboard.data_form import FROM_UPLOAD, Source, Stamp, endings, look, stamp, uploaded
 from isoviz import tasks
-from isoviz.errors import AccessError, DataError, InputError
+from isoviz.errors import AccessError, InputError
 from isoviz.tasks import own
 from isoviz.tasks.files import SPLITS, SUFFIXES
 from isoviz.tasks.own import Guess, Preview
@@ -90,8 +90,8 @@ def _take_upload() -> None:
     if TRAIN not in files:
         return
     try:
-        folder = resources.service().keep_own_upload(files)
-    except (AccessError, DataError) as error:
+        folder = resources.service().keep_own_upload(files, reading.still_wanted(in_callback=True))
+    except (AccessError, InputError) as error:
         st.session_state[_PROBLEM] = forms.sentence(error)
         return
     st.session_state[PATH] = str(folder)
@@ -130,7 +130,7 @@ def _preview(path: str, files: Stamp) -> tuple[Preview | None, str | None]:
     """The first rows, or why there are none; remembered until a file changes (`files`)."""
     del files
     try:
-        return own.preview(path), None
+        return reading.preview(path), None
     except InputError as error:
         return None, forms.sentence(error)
 
@@ -289,7 +289,7 @@ def _guessed(path: str, files: Stamp, columns: str) -> tuple[Guess | None, str |
     """What the labels are, or why they cannot be that, and the field at fault; remembered until a file changes."""
     del files
     try:
-        return own.guess(path, OwnTask.model_validate_json(columns)), None, None
+        return reading.guess(path, OwnTask.model_validate_json(columns)), None, None
     except InputError as error:
         return None, forms.sentence(error), error.field
 

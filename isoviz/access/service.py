@@ -7,7 +7,7 @@ server at all. Whatever writes is a method of `Service`, and begins by asking wh
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -159,15 +159,15 @@ class Service:
 
     # ------------------------------------------------------------------ uploads
 
-    def keep_upload(self, task: Task, files: Files) -> Path:
+    def keep_upload(self, task: Task, files: Files, pulse: Callable[[], None] = lambda: None) -> Path:
         """Check and keep both splits of a task, see `isoviz.access.uploads.save`."""
         self.require()
-        return uploads.save(self._store.folder, task, files, self._allowance())
+        return uploads.save(self._store.folder, task, files, self._allowance(), pulse)
 
-    def keep_own_upload(self, files: Files) -> Path:
+    def keep_own_upload(self, files: Files, pulse: Callable[[], None] = lambda: None) -> Path:
         """Check and keep a person's own table, see `isoviz.access.uploads.save_own`."""
         self.require()
-        return uploads.save_own(self._store.folder, files, self._allowance())
+        return uploads.save_own(self._store.folder, files, self._allowance(), pulse)
 
     # ------------------------------------------------------------------ jobs
 

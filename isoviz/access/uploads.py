@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from isoviz import demo, tasks
+from isoviz import demo
 from isoviz.errors import DataError
 from isoviz.fence import Roots
-from isoviz.tasks import own
-from isoviz.tasks.files import SPLITS, SUFFIXES, tabular
+from isoviz.jobs import guarded
+from isoviz.tasks.files import SPLITS, SUFFIXES
 from isoviz.tasks.protocol import TRAIN, Task
 
 FOLDER = "uploads"
@@ -45,7 +45,13 @@ def roots(named: tuple[Path, ...], store_folder: Path) -> Roots:
     return Roots(named, (store_folder / FOLDER, demo.FOLDER))
 
 
-def save(store_folder: Path, task: Task, files: Files, allowance: Allowance | None = None) -> Path:
+def save(
+    store_folder: Path,
+    task: Task,
+    files: Files,
+    allowance: Allowance | None = None,
+    pulse: Callable[[], None] = lambda: None,
+) -> Path:
     """Check uploaded splits and keep them; the same content gives the same folder, and nothing bad is kept.
 
     Args:
@@ -53,26 +59,38 @@ def save(store_folder: Path, task: Task, files: Files, allowance: Allowance | No
         task: what the rows are for.
         files: both splits.
         allowance: of the visitor who uploads; None: without limit.
+        pulse: raises once nobody waits any more (`isoviz.jobs.guarded.call`, in which the files are read).
 
     Returns:
         The folder with `train` and `validation`.
 
     Raises:
-        DataError: a split is missing, its ending is unknown, or its rows cannot serve the task.
+        InputError: a split is missing, its ending is unknown, its rows cannot serve the task, or they exceed a limit.
     """
-    return _keep(store_folder, files, SPLITS, lambda folder: tasks.load(task, folder), allowance)
+
+    def check(folder: Path) -> None:
+        arguments = {"slug": task.slug, "columns": task.own, "data": str(folder)}
+        guarded.call("isoviz.tasks.reading:check", arguments, str, pulse=pulse)
+
+    return _keep(store_folder, files, SPLITS, check, allowance)
 
 
-def save_own(store_folder: Path, files: Files, allowance: Allowance | None = None) -> Path:
+def save_own(
+    store_folder: Path, files: Files, allowance: Allowance | None = None, pulse: Callable[[], None] = lambda: None
+) -> Path:
     """Keep a person's own files, `train` and perhaps `validation`: tables, whose rows are looked at when columns are chosen.
 
     Arguments as for `save`.
 
     Raises:
-        DataError: there is no training file, an ending is unknown, or a file is no table with rows.
+        InputError: there is no training file, an ending is unknown, a file is no table with rows, or it exceeds a limit.
     """
     splits = [TRAIN, *(split for split in SPLITS if split in files and split != TRAIN)]
-    return _keep(store_folder, files, splits, _tables, allowance)
+
+    def check(folder: Path) -> None:
+        guarded.call("isoviz.tasks.reading:check_tables", {"folder": str(folder)}, None, pulse=pulse)
+
+    return _keep(store_folder, files, splits, check, allowance)
 
 
 def megabytes_of(store_folder: Path, visitor: str) -> int:
@@ -83,13 +101,6 @@ def megabytes_of(store_folder: Path, visitor: str) -> int:
             if (folder / _VISITOR).read_text(encoding="utf-8") == visitor:
                 total += sum(path.stat().st_size for path in folder.iterdir())
     return math.ceil(total / 1e6)
-
-
-def _tables(folder: Path) -> None:
-    for paths in own.find(folder).values():
-        for path in paths:
-            if tabular(path, 1).empty:
-                raise DataError(f"data: {path.name} has no rows", field="data")
 
 
 def _keep(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz import limits
 from isoviz.errors import InputError
 
 MAP_ABOVE = 64 * 2**20
@@ -27,6 +28,7 @@ def read(name: str) -> NDArray[Any]:
         raise _refused(f"no file '{name}'")
     with open(path, "rb") as stream:
         start = stream.read(8)
+    limits.check(path.name, expanded=_promised(path) if start.startswith(b"PK") else path.stat().st_size)
     if start.startswith(b"\x93NUMPY"):
         points = _read_npy(path)
     elif start.startswith(b"PK"):
@@ -41,6 +43,15 @@ def read(name: str) -> NDArray[Any]:
     if 0 in points.shape:
         raise _refused(f"'{name}' holds no points: its shape is {points.shape}")
     return points
+
+
+def _promised(path: Path) -> int:
+    """Bytes that the members of a zip archive take, as its directory says; 0 for what is none."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return sum(member.file_size for member in archive.infolist())
+    except (zipfile.BadZipFile, OSError):
+        return 0
 
 
 def _read_npy(path: Path) -> NDArray[Any]:

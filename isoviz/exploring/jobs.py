@@ -164,7 +164,13 @@ def prepare() -> None:
     from isoviz import tasks
 
     # somebody looks at the page and is about to press, so not at low priority
-    extraction = ("pyarrow.parquet", "isoviz.models.extract", "isoviz.models.profile", "isoviz.exploring.measuring")
+    extraction = (
+        "pyarrow.parquet",
+        "isoviz.models.extract",
+        "isoviz.models.profile",
+        "isoviz.exploring.measuring",
+        "sklearn.neighbors",
+    )
     import_modules((*ENCODER_MODULES, *extraction, "isoviz.jobs.serving"), gently=False)
     tasks.load(tasks.get("demo/acceptability"))
     encoders.load("demo/tiny-bert").embed([["the cat sleeps"]], layer=1, pooling="cls", max_length=8)

@@ -26,7 +26,7 @@ class CosRegParams(Params):
         1.0,
         label="Strength",
         symbol="λ",
-        help="Positive pushes vectors apart (lower average cosine), negative pulls them together.",
+        help="Positive pushes vectors apart (lower mean cosine), negative pulls them together.",
         source="I-STAR, section 4 (λ = 1; −1 in figure 4)",
         sweep=(-1.0, 1.0),
         ge=-100,
@@ -46,7 +46,7 @@ class CosReg(Method):
 
     slug = "cosreg"
     title = "CosReg"
-    summary = "Pushes the average cosine between vectors down (or up), which moves their mean rather than their shape."
+    summary = "Pushes the mean cosine between vectors down (or up), which moves their mean rather than their shape."
     equation = r"L = L_{\mathrm{task}} + \frac{\lambda}{M^2} \sum_{i \ne j} \hat x_i^\top \hat x_j"
     paper = Paper(
         short="Gao et al. 2019",

@@ -1,4 +1,4 @@
-"""The average cosine similarity, exact in O(nd)."""
+"""The mean cosine similarity, exact in O(nd)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def mean_cosine(points: Points) -> Value:
     """Mean cosine over the distinct pairs of a cloud (n, d): (‖Σû‖² − n)/(n(n − 1)), zero vectors left out.
 
     It sees the mean of the cloud above all, which IsoScore ignores: a cloud of IsoScore 1 can have any
-    average cosine.
+    mean cosine.
     """
     estimate = mean_cosine_estimate(Sample(points))
     if estimate.problem:
@@ -37,8 +37,7 @@ def mean_cosine_estimate(sample: Sample) -> Estimate:
 METRICS = Metric(
     slug="mean_cosine",
     place=50,
-    title="Average cosine",
-    label="Mean cosine",
+    title="Mean cosine",
     symbol="cos",
     sees="Whether the vectors point the same way, so above all how far the cloud lies from the origin.",
     blind_to="Cannot see the shape nor the lengths: a cloud that is symmetric around the origin has 0 however stretched.",

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from isoviz.metrics.moments import centre
 
-_BLOCK = 1_000_000  # distances held at a time: 8 MB, within the cache
+_BLOCK = 1_000_000  # numbers held at a time while differences are taken: 8 MB
+_SMALL = 1_000  # points; searching fewer takes less time than importing scikit-learn
 
 
 class Neighbours(NamedTuple):
@@ -29,35 +30,30 @@ def nearest(points: NDArray[np.float64], k: int) -> Neighbours:
     """
     x = centre(points)[0]
     x /= np.abs(x).max() or 1.0
-    n = len(x)
+    n, d = x.shape
     k = min(k, n - 1)
     near = min(k + 2, n - 1)
-    lengths = np.einsum("ij,ij->i", x, x)
+    candidates = np.sort(_candidates(x, near), axis=1)
     distances, indices = np.empty((n, k)), np.empty((n, k), dtype=np.int64)
-    step = max(1, _BLOCK // n)
-    minus_twice = -2.0 * x.T
-    for start in range(0, n, step):
-        rows = np.arange(start, min(start + step, n))
-        squared = x[rows] @ minus_twice
-        squared += lengths  # the row's own length does not change the order
-        squared[np.arange(len(rows)), rows] = np.inf
-        candidates = np.sort(_smallest(squared, near), axis=1)
-        exact = np.stack([_squared_distance(x[rows], x[candidates[:, j]]) for j in range(near)], axis=1)
+    step = max(1, _BLOCK // d)
+    for rows in (slice(start, start + step) for start in range(0, n, step)):
+        exact = np.stack([_squared_distance(x[rows], x[candidates[rows, j]]) for j in range(near)], axis=1)
         order = np.argsort(exact, axis=1, kind="stable")[:, :k]
         distances[rows] = np.sqrt(np.take_along_axis(exact, order, axis=1))
-        indices[rows] = np.take_along_axis(candidates, order, axis=1)
-    return Neighbours(distances, indices, lengths)
+        indices[rows] = np.take_along_axis(candidates[rows], order, axis=1)
+    return Neighbours(distances, indices, np.einsum("ij,ij->i", x, x))
 
 
-def _smallest(values: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """(m, count) where the smallest of each row stand, in any order; overwrites."""
-    if count > 4:
-        return np.argpartition(values, count - 1, axis=1)[:, :count]
-    here, found = np.arange(len(values)), np.empty((len(values), count), dtype=np.int64)
-    for j in range(count):  # so few passes over the block take less time than argpartition's one
-        found[:, j] = values.argmin(axis=1)
-        values[here, found[:, j]] = np.inf
-    return found
+def _candidates(x: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """(n, count) the points that are nearest by the Gram identity, in any order."""
+    if len(x) <= _SMALL:
+        squared = x @ (-2.0 * x.T)
+        squared += np.einsum("ij,ij->i", x, x)  # the row's own length does not change the order
+        np.fill_diagonal(squared, np.inf)
+        return np.argpartition(squared, count - 1, axis=1)[:, :count]
+    from sklearn.neighbors import NearestNeighbors
+
+    return NearestNeighbors(n_neighbors=count, algorithm="brute").fit(x).kneighbors(return_distance=False)
 
 
 def _squared_distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -23,7 +23,6 @@ Bound: TypeAlias = "float | NDArray[np.float64]"
 CloudKind: TypeAlias = Literal["rows", "tokens", "weights"]
 """`rows`: one vector per row, hence independent points (`head`, `pooled`, a layer's pooled vectors, a file's rows).
 `tokens`: every token of one layer or of all (`layer_k`, `layers`). `weights`: the rows of an output matrix."""
-CLOUD_KINDS: tuple[CloudKind, ...] = ("rows", "tokens", "weights")
 Cost: TypeAlias = Literal["closed form", "eigenvalues", "pairs"]
 """`closed form`: from sums over the points, O(nd²) once for all. `eigenvalues`: O(d³) more. `pairs`: all pairs of points,
 O(n²d): measured last where someone waits, and on at most `Metric.most` points."""

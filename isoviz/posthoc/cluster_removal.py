@@ -128,12 +128,6 @@ class ClusterBased(CataloguedTransform):
             image[rows] = part - (part @ directions) @ directions.T
         return image
 
-    def clusters_of(self, points: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The cluster (0 … c − 1) that each of (n, d) numpy points belongs to, (n,)."""
-        arrays = self.learnt.arrays
-        labels: NDArray[np.int64] = _nearest(points - arrays["origin"], arrays["centroids"])
-        return labels
-
     @property
     def flattened(self) -> int:
         """How many clusters have no more directions than are removed, so that all their points became zero."""

@@ -8,7 +8,7 @@ import math
 import secrets
 import shlex
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,22 @@ PRIMARY = "primary"
 """In `early_stopping`: the metric by which the task's runs are compared."""
 MethodChoice = tuple[str, Mapping[str, Any]]
 """A method's slug and its parameters, each a value or a list of values to sweep."""
+
+
+@dataclass(frozen=True)
+class DataChecks:
+    """Who reads the data files that a plan names: this process, unless a page has another do it.
+
+    Attributes:
+        complete: data, columns of own data → the columns with kind and classes filled in.
+        read: task, data, direction, most training rows, most validation rows → nothing; raises like `isoviz.tasks.load`.
+    """
+
+    complete: Callable[[str | None, OwnTask], OwnTask] = own_data.completed
+    read: Callable[[Task, str | None, str | None, int | None, int | None], object] = tasks.load
+
+
+IN_THIS_PROCESS = DataChecks()
 
 
 @dataclass(frozen=True)
@@ -104,6 +120,7 @@ def expand(
     data: str | None = None,
     learning_rate: float | None = None,
     own: OwnTask | None = None,
+    checks: DataChecks = IN_THIS_PROCESS,
     **common: Any,
 ) -> list[RunConfig]:
     """All runs of a plan, validated and resolved (precision, threads), in an order that pairs methods seed by seed.
@@ -114,6 +131,7 @@ def expand(
         seeds: one run per seed.
         learning_rate: None for the model's own default.
         own: the columns of the task `own`; what they leave open (kind, classes) is filled in from the files.
+        checks: who reads the data files.
         common: any other `RunConfig` field.
 
     Raises:
@@ -135,7 +153,7 @@ def expand(
     for seed in seeds:
         RunConfig.checked(seed=seed)
     folder = str(fence.admitted(data, "data").resolve()) if data else None
-    known = {slug: _task(slug, folder, own) for slug in tasks}
+    known = {slug: _task(slug, folder, own, checks) for slug in tasks}
     for task in known.values():
         _watched(task, common.get("early_stopping"))
         task.checked_direction(common.get("direction"))
@@ -147,7 +165,7 @@ def expand(
             "precision: fp16 needs a GPU, and this machine has none (allowed here: auto, no, bf16)", field="precision"
         )
     for task in known.values():
-        _check_rows(task, folder, common)
+        _check_rows(task, folder, common, checks)
     common["precision"] = devices.resolve_precision(common["precision"])
     common["threads"] = common["threads"] or devices.describe().cores
     return [
@@ -230,11 +248,11 @@ def _check_head(models: Sequence[str], variants: Sequence[MethodChoice], task: T
         sources.resolve(model, task.kind)
 
 
-def _task(slug: str, folder: str | None, own: OwnTask | None) -> Task:
+def _task(slug: str, folder: str | None, own: OwnTask | None, checks: DataChecks) -> Task:
     if slug != tasks.OWN or own is None:
         return tasks.get(slug, own if slug == tasks.OWN else None)
     stamps = _stamps([path for paths in own_data.find(folder).values() for path in paths])
-    return tasks.get(slug, _complete_once(folder, own, stamps))
+    return tasks.get(slug, _complete_once(folder, own, checks, stamps))
 
 
 def _watched(task: Task, early_stopping: str | None) -> str | None:
@@ -264,7 +282,7 @@ def _stamps(paths: Iterable[Path]) -> Stamps:
     return tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths)
 
 
-def _check_rows(task: Task, folder: str | None, common: Mapping[str, Any]) -> None:
+def _check_rows(task: Task, folder: str | None, common: Mapping[str, Any], checks: DataChecks) -> None:
     """Read what the runs would read."""
     if task.generated:
         return  # nothing to get wrong, and generating takes a moment
@@ -273,18 +291,20 @@ def _check_rows(task: Task, folder: str | None, common: Mapping[str, Any]) -> No
         stamps: Stamps = ((str(cache_folder()), 0, int(time.monotonic() // _HUB_SECONDS)),)
     else:
         stamps = _stamps(tasks.files_of(task, folder))
-    _load_once(task, folder, read, stamps)
+    _load_once(task, folder, read, checks, stamps)
 
 
 @functools.lru_cache(maxsize=32)
-def _load_once(task: Task, folder: str | None, read: tuple[str | None, int | None, int | None], stamps: Stamps) -> None:
+def _load_once(
+    task: Task, folder: str | None, read: tuple[str | None, int | None, int | None], checks: DataChecks, stamps: Stamps
+) -> None:
     """Read and check rows; not again while their files are the same (a form asks at every keystroke)."""
-    tasks.load(task, folder, *read)
+    checks.read(task, folder, *read)
 
 
 @functools.lru_cache(maxsize=32)
-def _complete_once(folder: str | None, own: OwnTask, stamps: Stamps) -> OwnTask:
-    return own_data.completed(folder, own)
+def _complete_once(folder: str | None, own: OwnTask, checks: DataChecks, stamps: Stamps) -> OwnTask:
+    return checks.complete(folder, own)
 
 
 def _slug(method: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoviz import fence
+from isoviz import fence, limits
 from isoviz.errors import DataError
 from isoviz.tasks.protocol import SPLITS, TRAIN, VALIDATION, Task
 
@@ -131,6 +131,7 @@ def read(paths: Sequence[Path], wanted: Mapping[str, str], pick: Pick | None = N
     frames = []
     for path in paths:
         frame = tabular(path)
+        limits.check(path.name, columns=frame.shape[1], rows=len(frame), cells=frame.size)
         _require(path, [str(name) for name in frame.columns], list(wanted.values()))
         frames.append(columns_of(frame, wanted))
     frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
@@ -160,13 +161,19 @@ def tabular(path: Path, rows: int | None = None) -> pd.DataFrame:
         )
     try:
         if path.suffix == ".parquet":
+            file = pyarrow.parquet.ParquetFile(path)
+            width = len(file.schema_arrow.names)
+            read = file.metadata.num_rows if rows is None else min(rows, file.metadata.num_rows)
+            limits.check(path.name, columns=width, rows=read, cells=read * width)
             if rows is None:
                 return pd.read_parquet(path)
-            batches = pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=max(1, rows))
+            batches = file.iter_batches(batch_size=max(1, rows))
             return next((batch.to_pandas().head(rows) for batch in batches), pd.DataFrame())
         if path.suffix == ".jsonl":
             return pd.read_json(path, lines=True, encoding="utf-8", dtype=False, convert_dates=False, nrows=rows)
         return _separated(path, "\t" if path.suffix == ".tsv" else ",", rows)
+    except DataError:  # a limit
+        raise
     except UnicodeDecodeError as error:
         raise DataError(
             f"data: {path.name} is not UTF-8 (byte 0x{error.object[error.start]:02x} at position {error.start}); save it as UTF-8",
@@ -186,7 +193,7 @@ def _broken_line(path: Path) -> int | None:
         for number, line in enumerate(lines, start=1):
             try:
                 json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 if line.strip():
                     return number
     return None
@@ -234,6 +241,8 @@ def _read_parquet(paths: Sequence[Path], wanted: Mapping[str, str], pick: Pick |
     try:
         files = [pyarrow.parquet.ParquetFile(path) for path in paths]
         sizes = [file.metadata.num_rows for file in files]
+        if pick is None:
+            limits.check(paths[0].name, rows=sum(sizes))
         rows = np.arange(sum(sizes)) if pick is None else pick(sum(sizes))
         tables = []
         begin = 0
@@ -243,7 +252,9 @@ def _read_parquet(paths: Sequence[Path], wanted: Mapping[str, str], pick: Pick |
             heads = [head for place in wanted.values() if (head := _found(present, place))]
             heads += [name for name in OPTIONAL if name in present]
             mine = rows[(rows >= begin) & (rows < begin + size)] - begin
-            tables += _groups(file, list(dict.fromkeys(heads)), mine)
+            wide = list(dict.fromkeys(heads))
+            limits.check(path.name, columns=len(present), rows=len(mine), cells=len(mine) * len(wide))
+            tables += _groups(file, wide, mine, path.name)
             begin += size
         if not tables:
             tables = [file.schema_arrow.empty_table() for file in files[:1]]
@@ -259,18 +270,29 @@ def to_frame(table: pyarrow.Table) -> pd.DataFrame:
     return table.to_pandas()
 
 
-def _groups(file: pyarrow.parquet.ParquetFile, columns: list[str], rows: np.ndarray) -> list[pyarrow.Table]:
+def _groups(file: pyarrow.parquet.ParquetFile, columns: list[str], rows: np.ndarray, name: str) -> list[pyarrow.Table]:
     """The given rows of one file, from the row groups that hold any of them, one group in memory at a time."""
     tables = []
     begin = 0
+    decoded = 0
     for group in range(file.metadata.num_row_groups):
         size = file.metadata.row_group(group).num_rows
         inside = rows[(rows >= begin) & (rows < begin + size)] - begin
         if len(inside):
+            limits.check(name, rows=size, expanded=decoded + _promised(file, group, columns))
             table = file.read_row_group(group, columns=columns)
             tables.append(table if len(inside) == size else table.take(inside))
+            decoded += tables[-1].nbytes  # repeated values take no place in a file
+            limits.check(name, expanded=decoded)
         begin += size
     return tables
+
+
+def _promised(file: pyarrow.parquet.ParquetFile, group: int, columns: Sequence[str]) -> int:
+    """Bytes that the columns of a row group take uncompressed, as the file's own record says."""
+    record = file.metadata.row_group(group)
+    chunks = (record.column(number) for number in range(record.num_columns))
+    return sum(one.total_uncompressed_size for one in chunks if one.path_in_schema.split(".")[0] in columns)
 
 
 def _found(present: Sequence[str], place: str) -> str | None:
@@ -295,7 +317,7 @@ def _field(value: object, field: str) -> object:
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     return value.get(field) if isinstance(value, dict) else None
 

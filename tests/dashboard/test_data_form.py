@@ -10,8 +10,8 @@ import pyarrow.parquet
 import pytest
 import streamlit as st
 
+from dashboard import reading
 from isoviz.runs import planning
-from isoviz.tasks import files
 from isoviz.tasks.report import SAMPLE
 from tests.dashboard.conftest import OpenPage
 
@@ -32,19 +32,19 @@ def long(tmp_path: Path) -> Path:
 def test_a_long_file_is_sampled_and_read_once(open_page: OpenPage, long: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     st.cache_data.clear()
     planning._load_once.cache_clear()
-    read: list[int] = []
-    plain = files.to_frame
-    monkeypatch.setattr(files, "to_frame", lambda table: read.append(len(table)) or plain(table))
+    read: list[str] = []
+    plain = reading._ask
+    monkeypatch.setattr(reading, "_ask", lambda name, *rest, **given: read.append(name) or plain(name, *rest, **given))
     page = open_page("train", **{"train_tasks": "glue/cola", "train_data.glue/cola": str(long)})
     assert not page.exception and not page.error
     told = "\n".join(element.value for element in [*page.markdown, *page.caption]).replace("\\", "")
     assert f"**train** {ROWS:,} rows (in a sample of {SAMPLE:,}): unacceptable 2" in told
     assert f"of train the first rows and a random choice, {SAMPLE:,} of {ROWS:,}. Every row is" in told
     assert "**validation** 20 rows: unacceptable 10, acceptable 10" in told
-    assert read == [SAMPLE, 20, ROWS, 20]  # what is shown; then what the runs will read, checked before they can start
+    assert read == ["report", "check"]  # what is shown; then what the runs will read, checked before they can start
     page.text_input(key="train_seeds").set_value("0 1").run()
     page.session_state["rows_glue/cola"] = True
     page.run()
-    assert not page.exception and len(read) == 4
+    assert not page.exception and len(read) == 2
     told = "\n".join(element.value for element in page.caption).replace("\\", "")
     assert f"The histograms are of train the first rows and a random choice, {SAMPLE:,} of {ROWS:,}." in told

@@ -72,7 +72,7 @@ def test_what_few_points_do_to_a_number_is_told_beside_it(
     page = open_page("explore", **address(explored[0]))
     n, d = kept_view.entry(2, "cls").n, kept_view.entry(2, "cls").d
     assert told in texts(page) and f"Reads high with so few points: n/d = {n / d:.2g}." in texts(page)
-    for measure in ("IsoScore, unbiased", "Average cosine"):
+    for measure in ("IsoScore, unbiased", "Mean cosine"):
         assert told not in texts(open_page("explore", **address(explored[0], explore_measure=measure)))
     entry = cloud("head", 2, 4, isoscore=0.5).with_readings({"twonn": Reading(undefined="it needs at least 3")})
     assert numbers.notes_on(entry, "twonn") == ["intrinsic dimension (TwoNN) is undefined: it needs at least 3"]

@@ -200,12 +200,12 @@ def test_measure_layer_and_pooling_live_in_the_address(
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
 ) -> None:
-    chosen = {"explore_measure": "Average cosine", "explore_layer": "1", "explore_pooling": "mean"}
+    chosen = {"explore_measure": "Mean cosine", "explore_layer": "1", "explore_pooling": "mean"}
     page = open_page("explore", **address(explored[0], **chosen))
     assert errors(page) == []
     assert page.slider(key="explore_layer").value == 1
     profile = drawn(page)[0]
-    assert profile["layout"]["yaxis"]["title"]["text"] == "Average cosine"
+    assert profile["layout"]["yaxis"]["title"]["text"] == "Mean cosine"
     lines = {trace["name"]: trace["y"] for trace in profile["data"]}
     assert lines["first token [CLS]"] == [kept_view.entry(layer, "cls").number("mean_cosine") for layer in range(3)]
     assert "Layer 1, mean of the tokens" in texts(page)

@@ -60,12 +60,12 @@ def test_points_and_pictures_are_saved_under_names_that_say_what_they_are(
 
 def test_any_metric_of_the_catalogue_is_an_axis(open_page: OpenPage, store: Store) -> None:
     sweep(store)
-    page = open_page("tradeoffs", tradeoffs_isotropy="Average cosine")
+    page = open_page("tradeoffs", tradeoffs_isotropy="Mean cosine")
     field = page.selectbox(key="tradeoffs_isotropy")
-    assert field.options == [metric.number_title for metric in measures.of_runs()] and field.value == "Average cosine"
+    assert field.options == [metric.number_title for metric in measures.of_runs()] and field.value == "Mean cosine"
     (tradeoff, _, against) = figures(page)
-    assert tradeoff["layout"]["xaxis"]["title"]["text"] == "Average cosine (head)"  # type: ignore[index]
-    assert against["layout"]["yaxis"]["title"]["text"] == "Average cosine (head)"  # type: ignore[index]
+    assert tradeoff["layout"]["xaxis"]["title"]["text"] == "Mean cosine (head)"  # type: ignore[index]
+    assert against["layout"]["yaxis"]["title"]["text"] == "Mean cosine (head)"  # type: ignore[index]
     assert mounted(page)[-1]["name"] == "isoviz-against_mean_cosine-demo-acceptability-accuracy"
 
 

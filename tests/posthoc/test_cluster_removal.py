@@ -43,15 +43,6 @@ def test_against_the_loop_on_train_and_dev(remove):
     assert transform.flattened == 0
 
 
-def test_new_points_belong_to_the_nearest_centroid():
-    train = cloud(200, 5)
-    transform = cluster_based(n_clusters=9, remove=1).fit(train)
-    centroids = transform.learnt.arrays["centroids"] + transform.learnt.arrays["origin"]
-    dev = cloud(50, 5, seed=1)
-    nearest = [min(range(len(centroids)), key=lambda c: sum((point - centroids[c]) ** 2)) for point in dev]
-    np.testing.assert_array_equal(transform.clusters_of(dev), nearest)
-
-
 def test_one_cluster_is_all_but_the_top():
     train, dev = cloud(), cloud(10, seed=1)
     np.testing.assert_allclose(

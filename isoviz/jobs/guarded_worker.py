@@ -1,0 +1,141 @@
+"""The process behind `isoviz.jobs.guarded`: one call per line of standard input, one answer per line of standard output.
+
+It ends when its input does, whatever it is doing then: nothing is left of it when the application is gone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+import queue
+import sys
+import threading
+import traceback
+import typing
+from collections.abc import Mapping
+from typing import Any, Final
+
+import psutil
+from pydantic import TypeAdapter
+
+from isoviz import fence, limits
+from isoviz.errors import IsoVizError
+from isoviz.fence import Roots
+from isoviz.jobs.worker import load
+from isoviz.limits import GIB, Limits
+
+IDLE_SECONDS: Final = 90.0
+"""After which it ends where nobody asks any more; a little longer than `isoviz.jobs.guarded` would still ask it."""
+_MOST_GROWTH: Final = 256 * 2**20
+"""Bytes by which it may have grown and still be asked again."""
+_LONGEST_ANSWER: Final = 8 * 2**20
+_MEMORY_WORDS: Final = ("out of memory", "malloc of size", "realloc of size", "bad_alloc", "unable to allocate")
+
+
+def main() -> int:
+    """Answer calls until the input ends, nobody asks, or this process is unfit for another one."""
+    answers = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)  # what a library prints is no answer
+    calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(calls,), daemon=True).start()
+    fit = True
+    while fit:
+        try:
+            line = calls.get(timeout=IDLE_SECONDS)
+        except queue.Empty:
+            break
+        answer, fit = _answer(json.loads(line))
+        answers.write(b'{"fit": %s, %s\n' % (b"true" if fit else b"false", answer.removeprefix(b"{")))
+    answers.close()
+    os._exit(0)  # the listener still waits for the input
+
+
+def _listen(calls: queue.SimpleQueue[bytes]) -> None:
+    for line in sys.stdin.buffer:
+        calls.put(line)
+    os._exit(0)
+
+
+def _answer(order: Mapping[str, Any]) -> tuple[bytes, bool]:
+    """The answer as JSON, and whether this process is fit for another call."""
+    for module in order["imports"]:
+        importlib.import_module(module)
+    function = load(order["call"])
+    allowed = Limits(**order["limits"])
+    before = psutil.Process().memory_info().rss
+    limits.active = allowed
+    roots = TypeAdapter(Roots | None).validate_python(order["roots"])
+    fence.hold_to(None if roots is None else lambda: roots)
+    ceiling = _limit_memory(allowed)
+    try:
+        answer = _called(function, order["arguments"])
+        if len(answer) > _LONGEST_ANSWER:
+            return _refusal(
+                "InputError", f"{order['field']}: what there is to show is too large", order["field"]
+            ), False
+    except IsoVizError as error:
+        if _is_memory(error):
+            return _short_of_memory(allowed, order["field"]), False
+        answer = _refusal(type(error).__name__, str(error), error.field, error.advice)
+    except BaseException as error:
+        if _is_memory(error):
+            return _short_of_memory(allowed, order["field"]), False
+        return json.dumps({"bug": traceback.format_exc()}).encode(), False
+    finally:
+        limits.active = None
+        _unlimited(ceiling)
+    return answer, psutil.Process().memory_info().rss - before < _MOST_GROWTH
+
+
+def _called(function: Any, arguments: Mapping[str, Any]) -> bytes:
+    hints = typing.get_type_hints(function)
+    names = inspect.signature(function).parameters
+    given = {name: TypeAdapter(hints[name]).validate_python(arguments[name]) for name in names if name in arguments}
+    value = TypeAdapter(hints["return"]).dump_json(function(**given))
+    return b'{"value": ' + value + b"}"
+
+
+def _refusal(kind: str, message: str, field: str | None, advice: str | None = None) -> bytes:
+    return json.dumps({"error": {"kind": kind, "message": message, "field": field, "advice": advice}}).encode()
+
+
+def _short_of_memory(allowed: Limits, field: str) -> bytes:
+    return _refusal("InputError", f"{field}: reading it takes too much memory; {allowed.words('memory')}", field)
+
+
+def _is_memory(error: BaseException | None) -> bool:
+    """Whether memory was short at the bottom of an error, however it was reworded on its way."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        text = str(error).lower()
+        if isinstance(error, MemoryError) or any(words in text for words in _MEMORY_WORDS):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _limit_memory(allowed: Limits) -> Any:
+    """Let this process grow by so much and no further; what it was allowed before. On Linux only: elsewhere the asker looks."""
+    if sys.platform != "linux":
+        return None
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    now = psutil.Process().memory_info().data
+    soft = now + int(allowed.memory * GIB)
+    resource.setrlimit(resource.RLIMIT_DATA, (soft if before[1] < 0 else min(soft, before[1]), before[1]))
+    return before
+
+
+def _unlimited(before: Any) -> None:
+    if before is not None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""How much a file that came from a browser may cost to read: set by the operator, named in the message of whatever exceeds it.
+
+They hold in the processes that read for the dashboard (`isoviz.jobs.guarded`). The command line reads with its user's own rights
+and means, and is not limited.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Final
+
+import psutil
+
+from isoviz.errors import DataError, InputError
+
+GIB: Final = 2**30
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What reading one file, or the files of one task, may take.
+
+    Attributes:
+        rows: that are read.
+        columns: of a table.
+        cells: rows × columns that are read.
+        expanded: GiB that the content takes once it is decoded.
+        memory: GiB that the process may grow by.
+        seconds: of wall time.
+    """
+
+    rows: int = 5_000_000
+    columns: int = 10_000
+    cells: int = 50_000_000
+    expanded: float = 2.0
+    memory: float = 4.0
+    seconds: float = 120.0
+
+    def check(self, what: str, counts: Mapping[str, float], field: str = "data") -> None:
+        """Raise `DataError` for the first count that exceeds its limit.
+
+        Args:
+            what: the name of the file.
+            counts: name of a limit → what there is; `expanded` in bytes.
+        """
+        for name, count in counts.items():
+            limit = getattr(self, name)
+            if count > limit * (GIB if name == "expanded" else 1):
+                raise DataError(f"{field}: {what} has {_amount(name, count)}; {self.words(name)}", field=field)
+
+    def words(self, name: str) -> str:
+        """`this server reads at most 120 seconds (ISOVIZ_READ_SECONDS)`."""
+        limit = getattr(self, name)
+        return f"this server reads at most {_amount(name, limit * GIB if name in _BYTES else limit)} ({variable(name)})"
+
+
+_BYTES: Final = ("expanded", "memory")
+_WORDS: Final = {"expanded": "GiB once decoded", "memory": "GiB of memory"}
+
+active: Limits | None = None
+"""Those that hold in this process; None where nothing is limited."""
+
+
+def variable(name: str) -> str:
+    """The environment variable that sets a limit."""
+    return f"ISOVIZ_READ_{name.upper()}"
+
+
+def from_environment() -> Limits:
+    """The operator's limits. Memory is at most half of the machine's unless it is set.
+
+    Raises:
+        InputError: a variable that is no number above 0.
+    """
+    values: dict[str, float] = {}
+    for field in fields(Limits):
+        setting = os.environ.get(variable(field.name), "").strip()
+        if not setting:
+            continue
+        try:
+            number = float(setting)
+        except ValueError:
+            number = -1.0
+        if not 0 < number < 1e15:
+            raise InputError(f"{variable(field.name)}: must be a number above 0 (got '{setting[:40]}')")
+        values[field.name] = int(number) if isinstance(field.default, int) else number
+    values.setdefault("memory", min(Limits.memory, psutil.virtual_memory().total / 2 / GIB))
+    return Limits(**values)  # type: ignore[arg-type]
+
+
+def check(what: str, **counts: float) -> None:
+    """Raise `DataError` where a file exceeds the limits of this process, if it has any; counts as for `Limits.check`."""
+    if active is not None:
+        active.check(what, counts)
+
+
+def _amount(name: str, count: float) -> str:
+    if name in _BYTES:
+        return f"{count / GIB:,.3g} {_WORDS[name]}"
+    return f"{count:,.0f} {name}"

@@ -1,0 +1,147 @@
+"""Small files that are large inside: refused in words that name the limit, while the server stays as small as it was."""
+
+from __future__ import annotations
+
+import io
+import resource
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from dashboard import reading
+from isoviz import tasks
+from isoviz.access import uploads
+from isoviz.errors import InputError
+from isoviz.jobs import guarded
+from isoviz.limits import Limits
+from isoviz.tasks.protocol import OwnTask
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.test_train_page import errors
+
+GROWTH = 300 * 2**20
+COLUMNS = OwnTask(text="text", label="label")
+
+
+@pytest.fixture(autouse=True)
+def _small_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Low limits; and whatever happens, this process never holds what the files hold."""
+    for name, setting in {"MEMORY": "0.5", "EXPANDED": "0.4", "ROWS": "3000000", "CELLS": "9000000"}.items():
+        monkeypatch.setenv(f"ISOVIZ_READ_{name}", setting)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    yield
+    guarded.close()
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 <= GROWTH
+
+
+def parquet(path: Path, rows: int, length: int, label: int = 1) -> Path:
+    """Rows of one long text each, all the same: a few kilobytes on disk, `rows` × `length` bytes in memory."""
+    indices = pyarrow.array(np.zeros(rows, dtype=np.int8))
+    texts = pyarrow.DictionaryArray.from_arrays(indices, pyarrow.array(["x " * (length // 2)]))
+    table = pyarrow.table({"text": texts, "label": pyarrow.array(np.arange(rows, dtype=np.int8) % (label + 1))})
+    pyarrow.parquet.write_table(table, path, store_schema=False, row_group_size=rows, compression="zstd")
+    assert path.stat().st_size < 300_000
+    return path
+
+
+READERS: dict[str, Callable[[str], Any]] = {
+    "preview": reading.preview,
+    "guess": lambda data: reading.guess(data, COLUMNS),
+    "report": lambda data: reading.report(tasks.get("own", COLUMNS.model_copy(update=OF_KIND)), data, None),
+    "check": lambda data: reading.check(tasks.get("own", COLUMNS.model_copy(update=OF_KIND)), data),
+}
+OF_KIND = {"kind": "classification", "label_names": ("0", "1")}
+
+
+@pytest.mark.parametrize("name", ["guess", "report", "check"])
+def test_more_rows_than_allowed(tmp_path: Path, name: str) -> None:
+    bomb = parquet(tmp_path / "train.parquet", 5_000_000, 100)
+    with pytest.raises(InputError, match=r"has 5,000,000 rows; .* at most 3,000,000 rows \(ISOVIZ_READ_ROWS\)"):
+        READERS[name](str(bomb))
+
+
+@pytest.mark.parametrize("name", ["report", "check"])
+def test_few_rows_of_one_long_text(tmp_path: Path, name: str) -> None:
+    bomb = parquet(tmp_path / "train.parquet", 1_000_000, 20_000)
+    with pytest.raises(InputError, match=r"ISOVIZ_READ_(MEMORY|EXPANDED)"):
+        READERS[name](str(bomb))
+
+
+def test_the_preview_of_a_bomb_is_small(tmp_path: Path) -> None:
+    preview = reading.preview(str(parquet(tmp_path / "train.parquet", 1_000_000, 20_000)))
+    assert preview.columns == ("text", "label") and len(preview.rows) == 20
+    assert all(len(str(row["text"])) < 2_100 for row in preview.rows)
+
+
+def test_a_table_of_very_many_columns(tmp_path: Path) -> None:
+    wide = {f"c{number}": [1] for number in range(12_000)}
+    pyarrow.parquet.write_table(pyarrow.table(wide), tmp_path / "train.parquet")
+    with pytest.raises(InputError, match=r"has 12,000 columns; .* \(ISOVIZ_READ_COLUMNS\)"):
+        reading.preview(str(tmp_path / "train.parquet"))
+
+
+def test_a_csv_of_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "train.csv"
+    with path.open("w") as stream:
+        stream.write("text,label\n")
+        for _ in range(80):
+            stream.write("x" * 2**20)
+    shown = reading.preview(str(path))
+    assert len(str(shown.rows[0]["text"])) < 2_100
+    monkeypatch.setenv("ISOVIZ_READ_MEMORY", "0.05")
+    with pytest.raises(InputError, match="ISOVIZ_READ_MEMORY"):
+        reading.preview(str(path))
+
+
+@pytest.mark.parametrize("content", ["[" * 200_000, '{"text": ' + "[" * 5_000 + "]" * 5_000 + "}"])
+def test_deeply_nested_json(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "train.jsonl"
+    path.write_text(content)
+    with pytest.raises(InputError) as caught:
+        reading.preview(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_an_upload_that_is_a_bomb_is_not_kept(tmp_path: Path) -> None:
+    content = parquet(tmp_path / "bomb.parquet", 5_000_000, 100).read_bytes()
+    folder = uploads.save_own(tmp_path, {"train": ("a.parquet", content)})  # a table, of which a page sees 20 rows
+    with pytest.raises(InputError, match="ISOVIZ_READ_ROWS"):
+        reading.guess(str(folder), COLUMNS)
+    files = {"train": ("a.parquet", content), "validation": ("b.parquet", content)}
+    before = set((tmp_path / "uploads").iterdir())
+    with pytest.raises(InputError, match=r"ISOVIZ_READ_ROWS|lacks the column"):
+        uploads.save(tmp_path, tasks.get("glue/cola"), files)
+    assert set((tmp_path / "uploads").iterdir()) == before
+
+
+def test_an_archive_of_zeros(tmp_path: Path) -> None:
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (2**19, 2**10)})
+    with (
+        zipfile.ZipFile(tmp_path / "zeros.npz", "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("a.npy", "w") as out,
+    ):
+        out.write(header.getvalue())
+        for _ in range(512):  # of the 4 GiB that the header promises, an eighth
+            out.write(bytes(2**20))
+    assert (tmp_path / "zeros.npz").stat().st_size < 2**20
+    allowed = Limits(memory=0.5, expanded=0.4)
+    for limits, told in ((allowed, "EXPANDED"), (Limits(memory=0.5, expanded=8.0), "MEMORY")):
+        with pytest.raises(InputError, match=rf"ISOVIZ_READ_{told}"):
+            arguments = {"path": str(tmp_path / "zeros.npz")}
+            guarded.call("tests.jobs.guarded_work:shape_of", arguments, tuple[int, ...], allowed=limits)
+
+
+def test_the_page_says_which_limit(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page("train", train_tasks="Own data")
+    page.text_input(key="train_data.own").set_value(str(parquet(tmp_path / "train.parquet", 5_000_000, 100))).run()
+    page.selectbox(key="train_own.text").set_value("text")
+    page.selectbox(key="train_own.label").set_value("label").run()
+    assert not page.exception
+    assert any("at most 3,000,000 rows" in error.replace("\\", "") for error in errors(page))
+    assert page.button(key="launch").disabled

@@ -1,0 +1,58 @@
+"""What the tests of guarded calls have called."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from isoviz.errors import DataError
+
+
+@dataclass(frozen=True)
+class Told:
+    """An answer."""
+
+    text: str
+    counts: dict[str, int]
+
+
+def tell(text: str, counts: dict[str, int]) -> Told:
+    print("this is no answer")
+    return Told(text, counts)
+
+
+def whose() -> int:
+    return os.getpid()
+
+
+def refuse(text: str) -> None:
+    raise DataError(f"data: {text}", field="data", advice="Mend it.")
+
+
+def break_down() -> None:
+    raise ZeroDivisionError("a bug")
+
+
+def take(gigabytes: float) -> int:
+    return len(b"\x01" * int(gigabytes * 2**30))
+
+
+def die() -> None:
+    os.kill(os.getpid(), 9)
+
+
+def wait(mark: Path, seconds: float) -> None:
+    mark.write_text(str(os.getpid()))
+    time.sleep(seconds)
+
+
+def long_answer(length: int) -> str:
+    return "a" * length
+
+
+def shape_of(path: str) -> tuple[int, ...]:
+    from isoviz.commands import arrays
+
+    return arrays.read(path).shape

@@ -1,0 +1,128 @@
+"""Calls in a process with limits: what they answer, what they may not do, and that nothing is left of one nobody waits for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from isoviz.errors import DataError, InputError
+from isoviz.jobs import guarded
+from isoviz.limits import Limits
+from tests.jobs.conftest import until
+from tests.jobs.guarded_work import Told
+
+ROOM = "tests.jobs.guarded_work:"
+
+
+@pytest.fixture(autouse=True)
+def _no_reader_stays() -> Iterator[None]:
+    yield
+    guarded.close()
+
+
+def ask(name: str, returns: Any = None, allowed: Limits | None = None, **arguments: Any) -> Any:
+    return guarded.call(ROOM + name, arguments, returns, imports=(), allowed=allowed or Limits())
+
+
+def test_answers_and_errors_cross_whole_and_the_process_stays() -> None:
+    assert ask("tell", Told, text="Grüße\n", counts={"a": 2}) == Told("Grüße\n", {"a": 2})
+    first = ask("whose", int)
+    assert first != os.getpid() and ask("whose", int) == first
+    with pytest.raises(DataError, match="data: too short") as caught:
+        ask("refuse", text="too short")
+    assert (caught.value.field, caught.value.advice) == ("data", "Mend it.")
+    with pytest.raises(RuntimeError, match=r"(?s)in break_down.*ZeroDivisionError: a bug"):
+        ask("break_down")
+    assert ask("whose", int) != first  # one that broke down is not asked again
+
+
+def test_too_much_memory_ends_in_one_line_that_names_the_limit() -> None:
+    before = psutil.Process().memory_info().rss
+    with pytest.raises(InputError, match=r"data: .* at most 0\.25 GiB of memory \(ISOVIZ_READ_MEMORY\)") as caught:
+        ask("take", int, Limits(memory=0.25), gigabytes=2)
+    assert caught.value.field == "data" and "\n" not in str(caught.value)
+    assert ask("take", int, Limits(memory=0.25), gigabytes=0.1) == int(0.1 * 2**30)
+    assert psutil.Process().memory_info().rss - before < 50 * 2**20
+
+
+def test_a_process_that_the_system_ends_is_told_as_want_of_memory() -> None:
+    with pytest.raises(InputError, match="ISOVIZ_READ_MEMORY"):
+        ask("die")
+    assert ask("whose", int)
+
+
+def test_too_long_ends_the_process(tmp_path: Path) -> None:
+    pid = ask("whose", int)
+    with pytest.raises(InputError, match=r"at most 1 seconds \(ISOVIZ_READ_SECONDS\)"):
+        ask("wait", None, Limits(seconds=1), mark=tmp_path / "mark", seconds=600)
+    assert not psutil.pid_exists(pid)
+
+
+def test_a_call_that_nobody_waits_for_ends_with_its_process(tmp_path: Path) -> None:
+    class GoneError(BaseException):
+        pass
+
+    mark = tmp_path / "mark"
+
+    def pulse() -> None:
+        if mark.exists() and mark.read_text():
+            raise GoneError
+
+    with pytest.raises(GoneError):
+        arguments = {"mark": str(mark), "seconds": 600}
+        guarded.call(ROOM + "wait", arguments, None, imports=(), pulse=pulse)
+    assert not psutil.pid_exists(int(mark.read_text()))
+
+
+def test_only_so_many_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ISOVIZ_READERS", "1")
+    mark = tmp_path / "mark"
+    thread = threading.Thread(target=lambda: ask("wait", None, mark=mark, seconds=1.0))
+    thread.start()
+    until(lambda: mark.exists() and mark.read_text())
+    assert ask("whose", int) == int(mark.read_text())  # it waited for the only one
+    thread.join()
+
+
+def test_an_answer_that_is_too_long_is_refused() -> None:
+    with pytest.raises(InputError, match="too large"):
+        ask("long_answer", str, length=20 * 2**20)
+
+
+def test_limits_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ISOVIZ_READ_MEMORY", "0.25")
+    with pytest.raises(InputError, match=r"at most 0\.25 GiB"):
+        guarded.call(ROOM + "take", {"gigabytes": 1}, int, imports=())
+    for setting in ("none", "-1", "nan", "1e400"):
+        monkeypatch.setenv("ISOVIZ_READ_MEMORY", setting)
+        with pytest.raises(InputError, match="ISOVIZ_READ_MEMORY: must be a number above 0"):
+            guarded.call(ROOM + "whose", {}, int, imports=())
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from isoviz.jobs import guarded
+guarded.call("tests.jobs.guarded_work:wait", {"mark": sys.argv[1], "seconds": 600}, None, imports=())
+"""
+
+
+def test_nothing_is_left_of_a_server_that_was_killed(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    with subprocess.Popen([sys.executable, "-c", SCRIPT, str(mark)]) as server:
+        until(lambda: mark.exists() and mark.read_text())
+        reader = psutil.Process(int(mark.read_text()))
+        server.kill()
+    deadline = time.monotonic() + 30
+    while reader.is_running() and reader.status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
