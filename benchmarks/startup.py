@@ -56,6 +56,7 @@ def with_spare(store: Store) -> tuple[float, float]:
     """One run by a runner whose spare has had time to import everything."""
     runner = Runner(store, [Slot()])
     runner.start()
+    runner.expect()  # as the Train page does when it is opened
     try:
         time.sleep(20)
         (run_id,) = store.create(

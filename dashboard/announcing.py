@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import threading
 import time
 import urllib.request
@@ -11,6 +12,7 @@ import webbrowser
 
 import streamlit as st
 from streamlit import config
+from streamlit.auth_util import get_validated_redirect_uri, is_authlib_installed
 
 from dashboard import resources
 from dashboard.visitor import ByLink, ByLogin, Entrance, Open
@@ -18,6 +20,7 @@ from isoviz.access import reach
 from isoviz.access.people import People
 from isoviz.access.reach import Reach
 from isoviz.access.visitors import Role
+from isoviz.errors import InputError, StoreError
 
 OPEN_BROWSER = "ISOVIZ_OPEN_BROWSER"
 """Set by `python -m isoviz app` unless it is told `--headless`."""
@@ -33,7 +36,12 @@ def settings() -> tuple[Reach, Entrance]:
     """
     listening = st.get_option("server.address")
     reach.refuse_unguarded(listening)
-    found = Reach.from_environment(listening)
+    environment = dict(os.environ)
+    if ByLogin.is_configured() and not environment.get(
+        reach.URL
+    ):  # the provider sends people back to where they find it
+        environment[reach.URL] = (get_validated_redirect_uri() or "").removesuffix("/oauth2callback")
+    found = Reach.from_environment(listening, environment)
     if found.origins:  # Streamlit checks the WebSocket's origin once more
         config.set_option("server.corsAllowedOrigins", sorted(found.origins))
     return found, _entrance(found)
@@ -43,6 +51,8 @@ def _entrance(found: Reach) -> Entrance:
     if reach.switched_on(reach.READ_ONLY):
         return Open.READ_ONLY
     if ByLogin.is_configured():
+        if not is_authlib_installed():
+            raise InputError("login is configured, but Authlib is missing: pip install 'streamlit[auth]'")
         return ByLogin(People.from_environment())
     if reach.switched_on(reach.NO_TOKEN):
         return Open.UNGUARDED
@@ -55,9 +65,14 @@ def announce(found: Reach, entrance: Entrance, base_url: str) -> None:
     """Say where the app is served and how to come in, and open a browser if that was asked for."""
     url = found.url or _local_url(found, base_url)
     print(f"IsoViz is served at {url}", flush=True)
-    for line in _ways_in(found, entrance, url):
-        print(line, flush=True)
-    if os.environ.get(OPEN_BROWSER):
+    try:
+        for line in _ways_in(found, entrance, url):
+            print(line, flush=True)
+    except StoreError as error:
+        print(f"  Nobody can come in: {error}", flush=True)
+        return
+    # taken out: the workers of a server with a browser are no others than those of one without
+    if os.environ.pop(OPEN_BROWSER, "") and _has_screen():
         threading.Thread(target=_open_browser, args=(entrance, base_url), name="open-browser", daemon=True).start()
 
 
@@ -104,6 +119,13 @@ def _address_of_this_machine() -> str:
             return str(probe.getsockname()[0])
         except OSError:
             return socket.gethostname()
+
+
+def _has_screen() -> bool:
+    """Whether a browser can show itself: without a screen one for terminals would take this one over."""
+    if sys.platform in ("win32", "darwin"):
+        return True
+    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
 
 
 def _open_browser(entrance: Entrance, base_url: str) -> None:

@@ -11,7 +11,7 @@ if str(ROOT) not in sys.path:
 
 import streamlit as st  # noqa: E402
 
-from dashboard import actions, menu, resources  # noqa: E402
+from dashboard import actions, menu, resources, visitor  # noqa: E402
 
 STATIC = ROOT / "dashboard" / "static"
 
@@ -19,6 +19,8 @@ st.set_page_config(page_title="IsoViz", page_icon=str(STATIC / "icon.png"), layo
 st.logo(str(STATIC / "logo.svg"), icon_image=str(STATIC / "icon.svg"), size="large")
 resources.guard_files()
 page = st.navigation(menu.pages())
+visitor.current()  # stops the script of somebody whom the door would no longer let in
+visitor.offer_logout()
 resources.runner()
 menu.activity(page)
 actions.notice()

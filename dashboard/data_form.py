@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
 from dashboard import actions, forms, reading, resources, rows_view, wording
-from isoviz import fence, tasks
+from isoviz import boundary, tasks
 from isoviz.access.uploads import Files
 from isoviz.errors import AccessError, InputError
 from isoviz.tasks.files import SPLITS, SUFFIXES
@@ -230,7 +230,7 @@ def _faults(slug: str, data: str, direction: str | None, files: Stamp, columns: 
 def stamp(data: str) -> Stamp:
     """Name, size and time of a folder's data files, or of one file: equal stamps, equal content for all purposes here."""
     try:
-        path = fence.admitted(data, "data")
+        path = boundary.path(data, "data")
         inside = [path] if path.is_file() else sorted(one for one in path.iterdir() if one.suffix in SUFFIXES)
         stats = [(one.name, one.stat()) for one in inside]
     except (OSError, InputError):

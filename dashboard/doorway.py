@@ -126,9 +126,7 @@ class Doorway:
             cookie = self.entrance.admit(secret, connection.cookies)
             if cookie is None:
                 return self._outside(connection)
-        pairs = parse_qsl(connection.scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        query = urlencode([pair for pair in pairs if pair[0] != links.PARAMETER])
-        clean = f"./{connection.scope['path'].rpartition('/')[2]}" + (f"?{query}" if query else "")
+        clean = _without_secret(connection)
         if connection.headers.get("sec-fetch-site", "none") == "cross-site" or _plain_browser(connection):
             answer: Response = _page(_ENTERING, refresh=clean)
         else:
@@ -154,7 +152,9 @@ class Doorway:
         returning = (
             connection.headers.get("sec-fetch-site") == "cross-site" and links.PARAMETER not in connection.query_params
         )
-        return _page(_RETURNING if returning else _NO_LINK, 401, refresh="" if returning else None)
+        clean = _without_secret(connection)
+        body = (_RETURNING if returning else _NO_LINK).format(clean=html.escape(clean))
+        return _page(body, 401, refresh=clean if returning else None)
 
     def _login(self, connection: HTTPConnection, entrance: ByLogin) -> Response:
         from streamlit.user_info import generate_login_redirect_url
@@ -235,6 +235,13 @@ def _digest(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
+def _without_secret(connection: HTTPConnection) -> str:
+    """The address that was asked for, relative to itself, without a link's secret."""
+    pairs = parse_qsl(connection.scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    query = urlencode([pair for pair in pairs if pair[0] != links.PARAMETER])
+    return f"./{connection.scope['path'].rpartition('/')[2]}" + (f"?{query}" if query else "")
+
+
 def _plain_browser(connection: HTTPConnection) -> bool:
     """Whether a browser asks that does not say where the visit began, as over plain HTTP from another machine."""
     return "sec-fetch-site" not in connection.headers and "mozilla" in connection.headers.get("user-agent", "").lower()
@@ -253,8 +260,8 @@ _NO_LINK = """<h1>This IsoViz needs a link</h1>
 <p>Open it by its link, which ends in <code>?token=…</code>. IsoViz prints it when it starts.</p>
 <ul><li>Someone gave you a link that no longer works? It was changed: ask them for the new one.</li>
 <li>You started IsoViz yourself? <code>python -m isoviz links show</code> prints the links.</li>
-<li>You came in before in this browser? <a href="">Reload this page.</a></li></ul>"""
-_RETURNING = '<h1>IsoViz</h1><p><a href="">Continue to IsoViz</a></p>'
+<li>You came in before in this browser? <a href="{clean}">Try again.</a></li></ul>"""
+_RETURNING = '<h1>IsoViz</h1><p><a href="{clean}">Continue to IsoViz</a></p>'
 _ENTERING = "<h1>IsoViz</h1><p>Opening IsoViz …</p>"
 _LOG_IN = "<h1>Log in to IsoViz</h1>{buttons}"
 _NOT_LISTED = """<h1>No access</h1><p>{who} is not on this server's list. Ask whoever runs it to add you.</p>

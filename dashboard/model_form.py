@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dashboard import actions, forms, resources, wording
-from isoviz import fence
-from isoviz.errors import InputError, ModelError
+from isoviz.errors import InputError
 from isoviz.hub import ask_again, offline
 from isoviz.models import cache, hub, sources
 from isoviz.models.cache import CachedModel
@@ -239,10 +238,9 @@ def _label(one: Match) -> str:
 def _is_folder(name: str) -> bool:
     """Whether the name is a directory's, or a path that cannot be read from here, which `_resolved` tells."""
     try:
-        folder = fence.model_folder(name, None, ModelError)
-    except ModelError:
+        return sources.folder_of(name) is not None
+    except InputError:
         return True
-    return folder is not None and folder.is_dir()
 
 
 def _is_cached(name: str) -> bool:

@@ -105,6 +105,13 @@ def expect_jobs() -> None:
         _job_service.expect()
 
 
+def expect_runs() -> None:
+    """Somebody looks at a page from which runs are launched: the next one shall begin at once. Nothing where no app serves."""
+    running = runner() if _job_service is not None else None
+    if running is not None:
+        running.expect()
+
+
 def close() -> None:
     """Stop every runner and the service, not what runs: that has its own processes, which the next app finds."""
     global _job_service

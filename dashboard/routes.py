@@ -153,7 +153,7 @@ def slim(event: Mapping[str, Any]) -> dict[str, Any]:
     if event["kind"] == "measured":
         measured = parse_event(event)
         assert isinstance(measured, Measured)
-        kept = {key: event[key] for key in ("kind", "time", "step", "epoch", "arrays") if key in event}
+        kept = {key: event[key] for key in ("kind", "time", "step", "epoch", "arrays", "timing") if key in event}
         clouds = measured.isotropy.clouds
         kept["clouds"] = {name: _slim_cloud(clouds[name]) for name in ("head", "layers") if name in clouds}
         if (output := measured.isotropy.output) is not None:

@@ -13,13 +13,14 @@ from dashboard.actions import done
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
-from dashboard.tables import decimals, method_title, variant
+from dashboard.tables import decimals
 from isoviz import metrics
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Finished, Started
 from isoviz.metrics.record import Measurement
 from isoviz.runs import planning
+from isoviz.runs.naming import method_title, variant
 from isoviz.runs.rows import RunRow
 from isoviz.tasks.protocol import OwnTask
 from isoviz.training import weights
@@ -27,10 +28,12 @@ from isoviz.training import weights
 _METHOD_FIELDS = ("method", "params", "version")
 _TIMING_NAMES = {
     "train_seconds": ("time in training", "s"),
+    "evaluate_seconds": ("time in evaluating", "s"),
+    "measure_seconds": ("time in measuring isotropy", "s"),
     "seconds_per_epoch": ("time per epoch", "s"),
     "samples_per_second": ("samples per second", ""),
     "startup_seconds": ("time to start", "s"),
-    "total_seconds": ("total time, with measuring", "s"),
+    "total_seconds": ("total time", "s"),
 }
 
 
@@ -217,6 +220,8 @@ def result_lines(result: Finished, rows: int | None) -> list[tuple[str, str, str
         on = _measured_on(result.isotropy, slug)
         places = metric.decimals + 1
         lines.append((metric.number_title, decimals(result.isotropy.number(slug), places), on))
+        if reading.error is not None:
+            lines.append(("  its sampling error, 95 %", f"± {wording.number(reading.error, 2)}", on))
         if reading.interval:
             lines.append(("  its 95 % interval", " to ".join(decimals(end, places) for end in reading.interval), on))
     output = result.isotropy.output

@@ -25,6 +25,7 @@ from streamlit.runtime import Runtime
 from isoviz.access import links
 from isoviz.access.people import People
 from isoviz.access.visitors import OPERATOR, Role, Visitor
+from isoviz.errors import StoreError
 
 
 class Entrance(Protocol):
@@ -95,7 +96,7 @@ class ByLink:
             return None
         try:
             signed = _signer(self.links(), role).unsign(value).decode("ascii")
-        except (BadSignature, UnicodeError):
+        except (BadSignature, UnicodeError, StoreError):  # the last: no links can be read, so nobody is in
             return None
         return OPERATOR if role is Role.OPERATOR else Visitor(signed.partition("-")[2], role)
 
@@ -104,7 +105,10 @@ class ByLink:
 
         A browser that came in before keeps its name, and so its runs.
         """
-        kept = self.links()
+        try:
+            kept = self.links()
+        except StoreError:
+            return None
         role = self._role_of_one_time(secret) or kept.role_of(secret)
         if role not in self.roles:
             return None
@@ -198,6 +202,12 @@ def current() -> Visitor:
         _stop("Your link or login has ended. Ask for a new link, or reload the page to log in again.")
         raise AssertionError("the script has stopped")
     return visitor
+
+
+def offer_logout() -> None:
+    """In the sidebar of whoever logged in."""
+    if isinstance(_entrance, ByLogin):
+        st.sidebar.button("Log out", on_click=st.logout, icon=":material/logout:", help=f"You are {current().id}.")
 
 
 def note_request(scope: MutableMapping[str, Any], visitor: Visitor) -> None:

@@ -21,6 +21,7 @@ from factory.tasks import SLUGS, generate, generator
 from isoviz import tasks
 from isoviz.demo import RECORD, bundled_model_dir
 from isoviz.jobs.processes import share_cores
+from isoviz.runs.planning import PRESETS
 
 if TYPE_CHECKING:
     from isoviz.config import RunConfig
@@ -43,7 +44,8 @@ SPECIAL: dict[str, dict[str, Any]] = {  # where a task needs something else than
     "demo/translation": {"epochs": 6, "learning_rate": 1e-3},
     "demo/summarization": {"epochs": 6, "learning_rate": 1e-3, "max_length": 128},
 }
-SHORT: dict[str, Any] = {**RECIPE, "epochs": 5, "max_train": 1000, "max_length": 48}  # the "60-second demo" preset
+_DEMO = next(preset.plan for preset in PRESETS if preset.slug == "demo")
+SHORT: dict[str, Any] = {**RECIPE, **{name: _DEMO[name] for name in ("epochs", "max_train", "max_length")}}
 
 
 def model_for(slug: str) -> str:

@@ -108,7 +108,9 @@ class Measured(_Event):
     """Isotropy of the fixed probe set after `epoch` epochs (0 = before the first step).
 
     `isoscore_star` is always that of all layers' tokens with ζ = 0.2. `arrays` names the artifact file (relative to the
-    run's folder) with `abs_correlation`, `order`, `std`, `ev` of the head cloud.
+    run's folder) with `abs_correlation`, `order`, `std`, `ev` of the head cloud. `timing` are seconds of the run so far, by name:
+    `train_seconds` (optimiser steps), `evaluate_seconds` (validation rows read and scored), `measure_seconds` (what isotropy takes
+    beyond that); empty in runs of before they were kept.
     """
 
     kind: Literal["measured"] = "measured"
@@ -116,6 +118,7 @@ class Measured(_Event):
     epoch: int
     isotropy: Measurement
     arrays: str
+    timing: dict[str, float] = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod

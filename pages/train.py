@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dashboard import resources
 from dashboard.train import form, launch_panel, presets
 
 st.title("Train", anchor=False)
@@ -11,6 +12,7 @@ st.caption(
     "Fine-tune models with isotropy methods: choose what to compare, see how long it takes, launch. Each combination is one run."
 )
 
+resources.expect_runs()
 presets.fill_from_address()
 presets.buttons()
 left, right = st.columns([13, 7], gap="large")

@@ -83,6 +83,14 @@ class LiveView {
   }
 }
 
+// What the run's time went to, up to the newest measurement; nothing for runs of before that was kept.
+function spent(run) {
+  const timing = byEpoch(run.measured).at(-1)?.[1].event.timing ?? {};
+  return [["training", "train"], ["evaluating", "evaluate"], ["measuring", "measure"]]
+    .filter(([, name]) => timing[`${name}_seconds`] !== undefined)
+    .map(([word, name]) => [word, duration(timing[`${name}_seconds`])]);
+}
+
 // Status, phase, bar and the numbers of one run.
 class ProgressPanel {
   constructor(compact) {
@@ -136,6 +144,7 @@ class ProgressPanel {
       ["samples/s", step ? count(step.samples_per_second) : "–"],
       ["time left", running && step ? duration(step.eta_seconds) : "–"],
       ["elapsed", duration(elapsed)],
+      ...spent(run),
       ["loss", step ? number(step.losses.total) : "–"],
       ["learning rate", step ? rate(step.learning_rate) : "–"],
       ["device", started ? `${started.device}, ${started.precision === "no" ? "float32" : started.precision}` : "–"],

@@ -123,6 +123,8 @@ def _isotropy(result: Finished) -> list[str]:
         number = result.isotropy.number(slug)
         undefined = f"undefined ({reading.undefined})" if reading.undefined else "undefined"
         value = undefined if number is None else _decimals(number, metrics.get(slug).decimals)
+        if reading.error is not None:
+            value += f" (± {reading.error:.1g} from sampling, 95 %)"
         lines.setdefault(result.isotropy.home(slug), []).append(f"{_heading(slug, reading)} {value}")
     return [f"{_cloud(result, home)}: {', '.join(values)}" for home, values in lines.items()]
 
@@ -149,7 +151,8 @@ def _cloud(result: Finished, name: str) -> str:
 
 
 def _times(timing: Mapping[str, float | None]) -> str:
-    parts = {"training": timing.get("train_seconds"), "total": timing.get("total_seconds")}
+    names = {"training": "train", "evaluating": "evaluate", "measuring": "measure", "total": "total"}
+    parts = {word: timing.get(f"{name}_seconds") for word, name in names.items()}
     return ", ".join(f"{name} {seconds:.1f} s" for name, seconds in parts.items() if seconds is not None)
 
 

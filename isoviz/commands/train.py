@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace) -> int:
     """Start the runs; 0 when all finished, 1 when one did not."""
     configs = plan(options)
-    fetch_models(configs)
-    check_weights(configs)
-    if not options.json:
-        print(f"{len(configs)} run{'s' if len(configs) > 1 else ''}", file=sys.stderr)
     from isoviz.access.service import of_command_line
     from isoviz.runs.store import Store
 
     store = Store(options.store)
     service = of_command_line(store)
+    fetch_models(configs)
+    check_weights(configs)
+    if not options.json:
+        print(f"{len(configs)} run{'s' if len(configs) > 1 else ''}", file=sys.stderr)
     owner = f"command line, process {os.getpid()}"
     ids = service.launch(configs, group=_group(configs), claim=owner)
     rows = []

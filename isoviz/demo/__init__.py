@@ -11,6 +11,7 @@ from typing import Any
 
 FOLDER = Path(__file__).parent
 RECORD = FOLDER / "baselines.json"
+DEMO_RECORD = FOLDER / "demo.json"
 _MODELS = {"demo/tiny-bert": FOLDER / "tiny-bert", "demo/tiny-bart": FOLDER / "tiny-bart"}
 
 
@@ -51,6 +52,17 @@ def recorded_pace(slug: str) -> tuple[float, int] | None:
         return None
     rows = int(record["rows"]["train"])
     return float(record["pretrained"]["seconds"]) / (rows * record["recipe"]["epochs"]), rows
+
+
+@functools.cache
+def recorded_demo() -> dict[str, Any]:
+    """What the "60-second demo" took where it was last measured; empty before that.
+
+    Keys: `plan` (of the preset), `seconds` (from launch to the end of the last run, the median of `repeats`), `cores`, `processor`,
+    `busy_elsewhere` (share of the cores' time that other processes took), `runs` (per method `seconds`, `train_seconds`, `score`, ...),
+    `versions`, `date`.
+    """
+    return json.loads(DEMO_RECORD.read_text(encoding="utf-8")) if DEMO_RECORD.exists() else {}
 
 
 def mean(value: Any) -> float | None:

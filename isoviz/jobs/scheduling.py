@@ -22,11 +22,13 @@ from isoviz.jobs.kinds import KINDS, JobKind, Lane
 from isoviz.jobs.processes import Process, Spare, is_alive
 from isoviz.jobs.progress import read_json, write_json
 from isoviz.jobs.results import ERROR
-from isoviz.jobs.spares import SpareKeeper, surroundings
+from isoviz.jobs.spares import SpareKeeper, surroundings, waiting_elsewhere
 
 REQUEST: Final = "request.json"
 PROCESS: Final = "process.json"
 LOG: Final = "log.txt"
+HANDOVER_SECONDS: Final = 1.0
+"""For so long a job is left to the app that keeps the spare; its service looks several times a second."""
 
 spare: SpareKeeper | None = None
 """That of this app, if it keeps one (`isoviz.jobs.service`)."""
@@ -220,12 +222,22 @@ def start_next() -> None:
                 free.remove(one)
                 lanes[one.lane] -= 1
         short = psutil.virtual_memory().available < job.kind.memory
-        if lanes.get(lane.name, 0) >= lane.at_once() or (short and (busy or reserved)):
+        if lanes.get(lane.name, 0) >= lane.at_once() or (short and (busy or reserved)) or _left_to_another(job):
             full.add(lane.name)
             continue
         _spawn(job.kind)
         lanes[lane.name] = lanes.get(lane.name, 0) + 1
         reserved += 1
+
+
+def _left_to_another(job: Waiting) -> bool:
+    """Whether the app that keeps this home's spare should start a job with it: we do if it has not within a moment."""
+    if spare is None or spare.pid is not None or not job.kind.prepare:
+        return False
+    with contextlib.suppress(OSError):
+        young = time.time() - (job.folder / REQUEST).stat().st_mtime < HANDOVER_SECONDS
+        return young and waiting_elsewhere(spare.file, job.kind.prepare)
+    return False
 
 
 def _spawn(kind: JobKind) -> None:

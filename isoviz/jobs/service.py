@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from typing import Final
@@ -14,8 +15,6 @@ from isoviz.jobs.spares import SpareKeeper
 
 TICK_SECONDS: Final = 0.2
 SWEEP_SECONDS: Final = 600.0
-IDLE_SECONDS: Final = 600.0
-"""After which a spare goes that nobody has expected to need since."""
 AFTER_SECONDS: Final = 3.0
 """Between the end of work and the next spare: now its result is being drawn."""
 ALONE_SECONDS: Final = 20.0
@@ -32,7 +31,12 @@ class JobService:
     """
 
     def __init__(self, prepare: str) -> None:
-        self._spare = SpareKeeper(prepare, "any", lambda count: home() / "jobs" / "logs" / f"spare-{count % 2}.log")
+        # apps of one home share one, and each has logs of its own: who keeps it may change while the other's still writes
+        log = f"spare-{os.getpid()}"
+        folder = home() / "jobs"
+        self._spare = SpareKeeper(
+            prepare, "any", lambda count: folder / "logs" / f"{log}-{count % 2}.log", folder / "spare"
+        )
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="jobs", daemon=True)
 
@@ -43,7 +47,7 @@ class JobService:
 
     def expect(self) -> None:
         """Somebody looks at a page that computes in the background: the next job shall begin at once."""
-        self._spare.expect(IDLE_SECONDS)
+        self._spare.expectation.renew()
 
     def close(self) -> None:
         """Stop the thread and the spare."""

@@ -1,56 +1,119 @@
-"""A spare: a process that has imported what the next job needs, so that it begins within a second."""
+"""A spare: a process that has imported what the next job needs, so that it begins within a second.
+
+It holds half a gigabyte, so there is one only while somebody is about to need it, and one for all apps that work in the same folder.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import math
+import json
 import os
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
 import psutil
+from filelock import FileLock, Timeout
 
-from isoviz.jobs.processes import Spare
+from isoviz.jobs.processes import Spare, is_alive
 
 MEMORY: Final = 2 * 2**30
 """Bytes that must be free for a spare to be kept: it holds as much as torch and transformers take."""
+IDLE_SECONDS: Final = 600.0
+"""After which a spare goes that nobody has expected to need since."""
 RETRY_SECONDS: Final = 30.0
 """Before another one is started where the last one ended by itself."""
 
 
+class Expectation:
+    """Until when somebody may ask for work any moment: the time of a file, which every app on this folder may put off.
+
+    Args:
+        path: of the file; its folder is made.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def renew(self, seconds: float = IDLE_SECONDS) -> None:
+        """Somebody is about to ask for work: have a spare within seconds, and keep it for so long after the last such call."""
+        until = time.time() + seconds
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.touch()
+        os.utime(self.path, (until, until))
+
+    @property
+    def holds(self) -> bool:
+        """Whether work is expected now."""
+        try:
+            return time.time() < self.path.stat().st_mtime
+        except OSError:
+            return False
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A spare that waits, as its file tells other apps.
+
+    Attributes:
+        pid, started: the process.
+        prepare: what it has imported.
+        surroundings: those it was started in.
+    """
+
+    pid: int
+    started: float
+    prepare: str
+    surroundings: str
+
+
+def waiting_elsewhere(path: Path, prepare: str) -> bool:
+    """Whether the app that keeps the spare of this file has one that a job of ours could have.
+
+    Args:
+        path: the keeper's `file`.
+        prepare: what the job needs to be imported.
+    """
+    try:
+        there = Waiting(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return False
+    return (there.prepare, there.surroundings) == (prepare, surroundings()) and is_alive(there.pid, there.started)
+
+
 class SpareKeeper:
-    """Keeps at most one spare. Call `tend` several times a second.
+    """Keeps at most one spare, and none where another app's keeper has the place. Call `tend` several times a second.
 
     Args:
         prepare: what it imports, see `isoviz.jobs.processes.Spare`.
         slot: the device slot it is for; `any` for all.
         log: the file for the output of the nth spare until it has work; the one before may still be writing to its own.
-        always: keep one at all times; otherwise only after `expect`, and only where memory is not short.
+        place: what apps share: `PLACE.expected`, `PLACE.lock` and `PLACE.json` (the spare that waits).
     """
 
-    def __init__(self, prepare: str, slot: str, log: Callable[[int], Path], *, always: bool = False) -> None:
+    def __init__(self, prepare: str, slot: str, log: Callable[[int], Path], place: Path) -> None:
         self.prepare = prepare
+        self.expectation = Expectation(place.with_name(f"{place.name}.expected"))
+        self.file = place.with_name(f"{place.name}.json")
         self._slot = slot
         self._log = log
-        self._always = always
+        # taken in the thread that tends, let go of in the one that closes
+        self._place = FileLock(place.with_name(f"{place.name}.lock"), thread_local=False)
         self._lock = threading.Lock()
         self._spare: Spare | None = None
         self._surroundings = ""
-        self._until = math.inf if always else -math.inf
-        self._due = -math.inf
+        self._due = 0.0
         self._count = 0
+        self._closed = False
 
     @property
     def pid(self) -> int | None:
         """Its process id, if there is one."""
         return None if self._spare is None else self._spare.pid
-
-    def expect(self, seconds: float) -> None:
-        """Somebody is about to ask for work: have one within seconds, and keep it for so long after the last such call."""
-        self._until = time.monotonic() + seconds
 
     def postpone(self, seconds: float) -> None:
         """Start none for so long: importing takes a processor for some seconds, from what has just begun."""
@@ -65,21 +128,21 @@ class SpareKeeper:
         with self._lock:
             ended = None
             if self._spare is not None and self._spare.gone:
-                ended, self._spare = self._spare.exit_code, None
+                ended = self._spare.exit_code
+                self._let_go()
                 self.postpone(RETRY_SECONDS)
-            now = time.monotonic()
-            if now >= self._until and self._spare is not None:
-                self._spare.kill()
-                self._spare = None
-            due = self._spare is None and self._due <= now < self._until
-            if due and (self._always or psutil.virtual_memory().available >= MEMORY):
+            expected = self.expectation.holds
+            if not expected or self._closed:
+                self._end()
+            elif self._spare is None and time.monotonic() >= self._due and self._may_start():
                 self._spare = self.new()
+                self._tell(self._spare)
             return ended
 
     def take(self) -> Spare | None:
         """The spare, if it lives and has the surroundings that a new process would have; the caller's from now on."""
         with self._lock:
-            spare, self._spare = self._spare, None
+            spare = self._let_go()
             if spare is None or spare.gone:
                 return None
             if self._surroundings != surroundings():
@@ -96,9 +159,36 @@ class SpareKeeper:
     def close(self) -> None:
         """End it, and start no other."""
         with self._lock:
-            spare, self._spare, self._until = self._spare, None, -math.inf
+            self._closed = True
+            self._end()
+
+    def _may_start(self) -> bool:
+        """Whether memory is not short, and the place is ours: it stays so until nobody expects work."""
+        if psutil.virtual_memory().available < MEMORY:
+            return False
+        if not self._place.is_locked:
+            with contextlib.suppress(Timeout):
+                self._place.acquire(timeout=0)
+        return self._place.is_locked
+
+    def _tell(self, spare: Spare) -> None:
+        told = asdict(Waiting(spare.pid, spare.started, self.prepare, self._surroundings))
+        partial = self.file.with_suffix(".partial")
+        partial.write_text(json.dumps(told), encoding="utf-8")
+        partial.replace(self.file)
+
+    def _let_go(self) -> Spare | None:
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            self.file.unlink(missing_ok=True)
+        return spare
+
+    def _end(self) -> None:
+        spare = self._let_go()
         if spare is not None:
             spare.kill()
+        if self._place.is_locked:
+            self._place.release()
 
 
 def surroundings() -> str:

@@ -29,6 +29,7 @@ class Reading(_Record):
         interval: (low, high) at 95 %, where there is one.
         no_interval: why there is none, where one was asked for.
         points: how many points it was taken on, where those are not all.
+        error: how far the value may lie from the one without sampling, to either side at 95 %, where part of it was sampled.
         note: what a reader of the value must know ("leaves out 3 zero vectors").
         settings: numbers that it was taken with (ζ of IsoScore*).
     """
@@ -38,6 +39,7 @@ class Reading(_Record):
     interval: tuple[float, float] | None = None
     no_interval: str = ""
     points: int | None = None
+    error: float | None = None
     note: str = ""
     settings: dict[str, float] = Field(default_factory=dict)
 

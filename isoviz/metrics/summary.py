@@ -44,6 +44,8 @@ def as_json(record: CloudRecord) -> dict[str, Any]:
             values[f"{slug}_interval"] = list(reading.interval) if reading.interval else None
         if reading.points is not None:
             values[f"{slug}_points"] = reading.points
+        if reading.error is not None:
+            values[f"{slug}_error"] = reading.error
         values |= reading.settings
     of_dimensions = record.dimensions
     names = ("min", "median", "max")
@@ -59,7 +61,8 @@ def measurement_json(isotropy: Measurement) -> dict[str, Any]:
     """A run's isotropy as `train --json` gives it.
 
     The head's values stand at the top by their slugs, with `cloud`, `split`, n and d; so do those of other clouds that the run
-    reports: `isoscore_star` (`isoscore_star_cloud` names its cloud with n, d and ζ), `i1`, `i2` and `weight_norm` (of the output
+    reports: `isoscore_star` (`isoscore_star_cloud` names its cloud with n, d and ζ; `isoscore_star_error`
+    is how far sampling Σ_S may have moved it, at 95 %), `i1`, `i2` and `weight_norm` (of the output
     matrix). `by_layer` is IsoScore of each layer's tokens, from the first layer to the last; `by_layer_clouds` has every metric of each.
     """
     head = isotropy.cloud("head")
@@ -72,6 +75,8 @@ def measurement_json(isotropy: Measurement) -> dict[str, Any]:
             if cloud is not None:
                 where = {"cloud": cloud.cloud, "split": cloud.split, "n": cloud.n, "d": cloud.d}
                 found[f"{slug}_cloud"] = {**where, **reading.settings}
+            if reading.error is not None:
+                found[f"{slug}_error"] = reading.error
     for name in ("pooled", "layers"):
         cloud = isotropy.cloud(name)
         if cloud is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from isoviz import demo, fence
+from isoviz import boundary, demo, fence
 from isoviz.errors import ModelError
 from isoviz.hub import offline
 from isoviz.models import architectures, cache, folders, hub
@@ -56,8 +56,8 @@ def resolve(model: str, head: HeadKind | None = None, commit: str | None = None)
     """
     if model in bundled():
         return _in_folder(model, "bundled", demo.bundled_model_dir(model), head)
-    folder = fence.model_folder(model, None, ModelError)
-    if folder is not None and folder.is_dir():
+    folder = folder_of(model)
+    if folder is not None:
         if fence.held():
             for path in folder.iterdir():  # a link in it can lead out of it
                 fence.admitted(path, "model", ModelError)
@@ -68,6 +68,17 @@ def resolve(model: str, head: HeadKind | None = None, commit: str | None = None)
             field="model",
         )
     return _from_hub(model, head, commit)
+
+
+def folder_of(model: str) -> Path | None:
+    """The directory that a name means; None for what can only be the name of a bundled model or a hub id.
+
+    Raises:
+        ModelError: a path that no disk can have, or that the browser may not read.
+    """
+    if fence.held() and fence.model_folder(model, None, ModelError) is None:
+        return None
+    return boundary.folder(model, "model", ModelError)
 
 
 def fetch(source: ModelSource, tell: hub.Tell | None = None) -> ModelSource:
@@ -128,8 +139,10 @@ def _in_folder(
     config = folders.config_of(folder) or {}
     if head and (problem := folders.head_problem(config, head)):
         raise ModelError(f"model: '{shown}' {problem}", field="model")
-    size = sum(path.stat().st_size for path in folder.iterdir() if folders.is_wanted(path.name))
-    return ModelSource(name, kind, str(folder), fingerprint(folder), folder.name if kind == "cached" else None, size)
+    with boundary.parsing(f"'{shown}' cannot be read", "model", ModelError):
+        size = sum(path.stat().st_size for path in folder.iterdir() if folders.is_wanted(path.name))
+        content = fingerprint(folder)
+    return ModelSource(name, kind, str(folder), content, folder.name if kind == "cached" else None, size)
 
 
 def _from_hub(model: str, head: HeadKind | None, commit: str | None = None) -> ModelSource:

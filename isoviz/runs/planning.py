@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from isoviz import fence, methods, tasks
+from isoviz import boundary, methods, tasks
 from isoviz.config import RunConfig
-from isoviz.errors import InputError
+from isoviz.demo import recorded_demo
+from isoviz.errors import InputError, shortened
 from isoviz.hub import cache_folder
 from isoviz.models import prefixes, sources
 from isoviz.models.sources import ModelSource
@@ -60,17 +61,24 @@ class Preset:
     plan: Mapping[str, Any] = field(repr=False)
 
 
+def _demo_time() -> str:
+    """What the demo was measured to take (`factory/record_demo.py`)."""
+    record = recorded_demo()
+    runs = "three runs"
+    return f"{runs}, measured at {record['seconds']:.0f} s on {record['cores']} cores" if record else runs
+
+
 PRESETS: tuple[Preset, ...] = (
     Preset(
         slug="demo",
         title="60-second demo",
-        summary="Plain fine-tuning, IsoBN and I-STAR side by side on the bundled model: three runs, under a minute on two cores.",
+        summary=f"Plain fine-tuning, IsoBN and I-STAR side by side on the bundled model: {_demo_time()}.",
         plan={
             "models": ["demo/tiny-bert"],
             "tasks": ["demo/acceptability"],
             "methods": [("baseline", {}), ("isobn", {"beta": 0.5}), ("istar", {"lam": 1.0})],
             "seeds": [0],
-            "epochs": 5,
+            "epochs": 3,
             "max_train": 1000,
             "max_length": 48,
         },
@@ -152,8 +160,11 @@ def expand(
         RunConfig.checked(model=model, learning_rate=_rate(model, learning_rate), **common)
     for seed in seeds:
         RunConfig.checked(seed=seed)
-    folder = str(fence.admitted(data, "data").resolve()) if data else None
+    folder = str(boundary.path(data, "data").resolve()) if data else None
     known = {slug: _task(slug, folder, own, checks) for slug in tasks}
+    if folder is not None and all(task.generated for task in known.values()):
+        slug = next(iter(known))
+        raise InputError(f"data: '{slug}' has its own rows and takes no data folder; leave it out", field="data")
     for task in known.values():
         _watched(task, common.get("early_stopping"))
         task.checked_direction(common.get("direction"))
@@ -192,11 +203,11 @@ def expand(
 
 
 def parse_grid(text: str) -> tuple[str, list[str]]:
-    """`lam=-1,0,1` → ("lam", ["-1", "0", "1"])."""
+    """`lam=-1,0,1` → ("lam", ["-1", "0", "1"]); no value may be empty."""
     name, separator, values = text.partition("=")
-    parts = [part.strip() for part in values.split(",") if part.strip()]
-    if not separator or not name.strip() or not parts:
-        raise InputError(f"expected name=value[,value...] (got '{text}')", field="grid")
+    parts = [part.strip() for part in values.split(",")]
+    if not separator or not name.strip() or not all(parts):
+        raise InputError(f"expected name=value[,value...], no value empty (got '{shortened(text)}')", field="grid")
     return name.strip(), parts
 
 

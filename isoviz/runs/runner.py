@@ -36,6 +36,8 @@ class Runner:
         self._train = train
         self._closing = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._servers: list[SlotServer] = []
+        self._expected = False
         self._starter = threading.Thread(target=self._start, name="runner", daemon=True)
 
     def start(self) -> None:
@@ -49,6 +51,12 @@ class Runner:
             self._starter.join()
         for thread in self._threads:
             thread.join()
+
+    def expect(self) -> None:
+        """Somebody looks at a page from which runs are launched: the next one shall begin within a second."""
+        self._expected = True
+        for server in self._servers:
+            server.expect()
 
     @property
     def is_alive(self) -> bool:
@@ -66,6 +74,9 @@ class Runner:
         watched = {owner_of(slot.name) for slot in slots}
         for slot in slots:
             server = SlotServer(self._store, slot.name, self._closing, watched=watched, train=self._train)
+            self._servers.append(server)
+            if self._expected:  # while it was still looking for devices
+                server.expect()
             thread = threading.Thread(target=server.serve, name=f"runner-{slot.name}", daemon=True)
             thread.start()
             self._threads.append(thread)

@@ -69,10 +69,15 @@ class SlotServer:
             RUN.prepare if train == DEFAULT_TRAIN else train.partition(":")[0],
             slot,
             lambda count: store.folder / "logs" / f"spare-{self._file_name}-{count % 2}.log",
-            always=True,
+            store.folder / "locks" / f"spare-{self._file_name}",
         )
         self._held_since: float | None = None
         self._sweep_due = 0.0
+        self._look_due = 0.0
+
+    def expect(self) -> None:
+        """Somebody is about to launch a run: whichever app serves the slot keeps a spare from now on, for a while."""
+        self._spare.expectation.renew()
 
     def serve(self) -> None:
         """Wait for the slot's lock, then serve the slot until `closing`."""
@@ -146,6 +151,7 @@ class SlotServer:
     def _drive(self, row: RunRow) -> None:
         log = self._store.folder_of(row.id) / LOG
         before = _size(log)
+        self.expect()  # who has begun one run may soon begin another, and the queue may hold more
         spare = self._spare.take() or self._spare.new()
         self._spare.postpone(_SPARE_DELAY_SECONDS)
         # First the store, then the worker: if we die in between, the spare dies with us and its number tells it.
@@ -199,6 +205,10 @@ class SlotServer:
             self._closing.wait(WATCH_SECONDS)
 
     def _tend_spare(self) -> None:
+        if time.monotonic() >= self._look_due:
+            if self._store.list(status="queued", order="queue", limit=1):
+                self.expect()
+            self._look_due = time.monotonic() + _SWEEP_SECONDS
         exit_code = self._spare.tend()
         if exit_code is not None:
             _log.warning("slot %s: the spare worker ended with %s", self._slot, exit_code)

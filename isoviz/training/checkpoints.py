@@ -51,6 +51,8 @@ class Progress:
         measured: the last epoch that was evaluated and measured (-1: none).
         rows: training rows seen.
         train_seconds: seconds spent in training steps.
+        evaluate_seconds: in reading and scoring the validation rows, before the first step and after each epoch.
+        measure_seconds: in what isotropy takes beyond that.
         history: per measured epoch, what was reported.
         fitted: the method's second stage (`Method.fit_frozen`) is done.
     """
@@ -61,8 +63,16 @@ class Progress:
     measured: int = -1
     rows: int = 0
     train_seconds: float = 0.0
+    evaluate_seconds: float = 0.0
+    measure_seconds: float = 0.0
     history: list[Epoch] = field(default_factory=list)
     fitted: bool = False
+
+    @property
+    def timing(self) -> dict[str, float]:
+        """Seconds so far: training, evaluating, measuring."""
+        names = ("train_seconds", "evaluate_seconds", "measure_seconds")
+        return {name: getattr(self, name) for name in names}
 
     def as_json(self) -> dict[str, Any]:
         """For a checkpoint."""

@@ -35,6 +35,7 @@ from isoviz.training import (
     predictions,
     processes,
     second_stage,
+    shrinkage,
     weights,
 )
 from isoviz.training.checkpoints import Epoch, Progress
@@ -317,6 +318,7 @@ class _Run:
     def measure(self) -> None:
         setup, progress = self.setup, self.progress
         self.emit(Entered(phase="evaluating", detail=f"epoch {progress.epoch}"))
+        began = time.perf_counter()
         evaluation = measuring.run_pass(
             setup.plain,
             setup.head,
@@ -342,10 +344,14 @@ class _Run:
             collapsed=outcomes.collapse(setup.task, setup.rows.frame, answers.values),
         )
         self.emit(evaluated)
+        ended = time.perf_counter()
+        progress.evaluate_seconds += ended - began - evaluation.cloud_seconds
         self.emit(Entered(phase="measuring", detail=f"epoch {progress.epoch}"))
         # d × d matrices are small: BLAS threads that wait for each other cost more than they bring
         with threadpool_limits(limits=1, user_api="blas"):
             measured = self._measured(evaluation)
+        progress.measure_seconds += time.perf_counter() - ended + evaluation.cloud_seconds
+        measured = measured.model_copy(update={"timing": progress.timing})
         self.emit(measured)
         progress.history.append(Epoch(evaluated=evaluated, measured=measured))
         if (
@@ -357,12 +363,11 @@ class _Run:
 
     def _measured(self, evaluation: measuring.Pass) -> Measured:
         setup, progress = self.setup, self.progress
-        sample = setup.rows.sample(measuring.SHRINKAGE_POINTS // setup.plain.num_layers)
-        sigma = measuring.shrinkage(setup.plain, sample, setup.accelerator, setup.processes.gather, self.check)
+        target = shrinkage.estimate(setup.plain, setup.rows, setup.accelerator, setup.processes.gather, self.check)
         arrays = f"arrays/epoch-{progress.epoch:03d}.safetensors"
         folder = setup.run_dir if setup.processes.is_main else None
         weight, step, epoch = setup.plain.output.weight, progress.step, progress.epoch
-        return measuring.measured(evaluation, sigma, weight, step=step, epoch=epoch, arrays=arrays, folder=folder)
+        return measuring.measured(evaluation, target, weight, step=step, epoch=epoch, arrays=arrays, folder=folder)
 
     # ---- ending ------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from operator import itemgetter
@@ -24,12 +25,11 @@ from isoviz.metrics.spectrum import cumulative_shares
 from isoviz.models.adapter import HeadedModel
 from isoviz.training.batches import Encoded
 from isoviz.training.heads import Head
+from isoviz.training.shrinkage import Shrinkage
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
-SHRINKAGE_POINTS = 250_000
-"""Points (layers counted in) of the training set for Σ_S in the reported IsoScore*, as in paper 001."""
 SPLIT = "validation"
 ONE_TOKEN = "one random token of each row"
 """How the `head` and `pooled` clouds are drawn where the output layer reads every token."""
@@ -42,19 +42,34 @@ Gather = Callable[[Any], list[Any]]
 """Every process's item, on all of them (`processes.Processes.gather`)."""
 
 
+_HELD_TOKENS, _HELD_BYTES = 2_048, 64 * 2**20
+"""That wait to be summed, at most: adding to running sums costs d² each time, however few points there are."""
+
+
 class TokenClouds:
     """Streams the unpadded token vectors of each layer."""
 
     def __init__(self, layers: int, width: int) -> None:
         self.layers = [CloudStream(width) for _ in range(layers)]
+        self._held: list[list[Tensor]] = [[] for _ in range(layers)]
 
     def update(self, hidden_states: Iterable[Tensor], keep: Tensor) -> None:
         """Add one batch: (B, L, d) per layer; `keep` (B, L) marks the tokens that count."""
-        for layer, hidden in zip(self.layers, hidden_states, strict=True):
-            layer.update(hidden[keep].float())
+        for held, hidden in zip(self._held, hidden_states, strict=True):
+            held.append(hidden[keep].float())
+        tokens = sum(map(len, self._held[0]))
+        if tokens >= _HELD_TOKENS or 4 * tokens * self.layers[0].sums.d * len(self.layers) >= _HELD_BYTES:
+            self._sum()
+
+    def _sum(self) -> None:
+        for layer, held in zip(self.layers, self._held, strict=True):
+            if held:
+                layer.update(torch.cat(held))
+                held.clear()
 
     def reduce(self, gather: Gather) -> None:
-        """Add what the other processes have seen; the same on all of them afterwards."""
+        """Add what the other processes have seen; the same on all of them afterwards. The last thing before they are read."""
+        self._sum()
         self.layers = [layer.reduce(gather) for layer in self.layers]
 
     def union(self) -> CloudStream:
@@ -75,6 +90,7 @@ class Pass:
         pooled, head: (p, h) one vector of each probe row before and after the method, in row order.
         drawn: how those were chosen, where a row has many; "" where it has one.
         tokens: the probe rows' token clouds.
+        cloud_seconds: how long collecting the clouds took, which scoring alone would not need.
     """
 
     loss: float
@@ -83,6 +99,7 @@ class Pass:
     head: np.ndarray
     drawn: str
     tokens: TokenClouds
+    cloud_seconds: float
 
 
 def run_pass(
@@ -107,7 +124,7 @@ def run_pass(
     shares = np.random.default_rng((seed, 2)).random(len(encoded))
     predictions: list[tuple[int, Any]] = []
     vectors: list[tuple[np.ndarray, ...]] = []
-    loss, labels = 0.0, 0
+    loss, labels, cloud_seconds = 0.0, 0, 0.0
     with torch.inference_mode():
         for batch in batches:
             check()
@@ -118,6 +135,7 @@ def run_pass(
                 predictions += zip(items.tolist(), predictor.predict(model, outputs, batch), strict=True)
             loss += float(outputs.terms["task"]) * outputs.count
             labels += outputs.count
+            began = time.perf_counter()
             probe, mask = probed[items], outputs.reps.attention_mask
             places = np.arange(len(items))
             if model.per_token:
@@ -127,7 +145,10 @@ def run_pass(
             found = (outputs.reps.pooled[chosen].float(), outputs.head[chosen].float())
             vectors.append((items[probe], *(value.cpu().numpy() for value in found)))
             tokens.update(outputs.reps.hidden_states, mask.bool() & torch.from_numpy(probe).to(mask.device)[:, None])
+            cloud_seconds += time.perf_counter() - began
+    began = time.perf_counter()
     tokens.reduce(gather)
+    cloud_seconds += time.perf_counter() - began
     told = gather((loss, labels, predictions, vectors))
     parts = [part for there in told for part in there[3]]
     numbers, pooled, head = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -139,33 +160,13 @@ def run_pass(
         head=head[order],
         drawn=ONE_TOKEN if model.per_token else "",
         tokens=tokens,
+        cloud_seconds=cloud_seconds,
     )
-
-
-def shrinkage(
-    model: HeadedModel,
-    batches: Iterable[dict[str, Tensor]],
-    accelerator: Accelerator,
-    gather: Gather,
-    check: Check,
-) -> Tensor:
-    """(d, d) Σ_S of the reported IsoScore*: token vectors of training rows, all layers, evaluation mode, in float64."""
-    model.eval()
-    tokens = TokenClouds(model.num_layers, model.width)
-    with torch.inference_mode():
-        for batch in batches:
-            check()
-            batch = {name: value.to(accelerator.device) for name, value in batch.items() if name != "item"}
-            with accelerator.autocast():
-                reps = model.represent(**batch)
-            tokens.update(reps.hidden_states, reps.attention_mask.bool())
-    tokens.reduce(gather)
-    return torch.from_numpy(tokens.union().covariance())
 
 
 def measured(
     found: Pass,
-    shrinkage_cov: Tensor,
+    target: Shrinkage,
     weight: Tensor,
     *,
     step: int,
@@ -176,7 +177,7 @@ def measured(
     """The event of one measurement.
 
     Args:
-        shrinkage_cov: (d, d) Σ_S of the reported IsoScore*.
+        target: Σ_S of the reported IsoScore*.
         weight: (labels, h) of the output layer, for I1, I2 and their norm.
         arrays: where the head's arrays are written, relative to `folder`, the run's.
         folder: None writes nothing.
@@ -188,7 +189,7 @@ def measured(
         step=step,
         epoch=epoch,
         isotropy=Measurement(
-            clouds=measured_clouds(found, head, shrinkage_cov),
+            clouds=measured_clouds(found, head, target),
             # a vocabulary of a quarter million rows: no float64 copy
             output=measure_weights(weight.detach().float().cpu().numpy()),
         ),
@@ -199,7 +200,7 @@ def measured(
 _HEAD_ONLY = Reading(undefined="it compares all pairs of points, so every epoch it is taken on the head cloud only")
 
 
-def measured_clouds(found: Pass, head: Sample, shrinkage_cov: Tensor) -> dict[str, CloudRecord]:
+def measured_clouds(found: Pass, head: Sample, target: Shrinkage) -> dict[str, CloudRecord]:
     """`head`, `pooled`, `layers` and `layer_k`, each with its n and d; every undefined value has its reason.
 
     Every epoch waits for this: of single layers only closed forms are taken, and metrics over pairs of points of the head alone.
@@ -212,17 +213,26 @@ def measured_clouds(found: Pass, head: Sample, shrinkage_cov: Tensor) -> dict[st
         pooled = measure_cloud(Sample(found.pooled), "pooled", split=SPLIT, where=drawn, costs=QUICK)
         left_out = {metric.slug: _HEAD_ONLY for metric in applicable("rows") if metric.cost not in QUICK}
         clouds["pooled"] = pooled.with_readings(left_out)
-    clouds["layers"] = layers_record(found.tokens, shrinkage_cov)
+    clouds["layers"] = layers_record(found.tokens, target)
     for number, layer in enumerate(found.tokens.layers, start=1):
         name, where = f"layer_{number}", {"layer": number}
         clouds[name] = measure_cloud(layer.sample(), name, "tokens", split=SPLIT, where=where, costs=("closed form",))
     return clouds
 
 
-def layers_record(tokens: TokenClouds, shrinkage_cov: Tensor) -> CloudRecord:
-    """All layers' tokens as one cloud, with IsoScore* at ζ = 0.2 (design §3)."""
-    sample = tokens.union().sample(shrinkage_cov=shrinkage_cov.numpy(), zeta=REPORTED_ZETA)
-    return measure_cloud(sample, "layers", "tokens", split=SPLIT)
+def layers_record(tokens: TokenClouds, target: Shrinkage) -> CloudRecord:
+    """All layers' tokens as one cloud, with IsoScore* at ζ = 0.2 (design §3) and how far sampling Σ_S may have moved it."""
+    union = tokens.union()
+    sample = union.sample(shrinkage_cov=target.covariance, zeta=REPORTED_ZETA)
+    record = measure_cloud(sample, "layers", "tokens", split=SPLIT)
+    reading = record.readings.get("isoscore_star")
+    error = None
+    if reading is not None and not reading.undefined:
+        error = target.half_width(union.covariance(), REPORTED_ZETA)
+    if reading is None or error is None:
+        return record
+    note = f"is taken with Σ_S from {target.rows:,} of {target.of_rows:,} training rows: ± {error:.2g} (95 %) against all of them"
+    return record.with_readings({"isoscore_star": reading.model_copy(update={"error": error, "note": note})})
 
 
 def save_arrays(path: Path, head: Sample) -> None:

@@ -26,7 +26,7 @@ def finished(
         metrics={**evaluated.metrics, "loss": evaluated.loss, "epoch": measured.epoch},
         isotropy=measured.isotropy,
         timing={
-            "train_seconds": seconds,
+            **progress.timing,
             "seconds_per_epoch": seconds / max(1, progress.epoch),
             "samples_per_second": progress.rows / seconds if seconds else None,
             "startup_seconds": startup_seconds,

@@ -10,11 +10,15 @@ from tests.dashboard.made_up import config, result, row, started
 
 def finished(seed=0, value=0.5, star=0.25, collapsed=None, method="istar", **params):
     ended = result(value, star, collapsed=collapsed)
-    ended = ended.model_copy(update={"timing": {"train_seconds": 30.0, "total_seconds": 52.5}})
+    ended = ended.model_copy(
+        update={
+            "timing": {"train_seconds": 30.0, "evaluate_seconds": 9.0, "measure_seconds": 4.26, "total_seconds": 52.5}
+        }
+    )
     return row(f"r{seed}", config(method, seed, params), found=ended)
 
 
-def test_text_names_cloud_n_d_baselines_and_both_times():
+def test_text_names_cloud_n_d_baselines_and_its_times():
     first, scores, head, layers, times = describe(finished(lam=1), started()).splitlines()
     assert "istar lam=1.0" in first and first.endswith("seed 0")
     assert scores.strip() == (
@@ -23,7 +27,7 @@ def test_text_names_cloud_n_d_baselines_and_both_times():
     assert head.startswith("    head, what the output layer reads (validation, n = 500, d = 128): IsoScore 0.200")
     assert layers.strip() == "layers, all layers' tokens (validation, n = 10,000, d = 128): IsoScore* (ζ = 0.2) 0.250"
     assert "IsoScore*" not in head and "±" not in "".join([first, scores, head, layers])
-    assert times == "    training 30.0 s, total 52.5 s"
+    assert times == "    training 30.0 s, evaluating 9.0 s, measuring 4.3 s, total 52.5 s"
 
 
 def test_collapse_and_notes_stand_in_text_and_json():
@@ -43,6 +47,19 @@ def test_json_says_what_the_star_was_taken_on():
     assert isotropy["isoscore_star"] == 0.25
     star = {"cloud": "layers", "split": "validation", "n": 10_000, "d": 128, "zeta": 0.2}
     assert isotropy["isoscore_star_cloud"] == star
+
+
+def test_text_and_json_say_what_sampling_may_have_moved():
+    ended = result(0.5, 0.25)
+    layers = ended.isotropy.clouds["layers"]
+    star = layers.readings["isoscore_star"].model_copy(update={"error": 0.0012})
+    clouds = {**ended.isotropy.clouds, "layers": layers.with_readings({"isoscore_star": star})}
+    isotropy = ended.isotropy.model_copy(update={"clouds": clouds})
+    sampled = row("r", config(), found=ended.model_copy(update={"isotropy": isotropy}))
+    assert "IsoScore* (ζ = 0.2) 0.250 (± 0.001 from sampling, 95 %)" in describe(sampled)
+    assert as_json(sampled)["isotropy"]["isoscore_star_error"] == 0.0012
+    assert as_json(sampled)["isotropy"]["layers"]["isoscore_star_error"] == 0.0012
+    assert "isoscore_star_error" not in as_json(finished())["isotropy"]
 
 
 def test_an_undefined_value_says_why():

@@ -235,6 +235,8 @@ def test_a_link_keeps_the_rest_of_the_address(guarded: Server) -> None:
     attributes = {part.strip().lower() for part in headers["set-cookie"].split(";")[1:]}
     assert {"httponly", "samesite=strict", "path=/"} <= attributes and "secure" not in attributes
     assert headers["referrer-policy"] == "no-referrer" and headers["cache-control"] == "no-store"
+    # a proxy on this machine says that the browser speaks TLS with it
+    assert "Secure" in ask(guarded, f"/?token={token}", x_forwarded_proto="https")[1]["set-cookie"]
     # from another site, and where a browser does not say from where, the page's own step brings the cookie
     for more in ({"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate"}, {"user_agent": "Mozilla/5.0"}):
         status, headers, body = ask(guarded, f"/run?id=1&token={token}", **more)

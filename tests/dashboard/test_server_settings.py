@@ -25,6 +25,7 @@ def test_only_this_machine_is_served_and_nothing_is_reported(settings: dict[str,
     assert settings["server"]["address"] == "127.0.0.1"
     assert settings["browser"]["gatherUsageStats"] is False
     assert settings["server"]["fileWatcherType"] == "none"
+    assert settings["client"]["showErrorDetails"] == "type"  # visitors see no paths of the server
     assert settings["client"]["toolbarMode"] == "minimal"  # nobody clears the caches of the others
 
 

@@ -84,6 +84,13 @@ def test_a_one_time_secret_admits_once_and_soon(door: ByLink) -> None:
     assert door.admit(door.one_time_secret(Role.RUNNER, seconds=0), {}) is None
 
 
+def test_where_no_links_can_be_read_nobody_is_in(door: ByLink) -> None:
+    runner, secret = came_in(door, Role.RUNNER), door.links().secrets[Role.RUNNER]
+    links.path_of(door.folder()).write_text('{"runner": ""}')
+    assert door.visitor(runner) is None
+    assert door.admit(secret, runner) is None
+
+
 def test_no_link_with_that_secret(door: ByLink) -> None:
     assert door.admit("", {}) is None
     assert door.admit("x" * 32, {}) is None

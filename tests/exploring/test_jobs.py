@@ -104,9 +104,9 @@ def test_failed_view_says_why_and_is_started_anew(request_: ViewRequest, key: st
 
 def test_bundled_model_end_to_end_in_a_spare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spares, "MEMORY", 0)
-    keeper = SpareKeeper(jobs.PREPARE, "any", lambda count: tmp_path / "spare.log")
+    keeper = SpareKeeper(jobs.PREPARE, "any", lambda count: tmp_path / "spare.log", tmp_path / "spare")
     monkeypatch.setattr(scheduling, "spare", keeper)
-    keeper.expect(600)
+    keeper.expectation.renew()
     keeper.tend()
     spare = keeper.pid
     request = ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=24)

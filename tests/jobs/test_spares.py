@@ -12,7 +12,7 @@ import pytest
 from isoviz.jobs import queue, scheduling, service, spares
 from isoviz.jobs.processes import is_alive
 from isoviz.jobs.service import JobService
-from isoviz.jobs.spares import SpareKeeper
+from isoviz.jobs.spares import SpareKeeper, waiting_elsewhere
 from tests.jobs.conftest import settled, until
 from tests.jobs.light import LIGHT, PREPARE, WARM
 
@@ -20,7 +20,7 @@ from tests.jobs.light import LIGHT, PREPARE, WARM
 @pytest.fixture
 def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpareKeeper]:
     monkeypatch.setattr(spares, "MEMORY", 0)
-    made = SpareKeeper(PREPARE, "any", lambda count: tmp_path / f"spare-{count % 2}.log")
+    made = SpareKeeper(PREPARE, "any", lambda count: tmp_path / f"spare-{count % 2}.log", tmp_path / "spare")
     yield made
     made.close()
 
@@ -33,15 +33,15 @@ def pid_of(keeper: SpareKeeper) -> int:
 def test_one_is_enough_and_it_goes_when_nobody_expects_work(keeper: SpareKeeper) -> None:
     keeper.tend()
     assert keeper.pid is None, "nobody expects work"
-    keeper.expect(60)
+    keeper.expectation.renew(60)
     keeper.tend()
     pid, started = pid_of(keeper), psutil.Process(pid_of(keeper)).create_time()
     keeper.tend()
     assert keeper.pid == pid
-    keeper.expect(0)
+    keeper.expectation.renew(0)
     keeper.tend()
     assert keeper.pid is None and not is_alive(pid, started)
-    keeper.expect(60)
+    keeper.expectation.renew(60)
     keeper.postpone(60)
     keeper.tend()
     assert keeper.pid is None, "what has just begun is not slowed"
@@ -50,7 +50,7 @@ def test_one_is_enough_and_it_goes_when_nobody_expects_work(keeper: SpareKeeper)
 def test_one_that_died_or_has_other_surroundings_is_not_taken(
     keeper: SpareKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keeper.expect(60)
+    keeper.expectation.renew(60)
     keeper.tend()
     dead = psutil.Process(pid_of(keeper))
     dead.kill()
@@ -65,9 +65,49 @@ def test_one_that_died_or_has_other_surroundings_is_not_taken(
 
 def test_none_where_memory_is_short(keeper: SpareKeeper, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spares, "MEMORY", 2**60)
-    keeper.expect(60)
+    keeper.expectation.renew(60)
     keeper.tend()
     assert keeper.pid is None
+
+
+def test_apps_share_one_and_the_next_takes_over(
+    keeper: SpareKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = SpareKeeper(PREPARE, "any", lambda count: tmp_path / f"other-{count % 2}.log", tmp_path / "spare")
+    try:
+        other.expectation.renew(60)  # a page of the other app; this one looks first
+        keeper.tend()
+        other.tend()
+        pid, started = pid_of(keeper), psutil.Process(pid_of(keeper)).create_time()
+        assert other.pid is None and waiting_elsewhere(other.file, PREPARE)
+        assert not waiting_elsewhere(other.file, "what:else")
+        keeper.close()
+        assert not is_alive(pid, started) and not waiting_elsewhere(other.file, PREPARE)
+        other.tend()
+        pid, started = pid_of(other), psutil.Process(pid_of(other)).create_time()
+        taken = other.take()
+        assert taken is not None and taken.pid == pid and not waiting_elsewhere(other.file, PREPARE)
+        taken.kill()
+    finally:
+        other.close()
+
+
+def test_a_job_is_left_to_the_app_that_keeps_the_spare_but_not_for_long(
+    busy: Path, keeper: SpareKeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = SpareKeeper(PREPARE, "any", keeper._log, keeper.file.with_name("spare"))
+    monkeypatch.setattr(scheduling, "spare", mine)
+    monkeypatch.setattr(scheduling, "HANDOVER_SECONDS", 60.0)
+    keeper.expectation.renew(60)
+    keeper.tend()
+    queue.start(LIGHT, "left", {"while": str(busy)})
+    assert queue.look(LIGHT, "left").status == "waiting" and scheduling.at_work() == []
+    monkeypatch.setattr(scheduling, "HANDOVER_SECONDS", 0.0)  # it had its time
+    scheduling.dispatch()
+    until(lambda: queue.look(LIGHT, "left").status == "running")
+    assert pid_of(keeper) not in [entry.pid for entry in scheduling.at_work()]
+    busy.unlink()
+    assert settled(LIGHT, "left").status == "done"
 
 
 def test_app_serves_jobs_from_its_spare_and_clears_what_is_old(busy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

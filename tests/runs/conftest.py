@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from isoviz.config import RunConfig
+from isoviz.jobs import spares
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
 from tests.runs.fake_training import SPEC
@@ -77,9 +78,10 @@ def config() -> Callable[..., RunConfig]:
 
 
 @pytest.fixture
-def start_runner(local: Store) -> Iterator[Callable[..., Runner]]:
+def start_runner(local: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Runner]]:
     """Starts runners on the store, by default of one slot for the CPU."""
     started: list[Runner] = []
+    monkeypatch.setattr(spares, "MEMORY", 0)  # however small the machine
 
     def start(*slots: str, train: str = SPEC) -> Runner:
         started.append(Runner(local, [Slot(name) for name in slots or ("cpu",)], train=train))
@@ -107,8 +109,11 @@ def my_workers() -> Callable[[], list[psutil.Process]]:
 
 _APP = """
 import sys, time
+from isoviz.jobs import spares
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
+
+spares.MEMORY = 0  # however small the machine
 
 class Slot:
     name = "cpu"

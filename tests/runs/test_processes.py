@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,9 @@ import pytest
 
 from isoviz.config import RunConfig
 from isoviz.jobs.processes import Spare, environment, is_alive
+from isoviz.jobs.spares import Expectation
 from isoviz.runs.runner import Runner
+from isoviz.runs.slot import POLL_SECONDS
 from isoviz.runs.store import Store
 from tests.runs.fake_training import FAKE
 from tests.runs.observing import LONG, ended, gone, kinds, posix, until, within
@@ -28,6 +31,10 @@ def test_a_ready_spare_begins_a_run_at_once(
         logs = [path.read_text() for path in (local.folder / "logs").glob("spare-*.log")]
         return any(f"spare {spare.pid} is ready" in log for spare in my_workers() for log in logs)
 
+    time.sleep(2 * POLL_SECONDS)
+    assert my_workers() == [], "nobody is about to launch a run"
+    runner.expect()
+
     def slower_part() -> float:
         until(spare_is_ready)
         (run_id,) = local.create([config()])
@@ -37,6 +44,19 @@ def test_a_ready_spare_begins_a_run_at_once(
         return max(row.started - row.created, local.events(run_id)[0][1]["time"] - row.started)
 
     within(0.5, slower_part)
+
+
+def test_a_spare_goes_when_nobody_launches_any_more(
+    runner: Runner, local: Store, config: Make, my_workers: Callable[[], list[psutil.Process]]
+) -> None:
+    runner.expect()
+    until(lambda: len(my_workers()) == 1)
+    (file,) = (local.folder / "locks").glob("spare-*.expected")
+    Expectation(file).renew(0.0)
+    until(lambda: my_workers() == [])
+    (run_id,) = local.create([config()])
+    assert ended(local, run_id).status == "finished", "it starts without one"
+    until(lambda: len(my_workers()) == 1)  # whoever has run one may run more
 
 
 def test_two_slots_run_two_at_once_and_see_their_device(

@@ -126,6 +126,7 @@ def test_a_runner_takes_over_in_the_same_process(
         return [thread.name for thread in set(threading.enumerate()) - before if thread.name.startswith("runner")]
 
     first = start_runner()
+    first.expect()
     until(lambda: len(my_workers()) == 1)
     second = start_runner()
     until(lambda: threads() == ["runner-cpu"] * 2)

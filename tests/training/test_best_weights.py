@@ -23,7 +23,7 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.events import Evaluated, Event, Measured
 from isoviz.metrics.record import Measurement
-from isoviz.training import checkpoints, measuring, outcome, processes, train, weights
+from isoviz.training import checkpoints, measuring, outcome, processes, shrinkage, train, weights
 from isoviz.training.checkpoints import Epoch, Progress
 from isoviz.training.processes import Processes
 from isoviz.training.reload import reload
@@ -107,9 +107,8 @@ def evaluated_again(cfg: RunConfig, run_dir: Path) -> tuple[dict[str, float | No
         model, head, rows.validation, rows.evaluation, accelerator, gather, cfg.probe_size, cfg.seed, lambda: None
     )
     answers = head.answers(rows.frame, rows.validation, found.predictions)
-    sample = rows.sample(measuring.SHRINKAGE_POINTS // model.num_layers)
-    sigma = measuring.shrinkage(model, sample, accelerator, gather, lambda: None)
-    measured = measuring.measured(found, sigma, model.output.weight, step=0, epoch=0, arrays="")
+    target = shrinkage.estimate(model, rows, accelerator, gather, lambda: None)
+    measured = measuring.measured(found, target, model.output.weight, step=0, epoch=0, arrays="")
     return {**head.evaluate(rows.frame, answers), "loss": found.loss}, measured
 
 

@@ -76,6 +76,12 @@ def test_a_run_reports_everything_in_order(tiny_models, cola, tmp_path, method, 
     finished = events[-1]
     assert finished.isotropy == measured.isotropy
     assert {"train_seconds", "seconds_per_epoch", "samples_per_second", "startup_seconds"} <= set(finished.timing)
+    parts = [finished.timing[f"{name}_seconds"] for name in ("startup", "train", "evaluate", "measure")]
+    assert min(parts) > 0 and sum(parts) <= finished.timing["total_seconds"]
+    spent = [e.timing for e in of(events, "measured")]
+    for name, last in spent[-1].items():  # so far, and in the end the run's
+        assert [t[name] for t in spent] == sorted(t[name] for t in spent) and last == finished.timing[name]
+    assert spent[0]["train_seconds"] == 0 < spent[0]["measure_seconds"] < spent[1]["measure_seconds"]
     for event in events:  # what is stored comes back
         assert parse_event(event.model_dump(mode="json")).kind == event.kind
 

@@ -1,0 +1,165 @@
+"""Σ_S of the reported IsoScore*: the covariance of training tokens in evaluation mode, and how far its sampling may move the score.
+
+Reading training rows once more costs a third of training on them. So where rows are few it is a sample of them that is read, drawn by
+the run's seed and the same after every epoch, and the score says how much another sample could have moved it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from isoviz.metrics.moments import sum_of_squares
+from isoviz.metrics.streaming import CovarianceAccumulator
+from isoviz.models.adapter import HeadedModel
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+    from isoviz.training.rows import Rows
+
+POINTS = 250_000
+"""Points (layers counted in) at most, as in paper 001."""
+SHARE = 10
+"""At most every tenth training token is read, where that leaves `LEAST`."""
+LEAST = 2_000
+"""Tokens that are read at least, where there are as many. With their layers they are tens of points per dimension."""
+PARTS = 10
+"""Into which the sampled rows are dealt, to see how far the score depends on which rows they are."""
+_HELD = 2_048  # points that wait to be summed: merging sums costs d² each time, however few points there are
+_NORMAL = 1.96  # standard errors to either side hold 95 %
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Shrinkage:
+    """Σ_S and where it comes from.
+
+    Attributes:
+        rows, of_rows: training rows that were read, and how many there are.
+        parts: running sums over the tokens of each of `PARTS` shares of those rows.
+    """
+
+    rows: int
+    of_rows: int
+    parts: tuple[CovarianceAccumulator, ...]
+
+    @property
+    def covariance(self) -> Matrix:
+        """(d, d) Σ_S, divisor n − 1."""
+        return _numpy(self._total.covariance)
+
+    def half_width(self, cloud: Matrix, zeta: float) -> float | None:
+        """How far IsoScore* may lie from its value with all training rows, at 95 %; None where all were read.
+
+        The jackknife over the parts, less what a sample without replacement knows already of all rows.
+
+        Args:
+            cloud: (d, d) Σ_X, divisor n − 1.
+            zeta: weight of Σ_S.
+        """
+        left = [part for part in self.parts if part.count]
+        if self.rows >= self.of_rows or len(left) < 2:
+            return None
+        total = self._total
+        scores = np.array([_score((1 - zeta) * cloud + zeta * _without(total, part)) for part in left])
+        deviations = scores - scores.mean()
+        variance = (len(left) - 1) / len(left) * float(deviations @ deviations)
+        return _NORMAL * math.sqrt(variance * (1 - self.rows / self.of_rows))
+
+    @cached_property
+    def _total(self) -> CovarianceAccumulator:
+        total = CovarianceAccumulator(self.parts[0].d)
+        for part in self.parts:
+            total.merge(part)
+        return total
+
+
+def tokens_wanted(rows: Rows, layers: int) -> int:
+    """Training tokens that Σ_S is taken from: at most `POINTS` over all layers, at most one in `SHARE`, but at least `LEAST`."""
+    return min(POINTS // layers, max(LEAST, int(rows.train.points.sum()) // SHARE))
+
+
+def estimate(
+    model: HeadedModel,
+    rows: Rows,
+    accelerator: Accelerator,
+    gather: Callable[[Any], list[Any]],
+    check: Callable[[], None],
+) -> Shrinkage:
+    """Σ_S of token vectors of training rows, all layers, evaluation mode; the same on every process.
+
+    Args:
+        gather: every process's item, on all of them.
+        check: called between batches; raises to abandon.
+    """
+    model.eval()
+    place = np.random.default_rng((rows.seed, 3)).permutation(int(rows.train.rows.max()) + 1) % PARTS
+    sums = [_Sums(model.width) for _ in range(PARTS)]
+    read: set[int] = set()
+    with torch.inference_mode():
+        for batch in rows.sample(tokens_wanted(rows, model.num_layers)):
+            check()
+            numbers = rows.train.rows[batch.pop("item").numpy()]
+            read.update(numbers.tolist())
+            batch = {name: value.to(accelerator.device) for name, value in batch.items()}
+            with accelerator.autocast():
+                reps = model.represent(**batch)
+            keep = reps.attention_mask.bool()
+            points = torch.stack([hidden[keep] for hidden in reps.hidden_states]).float()
+            parts = torch.from_numpy(place[numbers]).to(keep.device)[:, None].expand(keep.shape)[keep]
+            for part in np.unique(place[numbers]):
+                sums[part].add(points[:, parts == int(part)].flatten(0, 1))
+    counted = set().union(*gather(read))
+    return Shrinkage(len(counted), rows.train_count, tuple(part.total().reduce(gather) for part in sums))
+
+
+class _Sums:
+    """Running sums that take their points many at a time."""
+
+    def __init__(self, width: int) -> None:
+        self._sums = CovarianceAccumulator(width)
+        self._held: list[Tensor] = []
+
+    def add(self, points: Tensor) -> None:
+        """(n, d) of one batch."""
+        self._held.append(points)
+        if sum(map(len, self._held)) >= _HELD:
+            self.total()
+
+    def total(self) -> CovarianceAccumulator:
+        """Everything so far."""
+        if self._held:
+            self._sums.update(torch.cat(self._held))
+            self._held.clear()
+        return self._sums
+
+
+def _without(total: CovarianceAccumulator, part: CovarianceAccumulator) -> Matrix:
+    """(d, d) covariance of a cloud's points but those of one part."""
+    left = total.count - part.count
+    scatter = _numpy(total.covariance) * (total.count - 1)
+    if part.count > 1:
+        scatter = scatter - _numpy(part.covariance) * (part.count - 1)
+    gap = _numpy(part.mean) - _numpy(total.mean)
+    return (scatter - (total.count * part.count / left) * np.outer(gap, gap)) / (left - 1)
+
+
+def _score(covariance: Matrix) -> float:
+    """IsoScore of a covariance matrix (d, d)."""
+    scaled = covariance / covariance.diagonal().max()
+    participation = float(scaled.diagonal().sum()) ** 2 / sum_of_squares(scaled)
+    return (participation - 1) / (len(scaled) - 1)
+
+
+def _numpy(value: Any) -> Matrix:
+    return np.asarray(value.cpu() if isinstance(value, Tensor) else value, dtype=np.float64)

@@ -1,0 +1,141 @@
+"""`isoviz app` and `isoviz links`: the links that are printed and opened are those that work."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from isoviz.__main__ import main
+from isoviz.access import links
+from isoviz.access.visitors import Role
+from isoviz.home import home
+from tests.ports import free_port
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@contextlib.contextmanager
+def app(*options: str, **environment: str) -> Iterator[tuple[int, list[str]]]:
+    """A dashboard that was started as a person starts it: its port, and what it said until it served."""
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "isoviz", "app", "--port", str(port), *options],
+        cwd=ROOT,
+        env={**os.environ, "ISOVIZ_RUNNER": "off", "PYTHONUNBUFFERED": "1", **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        said: list[str] = []
+        for line in process.stdout:
+            said.append(line.strip())
+            if re.match("(Links for others|A runner launches|Read-only|Warning: no token)", line.strip()):
+                break
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError):
+                if status(f"http://127.0.0.1:{port}/_stcore/health") == 200:
+                    break
+            time.sleep(0.1)
+        yield port, said
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+        process.stdout.close()
+
+
+def status(url: str) -> int:
+    """Of the answer, without following it to another address."""
+
+    class Stay(urllib.request.HTTPRedirectHandler):
+        def redirect_request(self, *_: object) -> None:
+            return None
+
+    try:
+        with urllib.request.build_opener(Stay).open(url, timeout=30) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_the_printed_link_opens_it_and_a_browser_gets_one_of_its_own(tmp_path: Path) -> None:
+    opened, browser = tmp_path / "opened", tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.part && mv {opened}.part {opened}\n')
+    browser.chmod(0o755)
+    with app(BROWSER=str(browser)) as (port, said):
+        assert said[0] == f"IsoViz is served at http://127.0.0.1:{port}"
+        link = said[1].split()[-1]
+        assert link == links.read(home()).address(f"http://127.0.0.1:{port}", Role.OPERATOR)
+        assert status(f"http://127.0.0.1:{port}/") == 401
+        assert status(link) == status(link) == 303
+        deadline = time.monotonic() + 60
+        while not opened.exists() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        once = opened.read_text().strip()
+        assert once.startswith(f"http://127.0.0.1:{port}/?token=") and once != link
+        assert (status(once), status(once)) == (303, 401)
+
+
+def test_for_others_it_prints_the_runner_s_and_the_viewer_s_link() -> None:
+    with app("--headless", "--host", "0.0.0.0") as (port, said):
+        kept = links.read(home())
+        text = "\n".join(said)
+        assert kept.secrets[Role.RUNNER] in text and kept.secrets[Role.VIEWER] in text
+        assert kept.secrets[Role.OPERATOR] not in text
+        codes = {role: status(kept.address(f"http://127.0.0.1:{port}", role)) for role in Role}
+        assert codes == {Role.VIEWER: 303, Role.RUNNER: 303, Role.OPERATOR: 401}
+
+
+@pytest.mark.parametrize(
+    ("options", "environment", "words"),
+    [
+        (["--headless", "--no-token"], {}, "no token is asked for"),
+        (["--headless", "--host", "0.0.0.0"], {"ISOVIZ_READ_ONLY": "1"}, "Read-only"),
+    ],
+)
+def test_a_door_that_stands_open_says_so(options: list[str], environment: dict[str, str], words: str) -> None:
+    with app(*options, **environment) as (port, said):
+        assert words in said[-1] and "token=" not in "".join(said)
+        assert status(f"http://127.0.0.1:{port}/") == 200
+
+
+def test_links_are_shown_and_renewed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    def printed(*arguments: str) -> dict[str, str]:
+        assert main(["links", *arguments, "--store", str(tmp_path), "--json"]) == 0
+        found: dict[str, str] = json.loads(capsys.readouterr().out)["links"]
+        return found
+
+    first = printed("show")
+    assert first == printed("show") and list(first) == ["viewer", "runner", "operator"]
+    renewed = printed("renew", "viewer")
+    assert {name for name in first if first[name] != renewed[name]} == {"viewer"}
+    everything = printed("renew")
+    assert not set(everything.values()) & set(renewed.values())
+    public = printed("show", "--url", "https://isoviz.example.org/lab/")
+    assert public["runner"].startswith("https://isoviz.example.org/lab/?token=")
+    assert main(["links", "show", "--store", str(tmp_path)]) == 0
+    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()] == [
+        [*item] for item in everything.items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(["renew", "runnr"], "did you mean 'runner'?"), (["show", "--url", "example.org"], "--url: expected an address")],
+)
+def test_what_is_no_role_or_address(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["links", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert words in said and said.count("\n") == 1
