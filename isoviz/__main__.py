@@ -265,7 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Parse, dispatch, and turn the user's errors into one line and exit code 2."""
     words = sys.argv[1:] if arguments is None else arguments
     try:
-        _check_encoding(words)
+        _check_words(words)
         options = build_parser().parse_args(words)
         quiet_libraries()
         collect_warnings()
@@ -277,9 +277,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
-def _check_encoding(words: Sequence[str]) -> None:
-    """What is not UTF-8 can be neither stored nor shown; arguments with such bytes hold them as lone surrogates."""
+def _check_words(words: Sequence[str]) -> None:
+    """What is not UTF-8 can be neither stored nor shown; arguments with such bytes hold them as lone surrogates. Of `--option=--`
+    argparse makes an empty list."""
     for word in words:
+        if word.startswith("-") and word.endswith("=--"):
+            raise InputError(f"{shortened(word[:-3])}: expected a value, got '--'")
         try:
             word.encode()
         except UnicodeEncodeError:

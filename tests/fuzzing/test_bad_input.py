@@ -74,6 +74,7 @@ KNOWN = (
     "transform --chain zca --in {box}/points.npy --out {box}",
     "transform --chain zca --in {box}/points.npy --out {box}/no/x.npy",
     "train --prefix a|b|c",
+    "transform --chain=-- --in x --out y.npy",
     "train --model a\nb",
     "train --seeds {digits}",
     "train --frobnicate {long}",
