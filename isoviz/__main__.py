@@ -278,11 +278,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _check_words(words: Sequence[str]) -> None:
-    """What is not UTF-8 can be neither stored nor shown; arguments with such bytes hold them as lone surrogates. Of `--option=--`
-    argparse makes an empty list."""
-    for word in words:
-        if word.startswith("-") and word.endswith("=--"):
-            raise InputError(f"{shortened(word[:-3])}: expected a value, got '--'")
+    """Refuse what argparse lets through: an empty value, `--option=--` (of which it makes a list), and what is not UTF-8.
+
+    That can be neither stored nor shown; arguments with such bytes hold them as lone surrogates.
+    """
+    for before, word in zip(("", *words), words, strict=False):
+        name, _, value = word.partition("=") if word.startswith("--") else (before, "", word)
+        if (not word.strip() and before.startswith("--")) or (
+            word.startswith("--") and "=" in word and value in ("", "--")
+        ):
+            raise InputError(
+                f"{shortened(name)}: expected a value, got '{value.strip()}'; give one, or leave the option out"
+            )
         try:
             word.encode()
         except UnicodeEncodeError:
