@@ -6,8 +6,8 @@ import math
 import re
 import time
 
-from dashboard.tables import variant
 from isoviz.errors import printable
+from isoviz.runs.naming import variant
 from isoviz.runs.rows import RunRow
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|$~:@^=&])")

@@ -1,4 +1,4 @@
-"""The command line: `python -m isoviz train | sweep | measure | transform | runs | study | app | links`.
+"""The command line: `python -m isoviz train | sweep | measure | transform | runs | compare | study | app | links`.
 
 Exit codes: 0 done, 1 a run failed, 2 bad input, with one line on stderr that says which option and what is allowed.
 """
@@ -85,7 +85,10 @@ def build_parser() -> argparse.ArgumentParser:
     )
     _add_measure(verbs.add_parser("measure", help="every measure of an array file, or of a model on a task"))
     _add_transform(verbs.add_parser("transform", help="apply a chain of post-hoc transforms to an array file"))
-    _add_runs(verbs.add_parser("runs", help="list, show, stop, resume, delete or export runs"))
+    _add_runs(verbs.add_parser("runs", help="list, show, stop, resume, delete, export or cite runs"))
+    _add_compare(
+        verbs.add_parser("compare", help="can these runs be told apart? intervals, tests, and how many seeds it takes")
+    )
     _add_study(verbs.add_parser("study", help="list the papers' figures and tables, or compute one"))
     _add_app(verbs.add_parser("app", help="open the dashboard"))
     _add_links(verbs.add_parser("links", help="show or change the links by which people open the dashboard"))
@@ -194,6 +197,36 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
     export = actions.add_parser("export", help="runs with all their events, as JSON")
     export.add_argument("ids", nargs="+", metavar="ID")
     _add_store(export)
+    cite = actions.add_parser("cite", help="BibTeX of the methods, tasks and models of runs")
+    cite.add_argument("ids", nargs="+", metavar="ID")
+    cite.add_argument("--measures", action="store_true", help="and of every measure that they report")
+    _add_store(cite)
+
+
+def _add_compare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ids", nargs="+", metavar="ID", help="runs, or experiments: all runs launched together")
+    parser.add_argument(
+        "--by",
+        default="method",
+        metavar="NAME",
+        help="what is compared: method (with its parameters), a setting, or a parameter (default: method)",
+    )
+    parser.add_argument(
+        "--metric", metavar="NAME", help="of the task, or a measure of isotropy (default: the task's own)"
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="NAME",
+        help="what the others are compared with (default: the method baseline, else the first)",
+    )
+    parser.add_argument(
+        "--alpha",
+        type=float,
+        default=0.05,
+        metavar="P",
+        help="chance of any false 'can be told apart' in the table (default: 0.05)",
+    )
+    _add_store(parser)
 
 
 def _add_study(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ so that a page can show it beside the widget and the command line can name the o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
@@ -100,16 +100,29 @@ class StoreError(IsoVizError):
     """A run or a store that is not there, is in use, or was written by a newer version."""
 
 
-class DivergedError(IsoVizError):
-    """A loss term became non-finite.
+class DifferentSetupsError(InputError):
+    """Runs that were to be compared differ in more than what is compared.
 
     Args:
-        term: the loss term that did (`task`, `istar`, ...).
-        step: the optimiser step, counted from 1.
+        differing: what they differ in → its values, as text.
     """
 
-    def __init__(self, term: str, step: int, advice: str) -> None:
-        super().__init__(f"the loss term '{term}' became non-finite at step {step}", advice=advice)
+    def __init__(self, message: str, *, differing: Mapping[str, list[str]], advice: str | None = None) -> None:
+        super().__init__(message, advice=advice)
+        self.differing = differing
+
+
+class DivergedError(IsoVizError):
+    """A loss term or a weight became non-finite.
+
+    Args:
+        term: the loss term that did (`task`, `istar`, ...), or the name of the weights.
+        step: the optimiser step, counted from 1; 0 before the first.
+        what: of which kind `term` is.
+    """
+
+    def __init__(self, term: str, step: int, advice: str, what: str = "the loss term") -> None:
+        super().__init__(f"{what} '{term}' became non-finite at step {step}", advice=advice)
         self.term = term
         self.step = step
 
