@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import menu, tables
+from dashboard import menu
+from isoviz.runs.naming import method_title
 
 ALL = "all"
 
@@ -60,4 +61,4 @@ def nothing_yet(what: str, preset: str, label: str) -> None:
 
 def method_titles(frame: pd.DataFrame) -> dict[str, str]:
     """Slug → name on screen of the methods in the frame."""
-    return {slug: tables.method_title(slug) for slug in dict.fromkeys(frame["method"])}
+    return {slug: method_title(slug) for slug in dict.fromkeys(frame["method"])}

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
 from dashboard import forms, reading, resources, rows_view, uploads, wording
-from isoviz import tasks
+from isoviz import boundary, tasks
 from isoviz.errors import InputError
 from isoviz.tasks.files import SPLITS, SUFFIXES
 from isoviz.tasks.protocol import DataReport, OwnTask, Problems, Task
@@ -228,10 +227,10 @@ def _faults(slug: str, data: str, direction: str | None, files: Stamp, columns: 
 
 def stamp(data: str) -> Stamp:
     """Name, size and time of a folder's data files, or of one file: equal stamps, equal content for all purposes here."""
-    path = Path(data).expanduser()
     try:
+        path = boundary.path(data, "data")
         inside = [path] if path.is_file() else sorted(one for one in path.iterdir() if one.suffix in SUFFIXES)
         stats = [(one.name, one.stat()) for one in inside]
-    except OSError:
+    except (OSError, InputError):
         return ()
     return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)

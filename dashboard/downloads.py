@@ -42,12 +42,18 @@ def file_name(*parts: str) -> str:
 _PARQUET = "application/vnd.apache.parquet"
 
 
+_FORMULA = re.compile(r"[\s\x00-\x1f\ufeff\u200b]*[=+\-@＝＋－＠]|[\t\r\n]")
+"""How text begins that a spreadsheet runs as a formula, after whatever it trims first; full-width signs count too."""
+
+
 def csv(frame: pd.DataFrame) -> bytes:
-    """UTF-8 with a mark that spreadsheet programs look for; text that a spreadsheet would run as a formula is quoted."""
-    safe = frame.map(
-        lambda value: f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and value else value
-    )
-    return safe.to_csv(index=False).encode("utf-8-sig")
+    """UTF-8 with a mark that spreadsheet programs look for; text that a spreadsheet would run as a formula is quoted, headings too."""
+    safe = frame.map(_unexecuted).rename(columns=_unexecuted)
+    return safe.to_csv(index=False).encode("utf-8-sig", "backslashreplace")
+
+
+def _unexecuted(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
 def latex(summary: pd.DataFrame, metric: str, isotropy: Sequence[Metric], caption: str) -> str:

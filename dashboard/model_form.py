@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import streamlit as st
 
 from dashboard import forms, resources, wording
+from isoviz import boundary
 from isoviz.errors import InputError
 from isoviz.hub import ask_again, offline
 from isoviz.models import cache, hub, sources
@@ -59,7 +59,7 @@ def tell(name: str, heads: Sequence[HeadKind] = ()) -> ModelSource | None:
 
 def look(name: str, heads: tuple[HeadKind, ...] = ()) -> tuple[ModelSource | None, str | None]:
     """A model, or why it cannot serve. What the hub said is remembered for a while; what lies here is looked at each time."""
-    near = name in sources.bundled() or Path(name).expanduser().is_dir()
+    near = name in sources.bundled() or _is_folder(name)
     return _resolved(name, heads) if near else _remembered(name, heads, offline())
 
 
@@ -133,7 +133,7 @@ def _use_folder(field: str, several: bool) -> None:
     key = f"{field}.folder"
     name = str(st.session_state.get(key) or "").strip()
     problem: str | None = f"There is no directory '{name}' that the server can read." if name else "Give a directory."
-    if name and Path(name).expanduser().is_dir():
+    if name and _is_folder(name):
         _, problem = _resolved(name, ())
     st.session_state[f"{key}_problem"] = problem
     if problem is None:
@@ -231,6 +231,13 @@ def _label(one: Match) -> str:
     fetched = f"{one.downloads:,} downloads" if one.downloads is not None else ""
     gated = "gated: accept its terms on the hub first" if one.gated else ""
     return " · ".join(filter(None, (one.name, one.family, size, fetched, gated)))
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return boundary.folder(name, "model") is not None
+    except InputError:
+        return True  # what is wrong with it is told by `_resolved`
 
 
 def _resolved(name: str, heads: tuple[HeadKind, ...]) -> tuple[ModelSource | None, str | None]:

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import charts, choosing, downloads, explanations, measures, resources, tables, wording
+from dashboard import charts, choosing, comparison, downloads, explanations, measures, resources, tables, wording
 from dashboard.components import figure
 from dashboard.explanations import Explanation
 from isoviz import tasks
@@ -136,6 +136,7 @@ def _task(task: str, runs: pd.DataFrame, isotropy: list[Metric]) -> None:
         parquet_too=True,
     )
     _strip(task, chosen, metric, levels)
+    comparison.section(task, metric, [str(run) for run in runs["run"]])
 
 
 def _metric(task: str, runs: pd.DataFrame) -> str:

@@ -13,13 +13,14 @@ from dashboard.actions import done
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
-from dashboard.tables import decimals, method_title, variant
+from dashboard.tables import decimals
 from isoviz import metrics
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Finished, Started
 from isoviz.metrics.record import Measurement
 from isoviz.runs import planning
+from isoviz.runs.naming import method_title, variant
 from isoviz.runs.rows import RunRow
 from isoviz.tasks.protocol import OwnTask
 from isoviz.training import weights

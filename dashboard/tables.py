@@ -12,6 +12,7 @@ from dashboard import measures
 from isoviz import methods, tasks
 from isoviz.events import Finished
 from isoviz.metrics.record import Measurement
+from isoviz.runs.naming import method_title, parameter_label, parameter_symbols, setting, variant
 from isoviz.runs.rows import RunRow
 from isoviz.statistics import mean_sd
 
@@ -114,51 +115,12 @@ def primary_metric(task: str, metrics: Mapping[str, Any]) -> str:
     return known.primary if known else next(iter(metrics), "")
 
 
-def method_title(slug: str) -> str:
-    """The method's name on screen; its slug if it is not in the catalogue (any more)."""
-    known = methods.find(slug)
-    return known.title if known else slug
-
-
-def variant(slug: str, params: Mapping[str, Any]) -> str:
-    """`λ = 1, ζ = 0.8`: the method's first parameter always, the others where they differ from their default."""
-    known = methods.find(slug)
-    if known is None:
-        return ", ".join(f"{name} = {_short(value)}" for name, value in params.items())
-    parts = []
-    for place, (name, field) in enumerate(known.Params.model_fields.items()):
-        leads = _extra(field).get("leading", place == 0)  # of a combination, each part's first
-        if name in params and (leads or params[name] != field.default):
-            parts.append(f"{_symbol(name, field)} = {_short(params[name])}")
-    return ", ".join(parts)
-
-
-def parameter_symbols(slug: str) -> dict[str, str]:
-    """Parameter of a method → its symbol, or its title in lower case; empty for a method that is not in the catalogue."""
-    known = methods.find(slug)
-    return {name: _symbol(name, field) for name, field in known.Params.model_fields.items()} if known else {}
-
-
-def _symbol(name: str, field: Any) -> str:
-    return str(_extra(field).get("symbol") or _lowered(field.title or name))
-
-
-def _extra(field: Any) -> Mapping[str, Any]:
-    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-
-
-def _lowered(title: str) -> str:
-    """In lower case, but for the name of a method that stands before a colon."""
-    method, colon, words = title.rpartition(": ")
-    return f"{method}{colon}{words.lower()}"
-
-
 def settings_text(frame: pd.DataFrame) -> dict[str, str]:
     """Setup → the common settings in which the frame's runs differ, as text (`epochs 3, max_train 1000`)."""
     setups = {setup: json.loads(setup) for setup in frame["setup"].unique()}
     names = sorted({name for setup in setups.values() for name in setup} - _NO_SETTING)
     differing = [name for name in names if len({json.dumps(setup.get(name)) for setup in setups.values()}) > 1]
-    return {key: ", ".join(f"{name} {_short(setup.get(name))}" for name in differing) for key, setup in setups.items()}
+    return {key: ", ".join(f"{name} {setting(setup.get(name))}" for name in differing) for key, setup in setups.items()}
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
@@ -249,15 +211,8 @@ def number_parameters(frame: pd.DataFrame) -> dict[str, str]:
         for name, value in params.items():
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 seen.setdefault(name, set()).add(float(value))
-                labels.setdefault(name, _label(name, fields.get(name)))
+                labels.setdefault(name, parameter_label(name, fields.get(name)))
     return {name: labels[name] for name in sorted(seen, key=lambda name: (-len(seen[name]), name != "lam", name))}
-
-
-def _label(name: str, field: Any) -> str:
-    if field is None:
-        return name
-    symbol = _extra(field).get("symbol")
-    return f"{field.title or name} {symbol}" if symbol else str(field.title or name)
 
 
 def points(frame: pd.DataFrame, metric: str, measure: str, parameter: str | None) -> pd.DataFrame:
@@ -308,8 +263,8 @@ def _differences(setups: Iterable[str]) -> dict[str, str]:
         settings = json.loads(setup)
         symbols = parameter_symbols(settings["method"])
         described[setup] = {
-            name: f"{symbols.get(name, name)} = {_short(value)}" for name, value in settings["params"].items()
-        } | {name: f"{name} {_short(value)}" for name, value in settings.items() if name not in _SAME_IN_A_METHOD}
+            name: f"{symbols.get(name, name)} = {setting(value)}" for name, value in settings["params"].items()
+        } | {name: f"{name} {setting(value)}" for name, value in settings.items() if name not in _SAME_IN_A_METHOD}
     names = list(dict.fromkeys(name for words in described.values() for name in words))
     differing = [name for name in names if len({words.get(name) for words in described.values()}) > 1]
     return {setup: ", ".join(words[name] for name in differing if name in words) for setup, words in described.items()}
@@ -325,13 +280,6 @@ def decimals(value: Any, places: int = 3) -> str:
     if value is None or pd.isna(value):
         return "undefined"
     return f"{value:z.{places}f}".replace("-", "−")
-
-
-def _short(value: Any) -> str:
-    """A setting as people write it."""
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: "all"}[value]
-    return f"{value:g}".replace("-", "−") if isinstance(value, (int, float)) else str(value)
 
 
 def _number(value: Any) -> float | None:

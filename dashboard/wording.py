@@ -6,7 +6,8 @@ import math
 import re
 import time
 
-from dashboard.tables import variant
+from isoviz.errors import printable
+from isoviz.runs.naming import variant
 from isoviz.runs.rows import RunRow
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|$~:@^=&])")
@@ -14,7 +15,7 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|$~:@^=&])")
 
 def plain(text: str) -> str:
     """Text as it is, for places that would read it as Markdown (labels, captions): names and paths come from people."""
-    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
+    return _MARKDOWN.sub(r"\\\1", printable(text))
 
 
 def run_title(row: RunRow) -> str:

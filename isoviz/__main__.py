@@ -1,4 +1,4 @@
-"""The command line: `python -m isoviz train | sweep | measure | transform | runs | study | app | links`.
+"""The command line: `python -m isoviz train | sweep | measure | transform | runs | compare | study | app | links`.
 
 Exit codes: 0 done, 1 a run failed, 2 bad input, with one line on stderr that says which option and what is allowed.
 """
@@ -9,41 +9,65 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from isoviz import __version__
+from isoviz import __version__, boundary
 from isoviz.commands.output import collect_warnings, quiet_libraries
 from isoviz.config import RunConfig
-from isoviz.errors import IsoVizError
+from isoviz.errors import LINE, InputError, IsoVizError, one_line, shortened
 from isoviz.jobs.processes import share_cores
 from isoviz.recipes import RECIPES
 from isoviz.runs.planning import OPTIONS, OWN_OPTIONS
 from isoviz.tasks.protocol import HEAD_KINDS, OwnTask
 
-_TYPES = {
-    "epochs": int,
-    "learning_rate": float,
-    "batch_size": int,
-    "max_train": int,
-    "max_eval": int,
-    "warmup_ratio": float,
-    "weight_decay": float,
-    "grad_accum": int,
-    "max_length": int,
-    "num_beams": int,
-    "doc_stride": int,
-    "probe_size": int,
-    "checkpoint_minutes": float,
-    "threads": int,
+
+def _whole(text: str) -> int:
+    return _checked(boundary.whole_number, text)
+
+
+def _number(text: str) -> float:
+    return _checked(boundary.number, text)
+
+
+def _port(text: str) -> int:
+    port = _whole(text)
+    if not 1 <= port <= 65535:
+        raise argparse.ArgumentTypeError(f"expected 1 to 65535, got {port}")
+    return port
+
+
+def _checked(read: Callable[[str], Any], text: str) -> Any:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+_TYPES: dict[str, Callable[[str], Any]] = {
+    "epochs": _whole,
+    "learning_rate": _number,
+    "batch_size": _whole,
+    "max_train": _whole,
+    "max_eval": _whole,
+    "warmup_ratio": _number,
+    "weight_decay": _number,
+    "grad_accum": _whole,
+    "max_length": _whole,
+    "num_beams": _whole,
+    "doc_stride": _whole,
+    "probe_size": _whole,
+    "checkpoint_minutes": _number,
+    "threads": _whole,
 }
+_METAVARS = {_whole: "INT", _number: "FLOAT", str: "STR"}
 
 
 class _Parser(argparse.ArgumentParser):
     """argparse with one-line errors."""
 
     def error(self, message: str) -> NoReturn:
-        print(f"isoviz: {message}", file=sys.stderr)
+        _say(message)
         sys.exit(2)
 
 
@@ -61,7 +85,10 @@ def build_parser() -> argparse.ArgumentParser:
     )
     _add_measure(verbs.add_parser("measure", help="every measure of an array file, or of a model on a task"))
     _add_transform(verbs.add_parser("transform", help="apply a chain of post-hoc transforms to an array file"))
-    _add_runs(verbs.add_parser("runs", help="list, show, stop, resume, delete or export runs"))
+    _add_runs(verbs.add_parser("runs", help="list, show, stop, resume, delete, export or cite runs"))
+    _add_compare(
+        verbs.add_parser("compare", help="can these runs be told apart? intervals, tests, and how many seeds it takes")
+    )
     _add_study(verbs.add_parser("study", help="list the papers' figures and tables, or compute one"))
     _add_app(verbs.add_parser("app", help="open the dashboard"))
     _add_links(verbs.add_parser("links", help="show or change the links by which people open the dashboard"))
@@ -76,7 +103,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     _add_own(parser)
     parser.add_argument("--method", default=fields["method"].default, metavar="SLUG", help=fields["method"].description)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the method")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0], metavar="N", help="one run per seed")
+    parser.add_argument("--seeds", type=_whole, nargs="+", default=[0], metavar="N", help="one run per seed")
     parser.add_argument(
         "--recipe", metavar="NAME", help=f"a paper's settings for what is not given here: {', '.join(RECIPES)}"
     )
@@ -90,7 +117,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
             option,
             dest=name,
             type=kind,
-            metavar=kind.__name__.upper(),
+            metavar=_METAVARS[kind],
             help=f"{fields[name].description} (default: {default})",
         )
     _add_store(parser)
@@ -99,7 +126,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
 def _add_own(parser: argparse.ArgumentParser) -> None:
     own = parser.add_argument_group("own data", "for --task own: the columns of the files, and what they are")
     for name, option in OWN_OPTIONS.items():
-        rest: dict[str, Any] = {"type": {"share": float, "split_seed": int}.get(name, str), "metavar": "COLUMN"}
+        rest: dict[str, Any] = {"type": {"share": _number, "split_seed": _whole}.get(name, str), "metavar": "COLUMN"}
         if name == "kind":
             rest |= {"choices": HEAD_KINDS, "metavar": "KIND"}
         elif name == "label_names":
@@ -119,7 +146,7 @@ def _add_measure(parser: argparse.ArgumentParser) -> None:
     _add_own(parser)
     parser.add_argument("--split", default="validation", metavar="NAME")
     parser.add_argument(
-        "--layer", type=int, metavar="N", help="one cloud: from 1, 0 is the embedding output (default: the last)"
+        "--layer", type=_whole, metavar="N", help="one cloud: from 1, 0 is the embedding output (default: the last)"
     )
     parser.add_argument(
         "--pooling",
@@ -129,10 +156,12 @@ def _add_measure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--as-weights", action="store_true", help="also I1 and I2, the file's rows read as output vectors"
     )
-    parser.add_argument("--max-eval", type=int, metavar="N", help="use the first N rows")
+    parser.add_argument("--max-eval", type=_whole, metavar="N", help="use the first N rows")
     parser.add_argument("--allow-random", action="store_true", help=RunConfig.model_fields["allow_random"].description)
-    parser.add_argument("--max-length", type=int, default=128, metavar="N", help="tokens read of a row (default: 128)")
-    parser.add_argument("--batch-size", type=int, default=64, metavar="N", help="rows per step (default: 64)")
+    parser.add_argument(
+        "--max-length", type=_whole, default=128, metavar="N", help="tokens read of a row (default: 128)"
+    )
+    parser.add_argument("--batch-size", type=_whole, default=64, metavar="N", help="rows per step (default: 64)")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
@@ -168,6 +197,36 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
     export = actions.add_parser("export", help="runs with all their events, as JSON")
     export.add_argument("ids", nargs="+", metavar="ID")
     _add_store(export)
+    cite = actions.add_parser("cite", help="BibTeX of the methods, tasks and models of runs")
+    cite.add_argument("ids", nargs="+", metavar="ID")
+    cite.add_argument("--measures", action="store_true", help="and of every measure that they report")
+    _add_store(cite)
+
+
+def _add_compare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ids", nargs="+", metavar="ID", help="runs, or experiments: all runs launched together")
+    parser.add_argument(
+        "--by",
+        default="method",
+        metavar="NAME",
+        help="what is compared: method (with its parameters), a setting, or a parameter (default: method)",
+    )
+    parser.add_argument(
+        "--metric", metavar="NAME", help="of the task, or a measure of isotropy (default: the task's own)"
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="NAME",
+        help="what the others are compared with (default: the method baseline, else the first)",
+    )
+    parser.add_argument(
+        "--alpha",
+        type=float,
+        default=0.05,
+        metavar="P",
+        help="chance of any false 'can be told apart' in the table (default: 0.05)",
+    )
+    _add_store(parser)
 
 
 def _add_study(parser: argparse.ArgumentParser) -> None:
@@ -194,7 +253,7 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_app(app: argparse.ArgumentParser) -> None:
-    app.add_argument("--port", type=int, default=8501)
+    app.add_argument("--port", type=_port, default=8501)
     app.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     app.add_argument("--headless", action="store_true", help="do not open a browser")
     _add_store(app, json=False)
@@ -223,7 +282,7 @@ def _add_links(parser: argparse.ArgumentParser) -> None:
         action.add_argument(
             "--url", metavar="URL", help="where people find it (default: $ISOVIZ_URL, else this machine)"
         )
-        action.add_argument("--port", type=int, default=8501, help="of the default URL")
+        action.add_argument("--port", type=_port, default=8501, help="of the default URL")
         _add_store(action)
 
 
@@ -237,17 +296,31 @@ def _add_store(parser: argparse.ArgumentParser, json: bool = True) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse, dispatch, and turn the user's errors into one line and exit code 2."""
-    options = build_parser().parse_args(arguments)
-    quiet_libraries()
-    collect_warnings()
-    share_cores(os.environ)
-    verb = "train" if options.verb == "sweep" else options.verb
+    words = sys.argv[1:] if arguments is None else arguments
     try:
+        _check_encoding(words)
+        options = build_parser().parse_args(words)
+        quiet_libraries()
+        collect_warnings()
+        share_cores(os.environ)
+        verb = "train" if options.verb == "sweep" else options.verb
         return int(importlib.import_module(f"isoviz.commands.{verb}").run(options))
     except IsoVizError as error:
-        advice = f" {error.advice}" if error.advice else ""
-        print(f"isoviz: {_with_option(error)}{advice}", file=sys.stderr)
+        _say(" ".join(filter(None, (_with_option(error), error.advice))))
         return 2
+
+
+def _check_encoding(words: Sequence[str]) -> None:
+    """What is not UTF-8 can be neither stored nor shown; arguments with such bytes hold them as lone surrogates."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"the argument '{shortened(word)}' is not valid UTF-8") from None
+
+
+def _say(message: str) -> None:
+    print(one_line(f"isoviz: {message}", LINE), file=sys.stderr)
 
 
 def _with_option(error: IsoVizError) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from isoviz.boundary import MOST_WHOLE
 from isoviz.errors import input_error
 from isoviz.parameters import ParamValue
 from isoviz.tasks.protocol import OwnTask
@@ -19,7 +20,7 @@ class RunConfig(BaseModel):
     Method parameters are in `params`, already validated and completed by the method's own `Params`.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     version: Literal[1] = 1
     model: str = Field("demo/tiny-bert", title="Model", description="Bundled model, local directory or hub id.")
@@ -48,10 +49,14 @@ class RunConfig(BaseModel):
         32, ge=1, le=4096, title="Batch size", description="Rows per optimiser step and accumulation part."
     )
     max_train: int | None = Field(
-        None, ge=2, title="Training rows", description="Use at most this many: a random choice, the same for every run."
+        None,
+        ge=2,
+        le=MOST_WHOLE,
+        title="Training rows",
+        description="Use at most this many: a random choice, the same for every run.",
     )
     max_eval: int | None = Field(
-        None, ge=2, title="Validation rows", description="Use at most this many (the first ones)."
+        None, ge=2, le=MOST_WHOLE, title="Validation rows", description="Use at most this many (the first ones)."
     )
     precision: Literal["auto", "no", "bf16", "fp16"] = Field(
         "auto", title="Precision", description="auto: bf16 on GPUs that have it, else float32 ('no')."
@@ -113,13 +118,6 @@ class RunConfig(BaseModel):
     threads: int = Field(
         0, ge=0, le=1024, title="CPU threads", description="0: all cores of the slot, resolved at creation."
     )
-
-    @field_validator("learning_rate", "warmup_ratio", "weight_decay")
-    @classmethod
-    def _finite(cls, value: float) -> float:
-        if value != value or value in (float("inf"), float("-inf")):
-            raise ValueError("must be a finite number")
-        return value
 
     @field_validator("prefix")
     @classmethod

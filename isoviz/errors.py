@@ -6,25 +6,80 @@ so that a page can show it beside the widget and the command line can name the o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
+
+LONGEST: Final = 600
+"""Characters of a message at most."""
+LINE: Final = 300
+"""Characters of the line that the command line makes of it, at most."""
+_ECHOED: Final = 60
+"""Characters of a value that a message repeats."""
+_QUOTED: Final = re.compile(rf"(?<![\w])'[^']{{{_ECHOED + 1},}}'|\S{{{2 * _ECHOED},}}")
+
+
+def shortened(value: object, most: int = _ECHOED) -> str:
+    """A value as a message may repeat it: one printable line, cut in its middle if it is longer than `most`."""
+    text = value if isinstance(value, str) else str(value)
+    if len(text) > 4 * most:  # a name may come with a million characters
+        text = text[: 2 * most] + text[-2 * most :]
+        text = printable(text)
+        return text[: most // 2] + "…" + text[-(most - most // 2 - 1) :]
+    text = printable(text)
+    return text if len(text) <= most else text[: most // 2] + "…" + text[-(most - most // 2 - 1) :]
+
+
+def printable(text: str) -> str:
+    """Text on one line, with what cannot be shown or encoded (NUL, lone surrogates, direction marks) as its escape."""
+    line = " ".join(text.split())
+    if line.isprintable():
+        return line
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in line)
+
+
+def one_line(text: str, most: int = LONGEST) -> str:
+    """A message on one line of at most `most` characters: long quoted values and words are cut first, then its end."""
+    line = printable(text if len(text) < 100 * most else text[: 50 * most] + " … " + text[-50 * most :])
+    if len(line) <= most:
+        return line
+    line = _QUOTED.sub(lambda found: _cut_quoted(found[0]), line)
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+
+
+def _cut_quoted(text: str) -> str:
+    quoted = len(text) > 1 and text[0] == text[-1] == "'"
+    return f"'{shortened(text[1:-1])}'" if quoted else shortened(text)
+
+
+def listed(names: Iterable[object], most: int = 140) -> str:
+    """Names with commas; of many those that fit into `most` characters, and how many there are in all."""
+    every = [shortened(name) for name in names]
+    if len(", ".join(every)) <= most:
+        return ", ".join(every)
+    kept: list[str] = []
+    for name in every:
+        if len(", ".join([*kept, name])) > most:
+            break
+        kept.append(name)
+    return f"{', '.join(kept)}, … ({len(every):,} in all)"
 
 
 class IsoVizError(Exception):
     """Base of the family: something the user can mend.
 
     Args:
-        message: one line, what was got and what is allowed.
+        message: what was got and what is allowed; made one line of at most `LONGEST` characters.
         field: the configuration field it belongs to (`model`, `data`, `params.beta`, ...), if any.
         advice: what to try next, if it is not evident from the message.
     """
 
     def __init__(self, message: str, *, field: str | None = None, advice: str | None = None) -> None:
-        super().__init__(message)
+        super().__init__(one_line(message))
         self.field = field
         self.advice = advice
 
@@ -45,6 +100,18 @@ class StoreError(IsoVizError):
     """A run or a store that is not there, is in use, or was written by a newer version."""
 
 
+class DifferentSetupsError(InputError):
+    """Runs that were to be compared differ in more than what is compared.
+
+    Args:
+        differing: what they differ in → its values, as text.
+    """
+
+    def __init__(self, message: str, *, differing: Mapping[str, list[str]], advice: str | None = None) -> None:
+        super().__init__(message, advice=advice)
+        self.differing = differing
+
+
 class DivergedError(IsoVizError):
     """A loss term became non-finite.
 
@@ -62,9 +129,9 @@ class DivergedError(IsoVizError):
 def unknown_name(kind: str, got: str, allowed: Iterable[str], *, field: str) -> InputError:
     """The error for a name that is not in a catalogue, with the nearest allowed name if one is near."""
     names = sorted(allowed)
-    near = get_close_matches(got, names, n=1)
+    near = get_close_matches(got[:_ECHOED], names, n=1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
-    return InputError(f"unknown {kind} '{got}'{hint} (allowed: {', '.join(names)})", field=field)
+    return InputError(f"unknown {kind} '{shortened(got)}'{hint} (allowed: {listed(names, 180)})", field=field)
 
 
 def input_error(error: ValidationError, prefix: str = "") -> InputError:
@@ -73,4 +140,12 @@ def input_error(error: ValidationError, prefix: str = "") -> InputError:
     name = prefix + ".".join(str(part) for part in first["loc"][:1])
     message = first["msg"].removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
-    return InputError(f"{name}: {message} (got {first['input']!r})", field=name)
+    return InputError(f"{name}: {message} (got {shortened(repr_of(first['input']))})", field=name)
+
+
+def repr_of(value: object) -> str:
+    """`repr`, also of whole numbers with more digits than Python writes out."""
+    try:
+        return repr(value)
+    except ValueError:
+        return "a whole number with thousands of digits"

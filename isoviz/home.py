@@ -8,6 +8,8 @@ from pathlib import Path
 
 import platformdirs
 
+from isoviz import boundary
+
 DATABASE = "isoviz.db"
 
 
@@ -15,7 +17,7 @@ def home() -> Path:
     """The folder of everything that is kept: `ISOVIZ_HOME`, else `isoviz` in the user's data directory. It may not exist yet."""
     chosen = os.environ.get("ISOVIZ_HOME")
     if chosen:
-        return Path(chosen).expanduser().absolute()
+        return boundary.path(chosen, "store").absolute()
     return Path(platformdirs.user_data_dir("isoviz", appauthor=False))
 
 
@@ -25,13 +27,16 @@ def store_url(option: str | Path | None) -> str:
     Args:
         option: a database URL, a folder, or None for `ISOVIZ_STORE` (either of them), else the folder of `home()`.
 
+    Raises:
+        InputError: a folder that no machine can have.
+
     Returns:
         The URL as it was given, or that of the SQLite file in the folder.
     """
     option = option or os.environ.get("ISOVIZ_STORE")
     if isinstance(option, str) and "://" in option:
         return option
-    folder = home() if option is None else Path(option).expanduser().absolute()
+    folder = home() if option is None else boundary.path(option, "store").absolute()
     return f"sqlite:///{(folder / DATABASE).as_posix()}"
 
 

@@ -66,4 +66,4 @@ def start_values(params: type[BaseModel]) -> dict[str, Any]:
 class Params(BaseModel):
     """Base of all parameters of one thing. Subclasses declare fields with `parameter`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -9,9 +9,9 @@ import streamlit as st
 from dashboard import measures, resources, routes, theme, tokens
 from dashboard.components import bundle
 from dashboard.explanations import SPECTRUM, Explanation
-from dashboard.tables import method_title, variant
 from dashboard.wording import run_title
 from isoviz import methods
+from isoviz.runs.naming import method_title, variant
 from isoviz.runs.rows import RunRow
 
 LOSS = Explanation(

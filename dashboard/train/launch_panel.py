@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import forms, menu, reading, resources, tables, wording
+from dashboard import forms, menu, reading, resources, wording
 from dashboard.data_form import Stamp, stamp
 from dashboard.steady import steady
 from dashboard.train import launching
@@ -17,6 +17,7 @@ from dashboard.train.launching import Plan
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.runs import planning
+from isoviz.runs.naming import method_title, variant
 from isoviz.training import devices
 
 TWICE = 3.0
@@ -130,8 +131,8 @@ def _details(configs: Sequence[RunConfig]) -> None:
                 {
                     "model": config.model,
                     "task": config.task,
-                    "method": tables.method_title(config.method),
-                    "parameters": tables.variant(config.method, config.params),
+                    "method": method_title(config.method),
+                    "parameters": variant(config.method, config.params),
                     "seed": config.seed,
                 }
                 for config in configs

@@ -9,11 +9,11 @@ import streamlit as st
 
 from dashboard import choosing, forms, job_progress, resources, wording
 from dashboard.job_progress import Waited
-from dashboard.tables import method_title
 from dashboard.whatif import form, panel
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError
 from isoviz.events import Started
+from isoviz.runs.naming import method_title
 from isoviz.runs.rows import RunRow
 from isoviz.whatif import jobs
 from isoviz.whatif.embeddings import Embeddings, load

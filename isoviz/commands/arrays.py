@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import limits
-from isoviz.errors import InputError
+from isoviz import boundary, limits
+from isoviz.errors import InputError, listed
 
 MAP_ABOVE = 64 * 2**20
 """Bytes above which a .npy file is mapped into memory instead of read."""
@@ -23,10 +26,8 @@ def read(name: str) -> NDArray[Any]:
     Raises:
         InputError: no such file, another format, several arrays, pickled objects, or another shape.
     """
-    path = Path(name).expanduser()
-    if not path.is_file():
-        raise _refused(f"no file '{name}'")
-    with open(path, "rb") as stream:
+    path = boundary.file(name, "embeddings")
+    with boundary.parsing(f"'{name}' cannot be read", "embeddings"), open(path, "rb") as stream:
         start = stream.read(8)
     limits.check(path.name, expanded=_promised(path) if start.startswith(b"PK") else path.stat().st_size)
     if start.startswith(b"\x93NUMPY"):
@@ -55,28 +56,36 @@ def _promised(path: Path) -> int:
 
 
 def _read_npy(path: Path) -> NDArray[Any]:
-    try:
+    with _parsing(path, ".npy"):
+        _require_whole(path)
         return np.load(path, mmap_mode="r" if path.stat().st_size > MAP_ABOVE else None, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise _refused(f"'{path}' cannot be read as .npy: {_reason(error)}") from None
+
+
+def _require_whole(path: Path) -> None:
+    """A header may promise more than any memory holds, and numpy would ask for it before it reads."""
+    with open(path, "rb") as stream:
+        major, _ = np.lib.format.read_magic(stream)
+        read_header = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read_header(stream)
+        present = path.stat().st_size - stream.tell()
+    promised = math.prod(shape) * dtype.itemsize
+    if promised > present and not dtype.hasobject:
+        raise _refused(f"'{path}' is cut off: its header promises {promised:,} bytes of numbers, {present:,} are there")
 
 
 def _read_npz(path: Path) -> NDArray[Any]:
-    try:
-        with np.load(path, allow_pickle=False) as found:
-            _require_one(path, list(found.files))
-            points: NDArray[Any] = found[found.files[0]]
-            return points
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        if isinstance(error, InputError):
-            raise
-        raise _refused(f"'{path}' cannot be read as .npz: {_reason(error)}") from None
+    with _parsing(path, ".npz"), np.load(path, allow_pickle=False) as found:
+        _require_one(path, list(found.files))
+        points = found[found.files[0]]
+        if not isinstance(points, np.ndarray):
+            raise _refused(f"'{path}' holds '{found.files[0]}', which is no array")
+        return points
 
 
 def _read_safetensors(path: Path) -> NDArray[Any]:
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
-    try:
+    with _parsing(path, ".safetensors"):
         with safe_open(path, framework="numpy") as found:
             names = list(found.keys())
             _require_one(path, names)
@@ -87,21 +96,23 @@ def _read_safetensors(path: Path) -> NDArray[Any]:
         with safe_open(path, framework="pt") as found:  # numpy has no bfloat16
             points = found.get_tensor(names[0]).float().numpy()
             return points
-    except (SafetensorError, OSError, TypeError) as error:
-        raise _refused(f"'{path}' cannot be read as .safetensors: {_reason(error)}") from None
 
 
 def _require_one(path: Path, names: list[str]) -> None:
     if len(names) != 1:
-        listed = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-        raise _refused(f"'{path}' holds {len(names)} arrays ({listed or 'none'}); keep the one to measure")
+        raise _refused(f"'{path}' holds {len(names)} arrays ({listed(names, 80) or 'none'}); keep the one to measure")
 
 
-def _reason(error: Exception) -> str:
-    text = str(error).strip()
-    if "allow_pickle" in text:
-        return "it holds pickled objects, which are never loaded; save it as an array of numbers"
-    return text.splitlines()[0] if text else type(error).__name__
+@contextmanager
+def _parsing(path: Path, kind: str) -> Iterator[None]:
+    try:
+        with boundary.parsing(f"'{path}' cannot be read as {kind}", "embeddings"):
+            yield
+    except InputError as error:
+        if "allow_pickle" not in str(error):
+            raise
+        why = "it holds pickled objects, which are never loaded; save it as an array of numbers"
+        raise _refused(f"'{path}' cannot be read as {kind}: {why}") from None
 
 
 def _refused(message: str) -> InputError:

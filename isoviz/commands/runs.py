@@ -1,4 +1,4 @@
-"""`isoviz runs`: list, show, stop, resume, delete and export what the store holds."""
+"""`isoviz runs`: list, show, stop, resume, delete, export and cite what the store holds."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from isoviz.commands import run_report
 from isoviz.commands.output import print_json
 from isoviz.commands.train import carry_out
+from isoviz.runs import citing
 from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
 
@@ -17,7 +18,15 @@ from isoviz.runs.store import Store
 def run(options: argparse.Namespace) -> int:
     """Carry out one action; 0 when done, 1 when a resumed run did not finish."""
     store = Store(options.store)
-    actions = {"list": _list, "show": _show, "stop": _stop, "resume": _resume, "delete": _delete, "export": _export}
+    actions = {
+        "list": _list,
+        "show": _show,
+        "stop": _stop,
+        "resume": _resume,
+        "delete": _delete,
+        "export": _export,
+        "cite": _cite,
+    }
     return actions[options.action](store, options)
 
 
@@ -82,6 +91,19 @@ def _delete(store: Store, options: argparse.Namespace) -> int:
         print_json({"deleted": [options.id]})
     else:
         print(f"{options.id}  deleted")
+    return 0
+
+
+def _cite(store: Store, options: argparse.Namespace) -> int:
+    rows = [store.get(run_id) for run_id in options.ids]
+    measures = {
+        slug for row in rows if row.result for cloud in row.result.isotropy.clouds.values() for slug in cloud.readings
+    }
+    entries = citing.bibtex([row.config for row in rows], measures if options.measures else ())
+    if options.json:
+        print_json({"entries": entries})
+    else:
+        print("\n\n".join(entries.values()))
     return 0
 
 

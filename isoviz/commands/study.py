@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from isoviz import studies
+from isoviz import boundary, studies
 from isoviz.commands.output import print_json
 from isoviz.errors import InputError
 from isoviz.studies import Inputs, Result
@@ -53,11 +53,11 @@ def _run(options: argparse.Namespace) -> int:
 
 def _folder(name: str) -> Path:
     """The folder, made before the computation so that a wrong one costs no time."""
-    path = Path(name)
+    path = boundary.path(name, "out")
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"out: cannot make the folder '{name}': {error.strerror}", field="out") from None
+        raise InputError(f"out: cannot make the folder '{name}': {boundary.reason(error)}", field="out") from None
     return path
 
 

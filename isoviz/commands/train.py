@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace) -> int:
     """Start the runs; 0 when all finished, 1 when one did not."""
     configs = plan(options)
+    from isoviz.runs.store import Store
+
+    store = Store(options.store)
     fetch_models(configs)
     check_weights(configs)
     if not options.json:
         print(f"{len(configs)} run{'s' if len(configs) > 1 else ''}", file=sys.stderr)
-    from isoviz.runs.store import Store
-
-    store = Store(options.store)
     owner = f"command line, process {os.getpid()}"
     ids = store.create(configs, group=_group(configs), claim=owner)
     rows = []

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import posthoc
+from isoviz import boundary, posthoc
 from isoviz.commands import arrays
 from isoviz.commands.output import print_json, progress_bar
 from isoviz.errors import InputError
@@ -34,11 +34,13 @@ def run(options: argparse.Namespace) -> int:
             raise InputError(
                 f"chain: '{step.slug}' is trained on a run's labels, which an array file does not have", field="chain"
             )
-    out = Path(options.out).expanduser()
+    out = boundary.path(options.out, "out")
     if out.suffix != ".npy":
         raise InputError(f"out: must end in .npy, got '{options.out}'", field="out")
     if not out.parent.is_dir():
         raise InputError(f"out: no folder '{out.parent}'", field="out")
+    if out.is_dir():
+        raise InputError(f"out: '{out}' is a directory", field="out")
     points = _read(options.input, "in")
     fit_on = points if options.fit_on is None else _read(options.fit_on, "fit-on")
     if fit_on.shape[1] != points.shape[1]:
@@ -84,7 +86,10 @@ def _write(transform: posthoc.Chain, points: NDArray[Any], out: Path) -> tuple[t
     n = len(points)
     rows = max(1, BLOCK // (8 * points.shape[1]))
     width = np.asarray(transform.transform(points[:0])).shape[1]
-    handle, partial = tempfile.mkstemp(suffix=".npy.partial", dir=out.parent)
+    try:
+        handle, partial = tempfile.mkstemp(suffix=".npy.partial", dir=out.parent)
+    except OSError as error:
+        raise InputError(f"out: '{out.parent}' cannot be written to: {boundary.reason(error)}", field="out") from None
     os.close(handle)
     try:
         image = np.lib.format.open_memmap(partial, mode="w+", dtype=dtype, shape=(n, width))

@@ -14,7 +14,7 @@ from isoviz.errors import InputError, ModelError
 from isoviz.metrics.processes import own_share
 from isoviz.models.families import families_of
 from isoviz.models.hooks import Hooks, Representations
-from isoviz.models.loading import Mismatch, first_line, load_pretrained
+from isoviz.models.loading import Mismatch, load_pretrained, reading
 from isoviz.models.sources import ModelSource
 from isoviz.models.wiring import wire
 from isoviz.tasks.protocol import HeadKind
@@ -219,12 +219,8 @@ def load_tokenizer(source: ModelSource, direction: str | None = None) -> PreTrai
     """
     from transformers import AutoTokenizer
 
-    try:
+    with reading(source, "the tokenizer of "):
         tokenizer = AutoTokenizer.from_pretrained(source.location)
-    except (OSError, ValueError) as error:
-        raise ModelError(
-            f"model: the tokenizer of '{source.name}' cannot be loaded: {first_line(error)}", field="model"
-        ) from error
     codes = getattr(tokenizer, "lang_code_to_id", None)
     if direction and codes:
         by_language = {code.split("_")[0]: code for code in codes}
@@ -291,10 +287,8 @@ def class_for(kind: HeadKind, num_labels: int) -> tuple[Any, dict[str, Any]]:
 def _check_family(source: ModelSource, kind: HeadKind) -> None:
     from transformers import AutoConfig
 
-    try:
+    with reading(source):
         family = AutoConfig.from_pretrained(source.location, trust_remote_code=False).model_type
-    except (OSError, ValueError) as error:
-        raise ModelError(f"model: '{source.name}' cannot be loaded: {first_line(error)}", field="model") from error
     if family not in families_of(kind):
         allowed = ", ".join(sorted(families_of(kind)))
         raise ModelError(

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz import boundary
+from isoviz.errors import ModelError
 from isoviz.models import folders
 from isoviz.models.families import CLASSIFIERS, Head
 from isoviz.models.sources import ModelSource
@@ -44,7 +46,10 @@ def tensors(folder: Path) -> dict[str, Path]:
 
     files: dict[str, Path] = {}
     for path in folders.weights(folder):
-        with safe_open(path, framework="numpy") as stream:
+        with (
+            boundary.parsing(f"'{path}' cannot be read as safetensors", "model", ModelError),
+            safe_open(path, framework="numpy") as stream,
+        ):
             files |= dict.fromkeys(stream.keys(), path)
     return files
 

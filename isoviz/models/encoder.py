@@ -17,12 +17,14 @@ from isoviz.models.adapter import HeadedModel, load_network_with_mismatch, load_
 from isoviz.models.architectures import Architecture
 from isoviz.models.checkpoint import untrained_pooling
 from isoviz.models.hooks import Hooks
-from isoviz.models.loading import Mismatch, first_line, load_pretrained
+from isoviz.models.loading import Mismatch, load_pretrained, reading
 from isoviz.models.sources import ModelSource
 from isoviz.models.views import Pooling, poolings_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+_PROBE = "A text of a few words, one of them unheard-of: isotropologically."
 
 
 @dataclass
@@ -65,7 +67,7 @@ class Encoder:
             inputs = {name: tensor for name, tensor in batch.items() if name in ("input_ids", "attention_mask")}
             inputs |= {name: tensor for name, tensor in batch.items() if name in takes}
             options = {"use_cache": False} if "use_cache" in takes else {}
-            states = self.module(**inputs, **options, output_hidden_states=True, return_dict=True).hidden_states
+            states = self._states(inputs | options)
         if len(states) != self.num_layers + 1 or states[-1].shape[-1] != self.width:
             raise ModelError(
                 f"model: this family gives {len(states)} states of width {states[-1].shape[-1]}, and its configuration speaks "
@@ -73,6 +75,17 @@ class Encoder:
                 field="model",
             )
         return states, None
+
+    def _states(self, inputs: dict[str, Any]) -> Sequence[Tensor]:
+        try:
+            states: Sequence[Tensor] = self.module(**inputs, output_hidden_states=True, return_dict=True).hidden_states
+        except IndexError:
+            raise _no_embedding() from None
+        return states
+
+
+def _no_embedding() -> ModelError:
+    return ModelError("model: its tokenizer gives a token number that it has no embedding for", field="model")
 
 
 def load(
@@ -91,12 +104,7 @@ def load(
     """
     config = folders.config_of(Path(source.location)) or {}
     kind = architectures.architecture(config)
-    try:
-        tokenizer = load_tokenizer(source, direction)
-    except ImportError as error:  # a tokenizer of the slow kind wants a package of its own
-        raise ModelError(
-            f"model: the tokenizer of '{source.name}' cannot be loaded: {first_line(error)}", field="model"
-        ) from error
+    tokenizer = load_tokenizer(source, direction)
     notes: list[str] = []
     module: nn.Module
     network_config: Any
@@ -118,7 +126,7 @@ def load(
             f"model: the configuration of '{source.name}' names no hidden size and number of layers, so it cannot be measured",
             field="model",
         )
-    return Encoder(
+    encoder = Encoder(
         module=module.eval(),
         tokenizer=tokenizer,
         architecture=kind,
@@ -129,6 +137,9 @@ def load(
         longest=architectures.longest_input({**config, **_positions(network_config)}),
         notes=tuple(notes),
     )
+    with reading(source):  # sizes that fit the weights may still not fit each other, or the tokenizer
+        encoder(dict(tokenizer(_PROBE, return_tensors="pt")))
+    return encoder
 
 
 def _bare(source: ModelSource, kind: Architecture, allow_random: bool) -> tuple[nn.Module, Any, Mismatch]:
@@ -146,6 +157,8 @@ def _with_head(model: HeadedModel, batch: dict[str, Tensor]) -> tuple[Sequence[T
     handle = model.network.base_model.register_forward_hook(lambda module, inputs, output: seen.append(output))
     try:
         pooled = model(**batch).reps.pooled
+    except IndexError:
+        raise _no_embedding() from None
     finally:
         handle.remove()
     return seen[0].hidden_states, pooled

@@ -15,6 +15,7 @@ from isoviz.errors import InputError, ModelError
 from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.models import encoder, folders, hub, sources
 from isoviz.models.encoder import Encoder
+from isoviz.models.loading import reading
 from isoviz.models.sources import ModelSource
 from isoviz.models.views import POOLINGS, Pooling, TokenView, Views, poolings_of
 
@@ -85,7 +86,8 @@ def layer_views(
     if set(poolings) == {"head"} and model.num_layers not in numbers:
         allowed = f"exists for the last layer ({model.num_layers}) only"
         raise InputError(f"layer: pooling 'head' {allowed} (got {', '.join(map(str, numbers))})", field="layer")
-    rows, limit, truncated = _tokenise(tokenizer, columns, max_length, model.longest)
+    with reading(source, "the tokenizer of "):
+        rows, limit, truncated = _tokenise(tokenizer, columns, max_length, model.longest)
     empty = _fill_empty(rows, tokenizer)
     collector = _Collector(model, rows["input_ids"], set(poolings), numbers, max_tokens_per_layer, seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -40,6 +40,24 @@ RESERVED_POSITIONS: dict[str, int] = {"roberta": 2, "xlm-roberta": 2, "camembert
 """Position embeddings that a family keeps for padding: its longest input is that much shorter than their number."""
 
 
+CITES: dict[str, tuple[str, ...]] = {
+    "bert": ("devlin2019bert",),
+    "albert": ("lan2020albert",),
+    "roberta": ("liu2019roberta",),
+    "xlm-roberta": ("conneau2020unsupervised",),
+    "camembert": ("martin2020camembert",),
+    "distilbert": ("sanh2019distilbert",),
+    "electra": ("clark2020electra",),
+    "deberta-v2": ("he2023debertav3",),
+    "modernbert": ("warner2024modernbert",),
+    "bart": ("lewis2020bart",),
+    "mbart": ("liu2020multilingual",),
+    "t5": ("raffel2020exploring",),
+    "marian": ("junczys2018marian",),
+}
+"""Keys of a family's papers in `isoviz.bibliography`."""
+
+
 def families_of(kind: HeadKind) -> frozenset[str]:
     """The families that can carry a head of that kind."""
     return {"span": SPANS, "seq2seq": SEQ2SEQ}.get(kind, frozenset(CLASSIFIERS))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
+from isoviz import boundary
+from isoviz.errors import listed
 from isoviz.models import architectures
 from isoviz.tasks.protocol import HeadKind
 
@@ -26,11 +27,7 @@ _WANTED: Final = (
 
 def config_of(folder: Path) -> dict[str, Any] | None:
     """The content of `config.json`; None where that is no JSON object (or is not there)."""
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return config if isinstance(config, dict) else None
+    return boundary.json_object(folder / "config.json")
 
 
 def weights(folder: Path) -> list[Path]:
@@ -52,16 +49,23 @@ def has_weights(names: Collection[str]) -> bool:
 
 def problem(folder: Path) -> str | None:
     """Why a directory is no model that can be loaded, as the end of a sentence that begins with its name; else None."""
-    if not (folder / "config.json").is_file():
-        return "holds no model (no config.json)"
+    try:
+        if not (folder / "config.json").is_file():
+            return "holds no model (no config.json)"
+        names = {path.name: path.is_file() for path in folder.iterdir()}
+        stored = sum(path.stat().st_size for path in weights(folder) if path.is_file())
+    except OSError as error:
+        return f"cannot be read: {boundary.reason(error)}"
     config = config_of(folder)
     if config is None:
         return "has a config.json that is not valid JSON"
-    return problem_in({path.name for path in folder.iterdir()}, config)
+    if broken := [name for name, is_file in names.items() if is_wanted(name) and not is_file]:
+        return f"has a '{broken[0]}' that is no file"
+    return problem_in(names, config, stored)
 
 
-def problem_in(names: Collection[str], config: Mapping[str, Any]) -> str | None:
-    """The same for a repository, by the names of its files and its configuration."""
+def problem_in(names: Collection[str], config: Mapping[str, Any], stored: int | None = None) -> str | None:
+    """The same for a repository, by the names of its files and its configuration; `stored` bytes of weights, if that is known."""
     if not isinstance(config.get("model_type"), str):
         return "names no family in its config.json (no model_type), so transformers cannot load it"
     if architectures.needs_own_code(config):
@@ -85,7 +89,7 @@ def problem_in(names: Collection[str], config: Mapping[str, Any]) -> str | None:
             return f"has not all of its weights (no {lacking[0]})"
     if not any(name in names for name in _TOKENIZERS):
         return "has no tokenizer (no tokenizer.json or vocabulary)"
-    return None
+    return architectures.impossible_size(config, stored)
 
 
 def head_problem(config: Mapping[str, Any], head: HeadKind) -> str | None:
@@ -94,7 +98,7 @@ def head_problem(config: Mapping[str, Any], head: HeadKind) -> str | None:
     can = architectures.heads(family)
     if head in can:
         return None
-    allowed = ", ".join(sorted(architectures.TRAINABLE[head]))
+    allowed = listed(sorted(architectures.TRAINABLE[head]))
     of = f"is of the family '{family}'"
     if architectures.architecture(config) == "decoder":
         of += ", a decoder"

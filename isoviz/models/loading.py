@@ -8,11 +8,13 @@ so it is an error here unless the caller allows it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from isoviz import boundary
 from isoviz.errors import ModelError
 from isoviz.models.sources import ModelSource
 
@@ -71,19 +73,16 @@ def load_pretrained(
     Raises:
         ModelError: (field `model`) the files cannot be loaded, or encoder weights are missing or not used.
     """
-    try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            network, report = auto_class.from_pretrained(
-                source.location,
-                dtype=torch.float32,
-                trust_remote_code=False,
-                output_loading_info=True,
-                ignore_mismatched_sizes=True,  # a head for another number of classes is drawn anew; `_mismatch` judges the rest
-                **options,
-            )
-    except (OSError, ValueError, RuntimeError, KeyError, ImportError) as error:
-        raise ModelError(f"model: '{source.name}' cannot be loaded: {first_line(error)}", field="model") from error
+    with reading(source), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network, report = auto_class.from_pretrained(
+            source.location,
+            dtype=torch.float32,
+            trust_remote_code=False,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,  # a head for another number of classes is drawn anew; `_mismatch` judges the rest
+            **options,
+        )
     mismatch = _mismatch(network, report, part)
     if mismatch and not allow_random:
         raise refusal(source, mismatch)
@@ -95,13 +94,17 @@ def refusal(source: ModelSource, mismatch: Mismatch) -> ModelError:
     return ModelError(
         f"model: '{source.name}' does not fit its own checkpoint: {mismatch}",
         field="model",
-        advice="Check config.json against the weights file. 'Allow random weights' (--allow-random) goes on without them.",
+        advice="Check config.json against the weights file, or allow random weights (--allow-random).",
     )
 
 
-def first_line(error: Exception) -> str:
-    """The first line of an error's message that says anything, else the error's name."""
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+def reading(source: ModelSource, part: str = "") -> AbstractContextManager[None]:
+    """Around what transformers, tokenizers and safetensors make of a model's files: what they raise is a `ModelError`.
+
+    Args:
+        part: what is read, if not the model itself: "the tokenizer of ".
+    """
+    return boundary.parsing(f"{part}'{source.name}' cannot be loaded", "model", ModelError)
 
 
 def _mismatch(network: PreTrainedModel, report: Any, part: str) -> Mismatch:

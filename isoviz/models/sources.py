@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from isoviz import demo
+from isoviz import boundary, demo
 from isoviz.errors import ModelError
 from isoviz.hub import offline
 from isoviz.models import architectures, cache, folders, hub
@@ -56,8 +56,8 @@ def resolve(model: str, head: HeadKind | None = None, commit: str | None = None)
     """
     if model in bundled():
         return _in_folder(model, "bundled", demo.bundled_model_dir(model), head)
-    folder = Path(model).expanduser()
-    if folder.is_dir():
+    folder = boundary.folder(model, "model", ModelError)
+    if folder is not None:
         return _in_folder(model, "local", folder, head)
     if model.startswith(("/", ".", "~", "demo/")) or model.partition("@")[0].count("/") > 1 or not model.strip():
         raise ModelError(
@@ -125,8 +125,10 @@ def _in_folder(
     config = folders.config_of(folder) or {}
     if head and (problem := folders.head_problem(config, head)):
         raise ModelError(f"model: '{shown}' {problem}", field="model")
-    size = sum(path.stat().st_size for path in folder.iterdir() if folders.is_wanted(path.name))
-    return ModelSource(name, kind, str(folder), fingerprint(folder), folder.name if kind == "cached" else None, size)
+    with boundary.parsing(f"'{shown}' cannot be read", "model", ModelError):
+        size = sum(path.stat().st_size for path in folder.iterdir() if folders.is_wanted(path.name))
+        content = fingerprint(folder)
+    return ModelSource(name, kind, str(folder), content, folder.name if kind == "cached" else None, size)
 
 
 def _from_hub(model: str, head: HeadKind | None, commit: str | None = None) -> ModelSource:

@@ -32,7 +32,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, Programmin
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.sql import ColumnElement
 
-from isoviz.errors import StoreError
+from isoviz import boundary
+from isoviz.errors import StoreError, repr_of, shortened
 from isoviz.home import close_to_others, home, make_private
 from isoviz.runs import schema
 
@@ -216,8 +217,10 @@ class Database:
 def _parse(url: str) -> URL:
     try:
         parsed = make_url(url)
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # ValueError: a port that is no number
         raise StoreError("the store's address is not a database URL", advice="Use a folder or postgresql://…") from None
+    if parsed.port is not None and not 1 <= parsed.port <= 65535:
+        raise StoreError(f"the store's address has the port {shortened(repr_of(parsed.port))} (allowed: 1 to 65535)")
     if parsed.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
         if importlib.util.find_spec("psycopg") is None:
             raise StoreError("a PostgreSQL store needs the package psycopg", advice="pip install 'isoviz[postgres]'")
@@ -227,7 +230,8 @@ def _parse(url: str) -> URL:
             raise StoreError(
                 "a SQLite store must be a file, because workers are processes of their own: sqlite:///FILE"
             )
-        return parsed.set(drivername="sqlite+pysqlite")
+        file = boundary.path(str(parsed.database), "store")
+        return parsed.set(drivername="sqlite+pysqlite", database=str(file))
     raise StoreError(f"a store cannot be '{parsed.drivername}' (allowed: a folder, sqlite:///FILE, postgresql://…)")
 
 

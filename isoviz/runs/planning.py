@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from isoviz import methods, tasks
+from isoviz import boundary, methods, tasks
 from isoviz.config import RunConfig
 from isoviz.demo import recorded_demo
-from isoviz.errors import InputError
+from isoviz.errors import InputError, shortened
 from isoviz.hub import cache_folder
 from isoviz.models import prefixes, sources
 from isoviz.models.sources import ModelSource
@@ -160,8 +160,11 @@ def expand(
         RunConfig.checked(model=model, learning_rate=_rate(model, learning_rate), **common)
     for seed in seeds:
         RunConfig.checked(seed=seed)
-    folder = str(Path(data).expanduser().resolve()) if data else None
+    folder = str(boundary.path(data, "data").resolve()) if data else None
     known = {slug: _task(slug, folder, own, checks) for slug in tasks}
+    if folder is not None and all(task.generated for task in known.values()):
+        slug = next(iter(known))
+        raise InputError(f"data: '{slug}' has its own rows and takes no data folder; leave it out", field="data")
     for task in known.values():
         _watched(task, common.get("early_stopping"))
         task.checked_direction(common.get("direction"))
@@ -200,11 +203,11 @@ def expand(
 
 
 def parse_grid(text: str) -> tuple[str, list[str]]:
-    """`lam=-1,0,1` → ("lam", ["-1", "0", "1"])."""
+    """`lam=-1,0,1` → ("lam", ["-1", "0", "1"]); no value may be empty."""
     name, separator, values = text.partition("=")
-    parts = [part.strip() for part in values.split(",") if part.strip()]
-    if not separator or not name.strip() or not parts:
-        raise InputError(f"expected name=value[,value...] (got '{text}')", field="grid")
+    parts = [part.strip() for part in values.split(",")]
+    if not separator or not name.strip() or not all(parts):
+        raise InputError(f"expected name=value[,value...], no value empty (got '{shortened(text)}')", field="grid")
     return name.strip(), parts
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import MappingProxyType
 
+from isoviz import boundary
 from isoviz.errors import InputError
 
 
@@ -21,17 +21,17 @@ class NamedModel:
     def read(cls, text: str) -> NamedModel:
         """`MODEL`, or `NAME=MODEL`. A directory without a name goes by its last part: records hold no paths."""
         name, mark, found = text.partition("=")
-        if not mark or Path(text).expanduser().is_dir():
+        if not mark or boundary.folder(text, "model") is not None:
             name, found = "", text
         elif not name.strip() or not found.strip():
             raise InputError(f"model: expected MODEL or NAME=MODEL (got '{text}')", field="model")
-        folder = Path(found).expanduser()
-        return cls(found, name or (folder.resolve().name if folder.is_dir() else found))
+        folder = boundary.folder(found, "model")
+        return cls(found, name or (found if folder is None else folder.resolve().name))
 
     @property
     def word(self) -> str:
         """As one would write it on another machine."""
-        return f"{self.name}=DIR" if Path(self.found).expanduser().is_dir() else self.found
+        return self.found if boundary.folder(self.found, "model") is None else f"{self.name}=DIR"
 
 
 @dataclass(frozen=True)

@@ -202,7 +202,7 @@ def _lists(value: object) -> tuple[list[str], list[int]]:
             return [str(text) for text in _many(value["text"])], [int(start) for start in _many(value["answer_start"])]
         if isinstance(value, (list, np.ndarray)):
             return [str(one["text"]) for one in value], [int(one["answer_start"]) for one in value]
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         pass
     return [], []
 

@@ -18,6 +18,7 @@ TASKS = (
         kind="seq2seq",
         guess="first three sentences",
         source="Hermann et al. 2015, See et al. 2017",
+        cites=("hermann2015teaching", "see2017get"),
         licence="No licence given for the texts, which belong to CNN and the Daily Mail.",
         hub=("abisee/cnn_dailymail", "3.0.0"),
     ),

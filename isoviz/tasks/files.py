@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoviz import limits
-from isoviz.errors import DataError
+from isoviz import boundary, limits
+from isoviz.errors import DataError, listed, shortened
 from isoviz.tasks.protocol import SPLITS, TRAIN, VALIDATION, Task
 
 if TYPE_CHECKING:
@@ -72,8 +73,8 @@ def find(folder: str | Path, task: Task | None = None) -> dict[str, tuple[Path, 
     Args:
         task: whose name of the validation split counts beside `validation`, and whose extra splits are taken if there.
     """
-    root = Path(folder).expanduser()
-    if not root.is_dir():
+    root = boundary.folder(folder, "data", DataError)
+    if root is None:
         raise DataError(f"data: '{folder}' is not a folder that this machine can read", field="data")
     paths_of: dict[str, tuple[Path, ...]] = {}
     second = (task.validation,) if task is not None and task.validation != VALIDATION else ()
@@ -94,6 +95,8 @@ def of_split(root: Path, split: str) -> tuple[Path, ...]:
     matches = sorted(
         path for path in root.iterdir() if path.suffix in SUFFIXES and path.name.split(".")[0].split("-")[0] == split
     )
+    for path in matches:
+        boundary.file(path, "data", DataError)
     shards = [match for path in matches if (match := _SHARD.search(path.stem))]
     if (
         len(shards) == len(matches) > 1
@@ -106,7 +109,7 @@ def of_split(root: Path, split: str) -> tuple[Path, ...]:
                 field="data",
             )
     elif len(matches) > 1:
-        names = ", ".join(path.name for path in matches)
+        names = listed(path.name for path in matches)
         raise DataError(f"data: several files for the {split} split in '{root}' ({names}); keep one", field="data")
     return tuple(matches)
 
@@ -150,7 +153,6 @@ def columns_of(frame: pd.DataFrame, wanted: Mapping[str, str]) -> pd.DataFrame:
 def tabular(path: Path, rows: int | None = None) -> pd.DataFrame:
     """A whole csv, tsv, jsonl or parquet file (or its first rows) as a table of raw values; `DataError` if it is none."""
     import pandas as pd
-    import pyarrow.lib
     import pyarrow.parquet
 
     size = _size(path)
@@ -160,31 +162,51 @@ def tabular(path: Path, rows: int | None = None) -> pd.DataFrame:
             field="data",
         )
     try:
-        if path.suffix == ".parquet":
-            file = pyarrow.parquet.ParquetFile(path)
-            width = len(file.schema_arrow.names)
-            read = file.metadata.num_rows if rows is None else min(rows, file.metadata.num_rows)
-            limits.check(path.name, columns=width, rows=read, cells=read * width)
-            if rows is None:
-                return pd.read_parquet(path)
-            batches = file.iter_batches(batch_size=max(1, rows))
-            return next((batch.to_pandas().head(rows) for batch in batches), pd.DataFrame())
-        if path.suffix == ".jsonl":
-            return pd.read_json(path, lines=True, encoding="utf-8", dtype=False, convert_dates=False, nrows=rows)
-        return _separated(path, "\t" if path.suffix == ".tsv" else ",", rows)
-    except DataError:  # a limit
-        raise
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"data: {path.name} is not UTF-8 (byte 0x{error.object[error.start]:02x} at position {error.start}); save it as UTF-8",
-            field="data",
-        ) from None
-    except (pyarrow.lib.ArrowException, pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
+        with _parsing(path):
+            if path.suffix == ".parquet":
+                file = pyarrow.parquet.ParquetFile(path)
+                width = len(file.schema_arrow.names)
+                read = file.metadata.num_rows if rows is None else min(rows, file.metadata.num_rows)
+                limits.check(path.name, columns=width, rows=read, cells=read * width)
+                if rows is None:
+                    return pd.read_parquet(path)
+                batches = file.iter_batches(batch_size=max(1, rows))
+                return next((batch.to_pandas().head(rows) for batch in batches), pd.DataFrame())
+            if path.suffix == ".jsonl":
+                frame = pd.read_json(path, lines=True, encoding="utf-8", dtype=False, convert_dates=False, nrows=rows)
+                _require_text(path, frame)
+                return frame
+            return _separated(path, "\t" if path.suffix == ".tsv" else ",", rows)
+    except DataError as error:
+        cause = error.__cause__
+        if cause is None:  # a limit
+            raise
+        if isinstance(cause, UnicodeDecodeError):
+            byte = f"byte 0x{cause.object[cause.start]:02x} at position {cause.start}"
+            raise DataError(f"data: {path.name} is not UTF-8 ({byte}); save it as UTF-8", field="data") from None
         if path.suffix == ".jsonl" and (line := _broken_line(path)):
             raise DataError(
                 f"data: {path.name} cannot be read as jsonl: line {line} is not JSON", field="data"
             ) from None
-        raise _unreadable(path, error) from None
+        raise
+
+
+def _require_text(path: Path, frame: pd.DataFrame) -> None:
+    """JSON can write half of a character (a lone surrogate), which nothing can store or show."""
+    for name in frame.columns:
+        texts = [str(name), *(value for value in frame[name] if isinstance(value, str))]
+        try:
+            "".join(texts).encode()
+        except UnicodeEncodeError:
+            where = f"the column '{shortened(name)}'"
+            raise DataError(
+                f"data: {path.name}: {where} has half a character (a lone surrogate)", field="data"
+            ) from None
+
+
+def _parsing(path: Path) -> AbstractContextManager[None]:
+    """Around what pandas and pyarrow make of a file: whatever they raise is the file's fault."""
+    return boundary.parsing(f"{path.name} cannot be read as {path.suffix[1:]}", "data", DataError)
 
 
 def _broken_line(path: Path) -> int | None:
@@ -238,7 +260,7 @@ def _read_parquet(paths: Sequence[Path], wanted: Mapping[str, str], pick: Pick |
 
     for path in paths:
         _size(path)
-    try:
+    with _parsing(paths[0]):
         files = [pyarrow.parquet.ParquetFile(path) for path in paths]
         sizes = [file.metadata.num_rows for file in files]
         if pick is None:
@@ -259,8 +281,6 @@ def _read_parquet(paths: Sequence[Path], wanted: Mapping[str, str], pick: Pick |
         if not tables:
             tables = [file.schema_arrow.empty_table() for file in files[:1]]
         frame = to_frame(pyarrow.concat_tables(tables))
-    except (pyarrow.lib.ArrowException, OSError) as error:
-        raise _unreadable(paths[0], error) from None
     frame.index = rows
     return columns_of(frame, wanted)
 
@@ -326,23 +346,15 @@ def _require(path: Path, present: Sequence[str], places: Sequence[str]) -> None:
     missing = list(dict.fromkeys(place for place in places if _found(present, place) is None))
     if missing:
         raise DataError(
-            f"data: {path.name} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)} "
-            f"(it has {', '.join(present) or 'none'}; needed: {', '.join(places)})",
+            f"data: {path.name} lacks the column{'s' if len(missing) > 1 else ''} {listed(missing, 60)} "
+            f"(it has {listed(present, 80) or 'none'}; needed: {listed(places, 60)})",
             field="data",
         )
 
 
 def _size(path: Path) -> float:
-    """Megabytes of a file that is there and not empty."""
-    try:
-        size = path.stat().st_size / 1e6
-    except OSError as error:
-        raise _unreadable(path, error) from None
+    """Megabytes of a plain file that is there and not empty."""
+    size = boundary.file(path, "data", DataError).stat().st_size / 1e6
     if size == 0:
         raise DataError(f"data: {path.name} is empty", field="data")
     return size
-
-
-def _unreadable(path: Path, error: Exception) -> DataError:
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return DataError(f"data: {path.name} cannot be read as {path.suffix[1:]}: {reason}", field="data")

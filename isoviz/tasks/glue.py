@@ -23,6 +23,7 @@ TASKS = (
         metrics=("matthews", "accuracy"),
         primary="matthews",
         source="Warstadt et al. 2019, GLUE",
+        cites=("warstadt2019neural", "wang2019glue"),
         licence="No licence; excerpts of published works, research use expected to be fair use.",
     ),
     _glue(
@@ -34,6 +35,7 @@ TASKS = (
         metrics=("accuracy", "matthews"),
         primary="accuracy",
         source="Socher et al. 2013, GLUE",
+        cites=("socher2013recursive", "wang2019glue"),
         licence="No licence given, a citation asked for.",
     ),
     _glue(
@@ -46,6 +48,7 @@ TASKS = (
         metrics=("accuracy", "f1"),
         primary="accuracy",
         source="Dolan & Brockett 2005, GLUE",
+        cites=("dolan2005automatically", "wang2019glue"),
         licence="Microsoft Research Paraphrase Corpus agreement.",
     ),
     _glue(
@@ -57,6 +60,7 @@ TASKS = (
         metrics=("accuracy", "f1"),
         primary="accuracy",
         source="Iyer et al. 2017 (Quora), GLUE",
+        cites=("iyer2017quora", "wang2019glue"),
         licence="Quora's terms of service; non-commercial use.",
     ),
     _glue(
@@ -70,6 +74,7 @@ TASKS = (
         primary="pearson",
         kind="regression",
         source="Cer et al. 2017, GLUE",
+        cites=("cer2017semeval", "wang2019glue"),
         licence="Scores CC BY-SA 4.0; each part of the text has a licence of its own.",
     ),
     _glue(
@@ -83,6 +88,7 @@ TASKS = (
         validation="validation_matched",
         extra=(("mismatched", "validation_mismatched"),),
         source="Williams et al. 2018, GLUE",
+        cites=("williams2018broad", "wang2019glue"),
         licence="OANC's licence, CC BY-SA 3.0 and CC BY 3.0, by genre.",
     ),
     _glue(
@@ -94,6 +100,7 @@ TASKS = (
         metrics=("accuracy", "matthews"),
         primary="accuracy",
         source="Rajpurkar et al. 2016, GLUE",
+        cites=("rajpurkar2016squad", "wang2019glue"),
         licence="CC BY-SA 4.0.",
     ),
     _glue(
@@ -105,6 +112,7 @@ TASKS = (
         metrics=("accuracy", "matthews"),
         primary="accuracy",
         source="Dagan et al. 2005 to Bentivogli et al. 2009, GLUE",
+        cites=("dagan2006pascal", "barhaim2006second", "giampiccolo2007third", "bentivogli2009fifth", "wang2019glue"),
         licence="No licence given; research use.",
     ),
     _glue(
@@ -116,6 +124,7 @@ TASKS = (
         metrics=("accuracy", "matthews"),
         primary="accuracy",
         source="Levesque et al. 2012, GLUE",
+        cites=("levesque2012winograd", "wang2019glue"),
         licence="CC BY 4.0.",
     ),
 )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isoviz.errors import DataError, InputError
+from isoviz import boundary
+from isoviz.errors import DataError, InputError, listed, shortened
 from isoviz.tasks import checking, files
 from isoviz.tasks.protocol import HEAD_KINDS, OWN, TRAIN, VALIDATION, HeadKind, OwnTask, Task
 
@@ -79,7 +80,7 @@ def find(data: str | Path | None) -> dict[str, tuple[Path, ...]]:
     """The files of own data: `train` and `validation` of a folder, its `train` only, or the one file there is."""
     if data is None:
         raise DataError("data: own data need a file or a folder", field="data")
-    path = Path(data).expanduser()
+    path = boundary.path(data, "data", DataError)
     if path.is_file():
         if path.suffix not in files.SUFFIXES:
             raise DataError(
@@ -87,8 +88,8 @@ def find(data: str | Path | None) -> dict[str, tuple[Path, ...]]:
                 field="data",
             )
         return {TRAIN: (path,)}
-    if not path.is_dir():
-        raise DataError(f"data: '{data}' is no file or folder that this machine can read", field="data")
+    if boundary.folder(path, "data", DataError) is None:
+        raise DataError(f"data: '{shortened(data)}' is no file or folder that this machine can read", field="data")
     known = sorted(one for one in path.iterdir() if one.suffix in files.SUFFIXES)
     named = {one.name.split(".")[0].split("-")[0] for one in known}
     if VALIDATION in named:
@@ -96,7 +97,7 @@ def find(data: str | Path | None) -> dict[str, tuple[Path, ...]]:
     if TRAIN in named:
         return {TRAIN: files.of_split(path, TRAIN)}
     if len(known) == 1:
-        return {TRAIN: (known[0],)}
+        return {TRAIN: (boundary.file(known[0], "data", DataError),)}
     raise DataError(
         f"data: '{data}' has {len(known) or 'no'} data files and none is called train (allowed: one file, or train and "
         f"validation, as {', '.join(files.SUFFIXES)})",
@@ -228,7 +229,7 @@ def task(columns: OwnTask) -> Task:
         )
     if len(set(columns.label_names)) < len(columns.label_names):
         raise InputError(
-            f"own.label_names: each class once (got {', '.join(columns.label_names)})", field="own.label_names"
+            f"own.label_names: each class once (got {listed(columns.label_names)})", field="own.label_names"
         )
     metrics = _METRICS[kind]
     if kind == "classification" and len(columns.label_names) == 2:

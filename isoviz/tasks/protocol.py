@@ -32,7 +32,7 @@ class OwnTask(BaseModel):
     together.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     text: str = Field(min_length=1, title="Text", description="Column of the text (of the question, for answers).")
     second: str | None = Field(
@@ -75,6 +75,7 @@ class Task:
         metrics: names of the metrics reported, from `isoviz.tasks.metrics` (which knows their scale).
         primary: the metric by which runs are compared.
         source, licence: where the data come from and on whose terms.
+        cites: keys of its papers in `isoviz.bibliography`.
         hub: (dataset id, configuration) on the Hugging Face hub, if it has one.
         generated: True for tasks whose rows the project generated itself and ships (`isoviz.demo`): no file, no network.
         label: the files' column of labels or numbers; of answers in span tasks; not used in seq2seq tasks.
@@ -107,6 +108,7 @@ class Task:
     by_name: bool = False
     guess: str | None = None
     own: OwnTask | None = None
+    cites: tuple[str, ...] = ()
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ TASKS = (
         kind="span",
         label="answers",
         source="Rajpurkar et al. 2016",
+        cites=("rajpurkar2016squad",),
         licence="CC BY-SA 4.0.",
         hub=("rajpurkar/squad", "plain_text"),
     ),

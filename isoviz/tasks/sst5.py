@@ -14,6 +14,7 @@ TASKS = (
         metrics=("accuracy", "macro-f1"),
         primary="accuracy",
         source="Socher et al. 2013",
+        cites=("socher2013recursive",),
         licence="No licence given, a citation asked for.",
         hub=("SetFit/sst5", "default"),
     ),

@@ -18,6 +18,7 @@ def _pair(code: str, language: str) -> Task:
         kind="seq2seq",
         directions=(f"{code}-en", f"en-{code}"),
         source="Bojar et al. 2016",
+        cites=("bojar2016findings",),
         licence="Free for research purposes.",
         hub=("wmt/wmt16", f"{code}-en"),
     )

@@ -9,6 +9,7 @@ import pytest
 
 from dashboard import tables
 from isoviz.events import Finished
+from isoviz.runs.naming import variant
 from tests.dashboard.made_up import config, result, row
 
 
@@ -38,7 +39,7 @@ def test_run_line_names_metric_and_isotropy() -> None:
 def test_variant_tells_the_first_parameter_and_what_is_not_default(
     method: str, params: dict[str, object], words: str
 ) -> None:
-    assert tables.variant(method, config(method, 0, params).params) == words
+    assert variant(method, config(method, 0, params).params) == words
 
 
 def test_summary_is_mean_and_sample_deviation_with_every_seed() -> None:

@@ -1,0 +1,128 @@
+"""Simulations in which nothing is there to be found: how often do our tests find it, and how often does an interval cover the truth?
+
+Each simulation calls the functions that the tables call, on many tables at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from isoviz.statistics import correction, intervals, two_samples
+from isoviz.statistics.rank_correlation import rank_correlation
+
+ALPHA = 0.05
+SEEDS = (3, 5, 10)
+
+Draw = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
+
+
+def _skewed(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return rng.beta(20, 2, size=shape)
+
+
+def _rounded(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return rng.binomial(277, 0.7, size=shape) / 277
+
+
+SCORES: Mapping[str, Draw] = {
+    "normal": lambda rng, shape: rng.normal(size=shape),
+    "skewed (β(20, 2), near the ceiling)": _skewed,
+    "accuracy on 277 rows": _rounded,
+}
+"""How scores are spread over seeds."""
+MEANS: Mapping[str, float] = {
+    "normal": 0.0,
+    "skewed (β(20, 2), near the ceiling)": 20 / 22,
+    "accuracy on 277 rows": 0.7,
+}
+
+
+def rate(p: np.ndarray) -> float:
+    """Share of the tables whose p is below α; a test that could not be made finds nothing."""
+    return float(np.mean(np.nan_to_num(p, nan=1.0) < ALPHA))
+
+
+def paired(kind: str, n: int, draws: int, rng: np.random.Generator) -> float:
+    """t-test of pairs that share a part, as seeds share their data order."""
+    shared = rng.normal(size=(draws, n)) if kind == "normal" else 0.0
+    one, two = (SCORES[kind](rng, (draws, n)) + shared for _ in range(2))
+    return rate(two_samples.paired_t(one - two))
+
+
+def wilcoxon(kind: str, n: int, draws: int, rng: np.random.Generator) -> float:
+    """Wilcoxon's test of pairs."""
+    return rate(two_samples.wilcoxon(SCORES[kind](rng, (draws, n)) - SCORES[kind](rng, (draws, n))))
+
+
+def welch(kind: str, n: int, ratio: float, draws: int, rng: np.random.Generator) -> float:
+    """Welch's test of samples of equal mean, one of which spreads `ratio` times as much."""
+    one, two = (SCORES[kind](rng, (draws, n)) - MEANS[kind] for _ in range(2))
+    return rate(two_samples.welch_t(one, ratio * two))
+
+
+def familywise(
+    methods: int, n: int, against_baseline: bool, draws: int, rng: np.random.Generator
+) -> tuple[float, float]:
+    """The chance of at least one false finding in a table of paired t-tests: without a correction, and with Holm's."""
+    scores = rng.normal(size=(draws, methods, n)) + rng.normal(size=(draws, 1, n))
+    first, second = np.triu_indices(methods, 1)
+    if against_baseline:
+        first, second = np.zeros(methods - 1, dtype=int), np.arange(1, methods)
+    p = two_samples.paired_t(scores[:, second] - scores[:, first])
+    return rate(p.min(axis=-1)), rate(correction.holm(p).min(axis=-1))
+
+
+def rank(kind: Any, settings: int, tasks: int, draws: int, rng: np.random.Generator) -> float:
+    """Permutation test of unrelated numbers whose levels differ between tasks, by far and in the same direction."""
+    names = np.repeat(np.arange(tasks), settings)
+    found = []
+    for _ in range(draws):
+        x, y = (10.0 * names + rng.normal(size=len(names)) for _ in range(2))
+        p = rank_correlation(x, y, names.tolist(), kind=kind, interval=False).p
+        found.append(1.0 if p is None else p)
+    return rate(np.array(found))
+
+
+def mean_coverage(kind: str, n: int, draws: int, rng: np.random.Generator, resamples: int = 1000) -> dict[str, float]:
+    """How often 95 % intervals of a mean cover it: ours, and the bootstrap's two that we do not use."""
+    values, truth = SCORES[kind](rng, (draws, n)), MEANS[kind]
+    ours = [intervals.of_mean(row) for row in values]
+    means = values.mean(axis=1)
+    order = np.sort(values[:, rng.integers(0, n, size=(resamples, n))].mean(axis=2), axis=1)
+    return {
+        "Student's t": float(np.mean([found is not None and found.includes(truth) for found in ours])),
+        "percentile bootstrap": _covers(order, np.full(draws, 0.025), np.full(draws, 0.975), truth),
+        "BCa bootstrap": _covers(order, *_bca(values, means, order), truth),
+    }
+
+
+def _covers(order: np.ndarray, low: np.ndarray, high: np.ndarray, truth: float) -> float:
+    rows, last = np.arange(len(order)), order.shape[1] - 1
+    ends = [order[rows, np.rint(np.clip(share, 0, 1) * last).astype(int)] for share in (low, high)]
+    return float(np.mean((ends[0] <= truth) & (truth <= ends[1])))
+
+
+def _bca(values: np.ndarray, means: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The shares at which BCa cuts its draws (Efron 1987)."""
+    from scipy.stats import norm
+
+    below = (order < means[:, None]).mean(axis=1) + 0.5 * (order == means[:, None]).mean(axis=1)
+    shift = norm.ppf(np.clip(below, 1e-6, 1 - 1e-6))
+    away = values - means[:, None]
+    sizes = (away**2).sum(axis=1) ** 1.5
+    pull = np.divide((away**3).sum(axis=1), 6 * sizes, out=np.zeros(len(sizes)), where=sizes > 0)
+    ends = (shift + sign * norm.ppf(0.975) for sign in (-1, 1))
+    low, high = (norm.cdf(shift + end / (1 - pull * end)) for end in ends)
+    return low, high
+
+
+def rank_coverage(settings: int, strength: float, draws: int, rng: np.random.Generator) -> float:
+    """How often the bootstrap's 95 % interval covers Spearman's ρ of a normal pair with that correlation."""
+    truth = 6 / np.pi * np.arcsin(strength / 2)
+    x = rng.normal(size=(draws, settings))
+    y = strength * x + np.sqrt(1 - strength**2) * rng.normal(size=(draws, settings))
+    found = [rank_correlation(one, two).interval for one, two in zip(x, y, strict=True)]
+    return float(np.mean([interval is not None and interval.includes(truth) for interval in found]))

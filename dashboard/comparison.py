@@ -1,0 +1,184 @@
+"""The section "Can these be told apart?" of a task's results: each setting against the baseline, in words and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import downloads, explanations, resources, wording
+from dashboard.explanations import Explanation
+from isoviz import comparisons
+from isoviz.comparisons import Arm, Comparison, Part, Table
+from isoviz.comparisons.wording import number, probability
+from isoviz.errors import InputError, StoreError
+from isoviz.events import Started
+from isoviz.runs.rows import RunRow
+
+MOST_RUNS = 200
+"""Runs of a task above which the comparison is made only when asked for."""
+
+TOLD_APART = Explanation(
+    title="Can these be told apart?",
+    reading=(
+        "Each setting minus the baseline, over the seeds that both have: the interval shows which differences the seeds still "
+        "allow, p is corrected for all comparisons of the table. Settings that share a letter cannot be told apart; that does not "
+        "make them equal."
+    ),
+    formula=r"t = \frac{\bar d}{s_d / \sqrt n}, \quad d_i = y_i^{\text{setting}} - y_i^{\text{baseline}}",
+    formula_text="t = mean(d) / (s(d) / √n),  d = setting − baseline, seed by seed",
+    paper="Holm 1979 (correction). Hedges 1981 (g).",
+)
+
+HEADINGS: dict[str, str] = {
+    "setting": "Setting",
+    "n": "n",
+    "mean": "Mean",
+    "interval": "95 % interval",
+    "alike": "Alike",
+    "difference": "Difference",
+    "difference_interval": "95 % interval of the difference",
+    "p": "p",
+    "p_holm": "p, corrected",
+    "g": "Hedges' g",
+    "seeds_needed": "Seeds needed",
+    "answer": "Told apart?",
+}
+_ANSWERS = {
+    "apart": "yes",
+    "not apart": "no",
+    "too few seeds": "not enough seeds to tell",
+    "no spread": "no spread to test",
+}
+
+
+def section(task: str, metric: str, runs: Sequence[str]) -> None:
+    """The section of one task; nothing where there is only one setting, or none finished.
+
+    Args:
+        runs: ids, of any settings; where they differ in more than the method, it says in what.
+    """
+    if len(runs) > MOST_RUNS and not st.toggle(f"Compare {len(runs):,} runs", key=f"compare_{task}"):
+        return
+    found = _compared(tuple(runs), metric)
+    if found is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.markdown("**Can these be told apart?**")
+        st.space("stretch")
+        explanations.show(TOLD_APART)
+    if isinstance(found, str):
+        advice = "Filter to runs that share everything else, such as one launch."
+        st.info(wording.plain(f"{_sentence(found)} {advice}"), icon=":material/compare_arrows:")
+        return
+    for at, part in enumerate(found.parts):
+        _part(task, part, found, at if len(found.parts) > 1 else None)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+@st.cache_data(max_entries=64, ttl=10, show_spinner=False)
+def _compared(runs: tuple[str, ...], metric: str) -> Table | str | None:
+    """The comparison; why there is none, in words; None where all have the same method and parameters."""
+    rows, started = _read(runs)
+    if len({(row.config.method, *sorted(row.config.params.items())) for row in rows}) < 2:
+        return None
+    try:
+        return comparisons.compare(rows, metric=metric, started=started)
+    except InputError as refused:
+        return str(refused)
+
+
+def _read(runs: Sequence[str]) -> tuple[list[RunRow], dict[str, Started | None]]:
+    """The runs that are still there, and what each said when it began."""
+    store = resources.store()
+    rows: list[RunRow] = []
+    started: dict[str, Started | None] = {}
+    for run in runs:
+        try:
+            row = store.get(run)
+            begun = store.events_of_kind(run, Started, limit=1)
+        except StoreError:  # deleted meanwhile
+            continue
+        rows.append(row)
+        started[run] = next(iter(begun), None)
+    return rows, started
+
+
+def _part(task: str, part: Part, table: Table, place: int | None) -> None:
+    """place: of several parts."""
+    if place is not None:
+        where = (part.settings.get(name) for name in ("model", "direction", "data"))
+        st.caption(wording.plain(", ".join(str(word) for word in where if word)))
+    for warning in part.warnings:
+        st.warning(wording.plain(warning), icon=":material/error:")
+    st.markdown("\n".join(f"- {wording.plain(found.sentence)}" for found in part.comparisons))
+    frame = as_frame(part)
+    words = f"Each setting's {part.metric} on {part.task} against the baseline's, with intervals and tests"
+    st.dataframe(frame.rename(columns=HEADINGS), hide_index=True, placeholder="", alt=words)
+    notes = excluded(part)
+    if table.tests > 1:
+        notes.insert(0, f"Corrected by Holm's method for {table.tests} comparisons; intervals are for one.")
+    if notes or part.notes:
+        st.caption(wording.plain(" · ".join([*notes, *part.notes])))
+    name = downloads.file_name("compared", task, part.metric, "" if place is None else f"{part.model} {place + 1}")
+    caption = f"{part.model} on {part.task}: {part.metric}, differences from {_baseline(part)}. {' '.join(notes)}"
+    downloads.buttons(name, frame, lambda: _latex(frame, caption), parquet_too=True)
+
+
+def as_frame(part: Part) -> pd.DataFrame:
+    """One line per setting, the columns of `HEADINGS`, as text where it is text on screen."""
+    against = {found.arm: found for found in part.comparisons}
+    return pd.DataFrame([_line(arm, against.get(arm.label), part.scale) for arm in part.arms], columns=list(HEADINGS))
+
+
+def _line(arm: Arm, found: Comparison | None, scale: float) -> dict[str, Any]:
+    line: dict[str, Any] = {
+        "setting": arm.label,
+        "n": arm.n,
+        "mean": number(arm.mean, scale=scale),
+        "interval": _ends(arm.low, arm.high, scale),
+        "alike": arm.letters,
+        "answer": "baseline" if arm.is_baseline else "",
+    }
+    if found is None:
+        return line | dict.fromkeys(("difference", "difference_interval", "p", "p_holm", "g", "seeds_needed"), "")
+    needed = "" if found.seeds_needed is None or found.verdict != "not apart" else f"{found.seeds_needed:,}"
+    return line | {
+        "difference": number(found.difference, scale=scale, sign=True),
+        "difference_interval": _ends(found.low, found.high, scale),
+        "p": "" if found.p is None else probability(found.p),
+        "p_holm": "" if found.p_holm is None else probability(found.p_holm),
+        "g": "" if found.g is None else number(found.g, scale=100.0),
+        "seeds_needed": needed,
+        "answer": _ANSWERS[found.verdict],
+    }
+
+
+def _ends(low: float | None, high: float | None, scale: float) -> str:
+    return "" if low is None or high is None else f"[{number(low, scale=scale)}, {number(high, scale=scale)}]"
+
+
+def excluded(part: Part) -> list[str]:
+    """What is in no number, in words."""
+    words = []
+    for arm in part.arms:
+        words += [f"Excluded: {arm.label}, seed {one.seed} ({one.reason})" for one in arm.excluded]
+        if arm.repeats:
+            words.append(
+                f"Excluded: {arm.repeats} older run{'s' if arm.repeats > 1 else ''} of {arm.label} with a seed that ran again"
+            )
+    return words
+
+
+def _baseline(part: Part) -> str:
+    return next((arm.label for arm in part.arms if arm.is_baseline), "the baseline")
+
+
+def _latex(frame: pd.DataFrame, caption: str) -> str:
+    columns = {downloads.latex_text(heading): frame[name].astype(str) for name, heading in HEADINGS.items()}
+    return downloads.latex_table(columns, caption, "l" + "r" * (len(columns) - 2) + "l")

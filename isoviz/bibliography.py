@@ -1,0 +1,22 @@
+"""BibTeX entries by key: of tasks, model families and measures from `bibliography.bib`. Methods and transforms carry their own."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from types import MappingProxyType
+
+_ENTRY = re.compile(r"^@\w+\{([^,\s]+),.*?^\}", flags=re.MULTILINE | re.DOTALL)
+
+
+def parse(text: str) -> dict[str, str]:
+    """Key → entry, of entries that begin with @ and end with } at the start of a line; other text is left out."""
+    return {found[1]: found[0] for found in _ENTRY.finditer(text)}
+
+
+@functools.cache
+def entries() -> Mapping[str, str]:
+    """All entries of the file."""
+    return MappingProxyType(parse(files("isoviz").joinpath("bibliography.bib").read_text(encoding="utf-8")))

@@ -1,0 +1,170 @@
+"""What comes from outside: paths, numbers, and files that other libraries read. Here bad input becomes an `InputError`.
+
+Whoever takes a path, a number or a file from a person takes it through this module, so that what no disk can hold, no number
+can be and no library can parse is told in one line, and everything else that is raised is a bug.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import math
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from isoviz.errors import InputError, IsoVizError, shortened
+
+_log = logging.getLogger(__name__)
+
+MOST_WHOLE: Final = 2**31 - 1
+"""Whole numbers that are counts, seeds or places; larger ones overflow somewhere in the libraries below."""
+MOST_JSON: Final = 50 * 2**20
+"""Bytes of a JSON file that is read whole."""
+_NAME_BYTES, _PATH_BYTES = 255, 4096
+_ABSENT: Final = (errno.ENOENT, errno.ENOTDIR)
+
+
+# ------------------------------------------------------------------------------------------------------------- paths
+
+
+def path(text: str | os.PathLike[str], field: str, error: type[InputError] = InputError) -> Path:
+    """A path as a person gives it, `~` filled in. It may not exist, but it could, and asking what is there does not fail.
+
+    Args:
+        field: of the error.
+        error: its class.
+
+    Raises:
+        error: no file system can have such a name, `~name` is no user, links go in a circle, or access is denied.
+    """
+    given = os.fspath(text)
+    shown = f"{field}: '{shortened(given)}'"
+    if "\0" in given:
+        raise error(f"{shown} has a NUL character, which no path can have", field=field)
+    try:
+        size = len(given.encode())
+    except UnicodeEncodeError:
+        raise error(f"{shown} is not valid UTF-8; rename it", field=field) from None
+    longest = max(len(part.encode()) for part in given.split(os.sep))
+    if size > _PATH_BYTES or longest > _NAME_BYTES:
+        allowed = f"a name has at most {_NAME_BYTES} bytes, a path {_PATH_BYTES}"
+        raise error(f"{shown} is too long for a path ({allowed})", field=field)
+    try:
+        found = Path(given).expanduser()
+    except RuntimeError:
+        user = shortened(given.split(os.sep)[0])
+        raise error(
+            f"{field}: there is no user '{user}' on this machine; write the path in full", field=field
+        ) from None
+    try:
+        found.stat()
+    except OSError as problem:
+        if problem.errno not in _ABSENT:
+            raise error(f"{shown} cannot be read: {_words(problem)}", field=field) from None
+    return found
+
+
+def file(text: str | os.PathLike[str], field: str, error: type[InputError] = InputError) -> Path:
+    """A plain file that is there; a directory, a device or nothing at all is refused."""
+    found = path(text, field, error)
+    shown = f"'{shortened(os.fspath(text))}'"
+    try:
+        mode = found.stat().st_mode
+    except OSError:
+        raise error(f"{field}: no file {shown}", field=field) from None
+    if not stat.S_ISREG(mode):
+        kind = "a directory" if stat.S_ISDIR(mode) else "no plain file"
+        raise error(f"{field}: no file {shown}: it is {kind}", field=field)
+    return found
+
+
+def folder(text: str | os.PathLike[str], field: str, error: type[InputError] = InputError) -> Path | None:
+    """A directory whose content can be listed; None if there is none of that name."""
+    found = path(text, field, error)
+    if not found.is_dir():
+        return None
+    if not os.access(found, os.R_OK | os.X_OK):
+        raise error(f"{field}: '{shortened(os.fspath(text))}' cannot be read: permission denied", field=field)
+    return found
+
+
+def _words(problem: OSError) -> str:
+    if problem.errno == errno.ELOOP:
+        return "its links go in a circle"
+    return (problem.strerror or type(problem).__name__).lower()
+
+
+# ------------------------------------------------------------------------------------------------------------- numbers
+
+
+def whole_number(text: str) -> int:
+    """A whole number of at most 31 bits; `ValueError` says what is allowed."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = None
+    if value is None or abs(value) > MOST_WHOLE:
+        raise ValueError(f"expected a whole number of at most {MOST_WHOLE:,}, got '{shortened(text)}'")
+    return value
+
+
+def number(text: str) -> float:
+    """A finite number; `ValueError` says what is allowed."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"expected a finite number, got '{shortened(text)}'")
+    return value
+
+
+# ------------------------------------------------------------------------------------------------------------- files
+
+
+@contextmanager
+def parsing(what: str, field: str, error: type[InputError] = InputError) -> Iterator[None]:
+    """Around another library's reading of a person's file: whatever it raises is told as what is wrong with the file.
+
+    Args:
+        what: the file and what it was read as, the beginning of a sentence: `reviews.csv cannot be read as csv`.
+    """
+    try:
+        yield
+    except IsoVizError:
+        raise
+    except MemoryError:
+        raise error(f"{field}: {what}: it needs more memory than this machine has", field=field) from None
+    except Exception as problem:
+        _log.debug("%s", what, exc_info=True)
+        raise error(f"{field}: {what}: {reason(problem)}", field=field) from problem
+    except BaseException as problem:
+        if type(problem).__name__ != "PanicException":  # of a library written in Rust; it has no class to import
+            raise
+        raise error(f"{field}: {what}: {reason(problem)}", field=field) from problem
+
+
+def reason(problem: BaseException) -> str:
+    """The first line of an error's message that says anything, else the error in words."""
+    if isinstance(problem, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(problem, OSError) and problem.strerror:
+        return _words(problem)
+    text = next((line.strip() for line in str(problem).splitlines() if line.strip()), type(problem).__name__)
+    return shortened(text, 160)
+
+
+def json_object(found: Path) -> dict[str, Any] | None:
+    """The content of a JSON file; None if it is not there, cannot be read, or holds no object."""
+    try:
+        if not found.is_file() or found.stat().st_size > MOST_JSON:
+            return None
+        content = json.loads(found.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None

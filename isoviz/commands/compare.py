@@ -1,0 +1,87 @@
+"""`isoviz compare`: can these runs be told apart?"""
+
+from __future__ import annotations
+
+import argparse
+
+from isoviz import comparisons
+from isoviz.commands.output import print_json, print_table
+from isoviz.commands.run_report import started_of
+from isoviz.comparisons import Part, Table, wording
+from isoviz.errors import StoreError
+from isoviz.runs.rows import RunRow
+from isoviz.runs.store import Store
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compare, and print the table; 0 when done, whatever it says."""
+    store = Store(options.store)
+    rows = _rows(store, options.ids)
+    started = {row.id: started_of(store, row.id) for row in rows}
+    table = comparisons.compare(
+        rows, by=options.by, metric=options.metric, baseline=options.baseline, started=started, alpha=options.alpha
+    )
+    if options.json:
+        print_json(table.model_dump(mode="json"))
+    else:
+        show(table)
+    return 0
+
+
+def _rows(store: Store, names: list[str]) -> list[RunRow]:
+    """The runs of these ids, and of the experiments among these names, each once."""
+    found: dict[str, RunRow] = {}
+    for name in names:
+        of_group = store.list(group=name, order="oldest")
+        for row in of_group or [_one(store, name)]:
+            found[row.id] = row
+    return list(found.values())
+
+
+def _one(store: Store, name: str) -> RunRow:
+    try:
+        return store.get(name)
+    except StoreError:
+        raise StoreError(f"id: no run and no experiment '{name}' in the store {store}", field="id") from None
+
+
+def show(table: Table) -> None:
+    """The table as text."""
+    for part in table.parts:
+        _show(part, table)
+    if table.tests > 1:
+        print(f"\nHolm's correction is for {table.tests} comparisons; intervals are for one.")
+
+
+def _show(part: Part, table: Table) -> None:
+    print(f"\n{part.model} on {part.task}: {part.metric}")
+    for warning in part.warnings:
+        print(f"warning: {warning}")
+    lettered = any(arm.letters for arm in part.arms)
+    header = [table.by, "n", "mean ± sd", "95 % interval", "median", *(["alike"] if lettered else []), "each seed"]
+    rows = []
+    for arm in part.arms:
+        spread = f" ± {wording.number(arm.sd, scale=part.scale)}" if arm.sd is not None else ""
+        mean, low, high, median = (
+            wording.number(x, scale=part.scale) for x in (arm.mean, arm.low, arm.high, arm.median)
+        )
+        interval = f"[{low}, {high}]" if arm.low is not None else ""
+        seeds = "  ".join(f"{seed}: {wording.number(value, scale=part.scale)}" for seed, value in arm.values.items())
+        letters = [arm.letters] if lettered else []
+        rows.append([arm.label, str(arm.n), f"{mean}{spread}", interval, median, *letters, seeds])
+    print_table(header, rows)
+    if lettered:
+        print(
+            f"Alike: settings that share a letter cannot be told apart (Holm's correction for {part.pairs_tested} pairs)."
+        )
+    for comparison in part.comparisons:
+        print(comparison.sentence)
+    for arm in part.arms:
+        for one in arm.excluded:
+            print(f"excluded: {one.run}, {arm.label}, seed {one.seed}: {one.reason}")
+        if arm.repeats:
+            print(
+                f"excluded: {arm.repeats} older run{'s' if arm.repeats > 1 else ''} of {arm.label} with a seed that ran again"
+            )
+    for note in part.notes:
+        print(f"note: {note}")

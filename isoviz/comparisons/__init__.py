@@ -1,0 +1,7 @@
+"""From runs to conclusions: which runs may stand side by side, can they be told apart, does isotropy go with performance?"""
+
+from isoviz.comparisons.association import Association, associate
+from isoviz.comparisons.comparing import compare
+from isoviz.comparisons.table import Arm, Comparison, Excluded, Part, Table
+
+__all__ = ["Arm", "Association", "Comparison", "Excluded", "Part", "Table", "associate", "compare"]

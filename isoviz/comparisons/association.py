@@ -1,0 +1,141 @@
+"""Does isotropy go with performance? A rank correlation over settings, within each model and task."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from pydantic import BaseModel, ConfigDict
+
+from isoviz import metrics, tasks
+from isoviz.comparisons import wording
+from isoviz.comparisons.comparing import newest_finished, value_of, why_excluded
+from isoviz.comparisons.setups import METHOD, Factor, strata
+from isoviz.comparisons.table import Excluded
+from isoviz.runs.rows import RunRow
+from isoviz.statistics import mean_sd
+from isoviz.statistics.rank_correlation import POINTS_FOR_A_TEST, Kind, rank_correlation
+
+ALPHA = 0.05
+
+
+class Association(BaseModel):
+    """A rank correlation of a measure of isotropy with performance.
+
+    Attributes:
+        estimate, low, high: of `kind`, and its 95 % interval; None where there are too few settings.
+        p: of the permutation test.
+        settings: points of the correlation: methods with their parameters, each a mean over seeds.
+        tasks: how many models on tasks, with all other settings the same, they come from; never compared across these.
+        by_task: `model on task` → its own correlation, None where it has too few settings or nothing varies.
+        mixed: what mixing the tasks would give; to be warned of, not reported.
+        sentence: all of this in words.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    measure: str
+    metric: str
+    kind: Kind
+    estimate: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    settings: int
+    tasks: int
+    by_task: dict[str, float | None]
+    mixed: float | None
+    excluded: list[Excluded]
+    sentence: str
+
+
+def associate(
+    rows: Sequence[RunRow], measure: str, *, metric: str | None = None, kind: Kind = "spearman"
+) -> Association:
+    """Correlate a measure of isotropy with performance over the settings of finished runs.
+
+    A point is a method with its parameters, its two numbers averaged over seeds: seeds of one setting are no evidence that other
+    settings would follow. Runs are compared only with those that share everything but the method and its parameters.
+
+    Args:
+        measure: a metric of isotropy by its slug.
+        metric: of the tasks; each task's primary metric if None.
+    """
+    x: list[float] = []
+    y: list[float] = []
+    names: list[str] = []
+    excluded: list[Excluded] = []
+    of_name: dict[str, str] = {}
+    factor = Factor(METHOD, False)
+    for stratum, members in strata(rows).items():
+        setups: dict[str, list[RunRow]] = {}
+        for row in members:
+            setups.setdefault(factor.key(row.config), []).append(row)
+        for runs in setups.values():
+            points = []
+            for row in newest_finished(runs).values():
+                name = metric or _primary(row)
+                one, two = value_of(row, measure), value_of(row, name)
+                reason = why_excluded(row, name) or (f"{measure} is undefined" if one is None else "")
+                if reason or one is None or two is None:
+                    excluded.append(Excluded(run=row.id, seed=row.config.seed, reason=reason))
+                else:
+                    points.append((one, two))
+            if points:
+                isotropy, performance = (mean_sd(values)[0] for values in zip(*points, strict=True))
+                x.append(isotropy or 0.0)
+                y.append(performance or 0.0)
+                names.append(stratum)
+        of_name[stratum] = _called(stratum, of_name.values())
+    found = rank_correlation(x, y, names, kind=kind)
+    made = Association(
+        measure=measure,
+        metric=metric or "primary",
+        kind=kind,
+        estimate=found.estimate,
+        low=found.interval.low if found.interval else None,
+        high=found.interval.high if found.interval else None,
+        p=found.p,
+        settings=found.points,
+        tasks=found.tasks,
+        by_task={of_name[str(name)]: value for name, value in found.by_task.items()},
+        mixed=found.mixed if found.tasks > 1 else None,
+        excluded=excluded,
+        sentence="",
+    )
+    return made.model_copy(update={"sentence": sentence(made)})
+
+
+def sentence(found: Association) -> str:
+    """`Over 7 settings of one task, Spearman's ρ of IsoScore with accuracy is −0.36 [−0.88, 0.69]: no relation …`"""
+    known = metrics.catalogue().get(found.measure)
+    title = known.title if known else found.measure
+    performance = "performance" if found.metric == "primary" else found.metric
+    coefficient = "Spearman's ρ" if found.kind == "spearman" else "Kendall's τ"
+    where = "one task" if found.tasks == 1 else f"{found.tasks} tasks, within each of them"
+    if found.estimate is None:
+        return f"{title} and {performance}: not enough settings to tell. At least {POINTS_FOR_A_TEST} on one task are needed."
+    ends = f" [{wording.number(found.low)}, {wording.number(found.high)}]" if found.low is not None else ""
+    size = f"{coefficient} of {title} with {performance} is {wording.number(found.estimate)}{ends}"
+    text = f"Over {found.settings} settings of {where}, {size}"
+    if found.p is None:
+        return f"{text}: not enough settings to tell. At least {POINTS_FOR_A_TEST} on one task are needed."
+    told = "they go together" if found.estimate > 0 else "one falls as the other rises"
+    verdict = told if found.p < ALPHA else "no relation can be told"
+    text = f"{text} (p = {wording.probability(found.p)}): {verdict}.".replace("p = <", "p <")
+    if found.mixed is not None and found.mixed * found.estimate < 0:
+        text += f" Mixing the tasks would show the opposite, {wording.number(found.mixed)} (Simpson's paradox)."
+    return text
+
+
+def _primary(row: RunRow) -> str:
+    known = tasks.catalogue().get(row.config.task)
+    reported = row.result.metrics if row.result else {}
+    return known.primary if known else next(iter(reported), "")
+
+
+def _called(stratum: str, taken: Iterable[str]) -> str:
+    settings = json.loads(stratum)
+    name = f"{settings['model']} on {settings['task']}"
+    used = sum(other.startswith(name) for other in taken)
+    return f"{name}, setup {used + 1}" if used else name

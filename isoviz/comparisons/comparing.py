@@ -1,0 +1,359 @@
+"""Runs → a table that says which of them can be told apart."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from isoviz import metrics, tasks
+from isoviz.comparisons import wording
+from isoviz.comparisons.setups import METHOD, Factor, SideBySide, check_comparable, side_by_side
+from isoviz.comparisons.table import Arm, Comparison, Excluded, Part, Table, Verdict
+from isoviz.errors import InputError
+from isoviz.events import Started
+from isoviz.runs.rows import RunRow
+from isoviz.statistics import correction, effect_size, groups, intervals, mean_sd, power, two_samples
+from isoviz.tasks.metrics import METRICS
+
+ALPHA = 0.05
+MOST_LETTERS = 30
+"""Arms above which a part gets no letters: nothing is told apart after correcting for so many pairs, and letters are not read."""
+
+
+def compare(
+    rows: Sequence[RunRow],
+    *,
+    by: str = METHOD,
+    metric: str | None = None,
+    baseline: str | None = None,
+    started: Mapping[str, Started | None] | None = None,
+    alpha: float = ALPHA,
+) -> Table:
+    """Compare runs by one setting, in one part per model and task.
+
+    Seeds are paired where a seed's runs share the order of their training rows and their new weights. Runs that did not finish, diverged,
+    collapsed, or have no such value are in no number, and listed. Of a seed that ran more than once, the newest finished run counts.
+
+    Args:
+        rows: finished or not; they may be of several models and tasks.
+        by: `method` (with its parameters), a setting of runs, or a parameter of a method.
+        metric: of the task, or a measure of isotropy by its slug; the task's primary metric if None.
+        baseline: the label of the arm, or the slug of the method, that the others are compared with; the method `baseline` where it is
+            among them, else the first arm.
+        started: what runs said when they began, by run id: with it, runs that read other rows or weights by the same name are
+            refused too, and runs that learned nothing are told.
+        alpha: chance of any false "can be told apart" among the comparisons of the table.
+
+    Raises:
+        DifferentSetupsError: runs of one part differ in more than what is compared.
+        InputError: a name that is not allowed, or nothing to compare.
+    """
+    if not 0 < alpha < 1:
+        raise InputError(f"alpha: must be between 0 and 1 (got {alpha:g})", field="alpha")
+    factor = Factor.named(by, rows)
+    check_comparable(factor, rows)
+    parts = [_scored(part, factor, metric, baseline, started or {}) for part in side_by_side(rows, factor, started)]
+    if baseline is not None and not any(arm.is_baseline for part in parts for arm in part.arms):
+        labels = dict.fromkeys(arm.label for part in parts for arm in part.arms)
+        raise InputError(f"baseline: no runs of '{baseline}' here (these are: {', '.join(labels)})", field="baseline")
+    tested = [[_tested(arm, part, factor.pairs) for arm in part.arms if not arm.is_baseline] for part in parts]
+    p_values = [found.p for part in tested for found in part]
+    adjusted = iter(correction.holm([math.nan if p is None else p for p in p_values]).tolist() if p_values else [])
+    count = sum(p is not None for p in p_values)
+    return Table(
+        by=by,
+        alpha=alpha,
+        tests=count,
+        parts=[
+            _concluded(
+                part, [_judged(one, next(adjusted), count, alpha, part.scale) for one in found], factor.pairs, alpha
+            )
+            for part, found in zip(parts, tested, strict=True)
+        ],
+    )
+
+
+@dataclass(frozen=True)
+class _Test:
+    """A comparison before it is corrected; `sd` is the spread that the difference is measured in."""
+
+    comparison: Comparison
+    sd: float | None = None
+
+    @property
+    def p(self) -> float | None:
+        return self.comparison.p
+
+
+def _scored(
+    part: SideBySide, factor: Factor, metric: str | None, baseline: str | None, started: Mapping[str, Started | None]
+) -> Part:
+    """The part with its arms' values; no comparison yet."""
+    first = next(iter(part.arms.values()))[0].config
+    name = _metric(part, metric)
+    arms = [_arm(label, rows, name) for label, rows in part.arms.items()]
+    configs = [rows[0].config for rows in part.arms.values()]
+    wanted = baseline or ("baseline" if factor.name == METHOD else None)
+    chosen = [
+        at
+        for at, config in enumerate(configs)
+        if wanted in (arms[at].label, config.method if factor.name == METHOD else "")
+    ]
+    if not chosen and baseline is None:
+        chosen = [0]
+    arms = [arm.model_copy(update={"is_baseline": at in chosen[:1]}) for at, arm in enumerate(arms)]
+    known = METRICS.get(name)
+    return Part(
+        model=first.model,
+        task=first.task,
+        metric=name,
+        scale=known.highest if known else 0.0,
+        settings=part.settings,
+        arms=arms,
+        comparisons=[],
+        pairs_tested=0,
+        warnings=_warnings(arms, name, first.task, started),
+        notes=_notes(part, started),
+    )
+
+
+def _metric(part: SideBySide, asked: str | None) -> str:
+    rows = [row for rows in part.arms.values() for row in rows]
+    task = rows[0].config.task
+    reported = dict.fromkeys(name for row in rows if row.result for name in row.result.metrics)
+    known = tasks.catalogue().get(task)
+    if asked is None:
+        if known is None and not reported:
+            raise InputError(f"metric: no run on {task} has finished", field="metric")
+        return known.primary if known else next(iter(reported))
+    measures = [slug for slug, one in metrics.catalogue().items() if one.estimate is not None and one.gives != "curve"]
+    if asked in reported or asked in measures or (known is not None and asked in known.metrics):
+        return asked
+    allowed = ", ".join([*(reported or (known.metrics if known else ())), *measures])
+    raise InputError(f"metric: runs on {task} have no '{asked}' (allowed: {allowed})", field="metric")
+
+
+def value_of(row: RunRow, metric: str) -> float | None:
+    """A finished run's task metric or measure of isotropy; None where it is undefined."""
+    if row.result is None:
+        return None
+    metric_values, isotropy = row.result.metrics, row.result.isotropy
+    found = metric_values[metric] if metric in metric_values else isotropy.number(metric)
+    return None if found is None or math.isnan(found) else float(found)
+
+
+def newest_finished(rows: Sequence[RunRow]) -> dict[int, RunRow]:
+    """Seed → the newest finished run of one setup."""
+    return {row.config.seed: row for row in sorted(rows, key=lambda row: row.id) if row.status == "finished"}
+
+
+def why_excluded(row: RunRow, metric: str) -> str:
+    """Why a run is in no number, in words; "" where it counts."""
+    if row.status != "finished":
+        message = str((row.error or {}).get("message") or "")
+        return f"{row.status}: {message}" if message else row.status
+    if row.collapsed:
+        return f"collapsed: {row.collapsed}"
+    return f"{metric} is undefined" if value_of(row, metric) is None else ""
+
+
+def _arm(label: str, rows: Sequence[RunRow], metric: str) -> Arm:
+    newest = newest_finished(rows)
+    finished = [row for row in rows if row.status == "finished"]
+    looked_at = [*newest.values(), *(row for row in rows if row.status != "finished")]
+    excluded = [
+        Excluded(run=row.id, seed=row.config.seed, reason=reason)
+        for row in sorted(looked_at, key=lambda row: (row.config.seed, row.id))
+        if (reason := why_excluded(row, metric))
+        # a seed that ran again after it failed is there
+        and (row.status == "finished" or row.config.seed not in newest)
+    ]
+    values = {
+        seed: value
+        for seed, row in sorted(newest.items())
+        if not row.collapsed and (value := value_of(row, metric)) is not None
+    }
+    mean, sd = mean_sd(values.values())
+    interval = intervals.of_mean(list(values.values()))
+    return Arm(
+        label=label,
+        is_baseline=False,
+        values=values,
+        runs={seed: newest[seed].id for seed in values},
+        mean=mean,
+        sd=sd,
+        median=statistics.median(values.values()) if values else None,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        excluded=excluded,
+        repeats=len(finished) - len(newest),
+    )
+
+
+def _warnings(arms: Sequence[Arm], metric: str, task: str, started: Mapping[str, Started | None]) -> list[str]:
+    """Whether anything was learned: whether any run beats the best simple approach."""
+    known = tasks.catalogue().get(task)
+    begun = [found for arm in arms for run in arm.runs.values() if (found := started.get(run)) is not None]
+    levels = {name: value for found in begun for name, value in found.baselines.items() if value is not None}
+    if not levels or known is None or metric != known.primary or not METRICS[metric].higher_is_better:
+        return []
+    best = max(levels, key=lambda name: levels[name])
+    if any(value > levels[best] for arm in arms for value in arm.values.values()):
+        return []
+    words = best.replace("_", " ")
+    return [f"Nothing was learned: no run beats {words} ({wording.number(levels[best])}). Do not compare."]
+
+
+def _notes(part: SideBySide, started: Mapping[str, Started | None]) -> list[str]:
+    rows = [row for rows in part.arms.values() for row in rows]
+    begun = [found for row in rows if (found := started.get(row.id)) is not None]
+    notes = []
+    devices = list(dict.fromkeys(found.device for found in begun))
+    if len(devices) > 1:
+        notes.append(f"The runs are from several devices ({', '.join(devices)}); their rounding differs.")
+    libraries = {name: {found.versions.get(name) for found in begun} for name in ("isoviz", "torch", "transformers")}
+    changed = [name for name, versions in libraries.items() if len(versions) > 1]
+    if changed:
+        notes.append(f"The runs are from several versions of {' and '.join(changed)}.")
+    if any(row.result is not None and row.result.random_weights for row in rows):
+        notes.append("Some of the encoder's weights were random, because the checkpoint lacked them.")
+    return notes
+
+
+def _tested(arm: Arm, part: Part, paired: bool) -> _Test:
+    base = next((one for one in part.arms if one.is_baseline), None)
+    if base is None:  # this part has no runs of the baseline
+        base = Arm(
+            label="baseline", is_baseline=True, values={}, runs={}, mean=None, sd=None, median=None, low=None, high=None
+        )
+    return _paired(arm, base) if paired else _unpaired(arm, base)
+
+
+def _paired(arm: Arm, base: Arm) -> _Test:
+    seeds = sorted(arm.values.keys() & base.values.keys())
+    differences = [arm.values[seed] - base.values[seed] for seed in seeds]
+    mean, sd = mean_sd(differences)
+    found = _Test(
+        Comparison(
+            arm=arm.label,
+            baseline=base.label,
+            difference=mean,
+            paired=True,
+            n=len(seeds),
+            n_baseline=len(seeds),
+            unpaired=sorted(arm.values.keys() ^ base.values.keys()),
+            test="paired t-test",
+            verdict="too few seeds",
+            sentence="",
+        ),
+        sd,
+    )
+    if len(seeds) < wording.ENOUGH or mean is None or sd is None:
+        return found
+    return _with_test(
+        found,
+        p=float(two_samples.paired_t(differences)),
+        wilcoxon=float(two_samples.wilcoxon(differences)),
+        interval=intervals.of_mean(differences),
+        effect=effect_size.of_pairs(mean, sd, len(seeds)),
+    )
+
+
+def _unpaired(arm: Arm, base: Arm) -> _Test:
+    n, m = arm.n, base.n
+    both = arm.mean is not None and base.mean is not None
+    found = _Test(
+        Comparison(
+            arm=arm.label,
+            baseline=base.label,
+            difference=arm.mean - base.mean if arm.mean is not None and base.mean is not None else None,
+            paired=False,
+            n=n,
+            n_baseline=m,
+            test="Welch's t-test",
+            verdict="too few seeds",
+            sentence="",
+        )
+    )
+    if min(n, m) < wording.ENOUGH or not both:
+        return found
+    one, two = list(arm.values.values()), list(base.values.values())
+    summaries = (arm.mean, arm.sd, n), (base.mean, base.sd, m)
+    return _with_test(
+        replace(found, sd=math.sqrt((arm.sd**2 + base.sd**2) / 2)),  # type: ignore[operator]
+        p=float(two_samples.welch_t(one, two)),
+        wilcoxon=math.nan,
+        interval=intervals.of_difference(one, two),
+        effect=effect_size.of_samples(*summaries),  # type: ignore[arg-type]
+    )
+
+
+def _with_test(
+    found: _Test,
+    p: float,
+    wilcoxon: float,
+    interval: intervals.Interval | None,
+    effect: effect_size.EffectSize | None,
+) -> _Test:
+    if math.isnan(p):
+        return replace(found, comparison=found.comparison.model_copy(update={"verdict": "no spread"}))
+    update: dict[str, Any] = {"p": p, "p_wilcoxon": None if math.isnan(wilcoxon) else wilcoxon}
+    if interval:
+        update |= {"low": interval.low, "high": interval.high}
+    if effect:
+        update |= {"g": effect.g, "g_low": effect.interval.low, "g_high": effect.interval.high}
+    return replace(found, comparison=found.comparison.model_copy(update=update))
+
+
+def _judged(found: _Test, p_holm: float, tests: int, alpha: float, scale: float) -> Comparison:
+    """With the correction, the verdict, and how many seeds would tell: planned for the strictest step of the correction."""
+    comparison = found.comparison
+    update: dict[str, Any] = {}
+    if comparison.p is not None and found.sd and comparison.difference is not None:
+        verdict: Verdict = "apart" if p_holm < alpha else "not apart"
+        level = alpha / max(tests, 1)
+        paired, n = comparison.paired, min(comparison.n, comparison.n_baseline)
+        update = {
+            "p_holm": p_holm,
+            "verdict": verdict,
+            "seeds_needed": power.seeds_needed(comparison.difference / found.sd, level, paired=paired),
+            "detectable": power.detectable(n, level, paired=paired) * found.sd,
+        }
+    judged = comparison.model_copy(update=update)
+    return judged.model_copy(update={"sentence": wording.sentence(judged, tests, scale)})
+
+
+def _concluded(part: Part, comparisons: list[Comparison], paired: bool, alpha: float) -> Part:
+    """With the comparisons, and the letters of what cannot be told apart."""
+    lettered = [at for at, arm in enumerate(part.arms) if arm.n >= wording.ENOUGH]
+    if not 2 <= len(lettered) <= MOST_LETTERS:
+        return part.model_copy(update={"comparisons": comparisons})
+    pairs = [(one, two) for place, one in enumerate(lettered) for two in lettered[place + 1 :]]
+    p = [_p_of_pair(part.arms[one], part.arms[two], paired) for one, two in pairs]
+    adjusted = correction.holm(p)
+    place = {at: number for number, at in enumerate(lettered)}
+    apart = [(place[one], place[two]) for (one, two), q in zip(pairs, adjusted, strict=True) if q < alpha]
+    means = [part.arms[at].mean or 0.0 for at in lettered]
+    order = sorted(range(len(lettered)), key=lambda number: -means[number])
+    letters = groups.letters(len(lettered), apart, order)
+    arms = [
+        arm.model_copy(update={"letters": letters[place[at]] if at in place else ""})
+        for at, arm in enumerate(part.arms)
+    ]
+    tested = int(np.isfinite(p).sum())
+    return part.model_copy(update={"comparisons": comparisons, "arms": arms, "pairs_tested": tested})
+
+
+def _p_of_pair(one: Arm, other: Arm, paired: bool) -> float:
+    """p of the test that their comparison rests on; nan where there is none."""
+    if not paired:
+        return float(two_samples.welch_t(list(one.values.values()), list(other.values.values())))
+    seeds = one.values.keys() & other.values.keys()
+    if len(seeds) < wording.ENOUGH:
+        return math.nan
+    return float(two_samples.paired_t([one.values[seed] - other.values[seed] for seed in sorted(seeds)]))

@@ -1,0 +1,186 @@
+"""Which runs may stand side by side: those that share everything but the seed and what is compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from isoviz import methods
+from isoviz.config import RunConfig
+from isoviz.errors import DifferentSetupsError, InputError, unknown_name
+from isoviz.events import Started
+from isoviz.runs.naming import method_title, parameter_symbols, setting, variant
+from isoviz.runs.rows import RunRow
+
+METHOD = "method"
+"""The usual thing to compare: methods with their parameters."""
+
+_PARTS = ("model", "task", "data", "own", "direction")
+"""Runs that differ in one of these stand in different parts of a table; nothing is pooled over them."""
+_KEEP_PAIRS = frozenset(
+    {METHOD, "learning_rate", "schedule", "warmup_ratio", "weight_decay", "epochs", "grad_accum", "precision"}
+    | {"early_stopping", "select", "num_beams"}
+)
+"""Settings that leave a seed its order of training rows and its new weights, so that runs of one seed are pairs. Any other
+setting (model, batch size, longest input, training rows) changes one of the two."""
+_NOT_COMPARED = frozenset(
+    {"version", "seed", "threads", "checkpoint_minutes", "params", "task", "data", "own", "direction"}
+)
+
+
+@dataclass(frozen=True)
+class Factor:
+    """What is compared.
+
+    Attributes:
+        name: `method` (with its parameters), a field of `RunConfig`, or a parameter of a method.
+        parameter: it is a parameter.
+    """
+
+    name: str
+    parameter: bool
+
+    @classmethod
+    def named(cls, name: str, rows: Iterable[RunRow]) -> Factor:
+        """The factor of that name; `InputError` with what these runs can be compared by."""
+        fields = [known for known in RunConfig.model_fields if known not in _NOT_COMPARED]
+        if name in fields:
+            return cls(name, False)
+        parameters = list(dict.fromkeys(parameter for row in rows for parameter in row.config.params))
+        if name in parameters:
+            return cls(name, True)
+        raise unknown_name("setting to compare by", name, [*fields, *parameters], field="by")
+
+    @property
+    def pairs(self) -> bool:
+        """Whether runs of one seed share the order of their training rows and their new weights."""
+        return self.parameter or self.name in _KEEP_PAIRS
+
+    def key(self, config: RunConfig) -> str:
+        """Equal for runs of one arm, the seed aside."""
+        if self.name == METHOD:
+            return json.dumps([config.method, config.params], sort_keys=True)
+        return json.dumps(config.params.get(self.name) if self.parameter else getattr(config, self.name))
+
+    def label(self, config: RunConfig) -> str:
+        """`IsoBN β = 0.5`, `λ = −1`, `epochs 3`."""
+        if self.name == METHOD:
+            return " ".join(filter(None, [method_title(config.method), variant(config.method, config.params)]))
+        if self.parameter:
+            symbol = parameter_symbols(config.method).get(self.name, self.name)
+            value = setting(config.params[self.name]) if self.name in config.params else "none"
+            return f"{symbol} = {value}"
+        return f"{self.name} {setting(getattr(config, self.name))}"
+
+    def order(self, config: RunConfig) -> tuple[Any, ...]:
+        """What arms are sorted by: the catalogue's order of methods, then values."""
+        values = config.params.values() if self.name == METHOD else [json.loads(self.key(config))]
+        return (methods.place(config.method), [_sortable(value) for value in values])
+
+    def rest(self, config: RunConfig) -> dict[str, Any]:
+        """All settings but the seed and what is compared, a method's parameters by their names."""
+        settings: dict[str, Any] = json.loads(config.setup_key())
+        params = settings.pop("params")
+        if self.name == METHOD:
+            settings.pop(METHOD)
+            return settings
+        settings |= {f"params.{name}": value for name, value in params.items()}
+        settings.pop(f"params.{self.name}" if self.parameter else self.name, None)
+        return settings
+
+
+def _sortable(value: Any) -> tuple[int, float, str]:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return (0, float(value), "") if number else (1, 0.0, str(value))
+
+
+@dataclass
+class SideBySide:
+    """Runs of one part of a table: they share everything but the seed and what is compared.
+
+    Attributes:
+        settings: what they share.
+        arms: label → the runs that share it, in order.
+    """
+
+    settings: dict[str, Any]
+    arms: dict[str, list[RunRow]]
+
+
+def side_by_side(
+    rows: Sequence[RunRow], factor: Factor, started: Mapping[str, Started | None] | None = None
+) -> list[SideBySide]:
+    """The parts of a table, one per model and task.
+
+    Raises:
+        DifferentSetupsError: runs of one part differ in something else too, or read other data or weights by the same name.
+    """
+    grouped: dict[str, list[RunRow]] = {}
+    for row in rows:
+        shared = factor.rest(row.config)
+        where = json.dumps([shared.get(name) for name in _PARTS], sort_keys=True)
+        grouped.setdefault(where, []).append(row)
+    parts = []
+    for members in grouped.values():
+        settings = [factor.rest(row.config) for row in members]
+        _refuse_different(factor, members, settings, started or {})
+        ordered = sorted(members, key=lambda row: (factor.order(row.config), row.config.seed, row.id))
+        arms: dict[str, list[RunRow]] = {}
+        for row in ordered:
+            arms.setdefault(factor.key(row.config), []).append(row)
+        parts.append(SideBySide(settings[0], dict(zip(_labels(factor, arms), arms.values(), strict=True))))
+    return parts
+
+
+def _labels(factor: Factor, arms: Mapping[str, Sequence[RunRow]]) -> list[str]:
+    """One per arm; those that read alike because numbers are shortened are written in full."""
+    short = [factor.label(rows[0].config) for rows in arms.values()]
+    return [f"{label} {key}" if short.count(label) > 1 else label for label, key in zip(short, arms, strict=True)]
+
+
+def strata(rows: Iterable[RunRow]) -> dict[str, list[RunRow]]:
+    """Runs by all of their setup but method and parameters: within one of these their numbers may be compared. Never refuses."""
+    found: dict[str, list[RunRow]] = {}
+    factor = Factor(METHOD, False)
+    for row in rows:
+        found.setdefault(json.dumps(factor.rest(row.config), sort_keys=True), []).append(row)
+    return found
+
+
+def _refuse_different(
+    factor: Factor,
+    rows: Sequence[RunRow],
+    settings: Sequence[Mapping[str, Any]],
+    started: Mapping[str, Started | None],
+) -> None:
+    names = dict.fromkeys(name for one in settings for name in one)
+    differing = {name: _distinct(one.get(name) for one in settings) for name in names}
+    begun = [found for row in rows if (found := started.get(row.id)) is not None]
+    differing["content of the data"] = _distinct(found.data_fingerprint for found in begun)
+    if factor.name != "model":
+        differing["content of the model"] = _distinct(found.model_fingerprint for found in begun)
+    differing = {name: values for name, values in differing.items() if len(values) > 1}
+    if differing:
+        shown = "; ".join(f"{name}: {', '.join(values)}" for name, values in differing.items())
+        config = rows[0].config
+        raise DifferentSetupsError(
+            f"these runs of {config.model} on {config.task} cannot be compared by {factor.name}, because they also differ in "
+            f"{shown}",
+            differing=differing,
+            advice="Choose runs that share everything else.",
+        )
+
+
+def _distinct(values: Iterable[Any]) -> list[str]:
+    return list(dict.fromkeys("not set" if value is None else setting(value) for value in values))
+
+
+def check_comparable(factor: Factor, rows: Sequence[RunRow]) -> None:
+    """`InputError` if there is nothing to compare."""
+    if not rows:
+        raise InputError("id: no runs to compare", field="id")
+    if len({factor.key(row.config) for row in rows}) < 2:
+        only = factor.label(rows[0].config)
+        raise InputError(f"by: all of these runs have the same {factor.name}: {only}", field="by")

@@ -1,0 +1,86 @@
+"""Comparisons in sentences. "Not enough seeds to tell" is an answer; "cannot be told apart" is not "equal"."""
+
+from __future__ import annotations
+
+from isoviz.comparisons.table import Comparison
+
+ENOUGH = 3
+"""Seeds below which no verdict is given."""
+RECOMMENDED = 5
+
+
+def number(value: float | None, *, scale: float = 1.0, sign: bool = False) -> str:
+    """A value or difference with a true minus sign: three decimals, two where the metric runs to 100."""
+    if value is None:
+        return "undefined"
+    text = f"{value:{'+' if sign else ''}z.{2 if scale >= 100 else 3}f}"
+    return text.replace("-", "−")
+
+
+def probability(p: float | None) -> str:
+    """`0.043`, `< 0.001`, `undefined`."""
+    if p is None:
+        return "undefined"
+    return "< 0.001" if p < 0.001 else f"{p:.2g}" if p >= 0.1 else f"{p:.3f}"
+
+
+def _equals(p: float | None) -> str:
+    text = probability(p)
+    return text if text.startswith("<") else f"= {text}"
+
+
+def sentence(comparison: Comparison, tests: int, scale: float = 1.0) -> str:
+    """`IsoBN β = 0.5 − Baseline: −0.006 [−0.020, 0.010], 5 paired seeds: cannot be told apart (p = 0.41). …`
+
+    Args:
+        tests: how many comparisons the correction is for.
+        scale: the metric's value of perfect predictions.
+    """
+    return f"{_what(comparison, scale)}: {_verdict(comparison, tests, scale)}"
+
+
+def _what(found: Comparison, scale: float) -> str:
+    size = "no value" if found.difference is None else number(found.difference, scale=scale, sign=True)
+    if found.low is not None:
+        size += f" [{number(found.low, scale=scale)}, {number(found.high, scale=scale)}]"
+    seeds = _count(found.n, "paired seed") if found.paired else f"{found.n} and {found.n_baseline} unpaired seeds"
+    return f"{found.arm} − {found.baseline}: {size}, {seeds}"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def _verdict(found: Comparison, tests: int, scale: float) -> str:
+    corrected = tests > 1
+    over = f" after Holm's correction for {tests} comparisons" if corrected else ""
+    match found.verdict:
+        case "too few seeds":
+            each = "pairs" if found.paired else "seeds of each"
+            return f"not enough seeds to tell. Use at least {ENOUGH} {each}, better {RECOMMENDED}."
+        case "no spread":
+            same = not found.difference
+            return (
+                "the same in every seed."
+                if same
+                else "the same difference in every seed, so there is no spread to test."
+            )
+        case "apart":
+            return f"can be told apart (p {_equals(found.p_holm)}{over})."
+    alone = found.p is not None and found.p_holm is not None and found.low is not None and found.high is not None
+    if corrected and alone and not found.low <= 0 <= found.high:  # type: ignore[operator]
+        reason = f"p {_equals(found.p)} alone, {probability(found.p_holm)}{over}"
+    else:
+        reason = f"p {_equals(found.p_holm)}{over}"
+    return f"cannot be told apart ({reason}). {_seeds(found, scale)}"
+
+
+def _seeds(found: Comparison, scale: float) -> str:
+    if found.seeds_needed is None:
+        needed = "No affordable number of seeds would tell a difference of this size."
+    else:
+        each = "seeds" if found.paired else "seeds of each"
+        needed = f"About {found.seeds_needed:,} {each} would tell a true difference of this size."
+    if found.detectable is None:
+        return needed
+    return f"{needed} These seeds would likely tell one of {number(found.detectable, scale=scale)}."

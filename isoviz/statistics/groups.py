@@ -1,0 +1,35 @@
+"""Which of several cannot be told apart: the letters beside the rows of a table (compact letter display)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from string import ascii_lowercase
+
+
+def letters(count: int, apart: Iterable[tuple[int, int]], order: Sequence[int] | None = None) -> list[str]:
+    """Letters of items 0 … count − 1: two share a letter exactly if they cannot be told apart.
+
+    A letter is a largest set of items none of which can be told apart from another; an item may be in several.
+
+    Args:
+        apart: the pairs that can be told apart.
+        order: items in the order in which letters are given out, such as from the highest mean; by number if None.
+    """
+    import networkx
+
+    graph = networkx.complete_graph(count)
+    graph.remove_edges_from(apart)
+    place = {item: at for at, item in enumerate(order if order is not None else range(count))}
+    sets = sorted(sorted(place[item] for item in clique) for clique in networkx.find_cliques(graph))
+    found = [""] * count
+    by_place = {at: item for item, at in place.items()}
+    for number, members in enumerate(sets):
+        for at in members:
+            found[by_place[at]] += letter(number)
+    return found
+
+
+def letter(number: int) -> str:
+    """a … z, then a1 … z1, a2 …: no combination of letters reads as another."""
+    turn, at = divmod(number, len(ascii_lowercase))
+    return ascii_lowercase[at] + (str(turn) if turn else "")

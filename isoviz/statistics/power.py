@@ -1,0 +1,59 @@
+"""How many seeds would tell a difference apart, from the spread seen. Noncentral t, two-sided.
+
+An estimate to plan by: the true spread may be half of what three seeds show, or six times as much, and the difference seen may be
+chance. What comes out is for a true difference of the size seen.
+"""
+
+from __future__ import annotations
+
+import math
+
+POWER = 0.8
+"""The chance of telling a difference apart that counts as likely."""
+MOST = 10_000
+"""Seeds beyond which no number is given."""
+
+
+def power(effect: float, n: int, alpha: float, *, paired: bool) -> float:
+    """The chance that a t-test at level alpha tells a true difference apart.
+
+    Args:
+        effect: the difference over the standard deviation, of the paired differences or of each sample.
+        n: pairs, or seeds in each of two samples; at least 2.
+    """
+    from scipy import stats
+
+    freedom = n - 1 if paired else 2 * (n - 1)
+    shift = abs(effect) * math.sqrt(n if paired else n / 2)
+    limit = stats.t.ppf(1 - alpha / 2, freedom)
+    far = float(stats.nct.cdf(-limit, freedom, shift))
+    # where the far tail is too small for scipy to compute, it is nan
+    return float(stats.nct.sf(limit, freedom, shift)) + (0.0 if math.isnan(far) else far)
+
+
+def seeds_needed(effect: float, alpha: float, *, paired: bool, target: float = POWER) -> int | None:
+    """The fewest pairs (or seeds in each sample) with that power; None where `MOST` are not enough."""
+    if not abs(effect) > 0 or power(effect, MOST, alpha, paired=paired) < target:
+        return None
+    low, high = 1, 2  # too few (one seed has no spread); enough, once found
+    while power(effect, high, alpha, paired=paired) < target:
+        low, high = high, min(2 * high, MOST)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if power(effect, middle, alpha, paired=paired) < target:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def detectable(n: int, alpha: float, *, paired: bool, target: float = POWER) -> float:
+    """The smallest effect that n pairs (or n seeds in each sample) tell apart with that power, in standard deviations; n ≥ 2."""
+    from scipy import special, stats
+
+    freedom = n - 1 if paired else 2 * (n - 1)
+    limit = float(stats.t.ppf(1 - alpha / 2, freedom))
+    shift = float(
+        special.nctdtrinc(freedom, 1 - target, limit)
+    )  # the far tail holds less than a thousandth of that power
+    return shift / math.sqrt(n if paired else n / 2)

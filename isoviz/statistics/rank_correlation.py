@@ -1,0 +1,164 @@
+"""Does one number rise with another? Rank correlations within tasks, and over several tasks without mixing them.
+
+Pooling the raw points of several tasks correlates the tasks' own levels: one task may be easy and have isotropic embeddings, another
+be hard, and the correlation may even have the opposite sign of that within each task (Simpson's paradox). So ranks are taken
+within each task, and only points of one task are compared with each other: what is reported over several tasks is the mean of
+their own correlations, weighted by their points less one.
+
+A point is one setting, its values averaged over seeds. Seeds of one setting share their level of both numbers; counted as points
+of their own they would look like evidence that they are not.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from isoviz.statistics.intervals import LEVEL, Interval
+
+if TYPE_CHECKING:
+    Array = np.ndarray[Any, np.dtype[np.float64]]
+
+Kind = Literal["spearman", "kendall"]
+
+POINTS_FOR_A_TEST = 4
+"""In one task; with three points every order is likely by chance."""
+POINTS_FOR_AN_INTERVAL = 7
+"""In each task: with fewer, the bootstrap's interval covers too seldom."""
+EXACT = 50_000
+"""Up to so many permutations are all looked at."""
+DRAWS = 9_999
+RESAMPLES = 2_000
+
+
+@dataclass(frozen=True)
+class RankCorrelation:
+    """A rank correlation over one task or several.
+
+    Attributes:
+        estimate: from −1 to 1; None where nothing varies.
+        interval: of the bootstrap over points within tasks; None where a task has too few, or all are in perfect order.
+        p: of the permutation test that the two numbers are unrelated within tasks; None with too few points.
+        points, tasks: how many are behind it; left out are tasks with fewer than three points or without variation.
+        by_task: each task's own correlation, None where it is left out.
+        mixed: the correlation of all points together, tasks mixed; not to be reported, but to be warned of.
+    """
+
+    estimate: float | None
+    interval: Interval | None
+    p: float | None
+    points: int
+    tasks: int
+    by_task: dict[Hashable, float | None]
+    mixed: float | None
+
+    @property
+    def reversed_by_mixing(self) -> bool:
+        """Simpson's paradox: mixing the tasks would show the opposite sign."""
+        return self.estimate is not None and self.mixed is not None and self.estimate * self.mixed < 0
+
+
+def rank_correlation(
+    x: Sequence[float],
+    y: Sequence[float],
+    tasks: Sequence[Hashable] | None = None,
+    *,
+    kind: Kind = "spearman",
+    level: float = LEVEL,
+    interval: bool = True,
+    seed: int = 0,
+) -> RankCorrelation:
+    """The rank correlation of x and y within tasks.
+
+    Args:
+        x, y: one value per setting, all defined.
+        tasks: which task each is of; one task if None.
+        interval: False leaves it out, which takes half the time.
+        seed: of the bootstrap, and of the permutations where there are too many to look at all.
+    """
+    first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    names = list(tasks) if tasks is not None else [""] * len(first)
+    if not len(first) == len(second) == len(names):
+        raise ValueError(f"x, y and tasks must be equally long, got {len(first)}, {len(second)} and {len(names)}")
+    if not (np.isfinite(first).all() and np.isfinite(second).all()):
+        raise ValueError("x and y must be finite: leave out what is undefined first")
+    places = {name: np.array([at for at, other in enumerate(names) if other == name]) for name in dict.fromkeys(names)}
+    by_task = {name: _single(first[at], second[at], kind) for name, at in places.items()}
+    parts = [(first[places[name]], second[places[name]]) for name, value in by_task.items() if value is not None]
+    mixed = _single(first, second, kind)
+    points = sum(len(part) for part, _ in parts)
+    if not parts:
+        return RankCorrelation(None, None, None, 0, 0, by_task, mixed)
+    rng = np.random.default_rng(seed)
+    estimate = _pooled([np.array([value]) for value in by_task.values() if value is not None], parts)[0]
+    tested = any(len(part) >= POINTS_FOR_A_TEST for part, _ in parts)
+    enough = interval and all(len(part) >= POINTS_FOR_AN_INTERVAL for part, _ in parts)
+    ends = _bootstrap(parts, kind, level, rng) if enough else None
+    p = _permutation_p(parts, kind, float(estimate), rng) if tested else None
+    return RankCorrelation(float(estimate), ends, p, points, len(parts), by_task, mixed)
+
+
+def _pooled(of_tasks: Sequence[Array], parts: Sequence[tuple[Array, Array]]) -> Array:
+    weights = np.array([len(part) - 1 for part, _ in parts], dtype=np.float64)
+    return np.asarray(weights @ np.vstack(of_tasks) / weights.sum())
+
+
+def _single(x: Array, y: Array, kind: Kind) -> float | None:
+    if len(x) < 3:
+        return None
+    value = float(_correlations(x[None], y[None], kind)[0])
+    return None if math.isnan(value) else value
+
+
+def _correlations(x: Array, y: Array, kind: Kind) -> Array:
+    """Row by row, (m, n) and (m, n) → (m,); nan where a row does not vary. Ties as in Spearman's ρ and Kendall's τ_b."""
+    if kind == "spearman":
+        from scipy import stats
+
+        first, second = stats.rankdata(x, axis=1), stats.rankdata(y, axis=1)
+        first -= first.mean(axis=1, keepdims=True)
+        second -= second.mean(axis=1, keepdims=True)
+    else:
+        one, two = np.triu_indices(x.shape[1], 1)
+        first, second = np.sign(x[:, one] - x[:, two]), np.sign(y[:, one] - y[:, two])
+    sizes = np.sqrt((first * first).sum(axis=1) * (second * second).sum(axis=1))
+    products = (first * second).sum(axis=1)
+    return np.divide(products, sizes, out=np.full(len(sizes), np.nan), where=sizes > 0)
+
+
+def _permutation_p(
+    parts: Sequence[tuple[Array, Array]], kind: Kind, estimate: float, rng: np.random.Generator
+) -> float:
+    """Two-sided; y is permuted within each task. Exact for one task with few points, else by draws that count the data as one."""
+    exact = len(parts) == 1 and math.factorial(len(parts[0][0])) <= EXACT
+    of_tasks = []
+    for x, y in parts:
+        if exact:
+            orders = np.array(list(itertools.permutations(range(len(y)))))
+        else:
+            orders = rng.permuted(np.tile(np.arange(len(y)), (DRAWS, 1)), axis=1)
+        blocks = np.array_split(orders, max(1, orders.size * len(y) // 4_000_000))  # Kendall's τ looks at all pairs
+        of_tasks.append(np.concatenate([_correlations(np.tile(x, (len(b), 1)), y[b], kind) for b in blocks]))
+    found = np.abs(_pooled(of_tasks, parts)) >= abs(estimate) - 1e-9
+    return float(found.mean()) if exact else float((found.sum() + 1) / (DRAWS + 1))
+
+
+def _bootstrap(
+    parts: Sequence[tuple[Array, Array]], kind: Kind, level: float, rng: np.random.Generator
+) -> Interval | None:
+    """Percentiles; points are drawn within each task. A draw in which nothing varies has no correlation and does not count.
+
+    None where all draws agree: those from points in perfect order say nothing of other points.
+    """
+    of_tasks = []
+    for x, y in parts:
+        draws = rng.integers(0, len(x), size=(RESAMPLES, len(x)))
+        blocks = np.array_split(draws, max(1, draws.size * len(x) // 4_000_000))
+        of_tasks.append(np.concatenate([_correlations(x[block], y[block], kind) for block in blocks]))
+    low, high = np.nanquantile(_pooled(of_tasks, parts), [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high)) if high - low > 1e-9 else None

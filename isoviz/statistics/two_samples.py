@@ -1,0 +1,112 @@
+"""Are two samples of seeds told apart? Tests, paired by seed or not, each along the last axis of its arrays.
+
+All are two-sided. A sample without spread has no test (nan): scores that agree to the last digit say nothing of other seeds.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    Array = np.ndarray[Any, np.dtype[np.float64]]
+
+WILCOXON_FROM = 6
+"""Pairs: with five, the smallest p that Wilcoxon's test can give is 0.0625."""
+ALL_SIGNS = 12
+"""Pairs up to which the signs of tied differences are all looked at."""
+ROUNDING = 1e-12
+"""A spread below this share of the values' size is rounding."""
+
+
+def paired_t(differences: ArrayLike) -> Array:
+    """p of the t-test that the mean difference of pairs is 0; (..., n) → (...)."""
+    from scipy import stats
+
+    return _tested(differences, lambda values: stats.ttest_1samp(values, 0.0, axis=-1).pvalue)
+
+
+def wilcoxon(differences: ArrayLike) -> Array:
+    """p of Wilcoxon's signed-rank test of pairs, (..., n) → (...); nan below six differences that are not 0.
+
+    Differences of 0 are left out. Exact: from the test's table, or, where differences tie (those of scores on few rows often do), from
+    all signs that they could have; a normal approximation for more than `ALL_SIGNS` of these.
+    """
+    from scipy import stats
+
+    values = np.asarray(differences, dtype=np.float64)
+    rows = values.reshape(-1, values.shape[-1])
+    p = np.full(len(rows), np.nan)
+    # rounded scores tie and cancel but for their last bits
+    rows = np.where(np.abs(rows) <= ROUNDING * np.abs(rows).max(axis=1, keepdims=True), 0.0, rows)
+    kept = (rows != 0).sum(axis=1) >= WILCOXON_FROM
+    sizes = np.sort(np.abs(rows), axis=1)
+    plain = kept & (sizes[:, 0] > 0) & (np.diff(sizes, axis=1) > ROUNDING * sizes[:, -1:]).all(axis=1)
+    if plain.any():
+        p[plain] = stats.wilcoxon(rows[plain], axis=1, method="exact").pvalue
+    tied = np.flatnonzero(kept & ~plain)
+    if rows.shape[1] <= ALL_SIGNS:
+        for part in np.array_split(tied, len(tied) // 500 + 1):
+            p[part] = _all_signs(rows[part])
+    else:
+        for row in tied:
+            p[row] = stats.wilcoxon(rows[row], method="asymptotic", correction=True).pvalue
+    return p.reshape(values.shape[:-1])
+
+
+def _all_signs(rows: Array) -> Array:
+    """Two-sided p of the signed-rank sum among those of all 2^n signs; (m, n) → (m,). A difference of 0 has rank 0."""
+    from scipy import stats
+
+    sizes = np.abs(rows)
+    steps = ROUNDING * sizes.max(axis=1, keepdims=True)
+    ranks = stats.rankdata(np.round(sizes / steps, -1), axis=1)
+    ranks = np.where(rows == 0, 0.0, ranks - (rows == 0).sum(axis=1, keepdims=True))
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=rows.shape[1])))
+    seen = np.abs((ranks * np.sign(rows)).sum(axis=1))
+    return np.asarray((np.abs(ranks @ signs.T) >= seen[:, None] - 1e-9).mean(axis=1))
+
+
+def welch_t(first: ArrayLike, second: ArrayLike) -> Array:
+    """p of Welch's t-test that two means are equal, whatever their variances; (..., n) and (..., m) → (...)."""
+    from scipy import stats
+
+    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    p = np.full(one.shape[:-1], np.nan)
+    if one.shape[-1] > 1 and two.shape[-1] > 1:
+        spread = _spreads(one) | _spreads(two)
+        p[spread] = stats.ttest_ind(one[spread], two[spread], axis=-1, equal_var=False).pvalue
+    return p
+
+
+def from_summaries(
+    first: tuple[float, float, int], second: tuple[float, float, int], *, equal_variances: bool = False
+) -> float:
+    """p of the two-sample t-test from (mean, sample standard deviation, n) of each, as papers print them.
+
+    Args:
+        equal_variances: Student's test, as in paper 003; Welch's otherwise.
+    """
+    from scipy import stats
+
+    if not (first[1] > 0 or second[1] > 0):
+        return float("nan")
+    return float(stats.ttest_ind_from_stats(*first, *second, equal_var=equal_variances).pvalue)
+
+
+def _tested(values: ArrayLike, test: Any) -> Array:
+    given = np.asarray(values, dtype=np.float64)
+    p = np.full(given.shape[:-1], np.nan)
+    if given.shape[-1] > 1:
+        spread = _spreads(given)
+        p[spread] = test(given[spread])
+    return p
+
+
+def _spreads(values: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    sizes = np.abs(values).max(axis=-1)
+    return np.asarray(np.ptp(values, axis=-1) > ROUNDING * sizes)

@@ -1,0 +1,59 @@
+"""`isoviz compare`: a table for people, one document for programs, one line for mistakes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from isoviz.__main__ import main
+from isoviz.runs.store import Store
+from tests.dashboard.made_up import config, fail, finish
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(tmp_path)
+    for seed, (plain, isobn) in enumerate([(0.70, 0.71), (0.74, 0.73), (0.68, 0.70)]):
+        finish(made, config(seed=seed), plain, 0.2, group="exp")
+        finish(made, config("isobn", seed), isobn, 0.3, group="exp")
+    fail(made, config("isobn", 3), group="exp")
+    yield made
+    made.close()
+
+
+def test_an_experiment_as_text(store, tmp_path, capsys):
+    assert main(["compare", "exp", "--store", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert "demo/tiny-bert on demo/acceptability: accuracy" in text
+    assert "IsoBN β = 0.5 − Baseline: +0.007 [−0.0" in text and "cannot be told apart" in text
+    assert "0: 0.700  1: 0.740  2: 0.680" in text
+    assert "seed 3: failed: out of *memory* <b>" in text
+
+
+def test_runs_by_id_as_json(store, tmp_path, capsys):
+    ids = [row.id for row in store.list() if row.status == "finished"]
+    assert main(["compare", *ids, "--store", str(tmp_path), "--metric", "isoscore_star", "--json"]) == 0
+    (part,) = json.loads(capsys.readouterr().out)["parts"]
+    assert part["metric"] == "isoscore_star"
+    assert part["comparisons"][0]["verdict"] == "no spread"  # 0.3 against 0.2 in every seed
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nothing"], "no run and no experiment 'nothing'"),
+        (["exp", "--by", "epochs"], "--by: all of these runs have the same epochs"),
+        (["exp", "--alpha", "0"], "--alpha: must be between 0 and 1"),
+    ],
+)
+def test_mistakes_are_one_line(store, tmp_path, capsys, words, message):
+    assert main(["compare", *words, "--store", str(tmp_path)]) == 2
+    err = capsys.readouterr().err
+    assert message in err and len(err.splitlines()) == 1
+
+
+def test_different_setups_are_refused(store, tmp_path, capsys):
+    finish(store, config("isobn", 4, epochs=9), 0.7, 0.2, group="exp")
+    assert main(["compare", "exp", "--store", str(tmp_path)]) == 2
+    assert "they also differ in epochs: 3, 9" in capsys.readouterr().err

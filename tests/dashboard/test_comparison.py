@@ -1,0 +1,98 @@
+"""Results says whether settings can be told apart: sentence, table, what is left out, files; and refuses different setups by name."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+import streamlit as st
+
+from isoviz.runs.store import Store
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.made_up import config, fail, finish
+
+PAIRS = [(0.70, 0.71, 0.80), (0.74, 0.73, 0.85), (0.68, 0.70, 0.79), (0.72, 0.72, 0.81)]
+
+
+@pytest.fixture(autouse=True)
+def _fresh_cache() -> None:
+    st.cache_data.clear()
+
+
+@pytest.fixture
+def filled(store: Store) -> Store:
+    """Four seeds of three methods, and one that failed."""
+    for seed, values in enumerate(PAIRS):
+        for method, value in zip(("baseline", "isobn", "cosreg"), values, strict=True):
+            finish(store, config(method, seed), value, 0.25)
+    fail(store, config("isobn", 4))
+    return store
+
+
+def test_a_sentence_a_table_and_files(
+    open_page: OpenPage, filled: Store, offered: dict[str, Callable[[], bytes]]
+) -> None:
+    page = open_page("results")
+    assert not page.exception
+    text = " ".join(str(one.value) for one in page.markdown).replace("\\", "")
+    assert "IsoBN β = 0.5 − Baseline: +0.005 [−0.0" in text and "4 paired seeds: cannot be told apart" in text
+    assert "CosReg λ = 1 − Baseline: +0.1" in text and "after Holm's correction for 2 comparisons" in text
+    table = next(frame.value for frame in page.dataframe if "Told apart?" in frame.value)
+    lines = table.set_index("Setting").to_dict("index")
+    assert {name: line["Told apart?"] for name, line in lines.items()} == {
+        "Baseline": "baseline",
+        "IsoBN β = 0.5": "no",
+        "CosReg λ = 1": "yes",
+    }
+    assert (lines["Baseline"]["Alike"], lines["CosReg λ = 1"]["Alike"]) == ("b", "a")
+    captions = " ".join(str(one.value) for one in page.caption).replace("\\", "")
+    assert "Excluded: IsoBN β = 0.5, seed 4 (failed: out of *memory* <b>)" in captions
+    latex = offered["compared-demo-acceptability-accuracy.tex"]().decode()
+    assert r"\toprule" in latex and r"IsoBN $\beta$ = 0.5" in latex
+    kept = pd.read_parquet(io.BytesIO(offered["compared-demo-acceptability-accuracy.parquet"]()))
+    assert kept["setting"].tolist() == list(lines)
+
+
+def test_different_setups_are_refused_by_name(open_page: OpenPage, filled: Store) -> None:
+    finish(filled, config("isobn", 0, epochs=9), 0.7, 0.25)
+    page = open_page("results")
+    assert not page.exception
+    (info,) = [str(one.value).replace("\\", "") for one in page.info if "differ" in str(one.value)]
+    assert "they also differ in epochs: 9, 3" in info or "they also differ in epochs: 3, 9" in info
+    assert "Filter to runs" in info
+
+
+def test_one_setting_has_nothing_to_be_told_apart_from(open_page: OpenPage, store: Store) -> None:
+    finish(store, config("baseline", 0), 0.7, 0.25)
+    finish(store, config("baseline", 1), 0.7, 0.25)
+    page = open_page("results")
+    assert not page.exception and not any("told apart" in str(one.value) for one in page.markdown)
+
+
+def test_nothing_learned_is_a_warning(open_page: OpenPage, store: Store) -> None:
+    for method in ("baseline", "isobn"):
+        for seed in range(3):
+            finish(store, config(method, seed), 0.55 + seed / 100, 0.25)
+    page = open_page("results")
+    assert any("Nothing was learned" in str(one.value) for one in page.warning)
+
+
+def test_one_method_in_two_setups_is_no_comparison_of_methods(open_page: OpenPage, store: Store) -> None:
+    finish(store, config("baseline", 0), 0.7, 0.25)
+    finish(store, config("baseline", 0, epochs=9), 0.7, 0.25)
+    page = open_page("results")
+    assert not page.exception and not any("told apart" in str(one.value) for one in page.markdown)
+
+
+def test_parts_that_share_a_model_have_files_of_their_own(
+    open_page: OpenPage, store: Store, offered: dict[str, Callable[[], bytes]]
+) -> None:
+    for folder in ("one", "two"):
+        for method in ("baseline", "isobn"):
+            for seed in range(3):
+                finish(store, config(method, seed, data=folder), 0.7 + seed / 100, 0.25)
+    page = open_page("results")
+    assert not page.exception
+    assert len([name for name in offered if name.startswith("compared-") and name.endswith(".tex")]) == 2

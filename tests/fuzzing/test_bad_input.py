@@ -1,0 +1,176 @@
+"""A fixed budget of bad input, the same on every machine; `benchmarks/fuzz.py` draws thousands."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from isoviz import boundary
+from isoviz.commands import arrays
+from isoviz.errors import LONGEST, InputError, listed, one_line, shortened
+from isoviz.models import sources
+from tests.fuzzing import addresses, command_line, files, models
+from tests.fuzzing.collecting import collect
+from tests.tiny import TinyModels
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with every kind of file; what is named without a path lands beside it."""
+    folder = tmp_path / "box"
+    files.fill(folder)
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def test_command_lines_end_in_one_line(sandbox: Path) -> None:
+    outcome = collect(command_line.words(sandbox), command_line.check, 120)
+    assert not outcome.faults, str(outcome)
+    assert outcome.answers["refused"] > 40 and outcome.answers["reached"] + outcome.answers["done"] > 10
+
+
+KNOWN = (
+    "train --model {long}",
+    "train --model ~nosuchuser",
+    "train --task own --text a --label b --data ~nosuchuser",
+    "train --lr 1e309",
+    "train --epochs {digits}",
+    "train --max-train {digits}",
+    "train --set lam=1,,2 --method istar",
+    "train --set lam= --method istar",
+    "train --method istar --set lam=1e309",
+    "train --method istar --set lam=nan",
+    "train --data {box} --task demo/acceptability",
+    "measure --data {box} --model demo/tiny-bert",
+    "sweep --grid lam=1,,2 --method istar",
+    "train --store ~nosuchuser/x",
+    "train --store postgresql://127.0.0.1:port/db",
+    "train --store postgresql://127.0.0.1:99999/db",
+    "train --store {box}/points.npy/x",
+    "train --store {long}",
+    "app --port 99999",
+    "app --port {digits}",
+    "runs list --store postgresql://127.0.0.1:port/db",
+    "study run x --out {long}",
+    "measure --embeddings {box}/promise0.npy",
+    "measure --embeddings {box}/locked.npz",
+    "measure --embeddings {box}/deep.safetensors",
+    "measure --embeddings {box}/loop.npy",
+    "measure --embeddings {box}/directory.npy",
+    "measure --embeddings {box}/queue.npy",
+    "measure --embeddings {long}",
+    "measure --embeddings \udcff",
+    "measure --model demo/tiny-bert --layer {digits}",
+    "train --task own --text text --label label --data {box}/wide.csv",
+    "train --task own --text text --label label --data {box}/loop.csv",
+    "train --task own --text text --label label --data {box}/directory.csv",
+    "train --task own --text text --label x --data {box}/deep.jsonl",
+    "train --task own --text text --label label --data {box}/magic.parquet",
+    "train --task glue/cola --data {box}/folders",
+    "transform --chain zca --in {box}/points.npy --out {box}",
+    "transform --chain zca --in {box}/points.npy --out {box}/no/x.npy",
+    "train --prefix a|b|c",
+    "train --model a\nb",
+    "train --seeds {digits}",
+    "train --frobnicate {long}",
+    "{long}",
+)
+
+
+@pytest.mark.parametrize("line", KNOWN)
+def test_inputs_that_once_ended_in_a_traceback(line: str, sandbox: Path) -> None:
+    places = {"box": sandbox, "long": "x" * 5000, "digits": "9" * 400}
+    assert command_line.check([word.format(**places) for word in line.split(" ")]) == "refused", line
+
+
+def test_files_are_read_or_refused(tmp_path: Path) -> None:
+    outcome = collect(st.tuples(files.damaged(), files.columns), lambda case: files.check(case, tmp_path), 100)
+    assert not outcome.faults, str(outcome)
+    assert outcome.answers[0] and outcome.answers[2]
+
+
+def test_whole_files_are_read(tmp_path: Path) -> None:
+    chosen = {"text": "text", "label": "label"}
+    for name in ("points.npy", "points.npz", "points.safetensors"):
+        assert files.check(((name, dict(files.WHOLE)[name]), chosen), tmp_path) == 0
+    for name in ("good.csv", "good.tsv", "good.jsonl", "good.parquet"):  # a table is no array
+        assert files.check(((name, dict(files.WHOLE)[name]), chosen), tmp_path) == 1
+
+
+def test_model_folders_are_read_or_refused(tmp_path: Path, tiny_models: TinyModels) -> None:
+    whole = tiny_models("bert")
+    outcome = collect(models.damages, lambda what: models.check(what, whole, tmp_path / "copy"), 60)
+    assert not outcome.faults, str(outcome)
+    assert outcome.answers["refused"] > 20 and outcome.answers["read"]
+
+
+@pytest.mark.parametrize(
+    "name, size", [("num_hidden_layers", 10**9), ("intermediate_size", 10**6), ("vocab_size", 10**7)]
+)
+def test_sizes_that_no_weights_can_have_are_refused_before_anything_is_built(
+    name: str, size: int, tmp_path: Path, tiny_models: TinyModels
+) -> None:
+    with pytest.raises(InputError, match=f"has {name} = {size}" if size > 10**8 else f"has {name} = {size:,}"):
+        shutil.copytree(tiny_models("bert"), tmp_path / "copy")
+        models.damage(tmp_path / "copy", ("set", {name: size}))
+        sources.resolve(str(tmp_path / "copy"))
+
+
+def test_shortened_text_is_one_printable_line() -> None:
+    assert shortened("a\nb\0c\ud800\u202e") == "a b\\x00c\\ud800\\u202e"
+    assert len(shortened("x" * 10**7)) == 60 and len(shortened("\0" * 10**6)) <= 60
+    assert listed(map(str, range(3))) == "0, 1, 2"
+    many = listed(f"column{number}" for number in range(300_000))
+    assert many.endswith("(300,000 in all)") and len(many) < 200
+    message = str(InputError(f"model: no '{'x' * 10_000}' (allowed: this, that)"))
+    assert len(message) < LONGEST and message.endswith("(allowed: this, that)")
+    assert len(one_line("word " * 1000)) <= LONGEST
+
+
+def test_paths_that_no_disk_can_hold(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for given in (
+        "x" * 256,
+        "d/" * 3000,
+        "a\0b",
+        "~nosuchuser/x",
+        "\ud800",
+        str(tmp_path / "loop"),
+        str(tmp_path / "loop" / "x"),
+    ):
+        with pytest.raises(InputError) as refusal:
+            boundary.path(given, "data")
+        assert refusal.value.field == "data" and str(refusal.value).startswith("data: ")
+    assert boundary.path(tmp_path / "absent" / "too", "data").name == "too"
+    assert boundary.folder(tmp_path / "absent", "data") is None
+
+
+def test_numbers_are_finite_and_fit(tmp_path: Path) -> None:
+    assert boundary.number("1e-8") == 1e-8 and boundary.whole_number("-3") == -3
+    for text in ("1e309", "nan", "-inf", "", "9" * 400, "x"):
+        with pytest.raises(ValueError, match="finite"):
+            boundary.number(text)
+    for text in ("9" * 400, "9" * 5000, "2147483648", "1.5", ""):
+        with pytest.raises(ValueError, match="whole number"):
+            boundary.whole_number(text)
+
+
+def test_a_header_that_promises_more_than_there_is(tmp_path: Path) -> None:
+    path = tmp_path / "points.npy"
+    path.write_bytes(files.npy_that_promises((10**14, 1)))
+    with pytest.raises(InputError, match="promises 800,000,000,000,000 bytes"):
+        arrays.read(str(path))
+    np.save(path, files.points())
+    assert arrays.read(str(path)).shape == (24, 4)
+
+
+@pytest.mark.timeout(300)
+def test_addresses_show_no_exception_box(sandbox: Path) -> None:
+    with addresses.without_jobs():
+        known = addresses.fill(sandbox.parent / "home")
+        outcome = collect(addresses.addresses(known, sandbox), addresses.check, 30)
+    assert not outcome.faults, str(outcome)

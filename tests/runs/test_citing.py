@@ -1,0 +1,77 @@
+"""What to cite: every declaration has its entry, and a set of runs the union of its own."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from isoviz import bibliography, methods, metrics, tasks
+from isoviz.__main__ import main
+from isoviz.models import families
+from isoviz.posthoc import catalogue as transforms
+from isoviz.runs.citing import bibtex
+from isoviz.runs.store import Store
+from tests.dashboard.made_up import config, finish
+
+OF_METHODS = {
+    key for method in methods.catalogue().values() if method.paper for key in bibliography.parse(method.paper.bibtex)
+}
+OF_TRANSFORMS = {key for one in transforms().values() if one.paper for key in bibliography.parse(one.paper.bibtex)}
+
+
+def test_every_entry_is_whole():
+    entries = bibliography.entries()
+    assert len(entries) > 30 and list(entries) == sorted(entries)
+    for key, entry in entries.items():
+        assert entry.count("{") == entry.count("}"), key
+        fields = dict(re.findall(r"^  (\w+)=\{(.*)\},?$", entry, flags=re.MULTILINE))
+        assert {"title", "author", "year"} <= fields.keys(), key
+        assert fields["year"] in key, key
+        assert ("journal" in fields) == entry.startswith("@article"), key
+        assert ("booktitle" in fields) == entry.startswith("@inproceedings"), key
+        assert len(re.findall(r"^  \w+=\{", entry, flags=re.MULTILINE)) == len(fields), key
+
+
+def test_every_declared_key_has_an_entry_and_none_is_idle():
+    declared = {key for task in tasks.catalogue().values() for key in task.cites}
+    declared |= {key for keys in families.CITES.values() for key in keys}
+    measured = {metric.paper.key for metric in metrics.catalogue().values()}
+    assert (declared | measured) - OF_METHODS - OF_TRANSFORMS <= bibliography.entries().keys()
+    assert set(bibliography.entries()) <= declared | measured
+    assert not set(bibliography.entries()) & OF_METHODS
+
+
+def test_whatever_comes_from_a_paper_cites_it():
+    for task in tasks.catalogue().values():
+        assert bool(task.cites) != task.generated, task.slug
+    assert families.CITES.keys() == set(families.CLASSIFIERS) | families.SEQ2SEQ
+
+
+def test_the_union_of_some_runs():
+    runs = [
+        config("isobn+istar", task="glue/rte"),
+        config("baseline", task="glue/cola"),
+        config("baseline", task="own"),
+    ]
+    found = bibtex(runs, ["isoscore_unbiased", "no such measure"])
+    assert list(found) == sorted(found)
+    assert set(found) == {
+        "zhou2020isobn", "rudman2024istar", "dagan2006pascal", "barhaim2006second", "giampiccolo2007third",
+        "bentivogli2009fifth", "wang2019glue", "warstadt2019neural", "devlin2019bert", "himeno2014estimations",
+    }  # fmt: skip
+    assert found["wang2019glue"].startswith("@inproceedings{wang2019glue,") and found["wang2019glue"].endswith("\n}")
+
+
+def test_a_model_that_is_gone_has_no_entry(tmp_path):
+    assert bibtex([config("baseline", model=str(tmp_path / "gone"))]) == {}
+
+
+@pytest.mark.parametrize(("more", "known"), [([], False), (["--measures"], True)])
+def test_from_the_command_line(tmp_path, capsys, more, known):
+    with_store = Store(tmp_path)
+    run = finish(with_store, config("istar"), 0.7, 0.2)
+    with_store.close()
+    assert main(["runs", "cite", run, "--store", str(tmp_path), *more]) == 0
+    text = capsys.readouterr().out
+    assert "@inproceedings{rudman2024istar," in text and ("himeno2014estimations" in text) == known

@@ -1,0 +1,103 @@
+"""Letters of what cannot be told apart, and rank correlations that do not mix tasks."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from isoviz.statistics.groups import letter, letters
+from isoviz.statistics.rank_correlation import rank_correlation
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_share_a_letter_exactly_if_they_cannot_be_told_apart(seed):
+    rng = np.random.default_rng(seed)
+    pairs = list(itertools.combinations(range(7), 2))
+    apart = [pair for pair in pairs if rng.random() < 0.4]
+    found = letters(7, apart, order=rng.permutation(7).tolist())
+    for one, two in pairs:
+        assert bool(set(found[one]) & set(found[two])) == ((one, two) not in apart)
+    assert all(found)
+
+
+def test_letters_begin_with_the_first_in_order():
+    assert letters(3, [(0, 1), (0, 2), (1, 2)], order=[2, 0, 1]) == ["b", "c", "a"]
+    assert letters(3, []) == ["a", "a", "a"]
+    assert letters(3, [(0, 2)]) == ["a", "ab", "b"]
+    assert [letter(number) for number in (0, 25, 26)] == ["a", "z", "a1"]
+
+
+@pytest.mark.parametrize("size", [5, 12])
+@pytest.mark.parametrize(("kind", "theirs"), [("spearman", stats.spearmanr), ("kendall", stats.kendalltau)])
+def test_one_task_is_scipys_correlation(kind, theirs, size):
+    rng = np.random.default_rng(size)
+    x, y = rng.normal(size=size), rng.integers(0, 4, size=size).astype(float)  # ties in one of them
+    found = rank_correlation(x, y, kind=kind)
+    assert found.estimate == pytest.approx(theirs(x, y).statistic)
+    assert (found.points, found.tasks) == (size, 1)
+    p = stats.permutation_test(
+        (y,),
+        lambda other: abs(theirs(x, other).statistic),
+        permutation_type="pairings",
+        n_resamples=1000,
+        alternative="greater",
+    ).pvalue
+    assert found.p == pytest.approx(p, abs=1e-9 if size == 5 else 0.06)
+
+
+def test_one_small_task_is_tested_exactly():
+    # of 5! orders two have |ρ| = 1
+    assert rank_correlation([1, 2, 3, 4, 5], [1, 2, 3, 4, 5]).p == pytest.approx(2 / 120)
+    assert rank_correlation([1, 2, 3], [1, 2, 3]).p is None
+    assert rank_correlation([1, 2, 3, 4, 5], [1, 2, 3, 4, 5]).interval is None  # seven points for an interval
+
+
+def test_simpsons_trap():
+    """Within each task the score falls as isotropy rises; mixed, both rise from task to task."""
+    rng = np.random.default_rng(0)
+    x = np.concatenate([level + np.linspace(0, 1, 8) for level in (0, 5, 10)])
+    y = np.concatenate([level - np.linspace(0, 1, 8) + 0.2 * rng.normal(size=8) for level in (0, 5, 10)])
+    tasks = np.repeat(["one", "two", "three"], 8).tolist()
+    found = rank_correlation(x, y, tasks)
+    assert found.mixed > 0.7
+    assert -1 < found.estimate < -0.7
+    assert found.p < 0.001
+    assert found.interval.high < -0.5
+    assert found.reversed_by_mixing
+    assert set(found.by_task) == {"one", "two", "three"}
+
+
+def test_levels_of_tasks_alone_are_no_evidence():
+    """Unrelated within tasks: a pooled test must not find the tasks' own levels."""
+    rng = np.random.default_rng(1)
+    names = np.repeat(np.arange(4), 6)
+    p = [
+        rank_correlation(
+            names * 9 + rng.normal(size=24), names * 9 + rng.normal(size=24), names.tolist(), interval=False
+        ).p
+        for _ in range(40)
+    ]
+    assert np.mean(np.array(p) < 0.05) < 0.2
+
+
+def test_a_perfect_order_has_no_interval():
+    """Each draw from it is in perfect order too."""
+    assert rank_correlation(range(9), range(9)).interval is None
+
+
+def test_tasks_that_say_nothing_are_left_out_and_named():
+    x, y, tasks = [1, 2, 3, 4, 1, 2, 1, 1, 1], [4, 3, 2, 1, 5, 6, 1, 2, 3], list("aaaabbccc")
+    found = rank_correlation(x, y, tasks)
+    assert found.by_task == {"a": pytest.approx(-1.0), "b": None, "c": None}  # two points; x does not vary
+    assert (found.points, found.tasks, found.estimate) == (4, 1, pytest.approx(-1.0))
+    assert rank_correlation([1, 1], [2, 3]).estimate is None
+
+
+def test_undefined_values_are_refused():
+    with pytest.raises(ValueError, match="finite"):
+        rank_correlation([1, np.nan, 3], [1, 2, 3])
+    with pytest.raises(ValueError, match="equally long"):
+        rank_correlation([1, 2, 3], [1, 2])

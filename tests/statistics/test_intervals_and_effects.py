@@ -1,0 +1,86 @@
+"""Intervals, effect sizes and power against scipy, statsmodels and their own definitions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.power import TTestIndPower, TTestPower
+
+from isoviz.statistics import effect_size, intervals, power
+
+
+def test_the_interval_of_a_mean_is_scipys():
+    values = [0.61, 0.64, 0.6, 0.69]
+    found = intervals.of_mean(values)
+    assert found == pytest.approx(stats.ttest_1samp(values, 0).confidence_interval(0.95))
+    assert found.includes(0.64)
+    assert not found.includes(0.5)
+    assert intervals.of_mean([0.5]) is None
+
+
+def test_the_interval_of_a_median_needs_six_values():
+    assert intervals.of_median([]) is None
+    assert intervals.of_median([1, 2, 3, 4, 5]) is None
+    assert intervals.of_median([3, 1, 2, 6, 5, 4]) == (1, 6)
+    # of 10 the 2nd to the 9th: 1 − 2·(1 + 10)/2¹⁰ = 97.9 %; the 3rd to the 8th would be 89 %
+    assert intervals.of_median([10, 1, 9, 2, 8, 3, 7, 4, 6, 5]) == (2, 9)
+
+
+def test_hedges_g_by_hand():
+    # J(2) = Γ(1)/(1 · Γ(1/2)) = 0.5642; J(8) = Γ(4)/(2 · Γ(7/2)) = 0.9027
+    assert effect_size.of_pairs(2.0, 4.0, 3).g == pytest.approx(0.5 * 0.56419, abs=1e-4)
+    assert effect_size.of_samples((1.0, 1.0, 5), (0.0, 1.0, 5)).g == pytest.approx(0.90270, abs=1e-4)
+    assert effect_size.of_pairs(2.0, 4.0, 2) is None
+    assert effect_size.of_pairs(2.0, 0.0, 5) is None
+    assert effect_size.of_samples((1.0, 1.0, 1), (0.0, 1.0, 5)) is None
+
+
+@pytest.mark.parametrize(("mean", "n"), [(0.3, 3), (-2.0, 5), (0.0, 10), (40.0, 4)])
+def test_the_ends_of_the_effects_interval_are_where_the_t_seen_is_in_a_tail(mean, n):
+    """Held to the defining equation with the noncentral t written as an integral over the standard deviation."""
+    found = effect_size.of_pairs(mean, 1.0, n).interval
+    share = (np.arange(10_000) + 0.5) / 10_000
+    spread = np.sqrt(stats.chi2.ppf(share, n - 1) / (n - 1))
+    t = mean * math.sqrt(n)
+    for end, tail in ((found.low, 0.975), (found.high, 0.025)):
+        assert stats.norm.cdf(t * spread - end * math.sqrt(n)).mean() == pytest.approx(tail, abs=1e-3)
+
+
+def test_the_effects_interval_covers_the_effect():
+    rng = np.random.default_rng(0)
+    draws = rng.normal(0.8, 1.0, size=(1000, 5))
+    found = [effect_size.of_pairs(row.mean(), row.std(ddof=1), 5).interval for row in draws]
+    assert np.mean([interval.includes(0.8) for interval in found]) == pytest.approx(0.95, abs=0.03)
+
+
+@pytest.mark.parametrize("effect", [0.0, 0.2, 1.0, 4.0])
+@pytest.mark.parametrize("n", [3, 5, 30])
+def test_power_is_statsmodels(effect, n):
+    assert power.power(effect, n, 0.05, paired=True) == pytest.approx(TTestPower().power(effect, n, 0.05), abs=1e-9)
+    assert power.power(-effect, n, 0.01, paired=False) == pytest.approx(
+        TTestIndPower().power(effect, n, 0.01), abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize(("effect", "alpha"), [(0.1, 0.05), (0.7, 0.05 / 36), (3.0, 0.01), (60.0, 0.05)])
+def test_the_seeds_needed_are_the_fewest(effect, alpha, paired):
+    n = power.seeds_needed(effect, alpha, paired=paired)
+    assert power.power(effect, n, alpha, paired=paired) >= 0.8
+    assert n == 2 or power.power(effect, n - 1, alpha, paired=paired) < 0.8
+
+
+def test_no_number_of_seeds_tells_nothing_apart():
+    assert power.seeds_needed(0.0, 0.05, paired=True) is None
+    assert power.seeds_needed(1e-6, 0.05, paired=True) is None
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("n", [3, 5, 20])
+@pytest.mark.parametrize("alpha", [0.05, 0.05 / 36])
+def test_the_detectable_effect_has_the_power(n, alpha, paired):
+    effect = power.detectable(n, alpha, paired=paired)
+    assert power.power(effect, n, alpha, paired=paired) == pytest.approx(0.8, abs=1e-3)

@@ -1,0 +1,124 @@
+"""The printed numbers: known names, plausible values, and doubts that follow from the numbers themselves."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+
+import pytest
+
+from isoviz import methods, tasks
+from isoviz.studies.published import PAPERS, Printed, everything, of
+from isoviz.studies.published.significance import calibration_table_1, verdict
+from isoviz.tasks.metrics import METRICS
+
+EXCLUDE = "exclude each other"
+OTHER = {"lam", "zeta", "minutes_per_epoch", "average", "isoscore", "i1", "i2", "ev_1", "ev_2", "ev_3"}
+
+
+def test_every_table_is_there():
+    assert Counter((one.paper, one.place) for one in everything()) == {
+        ("isolayer", "Table 2"): 36,
+        ("isolayer", "Table 3"): 96,
+        ("istar", "Table 1"): 90,
+        ("istar", "Table 2"): 60,
+        ("isobn", "Table 1"): 40,
+        ("isobn", "Table 2"): 72,
+        ("calibration", "Table 1"): 130,
+        ("calibration", "Table 2"): 48,
+        ("calibration", "Table 3"): 24,
+        ("calibration", "Table 4"): 234,
+        ("calibration", "Table 5"): 36,
+    }
+    with pytest.raises(ValueError, match="no printed numbers"):
+        of("isobn", "Table 9")
+
+
+def test_names_are_ours():
+    for one in everything():
+        assert one.paper in PAPERS
+        assert one.method in methods.catalogue()
+        assert one.task in tasks.catalogue() or (one.task == "" and one.metric in ("average", "lam", "zeta"))
+        relative = one.metric.startswith("relative_improvement_")
+        assert one.metric.removesuffix("_mismatched") in METRICS or one.metric in OTHER or relative
+
+
+def test_no_cell_is_printed_twice():
+    """A cell is known by its place; papers that copy a number say so in the method's label or the remark."""
+    keys = Counter((o.paper, o.place, o.model, o.task, o.label, o.metric, o.remark) for o in everything())
+    assert [key for key, count in keys.items() if count > 1] == []
+
+
+def test_values_are_where_their_metrics_live():
+    for one in everything():
+        if one.value is None:
+            assert one.doubt  # a printed NaN
+        elif one.metric in METRICS and METRICS[one.metric].highest == 1.0:
+            assert -1 <= one.on_our_scale <= 1
+            assert one.on_our_scale == pytest.approx(one.value / 100)
+        elif one.metric in ("i1", "i2", "ev_1", "ev_2", "ev_3", "isoscore"):
+            assert 0 <= one.value <= 1 and one.on_our_scale == one.value
+        assert one.sd is None or one.sd >= 0
+
+
+def test_partition_scores_that_exclude_each_other_are_marked_and_no_others():
+    """Values between m and M vary by at most (M − m)/(2√(mM)) of their mean, so I2 ≤ (1 − I1)/(2√I1), but for rounding."""
+    pairs: dict[tuple[str, ...], dict[str, Printed]] = {}
+    for one in everything():
+        if one.metric in ("i1", "i2"):
+            pairs.setdefault((one.place, one.model, one.task, one.label, one.remark), {})[one.metric] = one
+    assert len(pairs) == 141
+    for pair in pairs.values():
+        i1, i2 = pair["i1"].value, pair["i2"].value
+        loosest = (1 - (i1 - 0.005)) / (2 * math.sqrt(max(i1 - 0.005, 1e-9)))
+        marked = [EXCLUDE in one.doubt for one in pair.values()]
+        if i2 - 0.005 > loosest:
+            assert all(marked), pair
+        if i2 <= (1 - i1) / (2 * math.sqrt(max(i1, 1e-9))):
+            assert not any(marked), pair
+
+
+def test_isoscores_that_the_explained_variance_rules_out_are_marked():
+    """The rest of the variance spread evenly gives the largest IsoScore that three printed EV_k allow."""
+    width = {"bert-base-cased": 768, "roberta-large": 1024}
+    marked = []
+    for score in of("isolayer", "Table 2"):
+        if score.metric != "isoscore":
+            continue
+        label = "IsoLayer" if score.method == "isolayer" else "baseline (paper 000)"
+        ev = [
+            one.value
+            for one in of("isolayer", "Table 3")
+            if (one.model, one.task, one.label) == (score.model, score.task, label) and one.metric.startswith("ev_")
+        ]
+        shares = [ev[0] - 0.005, *(after - before for before, after in itertools.pairwise(ev))]
+        rest, d = 1 - sum(shares), width[score.model]
+        most = (1 / (sum(share**2 for share in shares) + rest**2 / (d - 3)) - 1) / (d - 1)
+        assert bool(score.doubt) == (score.value > most + 1e-4), (score, most)
+        marked.append(bool(score.doubt))
+    assert (len(marked), sum(marked)) == (12, 9)
+
+
+def test_the_star_on_mnli_mm():
+    stars = [star for star in calibration_table_1() if star.starred]
+    mnli, wnli = stars
+    assert (mnli.cell.model, mnli.cell.label, mnli.cell.metric) == ("RoBERTa", "CosReg", "accuracy_mismatched")
+    assert mnli.difference == pytest.approx(0.45)
+    assert mnli.student == pytest.approx(0.043, abs=5e-4)
+    assert mnli.welch == pytest.approx(0.050, abs=5e-4) and mnli.welch > 0.05
+    assert mnli.student_holm == mnli.welch_holm == 1.0
+    assert (wnli.cell.label, wnli.cell.task) == ("Spectrum-Pol", "glue/wnli")
+    assert wnli.student == pytest.approx(0.054, abs=1e-3) and "exponential" in wnli.cell.doubt
+
+
+def test_nothing_that_is_better_survives_a_correction():
+    stars = calibration_table_1()
+    assert [s for s in stars if s.difference > 0 and s.student_holm is not None and s.student_holm < 0.05] == []
+    exponential = next(
+        s for s in stars if (s.cell.model, s.cell.task, s.cell.label) == ("RoBERTa", "glue/wnli", "Spectrum-Exp")
+    )
+    assert exponential.student == pytest.approx(0.016, abs=5e-4) and not exponential.starred
+    text = verdict()
+    assert "CosReg on RoBERTa, glue/mnli (mismatched): +0.45, p = 0.043 by the paper's test, 0.050 by Welch's" in text
+    assert "after Holm's correction none of the better ones remain" in text
