@@ -205,7 +205,9 @@ def setting_field(name: str) -> Answer:
     label = field.title or name
     options: dict[str, Any] = {"key": key(name), "help": wording.plain(field.description or ""), "bind": "query-params"}
     raw: Any
-    if choices := choices_of(field):
+    if field.annotation is bool:
+        raw = st.toggle(label, value=field.default, **options)
+    elif choices := choices_of(field):
         raw = st.selectbox(label, choices, index=choices.index(field.default), **options)
     elif field.annotation in (int, int | None):
         limits = bounds(field)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import forms, resources, wording
+from dashboard import forms, reading, resources, wording
 from isoviz import boundary
 from isoviz.errors import InputError
 from isoviz.hub import ask_again, offline
@@ -55,6 +55,26 @@ def tell(name: str, heads: Sequence[HeadKind] = ()) -> ModelSource | None:
         commit = f", commit {source.revision[:10]}" if source.revision else ""
         st.caption(f":material/check_circle: {wording.plain(f'{name}: {words}{commit}')}")
     return source
+
+
+def weights(source: ModelSource, allow_random: bool, heads: Sequence[HeadKind] = ()) -> bool:
+    """Say here whether a model's weights fit its configuration; whether it can serve. Nothing is known of one still on the hub.
+
+    Args:
+        allow_random: go on where they do not.
+        heads: as for `tell`.
+    """
+    if source.kind in ("bundled", "hub"):
+        return True
+    found, problem = _compared(source.location, source.fingerprint, tuple(heads), source)
+    if problem is None and found and allow_random:
+        st.caption(f":material/casino: {wording.plain(f'{source.name}: random weights: {found}.')}")
+    elif problem or found:
+        advice = "Check config.json against the weights file, or switch on “Use random weights”."
+        words = f"'{source.name}' does not fit its own checkpoint: {found}. {advice}"
+        forms.error_beside(problem or words)
+        return False
+    return True
 
 
 def look(name: str, heads: tuple[HeadKind, ...] = ()) -> tuple[ModelSource | None, str | None]:
@@ -254,6 +274,18 @@ def _resolved(name: str, heads: tuple[HeadKind, ...]) -> tuple[ModelSource | Non
 def _remembered(name: str, heads: tuple[HeadKind, ...], offline: str | None) -> tuple[ModelSource | None, str | None]:
     del offline  # an answer given without the hub is none once it can be asked
     return _resolved(name, heads)
+
+
+@st.cache_data(show_spinner="Comparing the weights with config.json …", max_entries=64)
+def _compared(
+    location: str, fingerprint: str, heads: tuple[HeadKind, ...], _source: ModelSource
+) -> tuple[str, str | None]:
+    """What differs, or why that cannot be known; remembered until a file of the model changes."""
+    del location, fingerprint
+    try:
+        return reading.mismatch(_source, heads), None
+    except InputError as error:
+        return "", forms.sentence(error)
 
 
 @st.cache_data(show_spinner=False, ttl=60, max_entries=1)

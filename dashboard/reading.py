@@ -6,7 +6,7 @@ The process ends with the page that waits for it: when its tab is closed, or whe
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import streamlit as st
@@ -15,9 +15,10 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from isoviz import limits
 from isoviz.jobs import guarded
+from isoviz.models.sources import ModelSource
 from isoviz.runs.planning import DataChecks
 from isoviz.tasks.own import Guess, Preview
-from isoviz.tasks.protocol import DataReport, OwnTask, Problems, Task
+from isoviz.tasks.protocol import DataReport, HeadKind, OwnTask, Problems, Task
 
 _ROOM: Final = "isoviz.tasks.reading:"
 DOWNLOAD_SECONDS: Final = 3600.0
@@ -74,6 +75,14 @@ def counted(slug: str, data: str | None) -> tuple[str, dict[str, int]]:
 def check_tables(folder: str) -> None:
     """Raise unless the files of an upload are tables; called by a callback."""
     _ask("check_tables", None, folder=folder, in_callback=True)
+
+
+def mismatch(source: ModelSource, kinds: Sequence[HeadKind]) -> str:
+    """How a model's weights differ from its configuration, in words; empty where they do not. Raises for what cannot be loaded."""
+    arguments = {"source": source, "kinds": list(kinds)}
+    imports = ("torch", "transformers", "isoviz.models.adapter")
+    pulse = still_wanted()
+    return guarded.call("isoviz.models.fit:words", arguments, str, field="model", imports=imports, pulse=pulse)
 
 
 def _completed(data: str | None, columns: OwnTask) -> OwnTask:

@@ -105,8 +105,9 @@ class RunConfig(BaseModel):
     )
     allow_random: bool = Field(
         False,
-        title="Allow random weights",
-        description="Go on if the checkpoint does not fit the model: missing encoder weights are drawn at random.",
+        title="Use random weights",
+        description="Go on if the checkpoint does not fit the model: missing encoder weights are drawn at random, and every number "
+        "says so.",
     )
     checkpoint_minutes: float = Field(
         10.0,

@@ -113,15 +113,16 @@ class DifferentSetupsError(InputError):
 
 
 class DivergedError(IsoVizError):
-    """A loss term became non-finite.
+    """A loss term or a weight became non-finite.
 
     Args:
-        term: the loss term that did (`task`, `istar`, ...).
-        step: the optimiser step, counted from 1.
+        term: the loss term that did (`task`, `istar`, ...), or the name of the weights.
+        step: the optimiser step, counted from 1; 0 before the first.
+        what: of which kind `term` is.
     """
 
-    def __init__(self, term: str, step: int, advice: str) -> None:
-        super().__init__(f"the loss term '{term}' became non-finite at step {step}", advice=advice)
+    def __init__(self, term: str, step: int, advice: str, what: str = "the loss term") -> None:
+        super().__init__(f"{what} '{term}' became non-finite at step {step}", advice=advice)
         self.term = term
         self.step = step
 

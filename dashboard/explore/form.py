@@ -13,6 +13,7 @@ from dashboard import forms, model_form, reading, resources, wording
 from dashboard.data_form import FROM_FOLDER, FROM_HUB, Stamp, folder_field, stamp
 from dashboard.steady import steady
 from isoviz import tasks
+from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.exploring import encoders
 from isoviz.exploring.request import FEWEST_ROWS, MOST_ROWS, SPLITS, Rows, ViewRequest, key_of
@@ -124,6 +125,9 @@ def draw(prefix: str = PREFIX) -> Filled:
         filled.places["rows"] = st.container()
     with filled.places["model"]:
         source = _source(model)
+        allow_random = _random_field(prefix, source)
+        if source is not None and not model_form.weights(source, allow_random):
+            source = None
     model_form.finder(prefix + "model", several=False)
     st.caption(wording.plain(_told(tasks.get(slug))))
     folder, ready = (None, True) if tasks.get(slug).generated else _data_field(tasks.get(slug), filled)
@@ -135,7 +139,7 @@ def draw(prefix: str = PREFIX) -> Filled:
         with filled.place_of("data") or st.container():
             forms.error_beside(problem)
         return filled
-    request = ViewRequest(model, slug, folder, split, int(rows), direction=direction)
+    request = ViewRequest(model, slug, folder, split, int(rows), direction=direction, allow_random=allow_random)
     try:
         request.check()
     except InputError as error:
@@ -174,6 +178,17 @@ def _source(name: str) -> ModelSource | None:
         forms.error_beside("Choose a model.")
         return None
     return _of_run(name) if name.startswith(encoders.RUN) else model_form.tell(name)
+
+
+@steady
+def _random_field(prefix: str, source: ModelSource | None) -> bool:
+    """Whether to go on where the weights do not fit; asked of models that may not."""
+    if source is None or source.kind in ("bundled", "hub") or source.name.startswith(encoders.RUN):
+        return False
+    field = RunConfig.model_fields["allow_random"]
+    name = prefix + "allow_random"
+    help_text = wording.plain(field.description or "")
+    return bool(st.toggle(field.title or name, key=name, bind="query-params", help=help_text))
 
 
 def _of_run(name: str) -> ModelSource | None:
@@ -298,11 +313,12 @@ class ChosenCloud:
 
     @property
     def source(self) -> str:
-        """Model, task and split in words."""
+        """Model, task and split in words, and that the weights are random where they are."""
         assert self.filled.request is not None
         request = self.filled.request
         direction = [f"read as {request.direction}"] if request.direction else []
-        return " · ".join([request.model, request.task, request.split, *direction])
+        random = ["random weights"] if self.view.random_weights else []
+        return " · ".join([request.model, *random, request.task, request.split, *direction])
 
     @property
     def about(self) -> str:

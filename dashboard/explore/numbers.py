@@ -179,8 +179,10 @@ def section(chosen: list[ChosenCloud]) -> None:
         request = one.filled.request
         together = one.view.together
         table = frame([*one.view.entries, *([together] if together else [])])
+        random = ", random weights," if one.view.random_weights else ""
         about = (
-            f"{request.model} on {request.task} ({request.split}, {one.view.facts['rows']} rows), by layer and pooling."
+            f"{request.model}{random} on {request.task} ({request.split}, {one.view.facts['rows']} rows), by layer and "
+            "pooling."
         )
         notes = [of_shrinkage(one.view.facts["shrinkage"])]
         if together:

@@ -284,6 +284,7 @@ def embed_sentences(one: ChosenCloud, lines: Sequence[str]) -> JobState | None:
         "pooling": one.pooling,
         "max_length": facts["max_length"],
         "direction": one.filled.request.direction,
+        "allow_random": one.filled.request.allow_random,
         "texts": _columns(lines, len(tasks.get(_task(one)).inputs)),
     }
     return queue.ask(SENTENCES, request)

@@ -37,18 +37,19 @@ def draw() -> Filled:
     """Draw all fields and read them."""
     mend: list[str] = []
     models = _models()
+    allow_random = forms.setting_field("allow_random")
     below_models = st.container()
     chosen = _tasks(mend)
     rows_of = _rows(chosen)
     with below_models:
-        _check_models(models, rows_of, mend)
+        _check_models(models, rows_of, allow_random.values == (True,), mend)
         model_form.finder(forms.key("models"), several=True)
     for slug, source in rows_of.items():
         if not source.ready:
             mend.append("own data" if slug == tasks.OWN else f"data for {tasks.get(slug).title}")
     picked = _methods(mend)
     seeds = _seeds(mend)
-    settings = _settings(mend)
+    settings = _settings(mend) | {"allow_random": allow_random.values == (True,)}
     plan = Plan(
         models=tuple(models),
         tasks=tuple((slug, source.data) for slug, source in rows_of.items()),
@@ -76,14 +77,16 @@ def _models() -> list[str]:
 
 
 @steady
-def _check_models(names: list[str], rows_of: Mapping[str, Source], mend: list[str]) -> None:
+def _check_models(names: list[str], rows_of: Mapping[str, Source], allow_random: bool, mend: list[str]) -> None:
     """Below the models, once the tasks are known: not every model can have every kind of head."""
     if not names:
         forms.error_beside("Choose at least one model.")
         mend.append("models")
     known = [tasks.get(slug, source.own) for slug, source in rows_of.items() if slug != tasks.OWN or source.own]
     heads = list(dict.fromkeys(task.kind for task in known))
-    if None in [model_form.tell(name, heads) for name in names]:
+    found = [model_form.tell(name, heads) for name in names]
+    fits = [source is not None and model_form.weights(source, allow_random, heads) for source in found]
+    if not all(fits):
         mend.append("models")
 
 
@@ -227,7 +230,7 @@ def _settings(mend: list[str]) -> dict[str, Any]:
     for column, name in zip(st.columns(len(COMMON)), COMMON, strict=True):
         with column:
             answers[name] = forms.setting_field(name)
-    rest = [name for name in forms.SETTINGS if name not in COMMON]
+    rest = [name for name in forms.SETTINGS if name not in (*COMMON, "allow_random")]  # that one is beside the models
     wrong = any(forms.stored_setting_error(name) for name in rest)
     with st.expander("All training settings", icon=":material/settings:", expanded=wrong):
         presets.recipe_buttons()

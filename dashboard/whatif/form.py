@@ -64,6 +64,8 @@ def run_field(runs: list[RunRow]) -> RunRow | None:
     st.session_state[_RUN_TAKEN] = chosen
     if chosen != asked:
         st.query_params[RUN] = chosen
+    if (result := known[chosen].result) is not None and result.random_weights:
+        st.caption(f":material/casino: {wording.plain(f'All numbers are of random weights: {result.random_weights}.')}")
     return known[chosen]
 
 
@@ -85,7 +87,8 @@ def _asked_for(asked: str, known: dict[str, RunRow]) -> tuple[dict[str, RunRow],
 
 def run_words(row: RunRow) -> str:
     """A run in one line."""
-    return f"{wording.run_title(row)} · {row.config.task} · {row.config.model} · {wording.moment(row.created)[:16]}"
+    random = " · random weights" if row.result is not None and row.result.random_weights else ""
+    return f"{wording.run_title(row)} · {row.config.task} · {row.config.model}{random} · {wording.moment(row.created)[:16]}"
 
 
 def cloud_field(differs: bool, method: str) -> Cloud:

@@ -138,12 +138,17 @@ class Reader:
         return Embedded(hidden[keep].numpy(), np.repeat(every, keep.sum(dim=1).numpy()), tuple(map(str, words)))
 
 
-def load(name: str, direction: str | None = None) -> Reader:
-    """A model by name, ready to embed texts that are to be translated in `direction`, if any. Loads torch."""
+def load(name: str, direction: str | None = None, allow_random: bool = False) -> Reader:
+    """A model by name, ready to embed texts that are to be translated in `direction`, if any. Loads torch.
+
+    Args:
+        allow_random: go on where its checkpoint does not fit it.
+    """
     from isoviz.models import encoder
 
     with opened(name) as (source, run):
-        return Reader(encoder.load(source, direction=direction), run.before if run else ("", ""))
+        loaded = encoder.load(source, direction=direction, allow_random=allow_random)
+        return Reader(loaded, run.before if run else ("", ""))
 
 
 def prefixed(texts: Sequence[Sequence[str]], before: tuple[str, str]) -> list[list[str]]:

@@ -54,8 +54,10 @@ def _key_now(request: ViewRequest, facts: dict[str, Any]) -> str:
 def _embed_sentences(job: Job) -> None:
     request = job.request
     job.report(0, 2, "loading the model")
-    direction = request.get("direction")
-    model = job.memory.get((request["fingerprint"], direction), lambda: encoders.load(request["model"], direction))
+    direction, allow_random = request.get("direction"), bool(request.get("allow_random"))
+    model = job.memory.get(
+        (request["fingerprint"], direction), lambda: encoders.load(request["model"], direction, allow_random)
+    )
     job.report(1, 2, "reading the sentences")
     embedded = model.embed(request["texts"], request["layer"], request["pooling"], request["max_length"])
     job.publish({"tokens": list(embedded.tokens)}, {"points": embedded.points, "texts": embedded.texts})

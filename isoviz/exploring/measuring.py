@@ -15,7 +15,7 @@ from isoviz import metrics, tasks
 from isoviz.errors import InputError, IsoVizError
 from isoviz.exploring import encoders, outputs, points, shrinkage
 from isoviz.exploring.request import FORMAT, ViewRequest
-from isoviz.exploring.results import array_name
+from isoviz.exploring.results import RANDOM, array_name
 from isoviz.metrics.measuring import applicable
 from isoviz.metrics.protocol import QUICK
 from isoviz.metrics.record import PENDING, CloudRecord, Reading
@@ -95,6 +95,7 @@ def compute(
             max_length=request.max_length,
             seed=request.seed,
             direction=task.checked_direction(request.direction) or None,
+            allow_random=request.allow_random,
         )
         texts = _texts(frame, task, run)
         try:  # `head` is a matter of fine-tuning, hence the states alone
@@ -107,6 +108,8 @@ def compute(
         read = time.monotonic()
         measuring = _part(tell, _MEASURING, "clouds")
         records = profile(views, split=request.split, seed=request.seed, costs=QUICK, progress=measuring)
+        if random := [note for note in views.warnings if note.startswith(RANDOM)]:  # then every number says so
+            records = [record.model_copy(update={"notes": (*random, *record.notes)}) for record in records]
         arrays = arrays_of(views, seed=request.seed, progress=_part(tell, _PICTURES, "clouds"))
         words = tokenizer.convert_ids_to_tokens(views.tokens[views.depth].ids.tolist())
         table = points.rows(frame, task, views.lengths, logits)

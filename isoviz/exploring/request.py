@@ -48,6 +48,7 @@ class ViewRequest:
         max_length: tokens read of a row at most.
         seed: of the token samples and of the pairs whose cosine is taken.
         direction: "de-en" of a translation task; None for its first one.
+        allow_random: go on where the checkpoint does not fit the model. It changes no number of one that fits, so it is in no key.
     """
 
     model: str
@@ -58,6 +59,7 @@ class ViewRequest:
     max_length: int = 128
     seed: int = 0
     direction: str | None = None
+    allow_random: bool = False
 
     def check(self) -> None:
         """Raise `InputError`, with its field, unless every setting is allowed. Model and data are not looked at."""

@@ -17,6 +17,8 @@ from isoviz.metrics.record import CloudRecord
 if TYPE_CHECKING:
     import pandas as pd
 
+RANDOM: Final = "random weights: "
+"""How the warning begins that a view of random weights has."""
 STORE: Final = ResultStore("views", formerly=("desk", "turns", "locks"))
 
 
@@ -35,6 +37,11 @@ class ViewResult(Result):
     def depth(self) -> int:
         """Number of the last layer; 0 is the embedding output."""
         return int(self.facts["depth"])
+
+    @property
+    def random_weights(self) -> bool:
+        """Whether weights of the encoder were drawn at random, because its checkpoint does not fit it."""
+        return any(note.startswith(RANDOM) for note in self.facts.get("warnings", ()))
 
     @functools.cached_property
     def entries(self) -> list[CloudRecord]:

@@ -36,6 +36,14 @@ def mismatch_of(source: ModelSource, kind: HeadKind | None = None) -> Mismatch:
     return _compared(source, kind)
 
 
+def words(source: ModelSource, kinds: tuple[HeadKind, ...]) -> str:
+    """The first mismatch in words, for these heads, or for reading alone if there are none; empty where all fits.
+
+    For a page, which has it called in another process: comparing loads torch.
+    """
+    return next((str(found) for kind in kinds or (None,) if (found := mismatch_of(source, kind))), "")
+
+
 @functools.lru_cache(maxsize=64)
 def _compared(source: ModelSource, kind: HeadKind | None) -> Mismatch:
     if kind is None:

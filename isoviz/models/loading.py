@@ -94,7 +94,7 @@ def refusal(source: ModelSource, mismatch: Mismatch) -> ModelError:
     return ModelError(
         f"model: '{source.name}' does not fit its own checkpoint: {mismatch}",
         field="model",
-        advice="Check config.json against the weights file, or allow random weights (--allow-random).",
+        advice="Check config.json against the weights file, or use random weights (--allow-random).",
     )
 
 

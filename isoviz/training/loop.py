@@ -318,6 +318,7 @@ class _Run:
     def measure(self) -> None:
         setup, progress = self.setup, self.progress
         self.emit(Entered(phase="evaluating", detail=f"epoch {progress.epoch}"))
+        divergence.check_weights(setup.plain, progress.step)
         began = time.perf_counter()
         evaluation = measuring.run_pass(
             setup.plain,
@@ -330,6 +331,7 @@ class _Run:
             setup.config.seed,
             self.check,
         )
+        divergence.check({divergence.VALIDATION: evaluation.loss}, progress.step, setup.method.title)
         answers = setup.head.answers(setup.rows.frame, setup.rows.validation, evaluation.predictions)
         values = setup.head.evaluate(setup.rows.frame, answers)
         values |= extra_splits.metrics(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -146,15 +147,17 @@ def run_pass(
             vectors.append((items[probe], *(value.cpu().numpy() for value in found)))
             tokens.update(outputs.reps.hidden_states, mask.bool() & torch.from_numpy(probe).to(mask.device)[:, None])
             cloud_seconds += time.perf_counter() - began
-    began = time.perf_counter()
-    tokens.reduce(gather)
-    cloud_seconds += time.perf_counter() - began
     told = gather((loss, labels, predictions, vectors))
+    mean_loss = sum(there[0] for there in told) / sum(there[1] for there in told)
+    if math.isfinite(mean_loss):  # else there are no clouds, and the caller ends the run
+        began = time.perf_counter()
+        tokens.reduce(gather)
+        cloud_seconds += time.perf_counter() - began
     parts = [part for there in told for part in there[3]]
     numbers, pooled, head = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(numbers, kind="stable")
     return Pass(
-        loss=sum(there[0] for there in told) / sum(there[1] for there in told),
+        loss=mean_loss,
         predictions=[value for _, value in sorted((pair for there in told for pair in there[2]), key=itemgetter(0))],
         pooled=pooled[order],
         head=head[order],
@@ -247,12 +250,16 @@ def save_arrays(path: Path, head: Sample) -> None:
 
 
 def _arrays(head: Sample) -> dict[str, np.ndarray]:
-    correlation = head.abs_correlation
+    if head.n < 2:  # one row has no correlations; every measure that wants more says why it is undefined
+        correlation, order = np.full((head.d, head.d), np.nan), np.arange(head.d)
+    else:
+        correlation = head.abs_correlation
+        order = metrics.correlation_order(correlation)
     count = min(head.n, head.d)
     ev = np.full(count, np.nan) if head.eigenvalues is None else cumulative_shares(head.eigenvalues, count)
     return {
         "abs_correlation": correlation.astype(np.float16),
-        "order": np.asarray(metrics.correlation_order(correlation), dtype=np.int32),
+        "order": np.asarray(order, dtype=np.int32),
         "std": head.std.astype(np.float32),
         "ev": ev.astype(np.float32),
     }

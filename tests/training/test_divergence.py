@@ -1,0 +1,98 @@
+"""Weights that are no numbers end a run as diverged, with their name; a validation split of one row ends none."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from isoviz.config import RunConfig
+from isoviz.errors import DivergedError
+from isoviz.events import Diverged, Finished
+from isoviz.runs.execution import explain
+from isoviz.training import train
+from isoviz.training.divergence import check_weights
+from tests import tiny
+from tests.tiny import TinyModels
+
+WEIGHT = "encoder.layer.1.output.dense.weight"
+
+
+def changed(folder: Path, target: Path, change: Callable[[torch.Tensor], torch.Tensor]) -> Path:
+    shutil.copytree(folder, target)
+    weights = load_file(folder / "model.safetensors")
+    weights[WEIGHT] = change(weights[WEIGHT])
+    save_file(weights, target / "model.safetensors", {"format": "pt"})
+    return target
+
+
+def run(model: Path, task: str, data: Path, folder: Path, **more: Any) -> list[Any]:
+    config = RunConfig.checked(
+        model=str(model),
+        task=task,
+        data=str(data),
+        epochs=1,
+        batch_size=8,
+        threads=1,
+        precision="no",
+        max_length=48,
+        **more,
+    )
+    events: list[Any] = []
+    train(config, events.append, lambda: False, folder, False)
+    return events
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_checkpoint_with_numbers_that_are_none(
+    tiny_models: TinyModels, cola: Path, tmp_path: Path, value: float
+) -> None:
+    model = changed(
+        tiny_models("bert"), tmp_path / "model", lambda weight: weight.index_fill(0, torch.tensor(3), value)
+    )
+    with pytest.raises(DivergedError) as caught:
+        run(model, "glue/cola", cola, tmp_path / "run")
+    assert str(caught.value) == f"the weights of 'bert.{WEIGHT}' became non-finite at step 0"
+    assert "checkpoint" in str(caught.value.advice)
+    ending = explain(caught.value)
+    assert isinstance(ending, Diverged) and ending.term == f"bert.{WEIGHT}" and ending.step == 0
+
+
+def test_weights_too_large_to_compute_with(tiny_models: TinyModels, cola: Path, tmp_path: Path) -> None:
+    model = changed(tiny_models("bert"), tmp_path / "model", lambda weight: torch.full_like(weight, 3e38))
+    with pytest.raises(DivergedError, match="'validation' became non-finite at step 0"):
+        run(model, "glue/cola", cola, tmp_path / "run")
+
+
+def test_running_statistics_count_and_whole_numbers_do_not() -> None:
+    model = torch.nn.BatchNorm1d(3)
+    check_weights(model, 1)
+    assert model.running_mean is not None
+    model.running_mean[1] = float("inf")
+    with pytest.raises(DivergedError, match="the weights of 'running_mean' became non-finite at step 7") as caught:
+        check_weights(model, 7)
+    assert "lower learning rate" in str(caught.value.advice)
+
+
+@pytest.mark.parametrize(("kind", "family"), [("span", "bert"), ("seq2seq", "bart")])
+def test_one_validation_row_leaves_measures_undefined_and_the_run_finished(
+    tiny_models: TinyModels, tmp_path: Path, kind: str, family: str
+) -> None:
+    data = tiny.write(kind, tmp_path / "data", validation=1)
+    more = {"doc_stride": 16} if kind == "span" else {}
+    *_, ended = run(tiny_models(family), tiny.TASKS[kind], data, tmp_path / "run", **more)
+    assert isinstance(ended, Finished)
+    for slug in ("isoscore", "isoscore_unbiased", "mean_cosine"):
+        reading = ended.isotropy.reading(slug)
+        assert reading is not None and reading.value is None and reading.undefined
+    assert ended.isotropy.reading("isoscore_star").value is not None  # of all layers' tokens
+    from safetensors.numpy import load_file as arrays_of
+
+    arrays = arrays_of(sorted((tmp_path / "run" / "arrays").glob("*.safetensors"))[-1])
+    assert np.isnan(arrays["abs_correlation"]).all() and sorted(arrays["order"]) == list(range(len(arrays["std"])))
