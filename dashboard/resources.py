@@ -83,7 +83,7 @@ def expect_runs() -> None:
 
 
 def close() -> None:
-    """Stop every runner and the service, not what runs: that has its own processes, which the next app finds."""
+    """Stop every runner and the service. Runs go on in their own processes, which the next app finds."""
     global _job_service
     if _job_service is not None:
         _job_service.close()

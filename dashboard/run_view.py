@@ -150,6 +150,8 @@ def numbers(run: RunRow) -> None:
             f"Collapsed: the model {run.collapsed}, whatever the row. Its scores are those of a constant guess.",
             icon=":material/trending_flat:",
         )
+    for warning in run.progress.warnings if run.progress else []:
+        st.warning(wording.plain(warning), icon=":material/healing:")
     for note in started.notes if started else []:
         st.info(wording.plain(note), icon=":material/info:")
     lines = result_lines(run.result, started.eval_rows if started else None)

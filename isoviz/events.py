@@ -66,11 +66,15 @@ class Started(_Event):
 
 
 class Resumed(_Event):
-    """Training goes on from the checkpoint after optimiser step `step`; later facts of an earlier attempt are void."""
+    """Training goes on from the checkpoint after optimiser step `step`; later facts of an earlier attempt are void.
+
+    `warning` says which newer checkpoints were damaged.
+    """
 
     kind: Literal["resumed"] = "resumed"
     step: int
     epoch: int
+    warning: str = ""
 
 
 class Stepped(_Event):

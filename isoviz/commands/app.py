@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -19,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until interrupted; the exit code is Streamlit's."""
+    """Serve until SIGINT or SIGTERM; the exit code is then 0. Where the system can, this process becomes the server."""
     server = ROOT / "dashboard" / "server.py"
     if not server.is_file():
         raise InputError("app: the dashboard lies beside the engine in a source checkout; run this command from one")
@@ -29,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"--port: {options.port} is in use on this machine; choose another", field="port")
     # Streamlit reads .streamlit/config.toml from the current folder, and puts the script's folder on the import path
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
-    command = [sys.executable, "-m", "streamlit", "run", str(server), "--server.port", str(options.port)]
+    command = [sys.executable, "-m", "dashboard.serving", str(server), "--server.port", str(options.port)]
     # The server opens the browser itself, at a link that works; Streamlit would open the bare address.
     command += ["--server.address", options.host, "--server.headless", "true"]
     environment = {**os.environ, "PYTHONPATH": path, **_settings(options)}
@@ -39,8 +38,10 @@ def run(options: argparse.Namespace) -> int:
         from isoviz.runs.store import Store
 
         links.renew(Store(options.store).folder)
+    if sys.platform != "win32":
+        os.chdir(ROOT)
+        os.execve(sys.executable, command, environment)
     process = subprocess.Popen(command, cwd=ROOT, env=environment)
-    signal.signal(signal.SIGTERM, lambda *_: process.terminate())  # or the server would outlive this command
     while True:
         try:
             return process.wait()

@@ -60,6 +60,7 @@ def as_json(row: RunRow, started: Started | None = None) -> dict[str, Any]:
 def warnings_of(row: RunRow, started: Started | None = None) -> list[str]:
     """Everything that a reader of a run must know, one sentence each; arguments as for `as_json`."""
     found = [f"collapsed: {row.collapsed}"] if row.collapsed else []
+    found += row.progress.warnings if row.progress else []
     found += started.notes if started else []
     if row.result is not None:
         if row.result.random_weights:

@@ -5,19 +5,24 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import suppress
 from typing import Any
 
 from isoviz.commands import run_report
 from isoviz.commands.output import print_json
-from isoviz.commands.train import carry_out
+from isoviz.commands.train import carry_out, say
 from isoviz.runs import citing
+from isoviz.runs.gentle_stop import gentle_stop
+from isoviz.runs.recovery import mark_lost
 from isoviz.runs.rows import RunRow
-from isoviz.runs.store import Store
+from isoviz.runs.store import Store, StoreUnavailableError
 
 
 def run(options: argparse.Namespace) -> int:
     """Carry out one action; 0 when done, 1 when a resumed run did not finish."""
     store = Store(options.store)
+    with suppress(StoreUnavailableError):  # a list can be read from a full disk
+        mark_lost(store)
     actions = {
         "list": _list,
         "show": _show,
@@ -78,8 +83,11 @@ def _stop(store: Store, options: argparse.Namespace) -> int:
 
 def _resume(store: Store, options: argparse.Namespace) -> int:
     owner = f"command line, process {os.getpid()}"
-    store.requeue(options.id, claim=owner)
-    row = carry_out(store, options.id, owner, quiet=options.json)
+    waiting = store.get(options.id)
+    with gentle_stop(say) as stop:
+        if waiting.status != "queued" or waiting.owner is not None:  # one that waits for an app may as well run here
+            store.requeue(options.id, claim=owner)
+        row = carry_out(store, options.id, owner, stop, quiet=options.json)
     if options.json:
         print_json(run_report.document([_document(store, row)]))
     return 0 if row.status == "finished" else 1

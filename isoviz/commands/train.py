@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz import recipes, tasks
 from isoviz.commands.output import print_json, progress_bar
 from isoviz.config import RunConfig
-from isoviz.errors import InputError
+from isoviz.errors import InputError, StoreError
 from isoviz.events import Event
 from isoviz.runs import planning
 from isoviz.tasks.protocol import OwnTask
@@ -25,7 +24,11 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Start the runs; 0 when all finished, 1 when one did not."""
+    """Start the runs; 0 when all finished, 1 when one did not.
+
+    The first Ctrl-C or SIGTERM asks the run at hand to stop, which leaves a checkpoint, and ends the command; the second ends it
+    at once. `runs stop` does the same from elsewhere.
+    """
     configs = plan(options)
     from isoviz.runs.store import Store
 
@@ -34,15 +37,22 @@ def run(options: argparse.Namespace) -> int:
     check_weights(configs)
     if not options.json:
         print(f"{len(configs)} run{'s' if len(configs) > 1 else ''}", file=sys.stderr)
+    from isoviz.runs.gentle_stop import gentle_stop
+    from isoviz.runs.recovery import mark_lost
+
+    mark_lost(store)
     owner = f"command line, process {os.getpid()}"
-    ids = store.create(configs, group=_group(configs), claim=owner)
-    rows = []
-    for run_id in ids:
-        rows.append(carry_out(store, run_id, owner, quiet=options.json))
-        if rows[-1].status == "stopped":  # Ctrl-C, or `runs stop`, ends the whole command
+    rows: list[RunRow] = []
+    with gentle_stop(say) as stop:
+        ids = store.create(configs, group=_group(configs), claim=owner)
+        try:
+            for run_id in ids:
+                rows.append(carry_out(store, run_id, owner, stop, quiet=options.json))
+                if stop() or rows[-1].status == "stopped":
+                    break
+        finally:
             for waiting in ids[len(rows) :]:
                 store.request_stop(waiting)
-            break
     report(store, rows, options.json)
     return 0 if all(row.status == "finished" for row in rows) else 1
 
@@ -117,50 +127,47 @@ def check_weights(configs: Sequence[RunConfig]) -> None:
         fit.require(sources.resolve(model), kind)
 
 
-def carry_out(store: Store, run_id: str, owner: str, quiet: bool) -> RunRow:
-    """Claim a reserved run and execute it here, with a progress line on stderr unless `quiet`.
+def carry_out(store: Store, run_id: str, owner: str, stop: Callable[[], bool], quiet: bool) -> RunRow:
+    """Claim a reserved or queued run and execute it here, with a progress line on stderr unless `quiet`.
 
-    The first Ctrl-C asks the run to stop, which leaves a checkpoint; the second ends it at once.
+    Args:
+        stop: whether this command was asked to stop (`isoviz.runs.gentle_stop`).
+
+    Raises:
+        StoreError: another process took it.
     """
     from isoviz.commands import run_report
     from isoviz.runs.execution import execute
     from isoviz.training import devices, train
 
-    store.claim(owner, devices.describe().slots[0].name, id=run_id)
-    with ProgressLine(store.get(run_id), quiet) as line, _gentle_interrupt() as interrupted:
+    if store.claim(owner, devices.describe().slots[0].name, id=run_id) is None:
+        raise StoreError(f"run '{run_id}' cannot run here: it is {store.get(run_id).status}")
+    with ProgressLine(store.get(run_id), quiet) as line:
 
         def observed(config: RunConfig, emit: Any, should_stop: Any, run_dir: Path, resume: bool = False) -> None:
             def tell(event: Event) -> None:
-                line.show(event)
+                with suppress(OSError):  # the terminal may be gone
+                    line.show(event)
                 emit(event)
 
-            train(config, tell, lambda: bool(interrupted) or should_stop(), run_dir, resume)
+            train(config, tell, should_stop, run_dir, resume)
 
-        execute(store, run_id, train=observed)
+        execute(store, run_id, train=observed, stop=stop)
     row = store.get(run_id)
     if not quiet:
         print(run_report.describe(row, run_report.started_of(store, row.id)))
     elif row.error:
-        print(f"run {row.id} {row.status}: {row.error.get('message', '')}", file=sys.stderr)
+        say(f"run {row.id} {row.status}: {row.error.get('message', '')} {row.error.get('advice', '')}".rstrip())
+    if row.status == "running":  # what happened is in its log; the next command finds it lost
+        say(f"run {row.id}: how it ended could not be written to the store. Free disk space, or wait for the database;")
+        say(f"then `isoviz runs resume {row.id}` continues from the last checkpoint.")
     return row
 
 
-@contextmanager
-def _gentle_interrupt() -> Iterator[list[int]]:
-    """A list that is non-empty once Ctrl-C was pressed; pressing it again interrupts as usual."""
-    pressed: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
-
-    def note(number: int, frame: object) -> None:
-        pressed.append(number)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        print("stopping after this step; press Ctrl-C again to end at once", file=sys.stderr)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield pressed
-    finally:
-        signal.signal(signal.SIGINT, before)
+def say(line: str) -> None:
+    """A line on stderr, unless that is gone: a terminal that was closed must not cost the run its checkpoint."""
+    with suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
 
 
 class ProgressLine:
@@ -183,6 +190,8 @@ class ProgressLine:
         """Move the bar, and say what there is to wait for before it moves."""
         if event.kind == "entered" and event.phase in ("loading", "tokenising"):
             self.bar.set_postfix_str(f"{event.phase} {event.detail}".strip())
+        elif event.kind == "resumed" and event.warning:
+            self.bar.write(f"  {event.warning}", file=sys.stderr)
         elif event.kind == "started":
             self.bar.set_postfix_str("")
             self.bar.total = event.total_steps

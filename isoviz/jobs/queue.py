@@ -1,8 +1,8 @@
 """Jobs by the key of their content: whoever asks for the same gets the same result, from disk if it is there.
 
 A job is a folder in the store of its kind: `request.json`, inputs, then `process.json` of who works on it, its progress and log,
-and `error.json` if it has failed. It goes when the result has its place. Jobs outlive the page and the server that asked for them;
-one whose process vanished is `lost`. Which job starts next is decided in `isoviz.jobs.scheduling`.
+and `error.json` if it has failed. It goes when the result has its place. Jobs outlive the page that asked for them, and what the
+last app leaves waits for the next one; a job whose process vanished is `lost`. `isoviz.jobs.scheduling` decides which starts next.
 """
 
 from __future__ import annotations

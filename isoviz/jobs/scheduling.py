@@ -18,6 +18,7 @@ import psutil
 from filelock import FileLock
 
 from isoviz.home import home
+from isoviz.jobs import progress
 from isoviz.jobs.kinds import KINDS, JobKind, Lane
 from isoviz.jobs.processes import Process, Spare, is_alive
 from isoviz.jobs.progress import read_json, write_json
@@ -80,6 +81,7 @@ class AtWork:
         since: when it began that, or was started.
         taken: how many jobs it has begun.
         log: its output while it has no job.
+        starter, starter_started: the process that started it.
     """
 
     pid: int
@@ -91,6 +93,8 @@ class AtWork:
     job: str | None = None
     since: float = 0.0
     taken: int = 0
+    starter: int = 0
+    starter_started: float = 0.0
 
     @property
     def file(self) -> Path:
@@ -138,6 +142,46 @@ def leave(me: AtWork) -> None:
     """Called by a process under the lock: it takes no more jobs; another starts where one is needed."""
     me.forget()
     start_next()
+
+
+def register_app() -> Path:
+    """Note that this process is an app, which has jobs done for as long as it lives; the note, to be removed at its end."""
+    me = psutil.Process()
+    note = home() / "jobs" / "apps" / f"{me.pid}.json"
+    note.parent.mkdir(parents=True, exist_ok=True)
+    write_json(note, {"pid": me.pid, "started": me.create_time()})
+    return note
+
+
+def is_wanted(one: AtWork, leaving: int | None = None) -> bool:
+    """Whether an app of this home lives, or at least whoever started a process.
+
+    Args:
+        leaving: the id of a process that is about to end.
+    """
+    if one.starter != leaving and is_alive(one.starter, one.starter_started):
+        return True
+    apps = [content for path in (home() / "jobs" / "apps").glob("*.json") if (content := read_json(path))]
+    return any(app["pid"] != leaving and is_alive(app["pid"], app["started"]) for app in apps)
+
+
+def put_back(one: AtWork) -> None:
+    """Under the lock: a process is about to be ended; its job waits again, for the next app."""
+    if one.job is not None and one.kind in KINDS:
+        folder = KINDS[one.kind].results.job_folder(one.job)
+        for name in (progress.FILE, PROCESS):
+            (folder / name).unlink(missing_ok=True)
+    one.forget()
+
+
+def close_app(note: Path) -> None:
+    """Called by an app at its end: whatever works on jobs ends with the last app, and the jobs wait for the next one."""
+    note.unlink(missing_ok=True)
+    with exclusive():
+        for one in living():
+            if not is_wanted(one, leaving=os.getpid()):
+                one.end()
+                put_back(one)
 
 
 def at_work() -> list[AtWork]:
@@ -246,7 +290,18 @@ def _spawn(kind: JobKind) -> None:
     process = spare.take() if spare is not None and spare.prepare == kind.prepare else None
     if process is None:
         process = Spare("", "any", log)
-    entry = AtWork(process.pid, process.started, kind.name, kind.lane.name, surroundings(), str(log), since=time.time())
+    me = psutil.Process()
+    entry = AtWork(
+        process.pid,
+        process.started,
+        kind.name,
+        kind.lane.name,
+        surroundings(),
+        str(log),
+        since=time.time(),
+        starter=me.pid,
+        starter_started=me.create_time(),
+    )
     entry.file.parent.mkdir(parents=True, exist_ok=True)
     write_json(entry.file, asdict(entry))
     with contextlib.suppress(OSError):  # it died this moment: whoever looks next finds that out

@@ -6,6 +6,7 @@ import logging
 import os
 import threading
 import time
+from pathlib import Path
 from typing import Final
 
 from isoviz.home import home
@@ -24,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class JobService:
-    """Serves the jobs of this home for as long as the app lives. Jobs at work outlive it, and the next one finds them.
+    """Serves the jobs of this home for as long as the app lives. What the last app leaves unfinished waits for the next one.
 
     Args:
         prepare: what the spare imports, see `isoviz.jobs.processes.Spare`.
@@ -38,11 +39,13 @@ class JobService:
             prepare, "any", lambda count: folder / "logs" / f"{log}-{count % 2}.log", folder / "spare"
         )
         self._closing = threading.Event()
+        self._note: Path | None = None
         self._thread = threading.Thread(target=self._serve, name="jobs", daemon=True)
 
     def start(self) -> None:
         """Start the thread. Returns at once."""
         scheduling.spare = self._spare
+        self._note = scheduling.register_app()
         self._thread.start()
 
     def expect(self) -> None:
@@ -50,11 +53,13 @@ class JobService:
         self._spare.expectation.renew()
 
     def close(self) -> None:
-        """Stop the thread and the spare."""
+        """Stop the thread, the spare, and what works on jobs unless another app lives."""
         self._closing.set()
         self._thread.join()
         scheduling.spare = None
         self._spare.close()
+        if self._note is not None:
+            scheduling.close_app(self._note)
 
     def _serve(self) -> None:
         sweep_due = 0.0

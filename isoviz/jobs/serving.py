@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import os
 import sys
+import threading
 import time
 import traceback
 from pathlib import Path
@@ -18,10 +19,12 @@ from isoviz.jobs import scheduling
 from isoviz.jobs.kinds import KINDS, Job, JobKind, Recent
 from isoviz.jobs.progress import ProgressFile, read_json, write_json
 from isoviz.jobs.results import ERROR
+from isoviz.jobs.scheduling import AtWork
 from isoviz.jobs.worker import log_to
 
 _LOOK: Final = 0.05
 _MEMORY_LOOK: Final = 1.0
+_APPS_LOOK: Final = 1.0
 
 
 def serve(room: str, kind: str) -> int:
@@ -41,6 +44,7 @@ def serve_kind(kind: JobKind) -> int:
     if not entries:  # we were ended before we had begun
         return 0
     (me,) = entries
+    threading.Thread(target=_leave_with_the_last_app, args=(me,), name="apps", daemon=True).start()
     memory = Recent(kind.remembers)
     idle_since = time.monotonic()
     fit = True
@@ -101,6 +105,20 @@ def _fail(folder: Path, message: str, field: str | None, advice: str) -> None:
     print(message, file=sys.stderr, flush=True)
     with contextlib.suppress(FileNotFoundError):
         write_json(folder / ERROR, {"status": "failed", "message": message, "field": field, "advice": advice})
+
+
+def _leave_with_the_last_app(me: AtWork) -> None:
+    """End this process, whatever it does, when no app is left; one that was killed could not do it."""
+    while scheduling.is_wanted(me):
+        time.sleep(_APPS_LOOK)
+    with scheduling.exclusive():
+        for entry in scheduling.at_work():
+            if entry.pid == me.pid:
+                scheduling.put_back(entry)
+        for child in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                child.kill()
+        os._exit(0)
 
 
 def _wait(kind: JobKind, until: float) -> None:

@@ -2,7 +2,7 @@
 
 It begins as a spare: it prepares itself and waits for one line of JSON on its standard input, `{"call": "MODULE:FUNCTION",
 "arguments": {...}, "log": PATH}`. If that ends without a line, whoever started it is gone and so is the spare. From the line on
-it stands alone: its output goes to the log, and it outlives the application.
+it stands alone: its output goes to the log, and a run outlives the application.
 """
 
 from __future__ import annotations

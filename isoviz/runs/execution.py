@@ -24,6 +24,17 @@ _MEMORY: Final = (
     "Out of memory: halve the batch size and double the accumulation (the same effective batch), "
     "shorten the longest input, or choose a smaller model."
 )
+_MEMORY_SIGNS: Final = (
+    "out of memory",
+    "can't allocate memory",
+    "cannot allocate memory",
+    "bad_alloc",
+    "failed to map segment",  # a library that is imported
+    "can't start new thread",
+    "launch worker thread",  # Arrow's
+    "malloc of size",
+)
+_DISK: Final = "The disk is full: delete runs you no longer need, then resume."
 
 
 class Train(Protocol):
@@ -39,7 +50,14 @@ class Train(Protocol):
     ) -> None: ...
 
 
-def execute(store: Store, run_id: str, *, train: Train | None = None, patience: float = 60.0) -> RunRow:
+def execute(
+    store: Store,
+    run_id: str,
+    *,
+    train: Train | None = None,
+    stop: Callable[[], bool] = lambda: False,
+    patience: float = 60.0,
+) -> RunRow:
     """Train a run to its end and write how it ended; never raises for what the training does.
 
     A run that is still queued (reserved for its owner, or for anyone) is claimed first.
@@ -48,6 +66,7 @@ def execute(store: Store, run_id: str, *, train: Train | None = None, patience: 
         store: where the run is.
         run_id: of a run that this process owns.
         train: what trains. Default: `isoviz.training.train`.
+        stop: whether this process was asked to stop, besides the run itself.
         patience: see `Emitter`.
 
     Returns:
@@ -59,22 +78,23 @@ def execute(store: Store, run_id: str, *, train: Train | None = None, patience: 
     """
     row = _begin(store, run_id)
     run_dir = store.folder_of(run_id)
-    interrupted = False
+    interrupted: KeyboardInterrupt | None = None
     with Emitter(store, run_id, row.attempt, patience=patience) as emitter:
         try:
             run_dir.mkdir(parents=True, exist_ok=True)
-            (train or _default_train())(row.config, emitter.emit, emitter.should_stop, run_dir, row.resume)
+            trainer = train or _default_train()
+            trainer(row.config, emitter.emit, lambda: stop() or emitter.should_stop(), run_dir, row.resume)
             if emitter.ending is None:
                 raise RuntimeError("the training returned without saying how it ended")
-        except KeyboardInterrupt:
-            interrupted = True
+        except KeyboardInterrupt as error:
+            interrupted = error
             _end(emitter, Stopped(step=emitter.checkpoint_step, forced=True))
         except BaseException as error:  # SystemExit too: whatever ends a run is reported
             with suppress(OSError), (run_dir / LOG).open("a", encoding="utf-8") as log:
                 traceback.print_exc(file=log)
             _end(emitter, explain(error))
-    if interrupted:
-        raise KeyboardInterrupt
+    if interrupted is not None:
+        raise interrupted
     return store.get(run_id)
 
 
@@ -83,27 +103,29 @@ def explain(error: BaseException) -> Failed | Diverged:
     message = str(error).strip() or "no message"
     if isinstance(error, DivergedError):
         return Diverged(term=error.term, step=error.step, message=message, advice=error.advice or _SEE_LOG)
-    if isinstance(error, IsoVizError):
-        return Failed(error=type(error).__name__, message=message, advice=error.advice or _SEE_LOG)
+    advice = _MEMORY if _is_memory(error) else _DISK if _is_full_disk(error) else _SEE_LOG
     name = type(error).__name__
+    if isinstance(error, IsoVizError):
+        return Failed(error=name, message=message, advice=error.advice or advice)
     # The first line says it; torch goes on with pages of shapes and hints, which the log keeps.
-    first = message.splitlines()[0][:500]
-    if _is_memory(error):
-        return Failed(error=name, message=first, advice=_MEMORY)
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return Failed(
-            error=name, message=first, advice="The disk is full: delete runs you no longer need, then resume."
-        )
-    return Failed(error=name, message=first, advice=_SEE_LOG)
+    return Failed(error=name, message=message.splitlines()[0][:500], advice=advice)
 
 
 def _is_memory(error: BaseException) -> bool:
     # By name, so that torch need not be imported: torch.OutOfMemoryError, torch.cuda.OutOfMemoryError. On a CPU torch
-    # raises a bare RuntimeError.
+    # raises a bare RuntimeError, an import of its libraries an ImportError, safetensors its own.
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
     text = str(error).lower()
-    return isinstance(error, RuntimeError) and ("out of memory" in text or "can't allocate memory" in text)
+    return (isinstance(error, OSError) and error.errno == errno.ENOMEM) or any(sign in text for sign in _MEMORY_SIGNS)
+
+
+def _is_full_disk(error: BaseException) -> bool:
+    # safetensors raises an error of its own, which holds the system's number in words
+    numbers = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    if isinstance(error, OSError):
+        return error.errno in numbers
+    return any(f"(os error {number})" in str(error) for number in numbers)
 
 
 def _begin(store: Store, run_id: str) -> RunRow:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
+import os
 import platform
 import secrets
 import threading
 import time
+import uuid
+from pathlib import Path
 from typing import Any, Final
 
 import psutil
@@ -35,10 +40,29 @@ def host_name() -> str:
     return platform.node() or "localhost"
 
 
+@functools.cache
+def pid_scope() -> str:
+    """Sixteen hex digits of where this process's id counts: this machine since it was started and, on Linux, its PID namespace.
+
+    Host names do not tell: two containers may have the same one and see nothing of each other's processes.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        scope = f"{boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        scope = f"{platform.node()} {uuid.getnode()}"
+    return hashlib.sha256(scope.encode()).hexdigest()[:16]
+
+
+def this_place() -> dict[str, Any]:
+    """The columns that tell where a run is."""
+    return {"host": host_name(), "pid_scope": pid_scope()}
+
+
 def this_process() -> dict[str, Any]:
     """The columns that tell which process holds a run."""
     me = psutil.Process()
-    return {"host": host_name(), "pid": me.pid, "pid_started": me.create_time()}
+    return {**this_place(), "pid": me.pid, "pid_started": me.create_time()}
 
 
 def run_name(config: RunConfig, asked: str | None, number: int | None) -> str:

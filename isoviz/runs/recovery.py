@@ -1,21 +1,31 @@
-"""Runs whose worker vanished: how they are noticed, and what the user reads."""
+"""Runs whose process vanished: how they are noticed, and what the user reads.
+
+The app does it every few seconds, a command before it does anything else: so a store is in order without an app.
+"""
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Collection
+from pathlib import Path
 from typing import Final
+
+from filelock import FileLock, Timeout
 
 from isoviz.errors import StoreError
 from isoviz.events import Event, Lost
 from isoviz.jobs.processes import is_alive
-from isoviz.runs.identity import host_name
-from isoviz.runs.store import Store, StoreUnavailableError
+from isoviz.runs.identity import host_name, pid_scope
+from isoviz.runs.store import RunRow, Store, StoreUnavailableError
 
 SILENT_SECONDS: Final = 30.0
 _QUIET_SECONDS: Final = 3.0  # heartbeats come every second: what is quiet for so long is worth a look
 _RESUME: Final = "Resume continues from the last checkpoint."
 _MEMORY: Final = "The system does that when memory runs out: try a smaller batch size or a shorter longest input. "
+_CRASH: Final = (
+    "A library crashed, perhaps because memory ran out: see the run's log, try a smaller batch size or model. "
+)
 
 
 def lost(exit_code: int | None, detail: str = "") -> Lost:
@@ -30,14 +40,17 @@ def lost(exit_code: int | None, detail: str = "") -> Lost:
     elif exit_code < 0:
         name = _signal_name(-exit_code)
         message = f"the worker was killed by {name}"
-        advice = _MEMORY if name == "SIGKILL" else ""
+        advice = {"SIGKILL": _MEMORY, "SIGABRT": _CRASH, "SIGSEGV": _CRASH, "SIGBUS": _CRASH}.get(name, "")
     else:
         message, advice = f"the worker ended with exit code {exit_code} before its run did", "See the run's log. "
     return Lost(message=message + (f": {detail}" if detail else ""), advice=advice + _RESUME)
 
 
 def mark_lost(store: Store, watched: Collection[str] = ()) -> list[str]:
-    """End the runs whose process is dead (on this host) or has been silent for `SILENT_SECONDS` (elsewhere).
+    """End the runs whose process is dead (on this machine) or has been silent for `SILENT_SECONDS` (elsewhere).
+
+    A run of an app that lives is left to it: the app knows how its worker ended. One that a dead app had claimed, and given no
+    worker yet, is back in the queue.
 
     Args:
         watched: owners whose runs are left alone, because someone watches their processes.
@@ -45,22 +58,65 @@ def mark_lost(store: Store, watched: Collection[str] = ()) -> list[str]:
     Returns:
         The ids of the runs that are lost now.
     """
-    silent = {row.id for row in store.lost_runs(SILENT_SECONDS)}
+    held = [row for row in store.held_runs() if row.owner not in watched]
+    if not held:
+        return []
+    silent = {row.id for row in store.held_runs(SILENT_SECONDS)}
+    quiet = {row.id for row in store.held_runs(_QUIET_SECONDS)}
     ended = []
-    for row in store.lost_runs(_QUIET_SECONDS):
-        if row.owner in watched:
-            continue
-        if row.host != host_name():
+    for row in held:
+        event: Lost | None = None
+        if not _is_here(row, quiet):
             event = lost(None, f"no sign of life for {SILENT_SECONDS:.0f} s") if row.id in silent else None
         elif row.pid is None or row.pid_started is None:
-            if row.id in silent:  # claimed by a runner that died before it had started a worker: nothing is lost
+            if row.id in silent or (row.id in quiet and not _is_served(store, row)):
                 store.unclaim(row.id, row.attempt)
-            continue
-        else:
-            event = None if is_alive(row.pid, row.pid_started) else lost(None)
+        elif not is_alive(row.pid, row.pid_started) and not _is_served(store, row):
+            event = _never_begun(row) if row.status == "queued" else lost(None)
         if event is not None and end(store, row.id, row.attempt, event):
             ended.append(row.id)
     return ended
+
+
+def slot_lock(store: Store, owner: str) -> FileLock:
+    """What whoever serves a device slot of this machine holds.
+
+    Args:
+        owner: the name under which it claims runs, see `isoviz.runs.slot.owner_of`.
+    """
+    folder = store.folder / "locks"
+    folder.mkdir(parents=True, exist_ok=True)
+    return FileLock(folder / f"{file_name(owner)}.lock")
+
+
+def file_name(owner: str) -> str:
+    """An owner as part of a file's name."""
+    return re.sub(r"[^\w.-]+", "-", owner)
+
+
+def _is_here(row: RunRow, quiet: Collection[str]) -> bool:
+    """Whether the process of a run would be seen here, if it lived."""
+    if row.pid_scope is not None:
+        return row.pid_scope == pid_scope()
+    return row.host == host_name() and row.id in quiet  # the same name may be another machine's, whose run shows life
+
+
+def _is_served(store: Store, row: RunRow) -> bool:
+    """Whether the app lives that claimed a run of this machine."""
+    if row.status == "queued" or row.owner is None:  # reserved for a command
+        return False
+    lock = slot_lock(store, row.owner)
+    if not Path(lock.lock_file).exists():  # claimed by a command
+        return False
+    try:
+        with lock.acquire(timeout=0):
+            return False
+    except Timeout:
+        return True
+
+
+def _never_begun(row: RunRow) -> Lost:
+    return Lost(message="the command that was to run it is gone", advice=_RESUME if row.resume else "Resume starts it.")
 
 
 def end(store: Store, run_id: str, attempt: int, event: Event) -> bool:

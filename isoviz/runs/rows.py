@@ -47,6 +47,7 @@ class RunRow:
         owner: who claimed it, or for whom it is reserved while queued.
         visitor: who launched it in the browser; None for the command line.
         pid, pid_started: the worker process and its start time as psutil tells it.
+        pid_scope: where `pid` counts (`isoviz.runs.identity.pid_scope`); None: an earlier version wrote it.
         error: how it ended if it failed, diverged or was lost: `kind`, `message`, `advice`, … of that event.
         result: what a finished run reported at its end.
         position: place in the queue counted from 1, None if it does not wait.
@@ -70,6 +71,7 @@ class RunRow:
     device: str | None
     pid: int | None
     pid_started: float | None
+    pid_scope: str | None
     visitor: str | None
     tags: tuple[str, ...]
     note: str
@@ -121,6 +123,7 @@ def row_of(data: RowMapping, position: int | None) -> RunRow:
         device=data["device"],
         pid=data["pid"],
         pid_started=data["pid_started"],
+        pid_scope=data["pid_scope"],
         visitor=data["visitor"],
         tags=tuple(json.loads(data["tags"])),
         note=data["note"],
@@ -203,6 +206,7 @@ class RunProgress(BaseModel):
     isoscore_star: float | None = None
     attempts: int | None = None
     writer: int | None = None
+    warnings: tuple[str, ...] = ()
 
 
 def fold(progress: RunProgress, event: Event) -> RunProgress:
@@ -217,7 +221,8 @@ def fold(progress: RunProgress, event: Event) -> RunProgress:
         case Started():
             return taken("device", "total_steps", "startup_seconds", phase="training", detail="", step=event.first_step)
         case Resumed():
-            return taken("step", "epoch", checkpoint_step=event.step)
+            warnings = dict.fromkeys([*progress.warnings, *filter(None, [event.warning])])
+            return taken("step", "epoch", checkpoint_step=event.step, warnings=tuple(warnings))
         case Stepped():
             names = ("step", "epoch", "losses", "samples_per_second", "eta_seconds")
             seconds = event.step_seconds or progress.step_seconds

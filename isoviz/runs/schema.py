@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, MetaData, String, Table, Text
 
-VERSION: Final = 2
+VERSION: Final = 3
 
 metadata = MetaData()
 
@@ -44,6 +44,8 @@ runs = Table(
     Column("device", Text),
     Column("pid", Integer),
     Column("pid_started", Double),
+    # Where `pid` counts (`identity.pid_scope`); null: written by a version that did not know.
+    Column("pid_scope", String(16)),
     Column("last_seq", Integer, nullable=False),
     # Who launched it in the browser; null: the command line, or a version that did not know visitors.
     Column("visitor", Text),
@@ -69,5 +71,6 @@ events = Table(
 
 STEPS: Final = {
     2: ("ALTER TABLE isoviz_runs ADD COLUMN visitor TEXT",),
+    3: ("ALTER TABLE isoviz_runs ADD COLUMN pid_scope VARCHAR(16)",),
 }
 """Version → the statements that lead to it from the one before, in SQL that both databases understand."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 from collections.abc import Iterator, Set
@@ -11,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from isoviz.events import ENDINGS, Stopped
 from isoviz.jobs import scheduling
@@ -19,7 +18,7 @@ from isoviz.jobs.processes import Process, is_alive, reap
 from isoviz.jobs.spares import SpareKeeper
 from isoviz.runs.execution import LOG
 from isoviz.runs.identity import host_name
-from isoviz.runs.recovery import end, lost, mark_lost
+from isoviz.runs.recovery import end, file_name, lost, mark_lost, slot_lock
 from isoviz.runs.store import RunRow, Store, StoreUnavailableError
 from isoviz.runs.worker import CALL, DEFAULT_TRAIN, RUN
 
@@ -64,12 +63,12 @@ class SlotServer:
         self._watched = watched
         self._train = train
         self._owner = owner_of(slot)
-        self._file_name = re.sub(r"[^\w.-]+", "-", f"{host_name()}-{slot}")
+        name = file_name(self._owner)
         self._spare = SpareKeeper(
             RUN.prepare if train == DEFAULT_TRAIN else train.partition(":")[0],
             slot,
-            lambda count: store.folder / "logs" / f"spare-{self._file_name}-{count % 2}.log",
-            store.folder / "locks" / f"spare-{self._file_name}",
+            lambda count: store.folder / "logs" / f"spare-{name}-{count % 2}.log",
+            store.folder / "locks" / f"spare-{name}",
         )
         self._held_since: float | None = None
         self._sweep_due = 0.0
@@ -102,9 +101,7 @@ class SlotServer:
     @contextmanager
     def _lock(self) -> Iterator[bool]:
         """The lock of this host and slot; False if the runner closed before we had it."""
-        path = self._store.folder / "locks" / f"{self._file_name}.lock"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path)
+        lock = slot_lock(self._store, self._owner)
         while not self._closing.is_set():
             try:
                 with lock.acquire(timeout=0):

@@ -16,7 +16,7 @@ from isoviz.errors import InputError, StoreError
 from isoviz.events import ENDINGS, RESUMABLE, Event, Stopped, parse_event
 from isoviz.home import store_url
 from isoviz.runs.database import Database, StoreUnavailableError
-from isoviz.runs.identity import host_name, new_id, one_line, run_name, this_process
+from isoviz.runs.identity import host_name, new_id, one_line, run_name, this_place, this_process
 from isoviz.runs.rows import AT_ONCE, STATUSES, RunRow, Signals, change_of, check_writer, row_of, signals_of
 from isoviz.runs.schema import events as _events
 from isoviz.runs.schema import runs as _runs
@@ -285,7 +285,7 @@ class Store:
                 status="running",
                 owner=owner,
                 device=device,
-                **(this_process() if id is not None else {"pid": None, "pid_started": None, "host": host_name()}),
+                **(this_process() if id is not None else {"pid": None, "pid_started": None, **this_place()}),
                 attempt=_runs.c.attempt + 1,
                 started=self._database.now(),
                 heartbeat=self._database.now(),
@@ -296,9 +296,9 @@ class Store:
             record = connection.execute(taken).mappings().one_or_none()
         return None if record is None else row_of(record, None)
 
-    def set_worker(self, run_id: str, pid: int, pid_started: float, host: str | None = None) -> None:
-        """Note which process runs a run."""
-        self._set(run_id, pid=pid, pid_started=pid_started, host=host or host_name())
+    def set_worker(self, run_id: str, pid: int, pid_started: float) -> None:
+        """Note which process of this machine runs a run."""
+        self._set(run_id, pid=pid, pid_started=pid_started, **this_place())
 
     def heartbeat(self, run_id: str, attempt: int | None = None) -> None:
         """Say that a run's process lives, and with it the runs that are reserved for the same owner.
@@ -314,11 +314,12 @@ class Store:
                 update(_runs).where(or_(_runs.c.id == run_id, reserved)).values(heartbeat=self._database.now())
             )
 
-    def lost_runs(self, older_than: float) -> RunRows:
-        """Running and reserved runs that have been silent for more than `older_than` seconds."""
-        silent = _runs.c.heartbeat < self._database.now() - older_than
+    def held_runs(self, silent_seconds: float | None = None) -> RunRows:
+        """Running and reserved runs; with `silent_seconds` those that have shown no sign of life for longer."""
         held = and_(_runs.c.status.in_(("running", "queued")), _runs.c.owner.is_not(None))
-        query = select(_runs).where(held, silent).order_by(_runs.c.id)
+        if silent_seconds is not None:
+            held = and_(held, _runs.c.heartbeat < self._database.now() - silent_seconds)
+        query = select(_runs).where(held).order_by(_runs.c.id)
         with self._database.reading() as connection:
             return [row_of(record, None) for record in connection.execute(query).mappings()]
 

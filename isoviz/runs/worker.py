@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
+from isoviz.config import RunConfig
+from isoviz.events import Event
 from isoviz.jobs.kinds import QUEUED, Kind
 from isoviz.jobs.worker import ENCODER_MODULES, import_modules, load
-from isoviz.runs.execution import Train, execute
+from isoviz.runs.execution import execute
+from isoviz.runs.gentle_stop import gentle_stop
 from isoviz.runs.store import Store
 
 DEFAULT_TRAIN: Final = "isoviz.training:train"
@@ -30,7 +36,7 @@ def prepare() -> None:
 
 
 def train_run(store: str, run: str, train: str) -> int:
-    """Train a run. What it has to say goes to the store and to the run's log.
+    """Train a run. What it has to say goes to the store and to the run's log. SIGTERM asks it to stop with a checkpoint.
 
     Args:
         store: URL.
@@ -41,6 +47,22 @@ def train_run(store: str, run: str, train: str) -> int:
         The exit code: 0 when the run ended in the store, however it ended.
     """
     opened = Store(store)
-    trainer: Train = load(train)
-    print(f"worker {os.getpid()} takes run {run}", flush=True)
-    return 0 if execute(opened, run, train=trainer).ended is not None else 1
+
+    def trainer(
+        config: RunConfig,
+        emit: Callable[[Event], None],
+        should_stop: Callable[[], bool],
+        run_dir: Path,
+        resume: bool = False,
+    ) -> None:
+        # Loaded here, where its failure is the run's: the imports take memory.
+        load(train)(config, emit, should_stop, run_dir, resume)
+
+    with gentle_stop(_say) as stop:
+        _say(f"worker {os.getpid()} takes run {run}")
+        return 0 if execute(opened, run, train=trainer, stop=stop).ended is not None else 1
+
+
+def _say(line: str) -> None:
+    with suppress(OSError):  # the log's disk may be full
+        print(line, flush=True)

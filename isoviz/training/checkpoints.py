@@ -1,21 +1,25 @@
 """Checkpoints: everything a run needs to go on as if it had not been interrupted. safetensors and JSON only, no pickle.
 
 Below `checkpoints/`, `step-N` is the state after optimiser step N, at an epoch's end or between two steps. While a run trains
-there is the last one; with `select=best` the best epoch's lies beside it once there is a later one, reduced to its weights. A
-finished run has one: the weights it reports.
+there are the last two, each with the checksums of its files: where the newest is damaged, a run goes on from the one before. With
+`select=best` the best epoch's lies beside them once there are later ones, reduced to its weights. A finished run has one: the
+weights it reports.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from pydantic import BaseModel
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, load_model, save_file, save_model
 from torch import Tensor, nn
 
@@ -30,7 +34,8 @@ if TYPE_CHECKING:
 _TRAINING_STATE = ("optimizer.safetensors", "generators.safetensors")
 _TRAINER = "trainer.json"
 _ENDED = "ended.json"
-"""In the folder of the best epoch's weights: the run's progress at its end. From then on the last state can be let go."""
+"""In the folder of the weights that a run keeps: its progress at its end. From then on no other state is needed."""
+_DIGEST = "digest"
 
 
 class Epoch(BaseModel):
@@ -107,11 +112,14 @@ def save(
     if processes.is_main and final.exists():
         _update_progress(final, progress)
     elif processes.is_main:
+        before = max(filter(_has_training_state, root.glob("step-*")), default=None)
         _write(root, final, progress, model, optimizer, scheduler, processes, generators)
         for older in root.glob("step-*"):
+            if older in (final, before):
+                continue
             if best is not None and older == _folder(root, best):
                 _drop_training_state(older)
-            elif older != final:
+            else:
                 shutil.rmtree(older, ignore_errors=True)
     processes.wait()
     return final
@@ -130,27 +138,113 @@ def _write(
     _remove_partial(root)
     partial = root / f".partial-{progress.step:07d}"
     partial.mkdir(parents=True)
-    save_model(model, str(partial / FILE))
     state = optimizer.state_dict()
-    save_file(_flatten(state["state"]), partial / "optimizer.safetensors")
-    save_file(_flatten(dict(enumerate(generators))), partial / "generators.safetensors")
     scaler = processes.accelerator.scaler
-    trainer = {
-        "version": 1,
-        "progress": progress.as_json(),
-        "param_groups": state["param_groups"],
-        "scheduler": scheduler.state_dict(),
-        "scaler": scaler.state_dict() if scaler is not None else None,
-    }
-    (partial / _TRAINER).write_text(json.dumps(trainer), encoding="utf-8")
-    partial.rename(final)
+    try:
+        save_model(model, str(partial / FILE))
+        save_file(_flatten(state["state"]), partial / "optimizer.safetensors")
+        save_file(_flatten(dict(enumerate(generators))), partial / "generators.safetensors")
+        trainer = {
+            "version": 1,
+            "progress": progress.as_json(),
+            "param_groups": state["param_groups"],
+            "scheduler": scheduler.state_dict(),
+            "scaler": scaler.state_dict() if scaler is not None else None,
+            "checksums": {name: _checksum(partial / name) for name in (FILE, *_TRAINING_STATE)},
+        }
+        _write_sealed(partial / _TRAINER, trainer)
+        partial.rename(final)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)  # on a full disk the store may need the space to say so
+        raise
 
 
 def _update_progress(folder: Path, progress: Progress) -> None:
-    trainer = json.loads((folder / _TRAINER).read_text(encoding="utf-8"))
-    partial = folder / f".{_TRAINER}.partial"
-    partial.write_text(json.dumps({**trainer, "progress": progress.as_json()}), encoding="utf-8")
-    partial.replace(folder / _TRAINER)
+    _write_sealed(folder / _TRAINER, {**_read_sealed(folder / _TRAINER), "progress": progress.as_json()})
+
+
+def _write_sealed(path: Path, content: Mapping[str, Any]) -> None:
+    """Write JSON with its own checksum; the file appears whole or not at all."""
+    plain = json.loads(json.dumps(content))
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(json.dumps({**plain, _DIGEST: _digest(plain)}), encoding="utf-8")
+    partial.replace(path)
+
+
+def _read_sealed(path: Path) -> dict[str, Any]:
+    """What `_write_sealed` wrote; ValueError if it is no longer that. Earlier versions wrote without a checksum."""
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    digest = content.pop(_DIGEST, None)
+    if digest is not None and digest != _digest(content):
+        raise ValueError(f"{path.name} does not match its checksum")
+    return content
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def intact(run_dir: Path) -> tuple[Path | None, list[str]]:
+    """The newest checkpoint that a run can go on from, and what is wrong with newer ones, in words.
+
+    Those are out of the way from then on: the run comes to their steps again.
+    """
+    damage: list[str] = []
+    for folder in sorted((run_dir / "checkpoints").glob("step-*"), reverse=True):
+        problem = _damage(folder)
+        if problem is None and damage and not (_has_training_state(folder) or (folder / _ENDED).is_file()):
+            problem = "only its weights are left"  # those of the best epoch: the run comes to them again, too
+        elif problem is None:
+            return folder, damage
+        else:
+            damage.append(f"checkpoint {folder.name} is damaged: {problem}")
+        _set_aside(folder)
+    return None, damage
+
+
+def _damage(folder: Path) -> str | None:
+    """What is wrong with a checkpoint's files; None if nothing is."""
+    try:
+        sealed = [_read_sealed(folder / name) for name in (_TRAINER, _ENDED) if (folder / name).is_file()]
+    except (OSError, ValueError) as error:
+        return f"{_TRAINER} cannot be read ({error})"
+    if not sealed:
+        return f"{_TRAINER} is missing"
+    if not (folder / FILE).is_file():
+        return f"{FILE} is missing"
+    checksums = sealed[0].get("checksums")
+    if checksums is None:  # of an earlier version: what can be seen without
+        return next(filter(None, (_unreadable(path) for path in sorted(folder.glob("*.safetensors")))), None)
+    for name, expected in checksums.items():
+        try:
+            if _checksum(folder / name) != expected:
+                return f"{name} does not match its checksum"
+        except FileNotFoundError:
+            return f"{name} is missing"
+        except OSError as error:
+            return f"{name} cannot be read ({error.strerror})"
+    return None
+
+
+def _unreadable(path: Path) -> str | None:
+    try:
+        with safe_open(path, "pt"):
+            return None
+    except (SafetensorError, OSError) as error:
+        return f"{path.name} cannot be read ({error})"
+
+
+def _set_aside(folder: Path) -> None:
+    folder.rename(folder.with_name(f".partial-{folder.name}"))
+
+
+def _has_training_state(folder: Path) -> bool:
+    return all((folder / name).is_file() for name in _TRAINING_STATE)
 
 
 def _remove_partial(root: Path) -> None:
@@ -172,9 +266,9 @@ def load(
     # of several processes on the CPU each has a "cpu:0", which safetensors does not know
     device = "cpu" if accelerator.device.type == "cpu" else str(accelerator.device)
     if (folder / _ENDED).is_file():
-        return Progress.from_json(json.loads((folder / _ENDED).read_text(encoding="utf-8"))), {}
-    trainer = json.loads((folder / _TRAINER).read_text(encoding="utf-8"))
-    if not all((folder / name).is_file() for name in _TRAINING_STATE):
+        return Progress.from_json(_read_sealed(folder / _ENDED)), {}
+    trainer = _read_sealed(folder / _TRAINER)
+    if not _has_training_state(folder):
         load_model(model, str(folder / FILE), device=device)
         return Progress.from_json(trainer["progress"]), {}
     generators = _unflatten(load_file(folder / "generators.safetensors"))
@@ -205,12 +299,10 @@ def settle(run_dir: Path, progress: Progress, best: int | None) -> None:
     root = keep.parent
     if best is not None and (_folder(root, best) / FILE).is_file():
         keep = _folder(root, best)
-        partial = keep / f".{_ENDED}.partial"
-        partial.write_text(json.dumps(progress.as_json()), encoding="utf-8")
-        partial.replace(keep / _ENDED)
+    _write_sealed(keep / _ENDED, progress.as_json())
     for other in sorted(root.glob("step-*")):  # the last one last: until then it is what a resumed run begins with
         if other != keep:
-            other.rename(root / f".partial-{other.name}")
+            _set_aside(other)
     _remove_partial(root)
     _drop_training_state(keep)
 
@@ -220,6 +312,11 @@ def _folder(root: Path, step: int) -> Path:
 
 
 def _drop_training_state(folder: Path) -> None:
+    with suppress(OSError, ValueError):  # first the list, then the files: what it lists is there
+        trainer = _read_sealed(folder / _TRAINER)
+        kept = {name: sum for name, sum in trainer.get("checksums", {}).items() if name not in _TRAINING_STATE}
+        if kept != trainer.get("checksums", {}):
+            _write_sealed(folder / _TRAINER, {**trainer, "checksums": kept})
     for name in _TRAINING_STATE:
         (folder / name).unlink(missing_ok=True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -53,6 +53,12 @@ def _ignore(event: Event) -> None:
     """Of several processes only the main one reports."""
 
 
+def _continued(damage: Sequence[str], step: int) -> str:
+    """What a resumed run says of damaged checkpoints; empty where there were none."""
+    where = f"continued from step {step}" if step else "started again from the beginning"
+    return "; ".join([*damage, where]) if damage else ""
+
+
 class _StopRequestedError(Exception):
     """Leaves whatever is being computed when the user asked to stop."""
 
@@ -66,7 +72,7 @@ def train(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path,
             reported must be safe: a run that resumes from the checkpoint does not report it again.
         should_stop: asked between batches; True ends the run with a checkpoint after the optimiser step at hand.
         run_dir: folder for arrays and checkpoints.
-        resume: go on from the newest checkpoint in `run_dir` (from the start if there is none).
+        resume: go on from the newest undamaged checkpoint in `run_dir` (from the start if there is none).
 
     Raises:
         IsoVizError: model, task or parameters that cannot be used; DivergedError for a non-finite loss term.
@@ -144,15 +150,22 @@ class _Run:
         self.saved = time.perf_counter()
 
     def start(self, resume: bool) -> None:
-        """Take up the newest checkpoint, if there is one to resume from, and say what the run works with."""
+        """Take up the newest undamaged checkpoint, if there is one to resume from, and say what the run works with."""
         setup, rows = self.setup, self.setup.rows
         if resume:
-            folder = checkpoints.newest(setup.run_dir)
+            found = checkpoints.intact(setup.run_dir) if setup.processes.is_main else (None, [])
+            folder, damage = setup.processes.agree(found)
             if folder is not None:
                 self.progress, self.generators = checkpoints.load(
                     folder, setup.plain, setup.optimizer, setup.scheduler, setup.processes
                 )
-            self.emit(Resumed(step=self.progress.step, epoch=self.progress.epoch))
+            self.emit(
+                Resumed(
+                    step=self.progress.step,
+                    epoch=self.progress.epoch,
+                    warning=_continued(damage, self.progress.step),
+                )
+            )
         self.startup_seconds = time.perf_counter() - self.began
         self.emit(
             Started(

@@ -48,7 +48,8 @@ def _isotropy(star: float | None, isoscore: float | None) -> Measurement:
 def row(run: str, cfg: RunConfig, status: str = "finished", found: Finished | None = None, **more: Any) -> RunRow:
     """A row of the store, without a store."""
     values: dict[str, Any] = {
-        **dict.fromkeys(("group", "started", "ended", "heartbeat", "owner", "host", "device", "pid", "pid_started")),
+        **dict.fromkeys(("group", "started", "ended", "heartbeat", "owner", "host", "device", "pid")),
+        **dict.fromkeys(("pid_started", "pid_scope")),
         **dict.fromkeys(("error", "result", "progress", "position", "visitor")),
         "id": run,
         "name": run,

@@ -150,7 +150,7 @@ def test_failure_says_why_and_is_tried_again_when_asked_a_while_later(
     assert settled(LIGHT, key).status == "done"
 
 
-def test_job_outlives_the_app_that_asked_and_the_next_app_finds_it(busy: Path) -> None:
+def test_job_ends_with_the_last_app_and_the_next_app_does_it(busy: Path) -> None:
     code = (
         "import json, sys, time; from isoviz.jobs import queue; from tests.jobs.light import LIGHT\n"
         "queue.start(LIGHT, 'k', {'while': sys.argv[1]}); queue.start(LIGHT, 'behind', {})\n"
@@ -159,13 +159,32 @@ def test_job_outlives_the_app_that_asked_and_the_next_app_finds_it(busy: Path) -
     app = subprocess.Popen([sys.executable, "-c", code, str(busy)], stdout=subprocess.PIPE, text=True)
     assert app.stdout is not None and app.stdout.readline() == "asked\n"
     pid = running(LIGHT, "k")
+    started = psutil.Process(pid).create_time()
     app.kill()
     app.communicate()
-    assert queue.look(LIGHT, "k").status == "running" and queue.look(LIGHT, "behind").ahead == 1
+    until(lambda: not is_alive(pid, started))
+    assert queue.look(LIGHT, "k").status == "waiting" and queue.look(LIGHT, "behind").status == "waiting"
+    assert not scheduling.at_work()
     busy.unlink()
     done, behind = settled(LIGHT, "k").result, settled(LIGHT, "behind").result
     assert done is not None and behind is not None
-    assert done.facts["pid"] == behind.facts["pid"] == pid
+    assert done.facts["pid"] == behind.facts["pid"] != pid
+
+
+def test_job_goes_on_while_another_app_lives(busy: Path) -> None:
+    code = "import time; from isoviz.jobs import scheduling; scheduling.register_app(); print('on', flush=True); time.sleep(600)"
+    asking = "from isoviz.jobs import queue; from tests.jobs.light import LIGHT; queue.start(LIGHT, 'k', {'while': %r})"
+    other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert other.stdout is not None and other.stdout.readline() == "on\n"
+    subprocess.run([sys.executable, "-c", asking % str(busy)], check=True)
+    pid = running(LIGHT, "k")
+    started = psutil.Process(pid).create_time()
+    time.sleep(2.5)
+    assert is_alive(pid, started)
+    other.kill()
+    other.communicate()
+    until(lambda: not is_alive(pid, started))
+    assert queue.look(LIGHT, "k").status == "waiting"
 
 
 def test_process_that_cannot_begin_leaves_its_reason_and_is_not_started_for_ever() -> None:

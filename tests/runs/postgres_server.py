@@ -10,9 +10,11 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
+
+import psutil
 
 from tests.runs.observing import PATIENCE
 
@@ -33,34 +35,77 @@ def binaries() -> Path | None:
 @contextmanager
 def served(programs: Path) -> Iterator[Address]:
     """A server that lives for this context. It listens on a socket in a folder of its own: free ports are raced for."""
-    # PostgreSQL refuses to be run by root; its Debian package makes a user for it.
-    user = "postgres" if hasattr(os, "geteuid") and os.geteuid() == 0 else None
-    folder = Path(tempfile.mkdtemp(prefix="isoviz-pg-"))
-    if user is not None:
-        shutil.chown(folder, user)
-    try:
+    with Server(programs) as server:
+        yield server.address
+
+
+class Server:
+    """A server with a folder of its own, which goes at the end of the context.
+
+    Args:
+        programs: the folder of its programs.
+        port: it listens there on the loopback, too, and its addresses say so.
+    """
+
+    def __init__(self, programs: Path, port: int | None = None) -> None:
+        # PostgreSQL refuses to be run by root; its Debian package makes a user for it.
+        self._user = "postgres" if hasattr(os, "geteuid") and os.geteuid() == 0 else None
+        self._programs = programs
+        self._port = port
+        self._folder = Path(tempfile.mkdtemp(prefix="isoviz-pg-"))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Server:
+        if self._user is not None:
+            shutil.chown(self._folder, self._user)
         made = subprocess.run(
-            [programs / "initdb", "-D", folder / "data", "-U", "isoviz", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"],
-            user=user, cwd=folder, capture_output=True, text=True,
+            [self._programs / "initdb", "-D", self._folder / "data", "-U", "isoviz", "-A", "trust", "-E", "UTF8",
+             "--locale=C", "--no-sync"],
+            user=self._user, cwd=self._folder, capture_output=True, text=True,
         )  # fmt: skip
         assert made.returncode == 0, made.stderr
-        with (folder / "log").open("wb") as log:
-            server = subprocess.Popen(
-                [programs / "postgres", "-D", folder / "data", "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"],
-                user=user, cwd=folder, stdout=log, stderr=log,
+        self.start()
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        if self._process is not None:
+            _end(self._process)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def start(self) -> None:
+        """Start it, and wait until it answers; after a crash it first recovers."""
+        listening = f"listen_addresses={'127.0.0.1' if self._port else ''}"
+        port = ["-p", str(self._port)] if self._port else []
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._programs / "postgres", "-D", self._folder / "data", "-k", self._folder, "-c", listening, *port,
+                 "-c", "fsync=off"],
+                user=self._user, cwd=self._folder, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
-        try:
-            address = _address(folder)
-            _wait_for(address("postgres"), server, folder / "log")
-            yield address
-        finally:
-            _end(server)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        _wait_for(self.address("postgres"), self._process, self._folder / "log")
 
+    def crash(self) -> None:
+        """All of its processes are gone this moment, as when the machine had lost its power."""
+        assert self._process is not None
+        family = [psutil.Process(self._process.pid), *psutil.Process(self._process.pid).children(recursive=True)]
+        for process in family:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        self._process.wait()
 
-def _address(folder: Path) -> Address:
-    return lambda database: f"postgresql://isoviz@/{database}?host={quote(str(folder), safe='')}"
+    def address(self, database: str) -> str:
+        """The URL of one of its databases."""
+        if self._port:
+            return f"postgresql://isoviz@127.0.0.1:{self._port}/{database}"
+        return f"postgresql://isoviz@/{database}?host={quote(str(self._folder), safe='')}"
+
+    def create(self, database: str) -> str:
+        """Make a database; its URL."""
+        import psycopg
+
+        with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {database}")
+        return self.address(database)
 
 
 def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:

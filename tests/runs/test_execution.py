@@ -86,10 +86,17 @@ def test_torchs_ways_to_run_out_of_memory() -> None:
         OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"),
         RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory: you tried 8 bytes"),
         RuntimeError("MPS backend out of memory"),
+        ImportError("libtorch_cpu.so: failed to map segment from shared object: Cannot allocate memory"),
+        RuntimeError("std::bad_alloc"),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
     ):
         assert "batch size" in explain(error).advice
     assert "batch size" not in explain(RuntimeError("shape mismatch")).advice
     assert "disk is full" in explain(OSError(errno.ENOSPC, "No space left on device")).advice
+    from safetensors import SafetensorError
+
+    serialising = "Error while serializing: I/O error: No space left on device (os error 28)"
+    assert "disk is full" in explain(SafetensorError(serialising)).advice
     assert explain(DivergedError("task", 2, "a")).kind == "diverged"
     assert explain(DataError("m")).advice
     assert explain(ValueError()).message == "no message"

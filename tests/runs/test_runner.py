@@ -140,9 +140,10 @@ def test_silent_runs_of_other_hosts_and_dead_shells_are_lost(runner: Runner, loc
     dead = subprocess.Popen([sys.executable, "-c", "pass"])
     dead.wait()
     local.claim("x", "cpu", id=elsewhere)
-    local.set_worker(elsewhere, 1, 1.0, host="another-host")
     local.set_worker(shell, dead.pid, 1.0)
     with local._database.writing() as connection:
+        there = "UPDATE isoviz_runs SET host = 'another-host', pid = 1, pid_scope = 'there' WHERE id = :id"
+        connection.execute(text(there), {"id": elsewhere})
         connection.execute(text("UPDATE isoviz_runs SET heartbeat = heartbeat - 60"))
     for run_id in (elsewhere, shell):
         assert ended(local, run_id).status == "lost"

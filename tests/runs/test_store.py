@@ -131,7 +131,8 @@ def test_a_newer_schema_is_refused(store: Store, store_url: str) -> None:
 def test_a_store_of_the_first_version_is_brought_up_to_date(store: Store, store_url: str, config: Make) -> None:
     (run_id,) = store.create([config()])
     with store._database.writing() as connection:
-        connection.exec_driver_sql("ALTER TABLE isoviz_runs DROP COLUMN visitor")
+        for column in ("visitor", "pid_scope"):
+            connection.exec_driver_sql(f"ALTER TABLE isoviz_runs DROP COLUMN {column}")
         connection.execute(update(schema.meta).values(value="1"))
     code = "import sys; from isoviz.runs.store import Store; print(Store(sys.argv[1]).get(sys.argv[2]).visitor)"
     command = [sys.executable, "-c", code, store.url, run_id]

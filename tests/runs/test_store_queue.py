@@ -153,12 +153,12 @@ def test_silent_runs_are_found(store: Store, config: Make) -> None:
     run_id = begun(store, config())
     (reserved,) = store.create([config()], claim="me")
     store.create([config()])
-    assert store.lost_runs(older_than=600) == []
+    assert store.held_runs(silent_seconds=600) == []
     with store._database.writing() as connection:
         connection.execute(update(schema.runs).values(heartbeat=store._database.now() - 3600))
-    assert [row.id for row in store.lost_runs(older_than=600)] == [run_id, reserved]
+    assert [row.id for row in store.held_runs(silent_seconds=600)] == [run_id, reserved]
     store.heartbeat(run_id)
-    assert store.lost_runs(older_than=600) == [], "a beat speaks for the runs that wait for the same owner"
+    assert store.held_runs(silent_seconds=600) == [], "a beat speaks for the runs that wait for the same owner"
 
 
 def test_an_unclaimed_run_is_back_in_its_place(store: Store, config: Make) -> None:

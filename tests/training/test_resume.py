@@ -151,7 +151,7 @@ def test_a_checkpoint_is_due_by_time(tiny_models, cola, tmp_path, monkeypatch):
     events: list[Event] = []
     train(cfg, emit, lambda: False, tmp_path / "run")
     assert [event.step for event in events if event.kind == "checkpointed"] == [3, 6, 8, 11, 14, 16]
-    assert sizes == [1, 1, 1, 2, 2, 2]  # once an epoch is measured, the best one's weights lie beside the last state
+    assert sizes == [1, 2, 2, 2, 3, 3]  # the last two; later the best epoch's weights lie beside them
     after_saving = [events[place + 2] for place, event in enumerate(events) if getattr(event, "phase", "") == "saving"]
     assert [getattr(event, "phase", event.kind) for event in after_saving[:3]] == ["training", "training", "evaluating"]
 
@@ -206,6 +206,94 @@ def _stored(store: Store, run_id: str) -> list[Event]:
         for body in bodies
         if body["kind"] != "lost"
     ]
+
+
+def damaged(checkpoint: Path, how: str) -> str:
+    """Damage one file of a checkpoint; its name."""
+    name = {"trainer.json": "trainer.json", "no optimiser": "optimizer.safetensors"}.get(how, "model.safetensors")
+    content = bytearray((checkpoint / name).read_bytes())
+    if how == "no optimiser":
+        (checkpoint / name).unlink()
+        return name
+    if how == "truncated":
+        del content[-100:]
+    else:
+        content[-50] ^= 1
+    (checkpoint / name).write_bytes(content)
+    return name
+
+
+@pytest.mark.parametrize("how", ["truncated", "bit flipped", "no optimiser", "trainer.json"])
+def test_damaged_newest_checkpoint_falls_back_to_the_one_before(tiny_models, cola, tmp_path, how):
+    cfg = config(tiny_models("bert"), cola, "istar", checkpoint_minutes=1e-9)
+    whole = run(cfg.model_copy(update={"checkpoint_minutes": 0}), tmp_path / "whole")
+    parts = tmp_path / "parts"
+    first = run(cfg, parts, at_step(11))
+    assert sorted(path.name for path in (parts / "checkpoints").iterdir()) == [f"step-{n:07d}" for n in (8, 10, 11)]
+    name = damaged(parts / "checkpoints" / "step-0000011", how)
+    second = run(cfg, parts, resume=True)
+    assert_same(tmp_path / "whole", parts, whole, first, second)
+    (resumed,) = (event for event in second if isinstance(event, Resumed))
+    assert resumed.step == 10
+    assert resumed.warning.startswith("checkpoint step-0000011 is damaged: ") and name in resumed.warning
+    assert resumed.warning.endswith("; continued from step 10")
+
+
+def test_run_whose_checkpoints_are_all_damaged_starts_again(tiny_models, cola, tmp_path):
+    cfg = config(tiny_models("bert"), cola, "isobn", checkpoint_minutes=1e-9)
+    whole = run(cfg.model_copy(update={"checkpoint_minutes": 0}), tmp_path / "whole")
+    parts = tmp_path / "parts"
+    run(cfg, parts, at_step(11))
+    for checkpoint in ("step-0000010", "step-0000011"):
+        damaged(parts / "checkpoints" / checkpoint, "truncated")
+    second = run(cfg, parts, resume=True)
+    assert_same(tmp_path / "whole", parts, whole, second)
+    (resumed,) = (event for event in second if isinstance(event, Resumed))
+    assert resumed.step == 0 and resumed.warning.endswith("; started again from the beginning")
+
+
+def test_disk_that_fills_up_under_a_checkpoint_costs_nothing_but_a_resume(tiny_models, cola, tmp_path):
+    """A real limit on the size of files, in a process of its own."""
+    cfg = config(tiny_models("bert"), cola, "istar", checkpoint_minutes=1e-9)
+    whole = run(cfg.model_copy(update={"checkpoint_minutes": 0}), tmp_path / "whole")
+    store = Store(tmp_path / "store")
+    (run_id,) = store.create([cfg])
+    command = [sys.executable, "-c", FULL_DISK, str(tmp_path / "store"), run_id]
+    done = subprocess.run(command, cwd=ROOT, timeout=300, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    row = store.get(run_id)
+    assert row.status == "failed" and row.error is not None
+    assert "disk is full" in row.error["advice"] and "then resume" in row.error["advice"]
+    folder = store.folder_of(run_id)
+    assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == ["step-0000002", "step-0000003"]
+    store.requeue(run_id)
+    assert execute(store, run_id).status == "finished"
+    events = [event for event in _stored(store, run_id) if event.kind != "failed"]
+    assert_same(tmp_path / "whole", folder, whole, events)
+
+
+FULL_DISK = """
+import resource, sys
+from isoviz.runs.execution import execute
+from isoviz.runs.store import Store
+from isoviz.training import train
+
+def filled(config, emit, should_stop, run_dir, resume=False):
+    steps = []
+
+    def tell(event):
+        emit(event)
+        steps.append(event.kind == "stepped")
+        if getattr(event, "phase", "") == "saving" and sum(steps) == 4:  # what was reported is written by now
+            unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, unlimited))
+    try:
+        train(config, tell, should_stop, run_dir, resume)
+    finally:  # the store's own file is larger than that
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
+execute(Store(sys.argv[1]), sys.argv[2], train=filled)
+"""
 
 
 def test_what_a_killed_writer_left_goes_with_the_next_checkpoint(tiny_models, cola, tmp_path):

@@ -1,0 +1,30 @@
+"""The server's process, `python -m dashboard.serving FILE [options]`: Streamlit, which is asked to end by a signal and exits with 0.
+
+uvicorn closes everything at the first SIGINT or SIGTERM, and then has the signal do what it would have done without it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import FrameType
+
+
+def main() -> None:
+    """Serve until SIGINT, SIGTERM, or the end of the terminal."""
+    signal.signal(signal.SIGINT, _leave)
+    signal.signal(signal.SIGTERM, _leave)
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    from streamlit.web.cli import main as streamlit
+
+    streamlit(["run", *sys.argv[1:]], prog_name="streamlit")
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""Commands that are ended from outside, each a real process: what the store says then, and what the next command can do."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from isoviz.__main__ import main
+from isoviz.runs.store import RunRow, Store
+from tests.runs.observing import posix, until
+
+pytestmark = posix
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    made = Store(tmp_path / "store")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def start(tiny_models: Any, cola: Path, store: Store) -> Iterator[Start]:
+    """Starts `isoviz train` with a run of many short epochs for each seed."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(*options: str, epochs: int = 40, program: Sequence[str] = ("-m", "isoviz")) -> subprocess.Popen[str]:
+        command = [sys.executable, *program, "train", "--model", str(tiny_models("bert")), "--task", "glue/cola"]
+        command += ["--data", str(cola), "--epochs", str(epochs), "--lr", "5e-3", "--batch-size", "8", "--threads", "1"]
+        command += ["--method", "istar", "--store", store.url, *options]
+        started.append(
+            subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
+                # whoever runs the tests in the background may have SIGINT ignored
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            )
+        )
+        return started[-1]
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def first(store: Store) -> RunRow:
+    return store.list(order="oldest")[0]
+
+
+def under_way(store: Store, process: subprocess.Popen[str]) -> RunRow:
+    """The first run, when it has left its first checkpoint."""
+
+    def checkpointed() -> bool:
+        assert process.poll() is None, process.communicate()
+        rows = store.list(order="oldest")
+        return bool(rows) and rows[0].progress is not None and rows[0].progress.checkpoint_step > 0
+
+    until(checkpointed, seconds=600)
+    return first(store)
+
+
+def command(*words: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """The document of a command that is carried out in this process."""
+    capsys.readouterr()
+    assert main([*words, "--json"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def test_after_a_kill_every_command_works_at_once(
+    start: Start, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    process = start("--seeds", "0", "1", "2", epochs=6)
+    killed = under_way(store, process).id
+    process.kill()
+    process.communicate()
+    listed = command("runs", "list", "--store", store.url, capsys=capsys)["runs"]
+    assert [run["status"] for run in listed] == ["lost"] * 3
+    assert {run["error"]["message"] for run in listed[:2]} == {"the command that was to run it is gone"}
+    assert listed[2]["id"] == killed and listed[2]["error"]["message"] == "the worker vanished"
+    assert "Resume" in listed[2]["error"]["advice"]
+    stopped = command("runs", "stop", killed, "--store", store.url, capsys=capsys)["runs"][0]
+    assert stopped["status"] == "lost"
+    resumed = command("runs", "resume", killed, "--store", store.url, capsys=capsys)["runs"][0]
+    never_begun = command("runs", "resume", listed[1]["id"], "--store", store.url, capsys=capsys)["runs"][0]
+    assert [resumed["status"], never_begun["status"]] == ["finished", "finished"]
+    assert command("runs", "delete", listed[0]["id"], "--store", store.url, capsys=capsys)["deleted"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_first_signal_leaves_a_checkpoint_and_ends_the_command(
+    start: Start, store: Store, number: signal.Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    process = start("--seeds", "0", "1", "--json", epochs=400)
+    under_way(store, process)
+    process.send_signal(number)
+    output, errors = process.communicate(timeout=300)
+    assert process.returncode == 1 and "Traceback" not in errors and "stopping after this step" in errors
+    assert [run["status"] for run in json.loads(output)["runs"]] == ["stopped"]
+    assert [row.status for row in store.list()] == ["stopped", "stopped"]
+    ending = store.events(first(store).id)[-1][1]
+    assert ending["forced"] is False and ending["step"] == first(store).progress.step  # type: ignore[union-attr]
+
+
+DEAF = """
+import sys, time
+import isoviz.training
+from isoviz.__main__ import main
+from isoviz.events import Checkpointed
+
+def train(config, emit, should_stop, run_dir, resume=False):
+    emit(Checkpointed(step=7, epoch=1, path="c"))
+    while True:  # an optimiser step of ten minutes
+        time.sleep(0.01)
+
+isoviz.training.train = train
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_second_signal_ends_at_once_without_a_traceback(
+    start: Start, store: Store, number: signal.Signals, code: int
+) -> None:
+    process = start("--seeds", "0", "1", program=["-c", DEAF])
+    under_way(store, process)
+    process.send_signal(number)
+    assert process.stderr is not None
+    until(lambda: "stopping after this step" in process.stderr.readline())  # type: ignore[union-attr]
+    time.sleep(1.0)  # what comes twice at once is one wish
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == code and errors.splitlines()[-1] == "isoviz: interrupted"
+    assert "Traceback" not in errors
+    assert [row.status for row in store.list()] == ["stopped", "stopped"]
+    ending = store.events(first(store).id)[-1][1]
+    assert (ending["forced"], ending["step"]) == (True, 7)
+
+
+def test_queued_run_whose_app_is_gone_may_be_run_here(
+    tiny_models: Any, cola: Path, store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from isoviz.runs import planning
+
+    configs = planning.expand(
+        [str(tiny_models("bert"))], ["glue/cola"], [("baseline", {})], [0], data=str(cola), epochs=1, threads=1
+    )
+    (run_id,) = store.create(configs)
+    assert command("runs", "resume", run_id, "--store", store.url, capsys=capsys)["runs"][0]["status"] == "finished"
+    assert psutil.Process().children() == []

@@ -1,0 +1,430 @@
+"""Faults on purpose: processes killed at random events, servers crashed, disks filled; and the proof that a run lost nothing by it.
+
+A run under faults must report what the same run reports that nothing happened to: every event, metric and measure, to the last bit.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from isoviz import methods
+from isoviz.config import RunConfig
+from isoviz.errors import StoreError
+from isoviz.events import ENDINGS, Event, Finished, Resumed, parse_event
+from isoviz.jobs.processes import Process, is_alive
+from isoviz.runs import planning
+from isoviz.runs.store import RunRow, Store
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PATIENCE: Final = 300.0
+SIZE: Final = {"epochs": 3, "max_train": 64, "max_eval": 32, "batch_size": 8}
+"""Of a run: 24 optimiser steps."""
+_PARAMS: Final[dict[str, dict[str, Any]]] = {"isolayer": {"layer_epochs": 3, "layer_batch": 16}}
+_VARYING: Final = {"samples_per_second", "eta_seconds", "step_seconds", "startup_seconds", "timing"}
+_OVER: Final = {"finished", "failed", "diverged"}
+_NOT_RESULTS: Final = {"entered", "started", "resumed", "checkpointed"} | (ENDINGS - {"finished"})
+
+
+def config(method: str) -> RunConfig:
+    """A short run of the bundled model; it leaves a checkpoint several times in an epoch, as often as the clock will have it."""
+    (made,) = planning.expand(
+        ["demo/tiny-bert"],
+        ["demo/acceptability"],
+        [(method, dict(_PARAMS.get(method, {})))],
+        [0],
+        **SIZE,
+        threads=1,
+        checkpoint_minutes=0.002,
+    )
+    return made
+
+
+def options(method: str) -> list[str]:
+    """The same run as options of `isoviz train`."""
+    words = ["--model", "demo/tiny-bert", "--task", "demo/acceptability", "--method", method, "--threads", "1"]
+    words += [word for name, value in _PARAMS.get(method, {}).items() for word in ("--set", f"{name}={value}")]
+    words += ["--checkpoint-minutes", "0.002"]
+    return words + [word for name, value in SIZE.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+
+
+def slugs() -> list[str]:
+    """All methods."""
+    return list(methods.catalogue())
+
+
+def results(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """What a reader keeps, in order: facts that a `Resumed` makes void are dropped, times and phases too.
+
+    What was evaluated after the last checkpoint is evaluated again, and must give the same.
+    """
+    kept: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for event in events:
+        if isinstance(event, Resumed):
+            kept = {key: fact for key, fact in kept.items() if fact["step"] <= event.step}
+        elif event.kind not in _NOT_RESULTS:
+            fact = event.model_dump(mode="json", exclude=_VARYING)
+            key = (fact["kind"], fact.get("step"), fact.get("epoch"))
+            assert kept.setdefault(key, fact) == fact, f"{key} was another before"
+    return list(kept.values())
+
+
+def stored(store: Store, run_id: str) -> list[Event]:
+    """All events of a run, which are numbered without a gap."""
+    found: list[Event] = []
+    while batch := store.events(run_id, after=len(found)):
+        assert [seq for seq, _ in batch] == list(range(len(found) + 1, len(found) + len(batch) + 1))
+        found += [parse_event(body) for _, body in batch]
+    return found
+
+
+def undisturbed(cfg: RunConfig, folder: Path) -> list[dict[str, Any]]:
+    """What the run reports in this process."""
+    from isoviz.training import train
+
+    events: list[Event] = []
+    train(cfg, events.append, lambda: False, folder)
+    return results(events)
+
+
+@dataclass
+class Outcome:
+    """What became of one run under faults.
+
+    Attributes:
+        faults: what was done to it.
+        same: whether it reports what the undisturbed run reports.
+        fallbacks, mid_epoch: resumes that went on from an older checkpoint; from one inside an epoch.
+    """
+
+    name: str
+    faults: list[str] = field(default_factory=list)
+    same: bool = False
+    fallbacks: int = 0
+    mid_epoch: int = 0
+    trouble: str = ""
+
+
+def judge(outcome: Outcome, store: Store, run_id: str, expected: list[dict[str, Any]]) -> Outcome:
+    """Compare a run with the undisturbed one."""
+    row = store.get(run_id)
+    if row.status != "finished":
+        outcome.trouble = f"{row.status}: {row.error}"
+        return outcome
+    events = stored(store, run_id)
+    steps = SIZE["max_train"] // SIZE["batch_size"]
+    resumed = [event for event in events if isinstance(event, Resumed)]
+    outcome.mid_epoch = sum(event.step % steps > 0 for event in resumed)
+    outcome.fallbacks = sum(bool(event.warning) for event in resumed)
+    try:
+        found = results(events)
+    except AssertionError as error:
+        outcome.trouble = str(error)
+        return outcome
+    outcome.same = found == expected
+    if not outcome.same:
+        differing = [one["kind"] for one, other in zip(found, expected, strict=False) if one != other]
+        outcome.trouble = f"{len(found)} facts for {len(expected)}, differing: {differing[:3]}"
+    return outcome
+
+
+def until(true: Callable[[], object], what: str) -> None:
+    """Wait for something; a store that does not answer meanwhile is asked again."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            if true():
+                return
+        except StoreError:
+            pass
+        assert time.monotonic() < deadline, f"never: {what}"
+        time.sleep(0.005)
+
+
+def at_random_event(
+    store: Store, run_id: str, expected: int, draw: random.Random, over: Callable[[], object] = lambda: False
+) -> str | None:
+    """Wait until a running run has reported a random number of events more; the kind of the last, None if it has ended.
+
+    Args:
+        expected: at most so many.
+        over: whether whoever runs it has ended.
+    """
+    reached: list[str] = []
+    begin = len(store.events(run_id))
+    target = begin + draw.randint(1, max(2, expected))
+
+    def there() -> bool:
+        batch = store.events(run_id)
+        reached[:] = [event["kind"] for _, event in batch]
+        return len(batch) >= target or (reached and reached[-1] in _OVER) or over()
+
+    until(there, f"{target} events of {run_id}")
+    return None if reached[-1] in _OVER or len(reached) < target else reached[-1]
+
+
+# ---------------------------------------------------------------------------------------------------------- commands
+
+
+def command(*words: str, store: str) -> subprocess.Popen[str]:
+    """`isoviz …` as a process."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "isoviz", *words, "--store", store, "--json"],
+        cwd=ROOT,
+        env=_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _environment() -> dict[str, str]:
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path, "TQDM_DISABLE": "1"}
+
+
+def begin_by_command(store: Store, method: str) -> tuple[subprocess.Popen[str], str]:
+    """Start a run as `isoviz train` does; the process, and the run's id."""
+    before = {row.id for row in store.list()}
+    process = command("train", *options(method), store=store.url)
+
+    def created() -> bool:
+        assert process.poll() is None, process.communicate()
+        return any(row.id not in before for row in store.list())
+
+    until(created, "the run is created")
+    return process, next(row.id for row in store.list() if row.id not in before)
+
+
+def killed_commands(
+    store: Store, method: str, kills: int, expected: list[dict[str, Any]], draw: random.Random
+) -> Outcome:
+    """A run of the command line, killed so many times and resumed at once each time, without an app."""
+    outcome = Outcome(f"{method}, command line")
+    process, run_id = begin_by_command(store, method)
+    while len(outcome.faults) < kills:
+        running = process
+        kind = at_random_event(
+            store, run_id, 2 * len(expected) // (kills + 1), draw, lambda running=running: running.poll() is not None
+        )
+        if kind is None:
+            break
+        process.kill()
+        process.communicate()
+        outcome.faults.append(kind)
+        process = command("runs", "resume", run_id, store=store.url)
+    _, errors = process.communicate(timeout=PATIENCE)
+    if store.get(run_id).status != "finished":
+        outcome.trouble = errors[-300:]
+        return outcome
+    return judge(outcome, store, run_id, expected)
+
+
+# --------------------------------------------------------------------------------------------------------------- apps
+
+_APP: Final = """
+import sys, time
+from isoviz.runs.runner import Runner
+from isoviz.runs.store import Store
+
+class Slot:
+    def __init__(self, name):
+        self.name = name
+
+runner = Runner(Store(sys.argv[1]), [Slot(name) for name in sys.argv[3].split()], train=sys.argv[2])
+runner.start()
+print("started", flush=True)
+time.sleep(3600)
+"""
+
+
+def start_app(store: Store, train: str = "isoviz.training:train", slots: str = "cpu") -> subprocess.Popen[str]:
+    """A process with a runner, as the app has one."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _APP, store.url, train, slots], cwd=ROOT, env=_environment(), stdout=subprocess.PIPE, text=True
+    )  # fmt: skip
+    assert process.stdout is not None and process.stdout.readline() == "started\n"
+    return process
+
+
+def end_app(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def worker_of(store: Store, run_id: str) -> Process | None:
+    """The living process of a run."""
+    row = store.get(run_id)
+    if row.pid is None or row.pid_started is None or not is_alive(row.pid, row.pid_started):
+        return None
+    return Process(row.pid, row.pid_started)
+
+
+def killed_workers(
+    store: Store, method: str, kills: int, expected: list[dict[str, Any]], draw: random.Random
+) -> Outcome:
+    """A run of an app that lives, whose worker is killed so many times."""
+    outcome = Outcome(f"{method}, app")
+    (run_id,) = store.create([config(method)])
+    while len(outcome.faults) < kills:
+        kind = at_random_event(store, run_id, 2 * len(expected) // (kills + 1), draw)
+        worker = worker_of(store, run_id)
+        if kind is None or worker is None:
+            break
+        worker.kill()
+        until(lambda: store.get(run_id).status in ENDINGS, "the app notices")
+        if store.get(run_id).status == "finished":
+            break
+        outcome.faults.append(kind)
+        store.requeue(run_id)
+    until(lambda: store.get(run_id).status in ENDINGS, "the run ends")
+    return judge(outcome, store, run_id, expected)
+
+
+def killed_apps(store: Store, method: str, kills: int, expected: list[dict[str, Any]], draw: random.Random) -> Outcome:
+    """A run whose app is killed so many times, every second time with the worker."""
+    outcome = Outcome(f"{method}, app killed")
+    app = start_app(store)
+    (run_id,) = store.create([config(method)])
+    try:
+        while len(outcome.faults) < kills:
+            kind = at_random_event(store, run_id, 2 * len(expected) // (kills + 1), draw)
+            end_app(app)
+            worker = worker_of(store, run_id)
+            if worker is not None and len(outcome.faults) % 2:
+                worker.kill()
+            app = start_app(store)
+            if kind is None:
+                break
+            outcome.faults.append(kind)
+            if worker is not None and len(outcome.faults) % 2 == 0:
+                until(lambda: store.get(run_id).status in ENDINGS, "the next app notices")
+                if store.get(run_id).status == "lost":
+                    store.requeue(run_id)
+        until(lambda: store.get(run_id).status in ENDINGS, "the run ends")
+        return judge(outcome, store, run_id, expected)
+    finally:
+        end_app(app)
+
+
+# ------------------------------------------------------------------------------------------------- databases and disks
+
+
+def crashed_server(
+    server: Any, store: Store, method: str, expected: list[dict[str, Any]], draw: random.Random
+) -> Outcome:
+    """A run of the command line whose PostgreSQL server crashes, and is started again a moment later."""
+    outcome = Outcome(f"{method}, PostgreSQL crashed")
+    process, run_id = begin_by_command(store, method)
+    kind = at_random_event(store, run_id, len(expected), draw)
+    server.crash()
+    outcome.faults.append(str(kind))
+    time.sleep(draw.uniform(0.0, 2.0))
+    server.start()
+    process.communicate(timeout=PATIENCE)
+    until(lambda: store.get(run_id), "the store answers")
+    if store.get(run_id).status != "finished":
+        command("runs", "resume", run_id, store=store.url).communicate(timeout=PATIENCE)
+    return judge(outcome, store, run_id, expected)
+
+
+def filled_disk(
+    store: Store, disk: Path, method: str, expected: list[dict[str, Any]], draw: random.Random
+) -> tuple[Outcome, RunRow]:
+    """A run of the command line whose disk, the store's own, is full from a random event on, until the command has ended.
+
+    Returns:
+        What became of it, and the run as it stood when the disk was full.
+    """
+    outcome = Outcome(f"{method}, disk filled")
+    process, run_id = begin_by_command(store, method)
+    kind = at_random_event(store, run_id, len(expected), draw)
+    filler = disk / "filler"
+    fill(filler)
+    outcome.faults.append(str(kind))
+    deadline = time.monotonic() + 120.0
+    while process.poll() is None and time.monotonic() < deadline:
+        fill(filler)
+        time.sleep(0.05)
+    row = store.get(run_id)
+    filler.unlink()
+    process.communicate(timeout=PATIENCE)
+    row = row if row.status in ENDINGS else store.get(run_id)
+    if row.status != "finished":
+        command("runs", "resume", run_id, store=store.url).communicate(timeout=PATIENCE)
+    return judge(outcome, store, run_id, expected), row
+
+
+def fill(filler: Path) -> None:
+    """Take what is left of a disk."""
+    with filler.open("ab", buffering=0) as file:
+        size = 1 << 20
+        while size:
+            try:
+                file.write(b"x" * size)
+            except OSError:
+                size //= 2
+
+
+# -------------------------------------------------------------------------------------------------- many at one queue
+
+_WORKER: Final = """
+import sys, time
+from pathlib import Path
+from isoviz.runs.execution import execute
+from isoviz.runs.store import Store
+from tests.runs.faults import no_op
+
+store, halt = Store(sys.argv[1]), Path(sys.argv[2])
+while not halt.exists():
+    row = store.claim(f"worker {sys.argv[3]}", "cpu")
+    if row is None:
+        time.sleep(0.02)
+    else:
+        execute(store, row.id, train=no_op)
+"""
+
+
+def no_op(
+    config: RunConfig, emit: Callable[[Event], None], should_stop: object, run_dir: Path, resume: bool = False
+) -> None:
+    """A run that notes that it ran."""
+    with (run_dir / "ran").open("a") as file:
+        file.write(f"{os.getpid()}\n")
+    emit(Finished(metrics={}, isotropy={}, timing={}))
+
+
+def share_queue(store: Store, runs: int, folder: Path, *, apps: int = 2, workers: int = 4) -> dict[str, int]:
+    """So many runs for all of them at once: how many ended well, were lost, and ran twice; and by whom they were run."""
+    halt = folder / "halt"
+    ids = store.create([RunConfig(seed=seed) for seed in range(runs)])
+    started = [start_app(store, train="tests.runs.faults:no_op") for _ in range(apps)]
+    at_work = [
+        subprocess.Popen(
+            [sys.executable, "-c", _WORKER, store.url, str(halt), str(number)], cwd=ROOT, env=_environment()
+        )
+        for number in range(workers)
+    ]
+    try:
+        until(lambda: store.counts()["queued"] + store.counts()["running"] == 0, "the queue is empty")
+        halt.touch()
+    finally:
+        for process in started:
+            end_app(process)
+        for worker in at_work:
+            worker.kill() if not halt.exists() else worker.wait(timeout=60)
+    rows = store.list()
+    ran = [len((store.folder_of(run_id) / "ran").read_text().split()) for run_id in ids]
+    return {
+        "finished": sum(row.status == "finished" for row in rows),
+        "doubled": sum(times > 1 for times in ran),
+        "lost": runs - sum(times >= 1 for times in ran),
+        "owners": len({row.owner for row in rows}),
+    }
