@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import streamlit as st
 from streamlit.runtime import exists, get_instance
-from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
 
 from isoviz import limits
 from isoviz.jobs import guarded
@@ -23,10 +23,6 @@ from isoviz.tasks.protocol import DataReport, HeadKind, OwnTask, Problems, Task
 _ROOM: Final = "isoviz.tasks.reading:"
 DOWNLOAD_SECONDS: Final = 3600.0
 """For rows of the hub, which may have to be downloaded first."""
-
-
-class TabClosedError(BaseException):
-    """Nobody waits for this page any more. No `Exception`: nothing between here and the script's end shall catch it."""
 
 
 def preview(data: str) -> Preview:
@@ -98,9 +94,9 @@ def still_wanted(in_callback: bool = False) -> Callable[[], None]:
     session = context.session_id
 
     def pulse() -> None:
-        if exists() and not get_instance().is_active_session(session):
-            raise TabClosedError
         if not in_callback:
             _ = "reading" in st.session_state  # a place at which Streamlit ends a script
+        if exists() and not get_instance().is_active_session(session):
+            raise StopException
 
     return pulse
