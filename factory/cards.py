@@ -270,7 +270,7 @@ other work too. Recipes:
 {results(slugs)}
 
 With 1,000 training rows (`{json.dumps(short["recipe"])}`), `demo/acceptability` reaches {seeds(short["pretrained"])} from these
-weights and {seeds(short["random_weights"])} from random ones; the longest run took {short["pretrained"]["seconds"]:.0f} s.
+weights and {seeds(short["random_weights"])} from random ones.
 
 By phenomenon:
 

@@ -1,13 +1,14 @@
 """Records how long the "60-second demo" takes on this machine: `python -m factory.record_demo`.
 
 The preset's runs go the way they go from the Train page: a runner whose spare has had time to import, all runs created at once; the
-clock stops when the last has ended. Writes `isoviz/demo/demo.json`, from which the home page takes what it promises. A machine that does
-other work meanwhile is no measure: then nothing is written.
+clock stops when the last has ended. Writes `isoviz/demo/demo.json`, from which the home page takes what it promises. Where other work
+has the processors meanwhile, nothing is written. Needs Linux.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -29,8 +30,8 @@ from isoviz.runs.runner import Runner
 from isoviz.runs.store import RunRow, Store
 from isoviz.tasks import get
 
-BUSY = 0.1
-"""Share of the cores' time that others may take."""
+WAITED = 0.1
+"""Share of their time that our threads may wait for a processor, because others have it."""
 READY_SECONDS = 20.0
 
 
@@ -41,52 +42,43 @@ def measure(store: Store, plan: dict[str, Any]) -> dict[str, Any]:
     runner.expect()
     try:
         time.sleep(READY_SECONDS)
-        us = psutil.Process()
-        before, elsewhere = time.time(), Elsewhere(us)
+        began, waits = time.time(), Waits()
         ids = store.create(planning.expand(**plan))
         while any(store.get(run_id).ended is None for run_id in ids):
-            elsewhere.look()
+            waits.look()
             time.sleep(0.2)
         rows = [store.get(run_id) for run_id in ids]
     finally:
         runner.close()
     ended = [row.ended for row in rows if row.ended is not None]
     return {
-        "seconds": round(max(ended) - before, 1),
-        "busy_elsewhere": round(elsewhere.share(), 3),
+        "seconds": round(max(ended) - began, 1),
+        "waited": round(waits.share(), 3),
         "runs": [_run(row) for row in rows],
     }
 
 
-class Elsewhere:
-    """Processor time that processes other than ours take."""
+class Waits:
+    """How long threads of ours were ready to run and had no processor, as Linux counts it."""
 
-    def __init__(self, us: psutil.Process) -> None:
-        self._us = us
-        self._ours: dict[int, float] = {}
-        self._first = self._own()
-        self._began = psutil.cpu_times()
-        self._wall = time.monotonic()
+    def __init__(self) -> None:
+        self._us = psutil.Process()
+        self._found: dict[tuple[int, str], tuple[int, int]] = {}
+        self._first = self.look()
 
-    def look(self) -> None:
-        """Note what ours have taken so far: a process that has ended can no longer be asked."""
-        self._own()
+    def look(self) -> tuple[int, int]:
+        """Nanoseconds at work and waiting so far; a thread that has ended counts as it was last seen."""
+        for process in [self._us, *self._us.children(recursive=True)]:
+            for thread in Path(f"/proc/{process.pid}/task").glob("*/schedstat"):
+                with contextlib.suppress(OSError):
+                    worked, waited, _ = thread.read_text().split()
+                    self._found[process.pid, thread.parent.name] = (int(worked), int(waited))
+        return sum(one for one, _ in self._found.values()), sum(one for _, one in self._found.values())
 
     def share(self) -> float:
-        """Of all cores' time since the beginning."""
-        now = psutil.cpu_times()
-        busy = sum(getattr(now, name) - getattr(self._began, name) for name in ("user", "nice", "system"))
-        own = self._own() - self._first
-        return max(0.0, busy - own) / ((time.monotonic() - self._wall) * (os.cpu_count() or 1))
-
-    def _own(self) -> float:
-        for process in [self._us, *self._us.children(recursive=True)]:
-            try:
-                times = process.cpu_times()
-            except psutil.Error:
-                continue
-            self._ours[process.pid] = times.user + times.system
-        return sum(self._ours.values())
+        """Waiting of waiting and working, since the beginning."""
+        worked, waited = (now - then for now, then in zip(self.look(), self._first, strict=True))
+        return waited / max(1, worked + waited)
 
 
 def _run(row: RunRow) -> dict[str, Any]:
@@ -118,9 +110,12 @@ def main() -> int:
             times.append(measure(store, dict(preset.plan)))
             store.close()
         print(json.dumps(times[-1]), file=sys.stderr, flush=True)
-    quiet = [one for one in times if one["busy_elsewhere"] <= BUSY]
+    quiet = [one for one in times if one["waited"] <= WAITED]
     if not quiet:
-        print(f"record_demo: others took more than {BUSY:.0%} of the cores' time; nothing is written", file=sys.stderr)
+        print(
+            f"record_demo: more than {WAITED:.0%} of the time others had the processors; nothing is written",
+            file=sys.stderr,
+        )
         return 1
     median = statistics.median_low(one["seconds"] for one in quiet)
     record = {

@@ -42,9 +42,10 @@ class Expectation:
     def renew(self, seconds: float = IDLE_SECONDS) -> None:
         """Somebody is about to ask for work: have a spare within seconds, and keep it for so long after the last such call."""
         until = time.time() + seconds
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.touch()
-        os.utime(self.path, (until, until))
+        with contextlib.suppress(OSError):  # a full disk: what begins then begins without a spare
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.touch()
+            os.utime(self.path, (until, until))
 
     @property
     def holds(self) -> bool:
@@ -167,15 +168,16 @@ class SpareKeeper:
         if psutil.virtual_memory().available < MEMORY:
             return False
         if not self._place.is_locked:
-            with contextlib.suppress(Timeout):
+            with contextlib.suppress(Timeout, OSError):
                 self._place.acquire(timeout=0)
         return self._place.is_locked
 
     def _tell(self, spare: Spare) -> None:
         told = asdict(Waiting(spare.pid, spare.started, self.prepare, self._surroundings))
         partial = self.file.with_suffix(".partial")
-        partial.write_text(json.dumps(told), encoding="utf-8")
-        partial.replace(self.file)
+        with contextlib.suppress(OSError):  # then other apps start processes of their own
+            partial.write_text(json.dumps(told), encoding="utf-8")
+            partial.replace(self.file)
 
     def _let_go(self) -> Spare | None:
         spare, self._spare = self._spare, None

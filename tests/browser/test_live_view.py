@@ -85,6 +85,9 @@ def test_every_figure_moves_while_the_run_reports(server: Server, open_tab: Open
     panel = page.locator(".ivz-run")
     expect(panel.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "28")
     expect(panel).to_contain_text("45 / 160")
+    spent = {name: panel.locator(".ivz-fact").filter(has_text=name) for name in ("training", "evaluating", "measuring")}
+    for name, seconds in zip(spent, ("30 s", "8 s", "6 s"), strict=True):
+        expect(spent[name]).to_have_text(f"{name}{seconds}")
     run.walk(46, run.total).finish()
     expect(panel.locator(".ivz-status")).to_have_text("finished")
     expect(panel.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "100")

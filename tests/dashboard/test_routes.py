@@ -93,6 +93,7 @@ def test_events_are_slim_and_always_json(store: Store, client: TestClient) -> No
     assert set(events["measured"]["clouds"]) == {"head", "layers", "output"}
     assert len(events["measured"]["clouds"]["head"]["ev"]) == routes.EV_SHOWN
     assert "by_layer" not in events["measured"]
+    assert events["measured"]["timing"] == {"train_seconds": 0.0, "evaluate_seconds": 4.0, "measure_seconds": 3.0}
     assert "versions" not in events["started"]
 
 

@@ -15,9 +15,12 @@ from factory import pretrain_bart, pretrain_bert, rows
 from factory.baselines import majority
 from factory.cards import BART, BERT, card
 from factory.record_baselines import RECIPE, SPECIAL, model_for
+from factory.record_demo import WAITED
 from factory.tasks import SLUGS, generate, generator
 from isoviz import tasks
-from isoviz.demo import FOLDER, baselines, bundled_model_dir, bundled_models, mean, rows_dir
+from isoviz.demo import FOLDER, baselines, bundled_model_dir, bundled_models, mean, recorded_demo, rows_dir
+from isoviz.runs.planning import PRESETS, expand
+from isoviz.training import train
 
 FINGERPRINTS = {  # of all rows, as runs have recorded them since the tasks exist
     "demo/acceptability": "92b5d621c5fb5284",
@@ -79,6 +82,43 @@ def test_the_record_is_of_these_rows_and_this_recipe_and_pretraining_wins(slug: 
     defined = [value for value in fresh["seeds"].values() if value is not None]
     assert min(pretrained["seeds"].values()) > max(*defined, record["bag_of_words"]) + margin
     assert max(pretrained["seconds"], fresh["seconds"]) < 180
+
+
+DEMO = PRESETS[0]
+
+
+def test_the_demo_promises_what_was_measured() -> None:
+    record = recorded_demo()
+    if not record:
+        assert DEMO.summary.endswith(": three runs."), "nothing was measured, so no time is promised"
+        return
+    assert record["plan"] == json.loads(json.dumps(DEMO.plan)), "record anew: python -m factory.record_demo"
+    assert record["seconds"] in record["repeats"] and record["waited"] <= WAITED
+    assert f"{record['seconds']:.0f} s on {record['cores']} cores" in DEMO.summary
+    assert [run["method"] for run in record["runs"]] == [slug for slug, _ in DEMO.plan["methods"]]
+    assert record["seconds"] <= 40
+
+
+def test_the_demos_baseline_clearly_beats_simple_approaches() -> None:
+    (slug,) = DEMO.plan["tasks"]
+    record = baselines(slug)
+    simple = max(record["bag_of_words"], record["majority"])
+    assert {name: record["short"]["recipe"][name] for name in ("epochs", "max_train", "max_length")} == {
+        name: DEMO.plan[name] for name in ("epochs", "max_train", "max_length")
+    }
+    scores = record["short"]["pretrained"]["seeds"].values()
+    assert len(scores) == 3 and min(scores) > simple + 0.15  # with 500 rows, five standard errors of the difference
+    assert all(run["score"] > simple + 0.1 for run in recorded_demo().get("runs", []))
+
+
+def test_the_demo_does_here_what_its_record_says(tmp_path: Path) -> None:
+    config = expand(**{**DEMO.plan, "methods": [("baseline", {})]})[0]
+    events: list[Any] = []
+    train(config, events.append, lambda: False, tmp_path)
+    record = baselines(config.task)
+    score = events[-1].metrics[record["metric"]]
+    assert score > max(record["bag_of_words"], record["majority"]) + 0.15
+    assert score == pytest.approx(record["short"]["pretrained"]["mean"], abs=0.08)
 
 
 @pytest.mark.parametrize(("slug", "recipe"), [(BERT, pretrain_bert.Recipe()), (BART, pretrain_bart.Recipe())])
