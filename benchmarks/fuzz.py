@@ -54,7 +54,9 @@ class Writes:
             "sqlite3.connect",
             "shutil.rmtree",
         ):
-            path = arguments[0]
+            path = arguments[1 if event in ("os.rename", "os.symlink") else 0]
+            if any(isinstance(one, int) and one >= 0 for one in arguments[2 if event == "os.mkdir" else 1 :]):
+                return  # relative to an open folder, as `shutil.rmtree` works; that folder was named before
         else:
             return
         place = os.path.abspath(os.fsdecode(path)) if isinstance(path, (str, bytes, os.PathLike)) else ""

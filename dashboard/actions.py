@@ -4,16 +4,44 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import streamlit as st
 
-from dashboard import wording
-from isoviz.errors import IsoVizError
+from dashboard import resources, wording
+from isoviz.errors import AccessError, IsoVizError
 from isoviz.runs.rows import RunRow
+from isoviz.runs.summaries import RunSummary
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def why_not(run: RunRow | RunSummary | None = None) -> str | None:
+    """Why this visitor may not start or change anything, or not this run; None if they may."""
+    return sentences(resources.service().refusal(run))
+
+
+def sentences(refused: AccessError | None) -> str | None:
+    """A refusal with what can be done about it."""
+    return None if refused is None else f"{refused}. {refused.advice or ''}".rstrip()
+
+
+def notice() -> None:
+    """For whoever may only look: says so, once on each page."""
+    if reason := why_not():
+        st.caption(f":material/visibility: {wording.plain(reason)}")
+
+
+def button(label: str, *, run: RunRow | RunSummary | None = None, disabled: bool = False, **options: Any) -> bool:
+    """`st.button` for something that starts or changes what lies on the server; disabled, with the reason, where that is refused.
+
+    Args:
+        run: the run that it changes.
+    """
+    if reason := why_not(run):
+        options["help"] = wording.plain(reason)
+    return st.button(label, disabled=disabled or reason is not None, **options)
 
 
 def attempt(action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:

@@ -127,13 +127,32 @@ def _part(task: str, part: Part, table: Table, place: int | None) -> None:
         st.caption(wording.plain(" · ".join([*notes, *part.notes])))
     name = downloads.file_name("compared", task, part.metric, "" if place is None else f"{part.model} {place + 1}")
     caption = f"{part.model} on {part.task}: {part.metric}, differences from {_baseline(part)}. {' '.join(notes)}"
-    downloads.buttons(name, frame, lambda: _latex(frame, caption), parquet_too=True)
+    downloads.buttons(name, as_numbers(part), lambda: _latex(frame, caption), parquet_too=True)
 
 
 def as_frame(part: Part) -> pd.DataFrame:
     """One line per setting, the columns of `HEADINGS`, as text where it is text on screen."""
     against = {found.arm: found for found in part.comparisons}
     return pd.DataFrame([_line(arm, against.get(arm.label), part.scale) for arm in part.arms], columns=list(HEADINGS))
+
+
+def as_numbers(part: Part) -> pd.DataFrame:
+    """One line per setting for files: every number in full, every seed, and the sentence."""
+    against = {
+        found.arm: found.model_dump(exclude={"arm", "baseline", "low", "high", "n"}) for found in part.comparisons
+    }
+    ends = {found.arm: {"difference_low": found.low, "difference_high": found.high} for found in part.comparisons}
+    lines = []
+    for arm in part.arms:
+        line = {"setting": arm.label} | arm.model_dump(include={"mean", "sd", "median", "low", "high", "letters"})
+        seeds = " · ".join(f"{seed}: {value!r}" for seed, value in arm.values.items())
+        lines.append(line | {"n": arm.n, "seeds": seeds} | against.get(arm.label, {}) | ends.get(arm.label, {}))
+    frame = pd.DataFrame(lines)
+    if "unpaired" in frame:
+        frame["unpaired"] = [
+            " ".join(map(str, seeds)) if isinstance(seeds, list) else "" for seeds in frame["unpaired"]
+        ]
+    return frame
 
 
 def _line(arm: Arm, found: Comparison | None, scale: float) -> dict[str, Any]:

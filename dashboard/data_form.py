@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
-from dashboard import forms, reading, resources, rows_view, uploads, wording
+from dashboard import actions, forms, reading, resources, rows_view, wording
 from isoviz import boundary, tasks
-from isoviz.errors import InputError
+from isoviz.access.uploads import Files
+from isoviz.errors import AccessError, InputError
 from isoviz.tasks.files import SPLITS, SUFFIXES
 from isoviz.tasks.protocol import DataReport, OwnTask, Problems, Task
 
@@ -108,6 +109,7 @@ def _upload(task: Task) -> None:
             key=f"upload_{task.slug}_{split}",
             on_change=_take_upload,
             args=(task.slug,),
+            disabled=actions.why_not() is not None,
         )
     if problem := st.session_state.get(_problem_key(task.slug)):
         forms.error_beside(problem)
@@ -129,14 +131,14 @@ def _take_upload(slug: str) -> None:
     if len(files) < len(SPLITS):
         return
     try:
-        folder = uploads.save(resources.store().folder, tasks.get(slug), files)
-    except InputError as error:
+        folder = resources.service().keep_upload(tasks.get(slug), files, reading.still_wanted(in_callback=True))
+    except (AccessError, InputError) as error:
         st.session_state[_problem_key(slug)] = forms.sentence(error)
         return
     st.session_state[forms.key(f"data.{slug}")] = str(folder)
 
 
-def uploaded(slug: str) -> uploads.Files:
+def uploaded(slug: str) -> Files:
     """The files that the upload fields of a task hold now."""
     files = {split: st.session_state.get(f"upload_{slug}_{split}") for split in SPLITS}
     return {split: (file.name, file.getbuffer()) for split, file in files.items() if file is not None}
@@ -150,8 +152,8 @@ def _hub(task: Task, direction: str | None) -> bool:
     name = "/".join(task.hub or ())
     asked = f"hub_asked_{task.slug}"
     st.caption(wording.plain(f"{name}: read from this machine's hub cache, or downloaded."))
-    if st.button("Load and check", key=f"hub_{task.slug}", icon=":material/cloud_download:"):
-        st.session_state[asked] = True
+    if actions.button("Load and check", key=f"hub_{task.slug}", icon=":material/cloud_download:"):
+        st.session_state[asked] = actions.done(resources.service().require)
     return bool(st.session_state.get(asked)) and look(task, None, direction)
 
 

@@ -51,6 +51,9 @@ class Doorway:
         self.reach = reach
         self.base = f"/{base_url.strip('/')}" if base_url.strip("/") else ""
         self.headers = headers(reach.frames)
+        self.open_to_all = {f"{self.base}/{path}" for path in HEALTH}
+        if isinstance(entrance, ByLogin):
+            self.open_to_all |= {f"{self.base}/{path}" for path in _LOGIN}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -63,17 +66,15 @@ class Doorway:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         connection = HTTPConnection(scope)
         answer: Response | None = self._foreign(connection)
-        path = scope["path"].removeprefix(self.base)
-        is_page = scope["method"] in ("GET", "HEAD") and _PAGE.fullmatch(path or "/") is not None
+        path = scope["path"].removeprefix(self.base) or "/"
+        is_page = scope["method"] in ("GET", "HEAD") and _PAGE.fullmatch(path) is not None
         secret = connection.query_params.get(links.PARAMETER) if is_page else None
         asking = self.entrance.visitor(connection.cookies)
-        if answer is not None or path.lstrip("/") in HEALTH:
+        if answer is not None:
             pass
         elif secret is not None:
             answer = self._by_link(connection, secret)
-        elif isinstance(self.entrance, ByLogin) and path.lstrip("/") in _LOGIN:
-            pass
-        elif asking is None:
+        elif asking is None and scope["path"] not in self.open_to_all:
             answer = self._outside(connection) if is_page else _refusal("Open the app by its link first.", 401)
         if asking is not None:
             visitor.note_request(scope, asking)

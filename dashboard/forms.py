@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 from dashboard import wording
 from isoviz import methods
 from isoviz.config import RunConfig
-from isoviz.errors import InputError
+from isoviz.errors import InputError, IsoVizError
 
 PREFIX = "train_"
 """Of every widget key of the form: keys are query parameters too, and pages share those."""
@@ -100,7 +100,7 @@ def check_setting(name: str, raw: Any) -> Answer:
         return Answer(error=sentence(error, bounds_text(RunConfig.model_fields[name])))
 
 
-def sentence(error: InputError, allowed: str = "") -> str:
+def sentence(error: IsoVizError, allowed: str = "") -> str:
     """An engine error as it reads beside its field: without the field's name, with what is allowed."""
     text = str(error).removeprefix(f"{error.field}: ") if error.field else str(error)
     if re.match(r"[a-z]+ ", text):  # a word, and no file name or quoted value

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
+from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import forms, wording
+from dashboard import actions, forms, resources, wording
 from dashboard.logs import read_tail
-from isoviz.errors import InputError
-from isoviz.jobs import queue, scheduling
+from isoviz.errors import AccessError, InputError
+from isoviz.jobs import scheduling
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
 
@@ -39,6 +41,23 @@ class Waited:
     news: Callable[[], bool] = lambda: False
 
 
+def ask(kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[Any]] | None = None) -> JobState:
+    """Ask for a job that begins without a button, or look how it stands; where this visitor may not have it started, a state
+    that says why (see `refused`)."""
+    try:
+        return resources.service().ask_job(kind, request, inputs)
+    except AccessError as error:
+        return JobState("none", message=str(error), advice=error.advice or "")
+
+
+def refused(state: JobState) -> bool:
+    """Say why a job is not computed for this visitor, if that is so."""
+    if state.status != "none" or not state.message:
+        return False
+    st.caption(f":material/block: {wording.plain(f'Not computed yet. {state.message}. {state.advice}')}")
+    return True
+
+
 def watch(jobs: Sequence[Waited], *, key: str, patience: float = 0.0, before: Callable[[], None] | None = None) -> None:
     """Draw the progress of jobs that run; the whole page is drawn anew when one of them has news or has ended.
 
@@ -57,9 +76,9 @@ def _watch(jobs: Sequence[Waited], key: str, patience: float, before: Callable[[
         share = f"{100 * fraction:.0f} % · " if state.status == "running" else ""
         st.progress(fraction, text=wording.plain(f"{name}{share}{step(state)} · {wording.duration(state.seconds)}"))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if st.button("Stop all" if len(jobs) > 1 else "Stop", key=key, icon=":material/stop_circle:"):
+        if actions.button("Stop all" if len(jobs) > 1 else "Stop", key=key, icon=":material/stop_circle:"):
             for job in jobs:
-                job.stop()
+                actions.attempt(job.stop)
             _again(before)
         st.caption("Goes on if you leave this page; its address shows it again.")
     until = time.monotonic() + patience
@@ -96,9 +115,9 @@ def retry_button(kind: JobKind, keys: Collection[str], *, key: str) -> None:
 
     def retry() -> None:
         for failed in keys:
-            queue.retry(kind, failed)
+            actions.attempt(resources.service().retry_job, kind, failed)
 
-    st.button("Retry", key=key, icon=":material/refresh:", on_click=retry)
+    actions.button("Retry", key=key, icon=":material/refresh:", on_click=retry)
 
 
 def _states(jobs: Sequence[Waited], before: Callable[[], None] | None) -> list[JobState]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import menu, resources, theme, wording
-from dashboard.actions import attempt, done, remember_stop, stopping_for
+from dashboard.actions import attempt, button, done, remember_stop, stopping_for
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
@@ -130,9 +130,11 @@ def _queue_tail(listed: int) -> None:
     more = resources.store().counts()["queued"] - listed
     if more > 0:
         st.caption(f"and {more} more waiting")
-    if more + listed > 1 and st.button("Stop all waiting runs", type="tertiary", icon=":material/playlist_remove:"):
-        for row in resources.store().summaries(status="queued", kinds=()):
-            done(resources.store().request_stop, row.id)
+    if more + listed > 1 and button("Stop all waiting runs", type="tertiary", icon=":material/playlist_remove:"):
+        service = resources.service()
+        for row in resources.store().list(status="queued"):
+            if service.refusal(row) is None:  # of others' runs it is not asked
+                done(service.stop, row.id)
         st.rerun()
 
 
@@ -149,17 +151,16 @@ def buttons(run: RunRow, address: str) -> None:
     if run.status not in ENDINGS:
         _stop_button(run, key="stop-chosen")
         return
-    store = resources.store()
     if (
         run.status in RESUMABLE
-        and st.button("Resume", icon=":material/resume:", key="resume", help="From its last checkpoint.")
-        and done(store.requeue, run.id)
+        and button("Resume", run=run, icon=":material/resume:", key="resume", help="From its last checkpoint.")
+        and done(resources.service().resume, run.id)
     ):
         st.rerun()
-    if st.button("Run again", icon=":material/replay:", key="again", help="A new run with the same configuration."):
-        created = attempt(store.create, [run.config], name=run.name)
+    if button("Run again", icon=":material/replay:", key="again", help="A new run with the same configuration."):
+        created = attempt(resources.service().run_again, run.id)
         if created:
-            st.query_params[address] = created[0]
+            st.query_params[address] = created
             st.rerun()
 
 
@@ -169,16 +170,17 @@ def _stop_button(row: RunRow, key: str) -> None:
         st.button(f"Stopping … {since:.0f} s", key=key, disabled=True, icon=":material/hourglass_top:")
         return
     if since is not None:
-        if st.button(
+        if button(
             "Stop now",
+            run=row,
             key=key,
             icon=":material/dangerous:",
             help="The run is finishing its optimiser step and writing a checkpoint. This ends it at once, without one.",
         ):
-            done(resources.store().request_stop, row.id)
+            done(resources.service().stop, row.id)
         return
     word, icon = ("Cancel", "cancel") if row.status == "queued" else ("Stop", "stop_circle")
-    if st.button(word, key=key, icon=f":material/{icon}:") and done(resources.store().request_stop, row.id):
+    if button(word, run=row, key=key, icon=f":material/{icon}:") and done(resources.service().stop, row.id):
         remember_stop(row.id)
         st.rerun()
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import forms, reading, resources, wording
-from isoviz import boundary
+from dashboard import actions, forms, reading, resources, wording
 from isoviz.errors import InputError
 from isoviz.hub import ask_again, offline
 from isoviz.models import cache, hub, sources
@@ -79,8 +78,11 @@ def weights(source: ModelSource, allow_random: bool, heads: Sequence[HeadKind] =
 
 def look(name: str, heads: tuple[HeadKind, ...] = ()) -> tuple[ModelSource | None, str | None]:
     """A model, or why it cannot serve. What the hub said is remembered for a while; what lies here is looked at each time."""
-    near = name in sources.bundled() or _is_folder(name)
-    return _resolved(name, heads) if near else _remembered(name, heads, offline())
+    if name in sources.bundled() or _is_folder(name):
+        return _resolved(name, heads)
+    if (reason := actions.why_not()) and not _is_cached(name):
+        return None, f"'{name}' is not on this machine. {reason}"
+    return _remembered(name, heads, offline())
 
 
 def forget() -> None:
@@ -171,7 +173,7 @@ def _hub(field: str, several: bool) -> None:
         revision.text_input(
             "Revision", key=f"{field}.revision", placeholder="main", help="A branch, a tag or a commit of the model."
         )
-        if st.form_submit_button("Search", icon=":material/search:"):
+        if st.form_submit_button("Search", icon=":material/search:", disabled=actions.why_not() is not None):
             st.session_state[asked] = str(st.session_state.get(f"{field}.search") or "").strip()
     text = st.session_state.get(asked)
     if not text:
@@ -254,10 +256,17 @@ def _label(one: Match) -> str:
 
 
 def _is_folder(name: str) -> bool:
+    """Whether the name is a directory's, or a path that cannot be read from here, which `_resolved` tells."""
     try:
-        return boundary.folder(name, "model") is not None
+        return sources.folder_of(name) is not None
     except InputError:
-        return True  # what is wrong with it is told by `_resolved`
+        return True
+
+
+def _is_cached(name: str) -> bool:
+    """Whether the hub need not be asked."""
+    parsed = hub.parse(name)
+    return parsed is not None and cache.find(*parsed) is not None
 
 
 def _resolved(name: str, heads: tuple[HeadKind, ...]) -> tuple[ModelSource | None, str | None]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import streamlit as st
 from streamlit.runtime import exists, get_instance
-from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
 
 from isoviz import limits
 from isoviz.jobs import guarded
@@ -23,10 +23,6 @@ from isoviz.tasks.protocol import DataReport, HeadKind, OwnTask, Problems, Task
 _ROOM: Final = "isoviz.tasks.reading:"
 DOWNLOAD_SECONDS: Final = 3600.0
 """For rows of the hub, which may have to be downloaded first."""
-
-
-class TabClosedError(BaseException):
-    """Nobody waits for this page any more. No `Exception`: nothing between here and the script's end shall catch it."""
 
 
 def preview(data: str) -> Preview:
@@ -55,26 +51,15 @@ def check(
     direction: str | None = None,
     max_train: int | None = None,
     max_eval: int | None = None,
-    *,
-    in_callback: bool = False,
 ) -> str:
-    """Raise what is wrong with the rows; else their fingerprint.
-
-    Args:
-        in_callback: a newer request of the same visitor does not end it: a callback runs once.
-    """
+    """Raise what is wrong with the rows; else their fingerprint."""
     read = {"direction": direction, "max_train": max_train, "max_eval": max_eval}
-    return _ask("check", str, slug=task.slug, columns=task.own, data=data, **read, in_callback=in_callback)
+    return _ask("check", str, slug=task.slug, columns=task.own, data=data, **read)
 
 
 def counted(slug: str, data: str | None) -> tuple[str, dict[str, int]]:
     """Fingerprint, and rows of train and validation."""
     return _ask("counted", tuple[str, dict[str, int]], slug=slug, data=data)
-
-
-def check_tables(folder: str) -> None:
-    """Raise unless the files of an upload are tables; called by a callback."""
-    _ask("check_tables", None, folder=folder, in_callback=True)
 
 
 def mismatch(source: ModelSource, kinds: Sequence[HeadKind]) -> str:
@@ -93,24 +78,25 @@ CHECKS: Final = DataChecks(complete=_completed, read=check)
 """For `isoviz.runs.planning.expand`."""
 
 
-def _ask(name: str, returns: Any, *, in_callback: bool = False, **arguments: Any) -> Any:
+def _ask(name: str, returns: Any, **arguments: Any) -> Any:
     allowed = limits.from_environment()
     if "slug" in arguments and arguments["data"] is None:
         allowed = dataclasses.replace(allowed, seconds=max(allowed.seconds, DOWNLOAD_SECONDS))
-    return guarded.call(_ROOM + name, arguments, returns, allowed=allowed, pulse=still_wanted(in_callback))
+    return guarded.call(_ROOM + name, arguments, returns, allowed=allowed, pulse=still_wanted())
 
 
 def still_wanted(in_callback: bool = False) -> Callable[[], None]:
-    """A function that raises once the tab is closed or, outside of callbacks, the visitor has asked for something else."""
+    """A function that raises once the tab is closed or, outside of callbacks (which run once), the visitor has asked for something
+    else."""
     context = get_script_run_ctx()
     if context is None:
         return lambda: None
     session = context.session_id
 
     def pulse() -> None:
-        if exists() and not get_instance().is_active_session(session):
-            raise TabClosedError
         if not in_callback:
             _ = "reading" in st.session_state  # a place at which Streamlit ends a script
+        if exists() and not get_instance().is_active_session(session):
+            raise StopException
 
     return pulse

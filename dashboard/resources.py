@@ -10,9 +10,18 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
+import streamlit as st
+
+from dashboard import visitor
+from isoviz import fence
+from isoviz.access import policy, uploads
+from isoviz.access.policy import Policy
+from isoviz.access.reach import Reach
+from isoviz.fence import Roots
 from isoviz.home import home, make_private, store_url
 
 if TYPE_CHECKING:
+    from isoviz.access.service import Service
     from isoviz.jobs.service import JobService
     from isoviz.runs.runner import Runner
     from isoviz.runs.store import Store
@@ -39,6 +48,26 @@ def store() -> Store:
         return _stores[url]
 
 
+def service() -> Service:
+    """What the visitor of this page may change and start there. Pages write through it, never to the store itself."""
+    from isoviz.access.service import Service
+
+    return Service(store(), visitor.current(), _policy())
+
+
+def _policy() -> Policy:
+    return policy.read(Reach.from_environment(st.get_option("server.address")))
+
+
+def guard_files() -> None:
+    """From now on this process reads data and models only below the operator's roots, and uploads."""
+    fence.hold_to(_roots)
+
+
+def _roots() -> Roots:
+    return uploads.roots(_policy().roots or (), store().folder)
+
+
 def runner() -> Runner | None:
     """The runner of that store, started; built anew if it died. None if `ISOVIZ_RUNNER=off` (tests, displays)."""
     if os.environ.get("ISOVIZ_RUNNER", "on").lower() == "off":
@@ -58,6 +87,7 @@ def runner() -> Runner | None:
 def begin() -> None:
     """The app serves from now on: it runs what is queued, and has a spare ready where a page expects work."""
     global _job_service
+    guard_files()
     # every room whose jobs this app serves
     from isoviz.exploring.jobs import VIEW
     from isoviz.jobs.service import JobService
@@ -70,8 +100,8 @@ def begin() -> None:
 
 
 def expect_jobs() -> None:
-    """Somebody looks at a page that computes in the background: the next job shall begin at once. Nothing where no app serves."""
-    if _job_service is not None:
+    """Somebody who may start jobs looks at a page for it: the next one shall begin at once. Nothing where no app serves."""
+    if _job_service is not None and service().refusal() is None:
         _job_service.expect()
 
 

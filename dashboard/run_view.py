@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import live, menu, outcome_view, resources, theme, wording
+from dashboard import actions, live, menu, outcome_view, resources, theme, wording
 from dashboard.actions import done
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
@@ -96,7 +96,10 @@ def _heading(run_id: str, status: str) -> None:
 def edit(run: RunRow) -> None:
     """Rename, tag, note, delete."""
     st.subheader("Edit or delete", anchor=False)
-    store = resources.store()
+    store, service = resources.store(), resources.service()
+    if reason := actions.why_not(run):
+        st.caption(f":material/block: {wording.plain(reason)}")
+        return
     with st.container(horizontal=True, gap="small"):
         with st.popover("Name, tags, note", icon=":material/edit:"), st.form("edit-run", border=False):
             name = st.text_input("Name", run.name, max_chars=200)
@@ -105,16 +108,16 @@ def edit(run: RunRow) -> None:
             if st.form_submit_button("Save", type="primary"):
                 wanted = [tag.strip() for tag in tags.split(",") if tag.strip()]
                 if (
-                    done(store.rename, run.id, name)
-                    and done(store.tag, run.id, wanted)
-                    and done(store.note, run.id, note)
+                    done(service.rename, run.id, name)
+                    and done(service.tag, run.id, wanted)
+                    and done(service.note, run.id, note)
                 ):
                     st.rerun()
         with st.popover("Delete", icon=":material/delete:", disabled=run.status == "running"):
             st.markdown(
                 f"Delete this run with its curves, arrays and checkpoints ({wording.size(store.disk_use(run.id))})?"
             )
-            if st.button("Delete permanently", type="primary", key="delete-run") and done(store.delete, run.id):
+            if st.button("Delete permanently", type="primary", key="delete-run") and done(service.delete, run.id):
                 st.switch_page(menu.RESULTS)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import resources, theme, wording
-from dashboard.actions import done
+from dashboard.actions import button, done
 from isoviz.errors import StoreError
 from isoviz.runs.summaries import RunSummary
 
@@ -34,15 +34,15 @@ def draw() -> None:
 
 
 def _line(run: RunSummary) -> None:
-    store = resources.store()
+    service = resources.service()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(theme.status_badge("unreadable"), width="content")
         st.markdown(wording.plain(f"{run.id} {run.name}"), width="content")
         st.caption(wording.plain(run.unreadable), width="stretch")
         if run.status == "running":
-            if st.button("Stop", key=f"stop-unreadable-{run.id}") and done(store.request_stop, run.id):
+            if button("Stop", run=run, key=f"stop-unreadable-{run.id}") and done(service.stop, run.id):
                 st.rerun()
-        elif st.button("Delete", key=f"delete-unreadable-{run.id}", icon=":material/delete:") and done(
-            store.delete, run.id
+        elif button("Delete", run=run, key=f"delete-unreadable-{run.id}", icon=":material/delete:") and done(
+            service.delete, run.id
         ):
             st.rerun()

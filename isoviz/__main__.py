@@ -267,6 +267,13 @@ def _add_app(app: argparse.ArgumentParser) -> None:
     ):
         access.add_argument(f"--allow-{name}", action="append", default=[], metavar=name.upper(), help=text)
     access.add_argument(
+        "--roots",
+        nargs="*",
+        metavar="DIR",
+        help="folders below which the browser may name data and models (default: $ISOVIZ_ROOTS, else this folder and your home "
+        "folder; none where others can reach the server)",
+    )
+    access.add_argument(
         "--new-links", action="store_true", help="make new links first: the old ones and their cookies end"
     )
     access.add_argument(
@@ -299,7 +306,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Parse, dispatch, and turn the user's errors into one line and exit code 2, an interrupt into its own code."""
     words = sys.argv[1:] if arguments is None else arguments
     try:
-        _check_encoding(words)
+        _check_words(words)
         options = build_parser().parse_args(words)
         quiet_libraries()
         collect_warnings()
@@ -314,9 +321,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(getattr(interrupt, "exit_code", 130))
 
 
-def _check_encoding(words: Sequence[str]) -> None:
-    """What is not UTF-8 can be neither stored nor shown; arguments with such bytes hold them as lone surrogates."""
-    for word in words:
+def _check_words(words: Sequence[str]) -> None:
+    """Refuse what argparse lets through: an empty value, `--option=--` (of which it makes a list), and what is not UTF-8.
+
+    That can be neither stored nor shown; arguments with such bytes hold them as lone surrogates.
+    """
+    for before, word in zip(("", *words), words, strict=False):
+        name, _, value = word.partition("=") if word.startswith("--") else (before, "", word)
+        if (not word.strip() and before.startswith("--")) or (
+            word.startswith("--") and "=" in word and value in ("", "--")
+        ):
+            raise InputError(
+                f"{shortened(name)}: expected a value, got '{value.strip()}'; give one, or leave the option out"
+            )
         try:
             word.encode()
         except UnicodeEncodeError:

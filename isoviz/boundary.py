@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from isoviz import fence
 from isoviz.errors import InputError, IsoVizError, shortened
 
 _log = logging.getLogger(__name__)
@@ -25,6 +26,8 @@ MOST_WHOLE: Final = 2**31 - 1
 """Whole numbers that are counts, seeds or places; larger ones overflow somewhere in the libraries below."""
 MOST_JSON: Final = 50 * 2**20
 """Bytes of a JSON file that is read whole."""
+_FENCED: Final = ("data", "model")
+"""Fields that people fill in a browser."""
 _NAME_BYTES, _PATH_BYTES = 255, 4096
 _ABSENT: Final = (errno.ENOENT, errno.ENOTDIR)
 
@@ -40,7 +43,8 @@ def path(text: str | os.PathLike[str], field: str, error: type[InputError] = Inp
         error: its class.
 
     Raises:
-        error: no file system can have such a name, `~name` is no user, links go in a circle, or access is denied.
+        error: no file system can have such a name, `~name` is no user, links go in a circle, or access is denied; of data and
+            models also that it lies where the browser may not read (`isoviz.fence`).
     """
     given = os.fspath(text)
     shown = f"{field}: '{shortened(given)}'"
@@ -55,7 +59,7 @@ def path(text: str | os.PathLike[str], field: str, error: type[InputError] = Inp
         allowed = f"a name has at most {_NAME_BYTES} bytes, a path {_PATH_BYTES}"
         raise error(f"{shown} is too long for a path ({allowed})", field=field)
     try:
-        found = Path(given).expanduser()
+        found = fence.admitted(given, field, error) if field in _FENCED else Path(given).expanduser()
     except RuntimeError:
         user = shortened(given.split(os.sep)[0])
         raise error(

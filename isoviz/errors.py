@@ -100,6 +100,10 @@ class StoreError(IsoVizError):
     """A run or a store that is not there, is in use, or was written by a newer version."""
 
 
+class AccessError(IsoVizError):
+    """Something that this visitor may not do, or not so much of it."""
+
+
 class DifferentSetupsError(InputError):
     """Runs that were to be compared differ in more than what is compared.
 

@@ -36,6 +36,7 @@ def looking_at(endpoint: str, cache: Path, monkeypatch: pytest.MonkeyPatch, *, o
         _patch_datasets(patch, endpoint, cache, offline)
         patch.setenv("HF_ENDPOINT", endpoint)  # for processes that are started from here
         patch.setenv("HF_HUB_CACHE", str(cache))
+        patch.setenv("HF_DATASETS_CACHE", str(cache / "datasets"))
         patch.setenv("HF_HUB_OFFLINE", "1" if offline else "0")
         patch.setenv("HF_HUB_ETAG_TIMEOUT", str(PATIENCE))
         patch.setenv("HF_HUB_DOWNLOAD_TIMEOUT", str(PATIENCE))

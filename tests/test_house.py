@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import functools
+import inspect
 import re
 import subprocess
 import sys
@@ -9,6 +12,9 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import grimp
+
+from isoviz.jobs import queue
+from isoviz.runs.store import Store
 
 ROOT = Path(__file__).resolve().parent.parent
 ENGINE = sorted((ROOT / "isoviz").rglob("*.py"))
@@ -54,3 +60,72 @@ def test_names_say_what_a_thing_is():
 def test_every_package_is_a_package():
     folders = {path.parent for path in ENGINE + DASHBOARD}
     assert [str(folder) for folder in folders if not (folder / "__init__.py").exists()] == []
+
+
+STORE_READS = {"close", "counts", "disk_use", "events", "events_of_kind", "folder_of", "get", "list", "url"}
+QUEUE_READS = {"look", "asker", "under_way", "content_key", "JobState"}
+
+
+@functools.cache
+def store_writes() -> set[str]:
+    """Whatever of a store's methods is not known to read, so that a new one counts as a write."""
+    return {name for name, _ in inspect.getmembers(Store, inspect.isfunction) if name[0] != "_"} - STORE_READS
+
+
+@functools.cache
+def queue_writes() -> set[str]:
+    public = {name for name, value in vars(queue).items() if inspect.isfunction(value) and name[0] != "_"}
+    return {name for name in public if vars(queue)[name].__module__ == queue.__name__} - QUEUE_READS
+
+
+def writes_past_the_service(source: str) -> list[str]:
+    """What of a page's source changes runs, jobs or uploads without asking `isoviz.access.service`."""
+    found = []
+    aliases: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Assign) and ast.unparse(node.value).endswith("store()"):
+            aliases |= {ast.unparse(target) for target in node.targets}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute):
+            owner = ast.unparse(node.value)
+            if node.attr in store_writes() and (re.search(r"\b_?store(\(\))?$", owner) or owner in aliases):
+                found.append(f"{owner}.{node.attr}")
+            if owner in ("queue", "jobs") and node.attr in {*queue_writes(), "start", "stop", "obtain"}:
+                found.append(f"{owner}.{node.attr}")
+            if owner == "uploads" and node.attr in {"save", "save_own"}:
+                found.append(f"{owner}.{node.attr}")
+        if isinstance(node, ast.ImportFrom):
+            module, names = node.module or "", {name.name for name in node.names}
+            refused = {
+                "isoviz.jobs.queue": queue_writes(),
+                "isoviz.exploring.jobs": {"start", "obtain"},
+                "isoviz.whatif.jobs": {"start", "stop"},
+                "isoviz.access.uploads": {"save", "save_own"},
+            }.get(module, set())
+            found += [f"{module}.{name}" for name in names & refused]
+    return found
+
+
+def test_pages_write_through_the_service():
+    """Roles, read-only mode and quotas hold for whatever a page does, because it can do nothing past the service."""
+    assert {"create", "delete", "rename", "tag", "note", "request_stop", "requeue", "append", "claim"} <= store_writes()
+    assert {"start", "ask", "retry", "stop", "let_go", "sweep"} == queue_writes()
+    past = {str(path.relative_to(ROOT)): writes_past_the_service(path.read_text()) for path in DASHBOARD + PAGES}
+    assert {name: writes for name, writes in past.items() if writes} == {}
+
+
+def test_a_write_past_the_service_is_seen():
+    for line in (
+        "resources.store().delete(run)",
+        "done(resources.store().request_stop, run)",
+        "store = resources.store()\nstore.rename(run, name)",
+        "kept = resources.store()\nkept.requeue(run)",
+        "queue.start(VIEW, key, {})",
+        "jobs.start(request)",
+        "uploads.save(folder, task, files)",
+        "from isoviz.jobs.queue import start",
+        "from isoviz.access.uploads import save",
+    ):
+        assert writes_past_the_service(line), line
+    for line in ("resources.service().delete(run)", "resources.store().get(run)", "queue.look(VIEW, key)"):
+        assert not writes_past_the_service(line), line

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import streamlit as st
 
-from dashboard import job_progress, measures, resources, wording
+from dashboard import actions, job_progress, measures, resources, wording
 from dashboard.components.figure import draw
 from dashboard.explore import figures
 from dashboard.explore.form import PREFIX, Filled, alike, forget_hub_models, view_names
@@ -15,7 +15,7 @@ from dashboard.job_progress import Waited
 from dashboard.steady import steady
 from isoviz import metrics
 from isoviz.errors import IsoVizError
-from isoviz.exploring import jobs, results
+from isoviz.exploring import results
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.results import ViewResult
 from isoviz.jobs import queue
@@ -36,7 +36,7 @@ def ask(all_filled: list[Filled]) -> list[ViewResult]:
     ready = all(filled.request is not None for filled in all_filled)
     statuses = {state.status for state in states}
     settled = {"waiting", "running", "done"}
-    if st.button(
+    if actions.button(
         "Retry" if statuses & {"failed", "lost"} else "Analyse",
         key=PREFIX + "look",
         type="primary",
@@ -78,7 +78,7 @@ def ask(all_filled: list[Filled]) -> list[ViewResult]:
 def _started(filled: Filled) -> JobState:
     assert filled.request is not None and filled.key is not None
     try:
-        return jobs.start(filled.request, filled.key)
+        return resources.service().start_view(filled.request, filled.key)
     except IsoVizError as error:
         return JobState("failed", message=str(error), field=error.field, advice=error.advice or "")
 
@@ -89,7 +89,10 @@ def _waited(running: dict[str, list[int]], view_count: int) -> list[Waited]:
     for key, numbers in running.items():
         view = results.find(key)
         news = functools.partial(_news, key, None if view is None else view.pending)
-        look, stop = functools.partial(queue.look, VIEW, key), functools.partial(queue.stop, VIEW, key)
+        look, stop = (
+            functools.partial(queue.look, VIEW, key),
+            functools.partial(resources.service().stop_job, VIEW, key),
+        )
         jobs_waited_for.append(Waited(view_names(numbers) if view_count > 1 else "", look, stop, news))
     return jobs_waited_for
 

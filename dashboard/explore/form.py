@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import forms, model_form, reading, resources, wording
+from dashboard import actions, forms, model_form, reading, resources, wording
 from dashboard.data_form import FROM_FOLDER, FROM_HUB, Stamp, folder_field, stamp
 from dashboard.steady import steady
 from isoviz import tasks
@@ -258,8 +258,8 @@ def _asked_hub(task: Task, prefix: str) -> bool:
     name = "/".join(task.hub or ())
     asked = f"{prefix}hub_asked_{task.slug}"
     st.caption(wording.plain(f"{name}: read from this machine's hub cache, or downloaded."))
-    if st.button("Load and check", key=f"{prefix}hub_{task.slug}", icon=":material/cloud_download:"):
-        st.session_state[asked] = True
+    if actions.button("Load and check", key=f"{prefix}hub_{task.slug}", icon=":material/cloud_download:"):
+        st.session_state[asked] = actions.done(resources.service().require)
     return bool(st.session_state.get(asked))
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import downloads, explanations, forms, job_progress, wording
+from dashboard import downloads, explanations, forms, job_progress, resources, wording
 from dashboard.components.scatter_map import scatter_map
 from dashboard.explore import map_figure, points
 from dashboard.explore.form import PREFIX, ChosenCloud, cloud_file
@@ -21,7 +21,6 @@ from isoviz.errors import InputError
 from isoviz.exploring import maps, neighbours, selection
 from isoviz.exploring.jobs import MAP, SENTENCES
 from isoviz.exploring.maps import MapRequest
-from isoviz.jobs import queue
 from isoviz.jobs.queue import JobState
 
 # ------------------------------------------------------------------------------------------------------ the section
@@ -179,7 +178,7 @@ def layout_of(one: ChosenCloud, cloud: Cloud, request: MapRequest) -> Layout | J
             return Layout(pca.coordinates, places, axes, pca, key)
     except InputError as error:
         return error
-    state = queue.ask(MAP, _map_request(one, request))
+    state = job_progress.ask(MAP, _map_request(one, request))
     if state.status != "done" or state.result is None:
         return state
     axes = [f"UMAP {number}" for number in range(1, request.dimensions + 1)]
@@ -206,7 +205,7 @@ def own_places(
     embedded = reply.result.arrays["points"]
     if layout.pca is not None:
         return layout.pca.place(embedded)
-    placed = queue.ask(MAP, _map_request(one, request), {"points": embedded})
+    placed = job_progress.ask(MAP, _map_request(one, request), {"points": embedded})
     return placed if placed.status != "done" or placed.result is None else placed.result.arrays["coordinates"]
 
 
@@ -214,6 +213,8 @@ def on_its_way(one: ChosenCloud, layout: JobState | InputError) -> None:
     """Progress or error of a map that is not available yet."""
     if isinstance(layout, InputError):
         forms.error_beside(forms.sentence(layout))
+        return
+    if job_progress.refused(layout):
         return
     if layout.in_trouble:
         job_progress.trouble(layout)
@@ -245,7 +246,7 @@ def let_go(wanted: Sequence[JobState]) -> None:
     who waits for it has it started again. What is on its way when the page is left stays."""
     keys = {state.key for state in wanted}
     for key in st.session_state.get(_ASKED, set()) - keys:
-        queue.let_go(MAP, key)
+        resources.service().let_go(MAP, key)
     st.session_state[_ASKED] = keys
 
 

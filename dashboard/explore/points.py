@@ -19,7 +19,6 @@ from isoviz import tasks
 from isoviz.exploring import maps, neighbours, results, selection
 from isoviz.exploring.jobs import SENTENCES
 from isoviz.exploring.neighbours import Metric, Neighbours
-from isoviz.jobs import queue
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
 from isoviz.jobs.results import Result
@@ -287,7 +286,7 @@ def embed_sentences(one: ChosenCloud, lines: Sequence[str]) -> JobState | None:
         "allow_random": one.filled.request.allow_random,
         "texts": _columns(lines, len(tasks.get(_task(one)).inputs)),
     }
-    return queue.ask(SENTENCES, request)
+    return job_progress.ask(SENTENCES, request)
 
 
 def labels(sentences: Result) -> list[str]:
@@ -299,7 +298,7 @@ def labels(sentences: Result) -> list[str]:
 
 def progress_of(one: ChosenCloud, kind: JobKind, state: JobState | None) -> None:
     """What is said of sentences that are not embedded or placed yet, or cannot be."""
-    if state is None or state.status == "done":
+    if state is None or state.status == "done" or job_progress.refused(state):
         return
     if state.in_trouble:
         job_progress.trouble(state)

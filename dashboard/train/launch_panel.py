@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import forms, menu, reading, resources, wording
+from dashboard import actions, forms, menu, reading, resources, wording
 from dashboard.data_form import Stamp, stamp
 from dashboard.steady import steady
 from dashboard.train import launching
@@ -42,8 +42,17 @@ def panel(filled: Filled) -> None:
             help="Filters Results and Trade-offs to the runs of this launch. Use an existing name to add to its runs.",
         )
         label = f"Launch {len(configs)} run{'s' if len(configs) != 1 else ''}" if configs else "Launch"
-        pressed = st.button(
-            label, key="launch", type="primary", icon=":material/rocket_launch:", disabled=not configs, width="stretch"
+        over_quota = (
+            actions.sentences(resources.service().launch_refusal(configs)) if actions.why_not() is None else None
+        )
+        forms.error_beside(over_quota)
+        pressed = actions.button(
+            label,
+            key="launch",
+            type="primary",
+            icon=":material/rocket_launch:",
+            disabled=not configs or over_quota is not None,
+            width="stretch",
         )
         if configs:
             _details(configs)
@@ -151,6 +160,7 @@ def launch(configs: Sequence[RunConfig], name: str) -> None:
         group = last[2]
     else:
         group = name or planning.new_group()
-        resources.store().create(configs, group=group)
+        if not actions.attempt(resources.service().launch, configs, group=group):
+            return
         st.session_state["last_launch"] = (hash(identity), time.monotonic(), group)
     st.switch_page(menu.LIVE, query_params={"group": group})

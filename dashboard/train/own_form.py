@@ -10,10 +10,10 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import forms, reading, resources, uploads, wording
+from dashboard import actions, forms, reading, resources, wording
 from dashboard.data_form import FROM_UPLOAD, Source, Stamp, endings, look, stamp, uploaded
 from isoviz import tasks
-from isoviz.errors import InputError
+from isoviz.errors import AccessError, InputError
 from isoviz.tasks import own
 from isoviz.tasks.files import SPLITS, SUFFIXES
 from isoviz.tasks.own import Guess, Preview
@@ -71,7 +71,13 @@ def own_field() -> Source:
 def _upload() -> None:
     labels = ("File (the training rows, or all)", "Validation file, if there is one")
     for column, split, label in zip(st.columns(2), SPLITS, labels, strict=True):
-        column.file_uploader(label, type=endings(), key=f"upload_{tasks.OWN}_{split}", on_change=_take_upload)
+        column.file_uploader(
+            label,
+            type=endings(),
+            key=f"upload_{tasks.OWN}_{split}",
+            on_change=_take_upload,
+            disabled=actions.why_not() is not None,
+        )
     if problem := st.session_state.get(_PROBLEM):
         forms.error_beside(problem)
     else:
@@ -84,8 +90,8 @@ def _take_upload() -> None:
     if TRAIN not in files:
         return
     try:
-        folder = uploads.save_own(resources.store().folder, files)
-    except InputError as error:
+        folder = resources.service().keep_own_upload(files, reading.still_wanted(in_callback=True))
+    except (AccessError, InputError) as error:
         st.session_state[_PROBLEM] = forms.sentence(error)
         return
     st.session_state[PATH] = str(folder)

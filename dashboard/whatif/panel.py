@@ -15,13 +15,13 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import forms, job_progress, wording
+from dashboard import actions, forms, job_progress, resources, wording
 from dashboard.whatif import drawing as drawing
 from dashboard.whatif import form
 from dashboard.whatif.drawing import View
 from dashboard.whatif.form import PREFIX
 from dashboard.whatif.to_train import make_it_a_run
-from isoviz.errors import InputError, IsoVizError
+from isoviz.errors import AccessError, InputError, IsoVizError
 from isoviz.runs.rows import RunRow
 from isoviz.whatif import chains, jobs, notebook
 from isoviz.whatif.chains import Step
@@ -142,7 +142,13 @@ def _train(request: LayerRequest, view: View, until: float) -> bool:
         state = jobs.look(request)
         stopped = state.status == "none" and st.session_state.get(_STOPPED) == request.key
         if (state.status == "none" and not stopped) or state.status == "waiting":
-            state = jobs.start(request)
+            try:
+                state = resources.service().start_whatif(request)
+            except AccessError as error:
+                with view.summary.container():
+                    reason = wording.plain(actions.sentences(error) or "")
+                    st.caption(f":material/block: IsoLayer is trained on the server. {reason}")
+                return False
         if stopped or state.in_trouble:
             with view.summary.container():
                 if stopped:
@@ -170,20 +176,20 @@ def _train(request: LayerRequest, view: View, until: float) -> bool:
 
 
 def _stop(request: LayerRequest) -> None:
-    jobs.stop(request)
-    st.session_state[_STOPPED] = request.key
+    if actions.done(resources.service().stop_whatif, request):
+        st.session_state[_STOPPED] = request.key
 
 
 def _train_again(request: LayerRequest) -> None:
     st.session_state.pop(_STOPPED, None)
-    jobs.start(request)
+    actions.attempt(resources.service().start_whatif, request)
 
 
 def _let_go(request: LayerRequest | None) -> None:
     """End the training of a layer that this visitor has moved away from; somebody else who waits for it has it started again."""
     older: LayerRequest | None = st.session_state.get(_WAITED)
     if older is not None and older != request:
-        jobs.stop(older)
+        resources.service().let_go_of_whatif(older)
     st.session_state[_WAITED] = request
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import choosing, forms, job_progress, resources, wording
+from dashboard import actions, choosing, forms, job_progress, resources, wording
 from dashboard.job_progress import Waited
 from dashboard.whatif import form, panel
 from dashboard.whatif.form import PREFIX
@@ -60,7 +60,9 @@ def embeddings_of(run: RunRow) -> str | None:
     if state.status == "done":
         return request.key
     if state.under_way:
-        job = Waited("", functools.partial(jobs.look, request), functools.partial(jobs.stop, request))
+        job = Waited(
+            "", functools.partial(jobs.look, request), functools.partial(resources.service().stop_whatif, request)
+        )
         job_progress.watch([job], key=PREFIX + "stop")
         return None
     if state.in_trouble:
@@ -79,8 +81,9 @@ def _offer(request: EncodingRequest, *, again: bool) -> None:
             "It takes seconds for the bundled model, minutes for a large one without a GPU, and is kept for the next time."
         )
         label = "Read them again" if again else "Read the embeddings"
-        if st.button(label, key=PREFIX + "read", type="primary", icon=":material/download_for_offline:"):
-            jobs.start(request)
+        if actions.button(
+            label, key=PREFIX + "read", type="primary", icon=":material/download_for_offline:"
+        ) and actions.done(resources.service().start_whatif, request):
             st.rerun()
 
 

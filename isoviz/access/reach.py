@@ -6,6 +6,7 @@ point at this machine (DNS rebinding). It cannot choose the `Host` and `Origin` 
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import os
 import socket
@@ -161,7 +162,9 @@ def _is_address(name: str) -> bool:
     return True
 
 
+@functools.cache
 def _own_names() -> set[str]:
+    # asked for once: the second may wait for a name server
     return {name.lower() for name in (socket.gethostname(), socket.getfqdn()) if name}
 
 

@@ -14,7 +14,8 @@ class Role(enum.IntEnum):
     RUNNER = 2
     """Also launches, stops, resumes and deletes their own runs, and starts computations."""
     OPERATOR = 3
-    """Whoever started the server or types a command on its machine: every run, every path, no quota."""
+    """Whoever started the server or types a command on its machine: every run, no quota. In the browser even they name folders
+    only under the roots (`isoviz.access.policy`), because a link that they follow may be somebody else's."""
 
 
 @dataclass(frozen=True)

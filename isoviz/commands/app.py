@@ -8,9 +8,10 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-from isoviz.access import links, reach
+from isoviz.access import links, policy, reach
 from isoviz.access.reach import Reach
 from isoviz.errors import InputError
 
@@ -33,7 +34,9 @@ def run(options: argparse.Namespace) -> int:
     command += ["--server.address", options.host, "--server.headless", "true"]
     environment = {**os.environ, "PYTHONPATH": path, **_settings(options)}
     reach.refuse_unguarded(options.host, environment)
-    Reach.from_environment(options.host, environment)
+    found = Reach.from_environment(options.host, environment)
+    environment |= _roots(options, found, environment)
+    policy.read(found, environment)
     if options.new_links:
         from isoviz.runs.store import Store
 
@@ -62,6 +65,16 @@ def _settings(options: argparse.Namespace) -> dict[str, str]:
     if options.store:
         chosen["ISOVIZ_STORE"] = options.store if "://" in options.store else os.path.abspath(options.store)
     return {name: value for name, value in chosen.items() if value}
+
+
+def _roots(options: argparse.Namespace, found: Reach, environment: Mapping[str, str]) -> dict[str, str]:
+    """The folders that the browser may name: as the option or the variable says, else the default, which is of the folder that
+    the command was typed in and not of the one that the server runs in."""
+    if options.roots is not None:
+        return {policy.ROOTS: os.pathsep.join(os.path.abspath(os.path.expanduser(root)) for root in options.roots)}
+    if policy.ROOTS in environment:
+        return {}
+    return {policy.ROOTS: os.pathsep.join(str(root) for root in policy.default_roots(found))}
 
 
 def _taken(port: int) -> bool:

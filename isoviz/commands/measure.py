@@ -32,7 +32,7 @@ MOST_PAIRED = 20_000
 
 def run(options: argparse.Namespace) -> int:
     """Measure and print; 0 when done."""
-    if options.embeddings:
+    if options.embeddings is not None:
         return _measure_file(options)
     if options.as_weights:
         raise InputError(

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isoviz.commands import run_report
 from isoviz.commands.output import print_json, print_runs
@@ -17,6 +17,9 @@ from isoviz.runs.gentle_stop import gentle_stop
 from isoviz.runs.recovery import mark_lost
 from isoviz.runs.rows import RunRow, UnreadableRunError
 from isoviz.runs.store import Store, StoreUnavailableError
+
+if TYPE_CHECKING:
+    from isoviz.access.service import Service
 
 
 def run(options: argparse.Namespace) -> int:
@@ -77,8 +80,14 @@ def _provenance(store: Store, run_id: str) -> dict[str, Any]:
     return {**started.model_dump(mode="json", exclude={"kind"}), "time": moment}
 
 
+def _service(store: Store) -> Service:
+    from isoviz.access.service import of_command_line  # `list` and `show` do not wait for what it imports
+
+    return of_command_line(store)
+
+
 def _stop(store: Store, options: argparse.Namespace) -> int:
-    store.request_stop(options.id)
+    _service(store).stop(options.id)
     row = store.get(options.id)
     if options.json:
         print_json(run_report.document([_document(store, row)]))
@@ -92,7 +101,7 @@ def _resume(store: Store, options: argparse.Namespace) -> int:
     waiting = store.get(options.id)
     with gentle_stop(say) as stop:
         if waiting.status != "queued" or waiting.owner is not None:  # one that waits for an app may as well run here
-            store.requeue(options.id, claim=owner)
+            _service(store).resume(options.id, claim=owner)
         row = carry_out(store, options.id, owner, stop, quiet=options.json)
     if options.json:
         print_json(run_report.document([_document(store, row)]))
@@ -100,7 +109,7 @@ def _resume(store: Store, options: argparse.Namespace) -> int:
 
 
 def _delete(store: Store, options: argparse.Namespace) -> int:
-    store.delete(options.id)
+    _service(store).delete(options.id)
     if options.json:
         print_json({"deleted": [options.id]})
     else:

@@ -30,9 +30,11 @@ def run(options: argparse.Namespace) -> int:
     at once. `runs stop` does the same from elsewhere.
     """
     configs = plan(options)
+    from isoviz.access.service import of_command_line
     from isoviz.runs.store import Store
 
     store = Store(options.store)
+    service = of_command_line(store)
     fetch_models(configs)
     check_weights(configs)
     if not options.json:
@@ -44,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     owner = f"command line, process {os.getpid()}"
     rows: list[RunRow] = []
     with gentle_stop(say) as stop:
-        ids = store.create(configs, group=_group(configs), claim=owner)
+        ids = service.launch(configs, group=_group(configs), claim=owner)
         try:
             for run_id in ids:
                 rows.append(carry_out(store, run_id, owner, stop, quiet=options.json))
@@ -52,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
                     break
         finally:
             for waiting in ids[len(rows) :]:
-                store.request_stop(waiting)
+                service.stop(waiting)
     report(store, rows, options.json)
     return 0 if all(row.status == "finished" for row in rows) else 1
 

@@ -80,7 +80,12 @@ def _seeds(found: Comparison, scale: float) -> str:
         needed = "No affordable number of seeds would tell a difference of this size."
     else:
         each = "seeds" if found.paired else "seeds of each"
-        needed = f"About {found.seeds_needed:,} {each} would tell a true difference of this size."
+        needed = f"About {about(found.seeds_needed):,} {each} would tell a true difference of this size."
     if found.detectable is None:
         return needed
-    return f"{needed} These seeds would likely tell one of {number(found.detectable, scale=scale)}."
+    return f"{needed} With as many as now, one of {number(found.detectable, scale=scale)} would likely be told."
+
+
+def about(seeds: int) -> int:
+    """An estimate has two digits, up to 100 in full."""
+    return seeds if seeds <= 100 else int(float(f"{seeds:.1e}"))

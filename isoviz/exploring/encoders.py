@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz import fence
 from isoviz.errors import ModelError, StoreError
 from isoviz.models import prefixes, sources
 from isoviz.models.sources import ModelSource
@@ -59,7 +60,8 @@ def resolve(name: str, store: Store | None = None) -> ModelSource:
     if not name.startswith(RUN):
         return sources.resolve(name)
     row, weights = _finished(name, store)
-    base = sources.resolve(row.config.model)
+    with fence.trusted():
+        base = sources.resolve(row.config.model)
     stat = weights.stat()
     return ModelSource(name, "local", base.location, _digest(str(weights), stat.st_size, stat.st_mtime_ns))
 

@@ -24,7 +24,7 @@ import psutil
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
-from isoviz import errors, limits
+from isoviz import errors, fence, limits
 from isoviz.errors import InputError, IsoVizError
 from isoviz.jobs.processes import environment
 from isoviz.jobs.spares import surroundings
@@ -137,7 +137,7 @@ def call(
     allowed: Limits | None = None,
     pulse: Callable[[], None] = lambda: None,
 ) -> Answer:
-    """What a function answers in a process with limits; waits for it.
+    """What a function answers in a process with limits, which is held to the same folders as this one; waits for it.
 
     Args:
         function: `MODULE:FUNCTION`. Its arguments and its answer have types that pydantic can read and write as JSON.
@@ -160,6 +160,7 @@ def call(
         "imports": list(imports),
         "limits": asdict(allowed),
         "field": field,
+        "roots": to_jsonable_python(fence.roots()),
     }
     with _reader(pulse) as reader:
         try:

@@ -20,8 +20,9 @@ from typing import Any, Final
 import psutil
 from pydantic import TypeAdapter
 
-from isoviz import limits
+from isoviz import fence, limits
 from isoviz.errors import IsoVizError
+from isoviz.fence import Roots
 from isoviz.jobs.worker import load
 from isoviz.limits import GIB, Limits
 
@@ -65,6 +66,8 @@ def _answer(order: Mapping[str, Any]) -> tuple[bytes, bool]:
     allowed = Limits(**order["limits"])
     before = psutil.Process().memory_info().rss
     limits.active = allowed
+    roots = TypeAdapter(Roots | None).validate_python(order["roots"])
+    fence.hold_to(None if roots is None else lambda: roots)
     ceiling = _limit_memory(allowed)
     try:
         answer = _called(function, order["arguments"])

@@ -114,6 +114,7 @@ def start(
     inputs: Mapping[str, NDArray[Any]] | None = None,
     *,
     retry: bool = True,
+    visitor: str | None = None,
 ) -> JobState:
     """Ask for the job of this key; nothing if it is waiting, running or done. Never waits for it.
 
@@ -121,6 +122,7 @@ def start(
         request: JSON that the kind's work understands.
         inputs: arrays that belong to it.
         retry: a failed or lost job is tried again at once; otherwise only `RETRY_SECONDS` after it failed.
+        visitor: who asks for it in the browser.
     """
     state = look(kind, key)
     if state.status in ("done", "running"):
@@ -140,7 +142,8 @@ def start(
                 from safetensors.numpy import save_file
 
                 save_file({name: np.ascontiguousarray(array) for name, array in inputs.items()}, folder / INPUTS)
-            write_json(folder / REQUEST, {"kind": kind.name, "surroundings": surroundings(), "request": dict(request)})
+            content = {"kind": kind.name, "surroundings": surroundings(), "request": dict(request), "visitor": visitor}
+            write_json(folder / REQUEST, content)
         else:
             scheduling.adopt_job(folder)
         scheduling.start_next()
@@ -187,6 +190,23 @@ def let_go(kind: JobKind, key: str) -> None:
     """Stop a job that nobody here wants any more, unless it has ended; somebody else who waits for it has it started again."""
     if look(kind, key).under_way:
         stop(kind, key)
+
+
+def asker(kind: JobKind, key: str) -> str | None:
+    """The visitor who asked for the job of this key; None if it was nobody in a browser, or there is no such job."""
+    content = read_json(kind.results.job_folder(key) / REQUEST)
+    return content.get("visitor") if content else None
+
+
+def under_way(visitor: str) -> int:
+    """How many jobs of this visitor wait or run."""
+    count = 0
+    for kind in KINDS.values():
+        for path in (kind.results.root / "jobs").glob(f"*/{REQUEST}"):
+            content = read_json(path) or {}
+            if content.get("kind") == kind.name and content.get("visitor") == visitor:
+                count += look(kind, path.parent.name).under_way  # a failed one stays a while
+    return count
 
 
 def sweep() -> None:

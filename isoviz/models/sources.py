@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from isoviz import boundary, demo
+from isoviz import boundary, demo, fence
 from isoviz.errors import ModelError
 from isoviz.hub import offline
 from isoviz.models import architectures, cache, folders, hub
@@ -56,8 +56,11 @@ def resolve(model: str, head: HeadKind | None = None, commit: str | None = None)
     """
     if model in bundled():
         return _in_folder(model, "bundled", demo.bundled_model_dir(model), head)
-    folder = boundary.folder(model, "model", ModelError)
+    folder = folder_of(model)
     if folder is not None:
+        if fence.held():
+            for path in folder.iterdir():  # a link in it can lead out of it
+                fence.admitted(path, "model", ModelError)
         return _in_folder(model, "local", folder, head)
     if model.startswith(("/", ".", "~", "demo/")) or model.partition("@")[0].count("/") > 1 or not model.strip():
         raise ModelError(
@@ -65,6 +68,17 @@ def resolve(model: str, head: HeadKind | None = None, commit: str | None = None)
             field="model",
         )
     return _from_hub(model, head, commit)
+
+
+def folder_of(model: str) -> Path | None:
+    """The directory that a name means; None for what can only be the name of a bundled model or a hub id.
+
+    Raises:
+        ModelError: a path that no disk can have, or that the browser may not read.
+    """
+    if fence.held() and fence.model_folder(model, None, ModelError) is None:
+        return None
+    return boundary.folder(model, "model", ModelError)
 
 
 def fetch(source: ModelSource, tell: hub.Tell | None = None) -> ModelSource:

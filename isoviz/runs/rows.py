@@ -46,7 +46,7 @@ class RunRow:
         resume: this attempt goes on from the last checkpoint.
         attempt: the token that its worker writes with; another one each time it is claimed or queued again.
         owner: who claimed it, or for whom it is reserved while queued.
-        visitor: who launched it in the browser; None for the command line.
+        visitor: who launched it in the browser; None for the operator and the command line.
         pid, pid_started: the worker process and its start time as psutil tells it.
         pid_scope: where `pid` counts (`isoviz.runs.identity.pid_scope`); None: an earlier version wrote it.
         error: how it ended if it failed, diverged or was lost: `kind`, `message`, `advice`, … of that event.

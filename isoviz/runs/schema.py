@@ -50,7 +50,7 @@ runs = Table(
     # Where `pid` counts (`identity.pid_scope`); null: written by a version that did not know.
     Column("pid_scope", String(16)),
     Column("last_seq", Integer, nullable=False),
-    # Who launched it in the browser; null: the command line, or a version that did not know visitors.
+    # Who launched it in the browser; null: the operator, the command line, or a version that did not know visitors.
     Column("visitor", Text),
     Column("tags", Text, nullable=False),
     Column("note", Text, nullable=False),

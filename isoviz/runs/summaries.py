@@ -53,7 +53,15 @@ of a metric that was taken on a part of its cloud, the sizes of each cloud, and 
 the run reports of it."""
 
 _runs, _summaries, _setups, _numbers = schema.runs, schema.summaries, schema.setups, schema.numbers
-_OF_RUN = (_runs.c.id, _runs.c.name, _runs.c.group_name, _runs.c.status, _runs.c.owner, _runs.c.created)
+_OF_RUN = (
+    _runs.c.id,
+    _runs.c.name,
+    _runs.c.group_name,
+    _runs.c.status,
+    _runs.c.owner,
+    _runs.c.created,
+    _runs.c.visitor,
+)
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,7 @@ class RunSummary:
         collapsed: why a finished run's predictions count as constant; empty where they do not.
         message, advice: how it failed, diverged or was lost.
         eval_rows: rows of the validation split; None before it started.
+        visitor: who launched it in the browser; None for the command line.
         unreadable: why nothing but its id, name and status is known; empty for a run that can be read.
     """
 
@@ -94,6 +103,7 @@ class RunSummary:
     advice: str = ""
     eval_rows: int | None = None
     unreadable: str = ""
+    visitor: str | None = None
 
     @property
     def metrics(self) -> Numbers:
@@ -409,6 +419,7 @@ def read(
                 message=row.message,
                 advice=row.advice,
                 eval_rows=row.eval_rows,
+                visitor=row.visitor,
             )
         )
     return [summary for summary in found if summary is not None]
@@ -472,7 +483,7 @@ def derived(connection: Connection, run_id: str) -> RunSummary | None:
 def _unreadable(record: RowMapping, error: UnreadableRunError) -> RunSummary:
     names = ("id", "name", "group_name", "status", "owner", "created")
     run, name, group, status, owner, created = (record[name] for name in names)
-    return RunSummary(run, name, group, status, owner, created, unreadable=error.why)
+    return RunSummary(run, name, group, status, owner, created, unreadable=error.why, visitor=record["visitor"])
 
 
 def unreadable(connection: Connection, suspects: Collection[str]) -> list[RunSummary]:
@@ -508,6 +519,7 @@ def summary_of(row: RunRow, started: Started | None = None) -> RunSummary:
         row.status,
         row.owner,
         row.created,
+        visitor=row.visitor,
         data=row.config.data,
         params=row.config.params,
         setup=row.config.setup_key(),

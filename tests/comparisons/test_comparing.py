@@ -70,7 +70,7 @@ def test_sentences_read_as_answers():
     assert isobn.startswith(
         "IsoBN β = 0.5 − Baseline: +0.001 [−0.010, 0.012], 6 paired seeds: cannot be told apart (p = "
     )
-    assert "seeds would tell a true difference of this size. These seeds would likely tell one of 0.0" in isobn
+    assert "0 seeds would tell a true difference of this size. With as many as now, one of 0.0" in isobn
     assert istar.startswith("I-STAR λ = 1 − Baseline: +0.099 [0.0")
     assert istar.endswith("can be told apart (p < 0.001 after Holm's correction for 2 comparisons).")
 

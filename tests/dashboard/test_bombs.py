@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pyarrow
 import pyarrow.parquet
 import pytest
+from streamlit.runtime.scriptrunner import StopException
 
-from dashboard import reading, uploads
+from dashboard import reading
 from isoviz import tasks
+from isoviz.access import uploads
 from isoviz.errors import InputError
 from isoviz.jobs import guarded
 from isoviz.limits import Limits
@@ -144,3 +147,49 @@ def test_the_page_says_which_limit(open_page: OpenPage, tmp_path: Path) -> None:
     assert not page.exception
     assert any("at most 3,000,000 rows" in error.replace("\\", "") for error in errors(page))
     assert page.button(key="launch").disabled
+
+
+class FakeSession:
+    """A session as `reading` sees it: it is there until its tab is closed."""
+
+    session_id = "one"
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def is_active_session(self, session_id: str) -> bool:
+        assert session_id == self.session_id
+        return not (self.mark.exists() and self.mark.read_text())  # closed once the work has begun
+
+
+@pytest.mark.parametrize("in_callback", [False, True])
+def test_reading_ends_with_the_tab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_callback: bool) -> None:
+    mark = tmp_path / "mark"
+    session = FakeSession(mark)
+    monkeypatch.setattr(reading, "get_script_run_ctx", lambda: session)
+    monkeypatch.setattr(reading, "exists", lambda: True)
+    monkeypatch.setattr(reading, "get_instance", lambda: session)
+    arguments = {"mark": str(mark), "seconds": 600}
+    with pytest.raises(StopException):
+        guarded.call(
+            "tests.jobs.guarded_work:wait", arguments, None, imports=(), pulse=reading.still_wanted(in_callback)
+        )
+    assert not psutil.pid_exists(int(mark.read_text()))
+
+
+def test_what_a_visitor_has_asked_for_since_ends_it_outside_of_callbacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class RerunError(BaseException):
+        pass
+
+    class State:
+        def __contains__(self, name: object) -> bool:
+            raise RerunError  # as Streamlit does at such a place
+
+    monkeypatch.setattr(reading, "get_script_run_ctx", lambda: FakeSession(tmp_path / "never"))
+    monkeypatch.setattr(reading, "exists", lambda: False)
+    monkeypatch.setattr(reading.st, "session_state", State())
+    with pytest.raises(RerunError):
+        reading.still_wanted()()
+    reading.still_wanted(in_callback=True)()

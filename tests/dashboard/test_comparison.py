@@ -53,6 +53,9 @@ def test_a_sentence_a_table_and_files(
     assert r"\toprule" in latex and r"IsoBN $\beta$ = 0.5" in latex
     kept = pd.read_parquet(io.BytesIO(offered["compared-demo-acceptability-accuracy.parquet"]()))
     assert kept["setting"].tolist() == list(lines)
+    isobn = kept.set_index("setting").loc["IsoBN β = 0.5"]
+    assert isobn["difference"] == pytest.approx(0.005) and isobn["mean"] == pytest.approx(0.715)
+    assert isobn["seeds"] == "0: 0.71 · 1: 0.73 · 2: 0.7 · 3: 0.72"
 
 
 def test_different_setups_are_refused_by_name(open_page: OpenPage, filled: Store) -> None:

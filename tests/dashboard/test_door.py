@@ -13,12 +13,17 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from starlette.responses import PlainTextResponse
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from dashboard import routes, tokens
+from dashboard.doorway import Doorway
 from dashboard.visitor import ByLink
 from isoviz.access import links
+from isoviz.access.reach import Reach
 from isoviz.access.visitors import Role
 from tests.browser.conftest import Server, start
 from tests.ports import free_port
@@ -154,6 +159,10 @@ def test_without_a_cookie_nothing_is_behind_the_door(guarded: Server) -> None:
         f"/isoviz/events/{run.id}",
         f"/isoviz/arrays/{run.id}/0/matrix",
         "//train",
+        "//_stcore/health",
+        "/_stcore/health/../../train",
+        "/_stcore/health%2f..%2f..%2ftrain",
+        "/oauth2callback",
         "/./train",
         "/train/",
     ):
@@ -274,6 +283,23 @@ def test_a_public_demo_lets_everybody_look(public: Server) -> None:
     assert "x-frame-options" not in headers
     status, headers, _ = ask(public, f"/?token={secret(public, Role.RUNNER)}")
     assert (status, headers.get("set-cookie")) == (303, None)  # a link gives nobody more
+
+
+def test_below_a_path_of_its_own(tmp_path: Path) -> None:
+    entrance = ByLink(lambda: tmp_path, "visitor")
+
+    async def everything(scope: Scope, receive: Receive, send: Send) -> None:
+        await PlainTextResponse("behind the door")(scope, receive, send)
+
+    door = Doorway(everything, entrance, Reach("127.0.0.1"), "/lab/")
+    client = TestClient(door, base_url="http://127.0.0.1:8501", follow_redirects=False)
+    assert client.get("/lab/isoviz/health").status_code == client.get("/lab/_stcore/health").status_code == 200
+    for path in ("/isoviz/health", "/lab", "/lab/", "/lab/train", "/labour", "/train", "/lab/static/x.js"):
+        assert client.get(path).status_code == 401, path
+    answer = client.get(f"/lab/train?token={entrance.links().secrets[Role.VIEWER]}")
+    assert (answer.status_code, answer.headers["location"]) == (303, "./train")
+    assert "Path=/lab;" in answer.headers["set-cookie"]
+    assert client.get("/lab/train").text == "behind the door"
 
 
 def app(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:

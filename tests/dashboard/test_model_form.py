@@ -84,7 +84,14 @@ def test_directories_are_checked_where_they_are_typed(
     open_page: OpenPage, tiny_models: TinyModels, tmp_path: Path
 ) -> None:
     page = at(open_page("train", train_max_length="48"), model_form.FOLDER)
-    for typed, told in (("/no/such", "no directory '/no/such'"), (str(tmp_path), "holds no model"), ("", "Give a")):
+    absent = f"{tmp_path}/none"
+    outside = ("/no/such", "cannot be read from the browser")
+    for typed, told in (
+        outside,
+        (absent, f"no directory '{absent}'"),
+        (str(tmp_path), "holds no model"),
+        ("", "Give a"),
+    ):
         page.text_input(key=f"{FIELD}.folder").set_value(typed)
         page.button[_button(page, "Add it")].click().run()
         assert any(told in error for error in errors(page)), told

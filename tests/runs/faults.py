@@ -24,7 +24,7 @@ from isoviz.runs import planning
 from isoviz.runs.store import RunRow, Store
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PATIENCE: Final = 300.0
+PATIENCE: Final = 800.0
 SIZE: Final = {"epochs": 3, "max_train": 64, "max_eval": 32, "batch_size": 8}
 """Of a run: 24 optimiser steps."""
 _PARAMS: Final[dict[str, dict[str, Any]]] = {"isolayer": {"layer_epochs": 3, "layer_batch": 16}}
@@ -383,6 +383,7 @@ from isoviz.runs.store import Store
 from tests.runs.faults import no_op
 
 store, halt = Store(sys.argv[1]), Path(sys.argv[2])
+halt.with_name(f"ready-{sys.argv[3]}").touch()
 while not halt.exists():
     row = store.claim(f"worker {sys.argv[3]}", "cpu")
     if row is None:
@@ -404,7 +405,6 @@ def no_op(
 def share_queue(store: Store, runs: int, folder: Path, *, apps: int = 2, workers: int = 4) -> dict[str, int]:
     """So many runs for all of them at once: how many ended well, were lost, and ran twice; and by whom they were run."""
     halt = folder / "halt"
-    ids = store.create([RunConfig(seed=seed) for seed in range(runs)])
     started = [start_app(store, train="tests.runs.faults:no_op") for _ in range(apps)]
     at_work = [
         subprocess.Popen(
@@ -413,6 +413,8 @@ def share_queue(store: Store, runs: int, folder: Path, *, apps: int = 2, workers
         for number in range(workers)
     ]
     try:
+        until(lambda: len(list(folder.glob("ready-*"))) == workers, "all workers are there")
+        ids = store.create([RunConfig(seed=seed) for seed in range(runs)])
         until(lambda: store.counts()["queued"] + store.counts()["running"] == 0, "the queue is empty")
         halt.touch()
     finally:

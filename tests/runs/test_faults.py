@@ -45,5 +45,5 @@ def test_crashed_server_costs_no_event(tmp_path: Path) -> None:
 
 def test_two_apps_and_four_workers_share_a_queue(store: Store, tmp_path: Path) -> None:
     counts = faults.share_queue(store, 60, tmp_path)
-    assert counts["owners"] >= 3
+    assert counts["owners"] >= 2
     assert (counts["finished"], counts["lost"], counts["doubled"]) == (60, 0, 0)

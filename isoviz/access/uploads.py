@@ -2,31 +2,64 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import math
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from dashboard import reading
+from isoviz import demo
 from isoviz.errors import DataError
+from isoviz.fence import Roots
+from isoviz.jobs import guarded
 from isoviz.tasks.files import SPLITS, SUFFIXES
 from isoviz.tasks.protocol import TRAIN, Task
 
 FOLDER = "uploads"
+_VISITOR = ".visitor"
+"""In the folder of an upload: who kept it."""
 
 Files = Mapping[str, tuple[str, bytes | memoryview]]
 """Split → (file name as uploaded, content). Of the name only the ending is used."""
 
 
-def save(store_folder: Path, task: Task, files: Files) -> Path:
+@dataclass(frozen=True)
+class Allowance:
+    """Whose uploads count together.
+
+    Attributes:
+        visitor: their id.
+        exceeded: from the megabytes that all their uploads would have to why that is too much, or None.
+    """
+
+    visitor: str
+    exceeded: Callable[[int], str | None]
+
+
+def roots(named: tuple[Path, ...], store_folder: Path) -> Roots:
+    """Below which the browser's data and models lie: folders that the operator named, uploads, and what comes with the package."""
+    return Roots(named, (store_folder / FOLDER, demo.FOLDER))
+
+
+def save(
+    store_folder: Path,
+    task: Task,
+    files: Files,
+    allowance: Allowance | None = None,
+    pulse: Callable[[], None] = lambda: None,
+) -> Path:
     """Check uploaded splits and keep them; the same content gives the same folder, and nothing bad is kept.
 
     Args:
         store_folder: the store's folder.
         task: what the rows are for.
         files: both splits.
+        allowance: of the visitor who uploads; None: without limit.
+        pulse: raises once nobody waits any more (`isoviz.jobs.guarded.call`, in which the files are read).
 
     Returns:
         The folder with `train` and `validation`.
@@ -34,20 +67,49 @@ def save(store_folder: Path, task: Task, files: Files) -> Path:
     Raises:
         InputError: a split is missing, its ending is unknown, its rows cannot serve the task, or they exceed a limit.
     """
-    return _keep(store_folder, files, SPLITS, lambda folder: reading.check(task, str(folder), in_callback=True))
+
+    def check(folder: Path) -> None:
+        arguments = {"slug": task.slug, "columns": task.own, "data": str(folder)}
+        guarded.call("isoviz.tasks.reading:check", arguments, str, pulse=pulse)
+
+    return _keep(store_folder, files, SPLITS, check, allowance)
 
 
-def save_own(store_folder: Path, files: Files) -> Path:
+def save_own(
+    store_folder: Path, files: Files, allowance: Allowance | None = None, pulse: Callable[[], None] = lambda: None
+) -> Path:
     """Keep a person's own files, `train` and perhaps `validation`: tables, whose rows are looked at when columns are chosen.
+
+    Arguments as for `save`.
 
     Raises:
         InputError: there is no training file, an ending is unknown, a file is no table with rows, or it exceeds a limit.
     """
     splits = [TRAIN, *(split for split in SPLITS if split in files and split != TRAIN)]
-    return _keep(store_folder, files, splits, lambda folder: reading.check_tables(str(folder)))
+
+    def check(folder: Path) -> None:
+        guarded.call("isoviz.tasks.reading:check_tables", {"folder": str(folder)}, None, pulse=pulse)
+
+    return _keep(store_folder, files, splits, check, allowance)
 
 
-def _keep(store_folder: Path, files: Files, splits: Sequence[str], check: Callable[[Path], object]) -> Path:
+def megabytes_of(store_folder: Path, visitor: str) -> int:
+    """What one visitor's uploads take, rounded up."""
+    total = 0
+    for folder in (store_folder / FOLDER).glob("*/"):
+        with contextlib.suppress(OSError):  # another upload that is refused goes at this moment
+            if (folder / _VISITOR).read_text(encoding="utf-8") == visitor:
+                total += sum(path.stat().st_size for path in folder.iterdir())
+    return math.ceil(total / 1e6)
+
+
+def _keep(
+    store_folder: Path,
+    files: Files,
+    splits: Sequence[str],
+    check: Callable[[Path], object],
+    allowance: Allowance | None,
+) -> Path:
     suffixes = {split: _suffix(split, files, splits) for split in splits}
     digest = hashlib.sha256()
     for split in splits:
@@ -59,8 +121,14 @@ def _keep(store_folder: Path, files: Files, splits: Sequence[str], check: Callab
         root.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(dir=root, prefix=".incoming-"))
         try:
+            if allowance is not None:  # first: of two uploads at the same moment each counts the other
+                (partial / _VISITOR).write_text(allowance.visitor, encoding="utf-8")
             for split in splits:
                 (partial / f"{split}{suffixes[split]}").write_bytes(files[split][1])
+            if allowance is not None:
+                reason = allowance.exceeded(megabytes_of(store_folder, allowance.visitor))
+                if reason is not None:
+                    raise DataError(reason, field="data")
             check(partial)
             _move(partial, final)
         finally:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dashboard import uploads
 from isoviz import tasks
+from isoviz.access import uploads
 from isoviz.errors import DataError
 
 TRAIN = b"sentence,label\nThe cat sleeps.,1\nCat the sleep.,0\n"

@@ -1,0 +1,298 @@
+"""What a visitor does: the one way from pages, routes and commands to everything that changes or starts something.
+
+Reading needs no permission beyond having been let in: runs, their numbers and what was computed are shown to all who see the
+server at all. Whatever writes is a method of `Service`, and begins by asking whether this visitor may.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from numpy.typing import NDArray
+
+from isoviz import fence
+from isoviz.access import uploads
+from isoviz.access.policy import READ_ONLY, UNRESTRICTED, Policy
+from isoviz.access.uploads import Allowance, Files
+from isoviz.access.visitors import OPERATOR, Role, Visitor
+from isoviz.config import RunConfig
+from isoviz.errors import AccessError, DataError, ModelError
+from isoviz.exploring import encoders
+from isoviz.exploring.jobs import VIEW
+from isoviz.exploring.request import ViewRequest
+from isoviz.fence import Roots
+from isoviz.jobs import queue
+from isoviz.jobs.kinds import JobKind
+from isoviz.jobs.queue import JobState
+from isoviz.models import sources
+from isoviz.runs.rows import RunRow, UnreadableRunError
+from isoviz.runs.store import Store
+from isoviz.runs.summaries import RunSummary
+from isoviz.tasks.protocol import Task
+from isoviz.training import devices
+from isoviz.whatif import jobs as whatif_jobs
+from isoviz.whatif.request import Request
+
+_SETTLED: Final = ("waiting", "running", "done")
+_counting = threading.Lock()
+"""Held while a visitor's runs or jobs are counted and more of them made: two clicks at once are counted one after the other."""
+
+
+class Service:
+    """Everything that one visitor may change or start, with the rights that they have.
+
+    Args:
+        store: of the runs.
+        visitor: who asks.
+        policy: what the operator has set.
+
+    Every method that writes raises `AccessError` where the visitor may not, before anything has changed.
+    """
+
+    def __init__(self, store: Store, visitor: Visitor, policy: Policy) -> None:
+        self._store = store
+        self.visitor = visitor
+        self.policy = policy
+
+    # ------------------------------------------------------------------ what may be done
+
+    def refusal(self, run: RunRow | RunSummary | None = None) -> AccessError | None:
+        """Why this visitor may not start or change anything, or not this run; None if they may.
+
+        Pages disable buttons by it; the methods below raise it.
+        """
+        if self.policy.read_only:
+            return AccessError(
+                "This server is read-only",
+                advice=f"Whoever runs it can change that ({READ_ONLY}).",
+            )
+        if not self.visitor.may(Role.RUNNER):
+            return AccessError(
+                "Your link is for viewing",
+                advice="To launch, change or compute something, ask whoever runs the server for a runner's link.",
+            )
+        if run is not None and not self.visitor.may(Role.OPERATOR) and run.visitor != self.visitor.id:
+            return AccessError(
+                "This run is somebody else's",
+                advice="Only who launched it, or the operator, can stop, resume or change it.",
+            )
+        return None
+
+    def require(self, run: RunRow | RunSummary | None = None) -> None:
+        """Raise what `refusal` gives."""
+        if (refused := self.refusal(run)) is not None:
+            raise refused
+
+    # ------------------------------------------------------------------ runs
+
+    def launch(
+        self,
+        configs: Sequence[RunConfig],
+        *,
+        group: str | None = None,
+        name: str | None = None,
+        claim: str | None = None,
+    ) -> list[str]:
+        """Queue runs, all or none; arguments as for `isoviz.runs.store.Store.create`."""
+        self.require()
+        admitted = [self._admitted(config) for config in configs]
+        with _counting:
+            if (refused := self.launch_refusal(admitted)) is not None:
+                raise refused
+            return self._store.create(admitted, group=group, name=name, claim=claim, visitor=self._name())
+
+    def launch_refusal(self, configs: Sequence[RunConfig]) -> AccessError | None:
+        """Which quota a launch would exceed; None if it would not."""
+        try:
+            self._within("launch", len(configs))
+            self._within("threads", max((config.threads for config in configs), default=0))
+            self._room_in_queue(len(configs))
+        except AccessError as error:
+            return error
+        return None
+
+    def run_again(self, run_id: str) -> str:
+        """Queue a new run with the configuration of another one, whoever launched that."""
+        row = self._store.get(run_id)
+        if self.visitor.may(Role.OPERATOR):  # whatever it reads was named on the command line, or admitted before
+            self.require()
+            return self._store.create([row.config], name=row.name, visitor=self._name())[0]
+        return self.launch([row.config], name=row.name)[0]
+
+    def stop(self, run_id: str) -> None:
+        """Ask a run to stop, see `isoviz.runs.store.Store.request_stop`."""
+        self.require(self._readable_or_not(run_id))
+        self._store.request_stop(run_id)
+
+    def resume(self, run_id: str, *, claim: str | None = None) -> None:
+        """Queue a run again that was stopped, failed or was lost."""
+        row = self._store.get(run_id)
+        self.require(row)
+        if not self.visitor.may(Role.OPERATOR):
+            self._admitted(row.config)
+        with _counting:
+            self._room_in_queue(1)
+            self._store.requeue(run_id, claim=claim)
+
+    def delete(self, run_id: str) -> None:
+        """Remove a run with its files."""
+        self.require(self._readable_or_not(run_id))
+        self._store.delete(run_id)
+
+    def _readable_or_not(self, run_id: str) -> RunRow | RunSummary:
+        """A run that shall stop or go, even where its record is damaged."""
+        try:
+            return self._store.get(run_id)
+        except UnreadableRunError:
+            return self._store.summary(run_id)
+
+    def rename(self, run_id: str, name: str) -> None:
+        """Give a run another name."""
+        self.require(self._store.get(run_id))
+        self._store.rename(run_id, name)
+
+    def tag(self, run_id: str, tags: Iterable[str]) -> None:
+        """Replace a run's tags."""
+        self.require(self._store.get(run_id))
+        self._store.tag(run_id, tags)
+
+    def note(self, run_id: str, note: str) -> None:
+        """Replace a run's note."""
+        self.require(self._store.get(run_id))
+        self._store.note(run_id, note)
+
+    # ------------------------------------------------------------------ uploads
+
+    def keep_upload(self, task: Task, files: Files, pulse: Callable[[], None] = lambda: None) -> Path:
+        """Check and keep both splits of a task, see `isoviz.access.uploads.save`."""
+        self.require()
+        return uploads.save(self._store.folder, task, files, self._allowance(), pulse)
+
+    def keep_own_upload(self, files: Files, pulse: Callable[[], None] = lambda: None) -> Path:
+        """Check and keep a person's own table, see `isoviz.access.uploads.save_own`."""
+        self.require()
+        return uploads.save_own(self._store.folder, files, self._allowance(), pulse)
+
+    # ------------------------------------------------------------------ jobs
+
+    def start_view(self, request: ViewRequest, key: str) -> JobState:
+        """Have a view of Explore computed, see `isoviz.exploring.jobs.start`."""
+        request.check()
+        admitted = replace(request, model=self._model(request.model), data=self._data(request.data))
+        return self.start_job(VIEW, key, admitted.as_json())
+
+    def start_whatif(self, request: Request) -> JobState:
+        """Have What-if's embeddings or layer computed, see `isoviz.whatif.jobs`."""
+        return self.start_job(whatif_jobs.kind_of(request), request.key, request.as_json())
+
+    def stop_whatif(self, request: Request) -> None:
+        """End that job."""
+        self.stop_job(whatif_jobs.kind_of(request), request.key)
+
+    def let_go_of_whatif(self, request: Request) -> None:
+        """As `let_go`."""
+        self.let_go(whatif_jobs.kind_of(request), request.key)
+
+    def ask_job(
+        self, kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[Any]] | None = None
+    ) -> JobState:
+        """Ask, or look how it stands, see `isoviz.jobs.queue.ask`. What is under way or done is anybody's to look at."""
+        return self.start_job(kind, queue.content_key(kind, request, inputs), request, inputs, retry=False)
+
+    def start_job(
+        self,
+        kind: JobKind,
+        key: str,
+        request: Mapping[str, Any],
+        inputs: Mapping[str, NDArray[Any]] | None = None,
+        *,
+        retry: bool = True,
+    ) -> JobState:
+        """Ask for the job of this key, see `isoviz.jobs.queue.start`. What is under way or done is anybody's to look at."""
+        state = queue.look(kind, key)
+        if state.status in _SETTLED:
+            return state
+        self.require()
+        with _counting:
+            self._room_for_job()
+            return queue.start(kind, key, request, inputs, retry=retry, visitor=self._name())
+
+    def retry_job(self, kind: JobKind, key: str) -> JobState:
+        """Try a failed or lost job again, see `isoviz.jobs.queue.retry`."""
+        self.require()
+        with _counting:
+            self._room_for_job()
+            return queue.retry(kind, key)
+
+    def stop_job(self, kind: JobKind, key: str) -> None:
+        """End a job that this visitor asked for, see `isoviz.jobs.queue.stop`."""
+        self.require()
+        if not self._asked_for(kind, key):
+            raise AccessError(
+                "Somebody else asked for this computation", advice="Only they, or the operator, can stop it."
+            )
+        queue.stop(kind, key)
+
+    def let_go(self, kind: JobKind, key: str) -> None:
+        """Stop a job that this visitor wants no more; one that somebody else asked for goes on."""
+        if self.refusal() is None and self._asked_for(kind, key):
+            queue.let_go(kind, key)
+
+    # ------------------------------------------------------------------ inside
+
+    def roots(self) -> Roots | None:
+        """Folders below which this visitor may name data and models; None: anywhere."""
+        return None if self.policy.roots is None else uploads.roots(self.policy.roots, self._store.folder)
+
+    def _admitted(self, config: RunConfig) -> RunConfig:
+        """The configuration with resolved paths, which no link can redirect later; refused if they lie outside the roots."""
+        return config.model_copy(update={"model": self._model(config.model), "data": self._data(config.data)})
+
+    def _data(self, data: str | None) -> str | None:
+        roots = self.roots()
+        return data if data is None or roots is None else str(fence.below(data, roots, "data", DataError))
+
+    def _model(self, name: str) -> str:
+        roots = self.roots()
+        if roots is None or name in sources.bundled() or name.startswith(encoders.RUN):
+            return name
+        folder = fence.model_folder(name, roots, ModelError)
+        return name if folder is None or not folder.is_dir() else str(folder)
+
+    def _name(self) -> str | None:
+        return None if self.visitor.may(Role.OPERATOR) else self.visitor.id
+
+    def _asked_for(self, kind: JobKind, key: str) -> bool:
+        return self.visitor.may(Role.OPERATOR) or queue.asker(kind, key) == self.visitor.id
+
+    def _within(self, quota: str, wanted: int) -> None:
+        if self.visitor.may(Role.OPERATOR):
+            return
+        limits = self.policy.quotas
+        if quota == "threads" and limits.threads is None:
+            limits = replace(limits, threads=devices.describe().cores)
+        if (reason := limits.exceeded(quota, wanted)) is not None:
+            raise AccessError(reason)
+
+    def _room_in_queue(self, more: int) -> None:
+        if not self.visitor.may(Role.OPERATOR):
+            queued = sum(row.visitor == self.visitor.id for row in self._store.list(status="queued"))
+            self._within("queued", queued + more)
+
+    def _room_for_job(self) -> None:
+        if not self.visitor.may(Role.OPERATOR):
+            self._within("jobs", queue.under_way(self.visitor.id) + 1)
+
+    def _allowance(self) -> Allowance | None:
+        if self.visitor.may(Role.OPERATOR):
+            return None
+        return Allowance(self.visitor.id, lambda megabytes: self.policy.quotas.exceeded("upload_mb", megabytes))
+
+
+def of_command_line(store: Store) -> Service:
+    """For whoever types a command on the server's machine: nothing is refused."""
+    return Service(store, OPERATOR, UNRESTRICTED)

@@ -1,0 +1,129 @@
+"""How far the browser reaches into this machine's files: a process that serves pages reads only below the folders it was held to.
+
+The command line, workers and notebooks are not held to anything. The check lies where the engine turns text into a path, not in
+the fields of a page, so that no page can forget it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from isoviz.errors import InputError
+
+VARIABLE: Final = "ISOVIZ_ROOTS"
+_NAMED: Final = 2
+"""Roots that a message names."""
+
+
+@dataclass(frozen=True)
+class Roots:
+    """Folders below which data and models may be read.
+
+    Attributes:
+        named: by the operator; messages name them too.
+        own: those that the app fills itself, such as uploads.
+    """
+
+    named: tuple[Path, ...]
+    own: tuple[Path, ...] = ()
+
+
+_held_to: Callable[[], Roots] | None = None
+_trusted: ContextVar[bool] = ContextVar("trusted", default=False)
+
+
+def hold_to(roots: Callable[[], Roots] | None) -> None:
+    """From now on this process reads data and models only below these folders, asked for at each look; None: anywhere."""
+    global _held_to
+    _held_to = roots
+
+
+@contextmanager
+def trusted() -> Iterator[None]:
+    """Around the reading of what did not come from the browser, such as the model that a finished run names."""
+    token = _trusted.set(True)
+    try:
+        yield
+    finally:
+        _trusted.reset(token)
+
+
+def roots() -> Roots | None:
+    """The folders that this process is held to now; None: none."""
+    return None if _held_to is None or _trusted.get() else _held_to()
+
+
+def held() -> bool:
+    """Whether this process is held to some folders."""
+    return _held_to is not None and not _trusted.get()
+
+
+def admitted(text: str | os.PathLike[str], field: str, error: type[InputError] = InputError) -> Path:
+    """A path as a person gives it, `~` filled in; where the process is held to some folders, without links, and below them.
+
+    Args:
+        field: of the error.
+        error: its class.
+
+    Raises:
+        error: it lies elsewhere. Whether anything is there cannot be told from it.
+    """
+    if _held_to is None or _trusted.get():
+        return Path(text).expanduser()
+    return below(text, _held_to(), field, error)
+
+
+def below(text: str | os.PathLike[str], roots: Roots, field: str, error: type[InputError] = InputError) -> Path:
+    """A path below one of the roots, its links followed; otherwise as `admitted`."""
+    given = os.fspath(text)
+    if given == "~" or given.startswith("~/"):
+        given = str(Path.home()) + given[1:]
+    # Judged by its letters first: what lies outside is not even looked at, and `~name` is outside whether the user exists or not.
+    lexical = os.path.normpath(os.path.join(os.getcwd(), given))
+    every = (*roots.named, *roots.own)
+    real_roots = [os.path.realpath(root) for root in every]
+    if not given.startswith("~") and "\0" not in given:
+        named = [*(os.path.normpath(root) for root in every), *real_roots]
+        if _is_below(lexical, named):
+            real = os.path.realpath(lexical)
+            if _is_below(real, real_roots):
+                return Path(real)
+    raise error(_words(roots.named, field), field=field)
+
+
+def model_folder(name: str, roots: Roots | None, error: type[InputError] = InputError) -> Path | None:
+    """The directory that a model's name may mean; None for one that can only be a hub id, because it lies outside the roots.
+
+    Args:
+        roots: folders below which it must lie; None: those that this process is held to.
+
+    Raises:
+        error: the name can only be a path, and it lies outside.
+    """
+    try:
+        return admitted(name, "model", error) if roots is None else below(name, roots, "model", error)
+    except InputError:
+        if name.startswith(("/", ".", "~")) or "\0" in name or name.partition("@")[0].count("/") > 1:
+            raise
+        return None
+
+
+def _is_below(path: str, roots: Sequence[str]) -> bool:
+    return any(path == root or path.startswith(root.rstrip(os.sep) + os.sep) for root in roots)
+
+
+def _words(roots: Sequence[Path], field: str) -> str:
+    if not roots:
+        return f"{field}: folders of the server cannot be read from the browser; ask whoever runs it to name them in {VARIABLE}"
+    names = ", ".join(str(root) for root in roots[:_NAMED])
+    more = f" and {len(roots) - _NAMED} more" if len(roots) > _NAMED else ""
+    return (
+        f"{field}: folders outside {names}{more} cannot be read from the browser; ask whoever runs the server to add yours "
+        f"to {VARIABLE}"
+    )

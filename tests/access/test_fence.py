@@ -1,0 +1,163 @@
+"""What a process that serves pages reads of the disk: below the roots, and nothing of it tells what lies elsewhere."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from isoviz import fence, tasks
+from isoviz.errors import DataError, InputError, ModelError
+from isoviz.fence import Roots
+from isoviz.models import sources
+from isoviz.runs import planning
+from isoviz.tasks import files, own
+from isoviz.tasks.own import OwnTask
+from tests.tiny import TinyModels
+
+TABLE = "text,label\nfine,1\nbad,0\n"
+Held = Callable[..., None]
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """A folder that may be read, beside one that may not."""
+    for name in ("shared", "private"):
+        (tmp_path / name / "data").mkdir(parents=True)
+        (tmp_path / name / "data" / "train.csv").write_text(TABLE)
+    return tmp_path / "shared"
+
+
+@pytest.fixture
+def held(shared: Path) -> None:
+    """This process is held to it."""
+    fence.hold_to(lambda: Roots((shared,)))
+
+
+def told(look: Callable[[], object]) -> str:
+    with pytest.raises(InputError) as caught:
+        look()
+    return str(caught.value)
+
+
+def test_inside_is_read_by_any_spelling(shared: Path, held: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    (shared / "link").symlink_to(shared / "data")
+    monkeypatch.setenv("HOME", str(shared))
+    monkeypatch.chdir(shared)
+    for text in (str(shared / "data"), "data", "./data", "~/data", f"{shared}/link/../data", f"{shared}//data/"):
+        assert fence.admitted(text, "data") == shared / "data", text
+    assert fence.admitted(shared / "link", "data") == shared / "data"
+    assert own.preview(shared / "data").columns == ("text", "label")
+
+
+def test_a_root_may_itself_be_a_link(shared: Path, tmp_path: Path) -> None:
+    (tmp_path / "alias").symlink_to(shared)
+    for root in (tmp_path / "alias", shared):
+        for text in (tmp_path / "alias" / "data", shared / "data"):
+            if root == shared and text != shared / "data":
+                continue  # outside by its letters
+            assert fence.below(text, Roots((root,)), "data") == shared / "data"
+
+
+def test_outside_is_refused_alike_whether_it_is_there_or_not(shared: Path, held: None, tmp_path: Path) -> None:
+    (shared / "out").symlink_to(tmp_path / "private")
+    (shared / "dangling").symlink_to(tmp_path / "nowhere")
+    (shared / "circle").symlink_to(shared / "circle")
+    (tmp_path / "shared-too").mkdir()  # begins with the same letters
+    texts = [
+        str(tmp_path / "private"),
+        str(tmp_path / "private" / "data" / "train.csv"),
+        str(tmp_path / "nowhere"),
+        str(tmp_path / "shared-too"),
+        str(shared / ".." / "private"),
+        str(shared / "out" / "data"),
+        str(shared / "dangling"),
+        "/etc/passwd",
+        "/proc/self/environ",
+        "/dev/zero",
+        "~root",
+        "~nosuchuser/x",
+        "../..",
+        "/",
+    ]
+
+    def launched(text: str) -> object:
+        return planning.expand(["demo/tiny-bert"], ["glue/cola"], [("baseline", {})], [0], data=text)
+
+    words = {told(functools.partial(look, text)) for text in texts for look in (own.preview, launched)}
+    assert words == {
+        f"data: folders outside {shared} cannot be read from the browser; ask whoever runs the server to add yours to "
+        "ISOVIZ_ROOTS"
+    }
+    assert "no file or folder" in told(lambda: own.preview(shared / "missing"))
+
+
+def test_a_link_to_a_file_elsewhere_is_not_followed(shared: Path, held: None, tmp_path: Path) -> None:
+    mixed = shared / "mixed"
+    mixed.mkdir()
+    (mixed / "train.csv").symlink_to(tmp_path / "private" / "data" / "train.csv")
+    (mixed / "validation.csv").write_text(TABLE)
+    columns = OwnTask(text="text", label="label")
+    looks = [
+        lambda: own.preview(mixed),
+        lambda: own.preview(mixed / "train.csv"),
+        lambda: own.guess(mixed, columns),
+        lambda: files.tabular(mixed / "train.csv"),
+        lambda: files.read([mixed / "train.csv"], {"text": "text"}),
+        lambda: tasks.load(tasks.get("glue/cola"), mixed),
+    ]
+    assert all("cannot be read from the browser" in told(look) for look in looks)
+
+
+def test_a_link_that_changes_between_two_looks_is_judged_at_each(shared: Path, held: None, tmp_path: Path) -> None:
+    link = shared / "moving"
+    link.symlink_to(shared / "data")
+    found = own.find(link)["train"]
+    link.unlink()
+    link.symlink_to(tmp_path / "private" / "data")
+    assert found == (shared / "data" / "train.csv",), "what was admitted is where it led then"
+    assert "cannot be read from the browser" in told(lambda: own.find(link))
+
+
+def test_models(shared: Path, held: None, tmp_path: Path, tiny_models: TinyModels) -> None:
+    (shared / "model").mkdir()
+    for path in tiny_models("bert").iterdir():
+        (shared / "model" / path.name).write_bytes(path.read_bytes())
+    assert sources.resolve(str(shared / "model")).kind == "local"
+    assert sources.resolve("demo/tiny-bert").kind == "bundled"
+    for text in (str(tiny_models("bert")), str(tmp_path / "nowhere"), "~root", "./model", "../x", "a/b/c"):
+        with pytest.raises(ModelError, match="cannot be read from the browser"):
+            sources.resolve(text)
+    with fence.trusted():
+        assert sources.resolve(str(tiny_models("bert"))).kind == "local"
+    weights = shared / "model" / "model.safetensors"
+    weights.unlink()
+    weights.symlink_to(tiny_models("bert") / "model.safetensors")
+    with pytest.raises(ModelError, match="cannot be read from the browser"):
+        sources.resolve(str(shared / "model"))
+
+
+def test_a_hub_id_is_no_folder_outside(
+    shared: Path, held: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`org/name` may be a folder beside the server's files; whether it is must not be told."""
+    (tmp_path / "org" / "name").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    there, absent = (told(lambda name=name: sources.resolve(name)) for name in ("org/name", "org/none"))  # type: ignore[misc]
+    assert there.replace("org/name", "org/none") == absent
+
+
+def test_without_roots_it_says_how_to_name_some() -> None:
+    fence.hold_to(lambda: Roots(()))
+    assert told(lambda: own.preview(os.getcwd())) == (
+        "data: folders of the server cannot be read from the browser; ask whoever runs it to name them in ISOVIZ_ROOTS"
+    )
+
+
+def test_held_to_nothing_reads_anywhere(tmp_path: Path, shared: Path) -> None:
+    assert own.preview(tmp_path / "private" / "data").columns == ("text", "label")
+    with pytest.raises(DataError, match="is no file or folder that this machine can read"):
+        own.preview(tmp_path / "nowhere")

@@ -1,0 +1,65 @@
+"""What the operator sets, from environment variables."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from isoviz.access import policy
+from isoviz.access.reach import Reach
+from isoviz.errors import InputError
+
+HERE, OPEN, BEHIND_A_PROXY = Reach("127.0.0.1"), Reach("0.0.0.0"), Reach("127.0.0.1", "https://isoviz.example.org")
+
+
+def test_defaults() -> None:
+    here = policy.read(HERE, {})
+    assert not here.read_only and here.roots == (Path.cwd(), Path.home())
+    assert policy.read(OPEN, {}).roots == policy.read(BEHIND_A_PROXY, {}).roots == ()
+    assert (here.quotas.queued, here.quotas.launch, here.quotas.upload_mb, here.quotas.jobs) == (50, 30, 500, 4)
+    assert here.quotas.threads is None
+
+
+def test_variables(tmp_path: Path) -> None:
+    environment = {
+        "ISOVIZ_READ_ONLY": "1",
+        "ISOVIZ_ROOTS": os.pathsep.join((str(tmp_path), "~/data", "")),
+        "ISOVIZ_QUOTA_QUEUED": "7",
+        "ISOVIZ_QUOTA_THREADS": "2",
+    }
+    for found in (HERE, OPEN):
+        read = policy.read(found, environment)
+        assert read.read_only and read.roots == (tmp_path, Path.home() / "data")
+        assert (read.quotas.queued, read.quotas.threads, read.quotas.launch) == (7, 2, 30)
+    assert policy.read(HERE, {"ISOVIZ_ROOTS": ""}).roots == ()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "told"),
+    [
+        ("ISOVIZ_READ_ONLY", "maybe", "expected 1 or 0"),
+        ("ISOVIZ_ROOTS", "data", "no absolute path"),
+        ("ISOVIZ_QUOTA_JOBS", "-1", "expected a whole number"),
+        ("ISOVIZ_QUOTA_JOBS", "1e9", "expected a whole number"),
+        ("ISOVIZ_QUOTA_LAUNCH", "9" * 400, "expected a whole number"),
+    ],
+)
+def test_a_variable_that_cannot_be_understood_is_named(variable: str, value: str, told: str) -> None:
+    with pytest.raises(InputError, match=told) as caught:
+        policy.read(HERE, {variable: value})
+    assert str(caught.value).startswith(variable) and len(str(caught.value)) < 300
+
+
+def test_the_table_names_every_variable_that_is_read() -> None:
+    source = Path(policy.__file__).read_text()
+    assert set(re.findall(r"ISOVIZ_[A-Z_]+", policy.table())) == set(re.findall(r'"(ISOVIZ_[A-Z_]+)"', source)) | {
+        policy.ROOTS,
+        policy.READ_ONLY,
+    }
+
+
+def test_the_table_stands_in_the_documentation() -> None:
+    assert policy.table() in (Path(__file__).parents[2] / "docs" / "security.md").read_text()

@@ -1,0 +1,253 @@
+"""What each role may do, asked of the service itself: a page, a route or an agent can do no more."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isoviz import tasks
+from isoviz.access.policy import UNRESTRICTED, Policy, Quotas
+from isoviz.access.service import Service
+from isoviz.access.visitors import OPERATOR, Role, Visitor
+from isoviz.config import RunConfig
+from isoviz.errors import AccessError, DataError, InputError, ModelError
+from isoviz.exploring.jobs import MAP, SENTENCES, VIEW
+from isoviz.exploring.request import ViewRequest
+from isoviz.jobs import queue, scheduling
+from isoviz.runs.store import Store
+from isoviz.tasks.own import OwnTask
+from isoviz.whatif.request import LayerRequest
+
+ANNA, BEN = Visitor("anna", Role.RUNNER), Visitor("ben", Role.RUNNER)
+LOOKER = Visitor("lena", Role.VIEWER)
+LAYER = LayerRequest("e" * 32, "head", "", {})
+KEY = "k" * 32
+TABLE = b"sentence,label\nThe cat sleeps.,1\nCat the sleep.,0\n"
+FILES = {"train": ("t.csv", TABLE), "validation": ("v.csv", b"sentence,label\nThe dog runs.,1\nDog run the.,0\n")}
+
+WRITES: dict[str, Callable[[Service, str], object]] = {
+    "launch": lambda service, run: service.launch([RunConfig()]),
+    "run_again": lambda service, run: service.run_again(run),
+    "stop": lambda service, run: service.stop(run),
+    "resume": lambda service, run: service.resume(run),
+    "delete": lambda service, run: service.delete(run),
+    "rename": lambda service, run: service.rename(run, "mine"),
+    "tag": lambda service, run: service.tag(run, ["mine"]),
+    "note": lambda service, run: service.note(run, "mine"),
+    "keep_upload": lambda service, run: service.keep_upload(tasks.get("glue/cola"), FILES),
+    "keep_own_upload": lambda service, run: service.keep_own_upload({"train": FILES["train"]}),
+    "start_view": lambda service, run: service.start_view(ViewRequest("demo/tiny-bert", "demo/sentiment"), KEY),
+    "start_whatif": lambda service, run: service.start_whatif(LAYER),
+    "stop_whatif": lambda service, run: service.stop_whatif(LAYER),
+    "start_job": lambda service, run: service.start_job(VIEW, KEY, {}),
+    "ask_job": lambda service, run: service.ask_job(MAP, {"view": KEY}),
+    "retry_job": lambda service, run: service.retry_job(VIEW, KEY),
+    "stop_job": lambda service, run: service.stop_job(VIEW, KEY),
+    "require": lambda service, run: service.require(),
+}
+"""Every method that changes or starts something, and how it is called with a run that is there."""
+SILENT = {"let_go", "let_go_of_whatif"}
+"""These end what the visitor no longer wants, and nothing where it is not theirs to end."""
+READS = {"refusal", "launch_refusal", "roots"}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    made = Store(tmp_path / "store")
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs wait; no process is started for them."""
+    monkeypatch.setattr(scheduling, "start_next", lambda: None)
+
+
+@pytest.fixture
+def acting(store: Store, tmp_path: Path) -> Callable[..., Service]:
+    """`acting(ANNA, read_only=True, jobs=1)`: their service, which may read below `shared`."""
+
+    def made(visitor: Visitor, read_only: bool = False, **quotas: int) -> Service:
+        return Service(store, visitor, Policy(read_only, (tmp_path / "shared",), Quotas(**quotas)))
+
+    return made
+
+
+def everything(store: Store) -> Any:
+    """What a write could change: the runs, and every file of the store and of the jobs."""
+    files = sorted(str(path) for path in store.folder.parent.rglob("*") if "isoviz.db" not in path.name)
+    return store.list(), files
+
+
+def test_every_method_is_known_here() -> None:
+    public = {name for name, _ in inspect.getmembers(Service, inspect.isfunction) if not name.startswith("_")}
+    assert public == WRITES.keys() | SILENT | READS
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize(
+    ("visitor", "read_only", "told"),
+    [
+        (LOOKER, False, "for viewing"),
+        (LOOKER, True, "read-only"),
+        (ANNA, True, "read-only"),
+        (OPERATOR, True, "read-only"),
+    ],
+)
+def test_who_may_only_look_changes_nothing(
+    name: str, visitor: Visitor, read_only: bool, told: str, acting: Callable[..., Service], store: Store
+) -> None:
+    (run,) = store.create([RunConfig()], visitor=visitor.id)
+    before = everything(store)
+    with pytest.raises(AccessError, match=told) as caught:
+        WRITES[name](acting(visitor, read_only), run)
+    assert caught.value.advice and "\n" not in str(caught.value)
+    assert everything(store) == before
+
+
+@pytest.mark.parametrize("name", ["stop", "resume", "delete", "rename", "tag", "note"])
+def test_a_runner_changes_their_own_runs_and_the_operator_all(
+    name: str, acting: Callable[..., Service], store: Store
+) -> None:
+    (run,) = acting(ANNA).launch([RunConfig()])
+    if name == "resume":
+        store.request_stop(run)
+    before = everything(store)
+    with pytest.raises(AccessError, match="somebody else's"):
+        WRITES[name](acting(BEN), run)
+    assert everything(store) == before
+    WRITES[name](acting(ANNA), run)
+    (another,) = acting(ANNA).launch([RunConfig()])
+    if name == "resume":
+        store.request_stop(another)
+    WRITES[name](acting(OPERATOR), another)
+
+
+def test_runs_from_the_command_line_are_the_operators(acting: Callable[..., Service], store: Store) -> None:
+    (run,) = store.create([RunConfig()])
+    with pytest.raises(AccessError, match="somebody else's"):
+        acting(ANNA).stop(run)
+    acting(OPERATOR).stop(run)
+    (again,) = [acting(ANNA).run_again(run)]  # a configuration that everybody sees anyway, in a run of their own
+    assert store.get(again).visitor == "anna" and store.get(run).visitor is None
+
+
+def test_quotas_name_themselves_and_whoever_sets_them(acting: Callable[..., Service], store: Store) -> None:
+    anna = acting(ANNA, launch=3, queued=4, threads=2)
+    configs = [RunConfig(seed=seed, threads=1) for seed in range(4)]
+    with pytest.raises(AccessError, match=r"runs in one launch: 4 \(at most 3; the operator sets ISOVIZ_QUOTA_LAUNCH"):
+        anna.launch(configs)
+    with pytest.raises(AccessError, match=r"threads of one run: 3 \(at most 2; .* ISOVIZ_QUOTA_THREADS"):
+        anna.launch([RunConfig(threads=3)])
+    assert store.list() == []
+    anna.launch(configs[:3])
+    with pytest.raises(AccessError, match=r"wait for their turn: 5 \(at most 4; .* ISOVIZ_QUOTA_QUEUED"):
+        anna.launch(configs[:2])
+    assert anna.launch_refusal(configs[:1]) is None and anna.launch_refusal(configs[:2]) is not None
+    acting(BEN, queued=4).launch(configs[:2])
+    acting(OPERATOR, launch=1, queued=1, threads=1).launch(configs)
+    stopped = next(row.id for row in store.list() if row.visitor == "anna")
+    anna.stop(stopped)
+    anna.launch(configs[:2])
+    with pytest.raises(AccessError, match="wait for their turn"):
+        anna.resume(stopped)
+
+
+def test_jobs_of_one_visitor_are_counted(acting: Callable[..., Service]) -> None:
+    anna = acting(ANNA, jobs=2)
+    first = anna.start_job(VIEW, "1" * 32, {})
+    anna.ask_job(SENTENCES, {"texts": [["a"]]})
+    with pytest.raises(AccessError, match=r"wait or run: 3 \(at most 2; the operator sets ISOVIZ_QUOTA_JOBS\)"):
+        anna.start_job(VIEW, "3" * 32, {})
+    assert first.status == "waiting" and anna.start_job(VIEW, "1" * 32, {}).status == "waiting", "it is there already"
+    acting(BEN, jobs=2).start_job(VIEW, "3" * 32, {})
+    acting(OPERATOR, jobs=0).start_job(VIEW, "4" * 32, {})
+    anna.stop_job(VIEW, "1" * 32)
+    anna.start_job(VIEW, "5" * 32, {})
+
+
+def test_a_viewer_sees_what_is_under_way_and_ends_nothing(acting: Callable[..., Service]) -> None:
+    acting(ANNA).start_job(VIEW, KEY, {})
+    assert acting(LOOKER).start_job(VIEW, KEY, {}).status == "waiting"
+    for other in (LOOKER, BEN):
+        acting(other).let_go(VIEW, KEY)
+        with pytest.raises(AccessError):
+            acting(other).stop_job(VIEW, KEY)
+    assert queue.look(VIEW, KEY).status == "waiting"
+    acting(ANNA).let_go(VIEW, KEY)
+    assert queue.look(VIEW, KEY).status == "none"
+
+
+def test_uploads_of_one_visitor_are_counted(acting: Callable[..., Service], store: Store) -> None:
+    table = b"sentence,label\n" + b"The cat sleeps all day.,1\n" * 30_000
+
+    def keep(visitor: Visitor, number: int, limit: int = 2) -> Path:
+        return acting(visitor, upload_mb=limit).keep_own_upload({"train": ("t.csv", table + b"x,%d\n" % number)})
+
+    kept = [keep(ANNA, number) for number in (1, 2)]
+    assert keep(ANNA, 1) == kept[0], "the same content is kept once"
+    with pytest.raises(DataError, match=r"uploads kept for one visitor: 3 \(at most 2; .* ISOVIZ_QUOTA_UPLOAD_MB\)"):
+        keep(ANNA, 3)
+    assert sorted(path.name for path in (store.folder / "uploads").iterdir()) == sorted(path.name for path in kept)
+    keep(BEN, 3)
+    keep(OPERATOR, 4, limit=0)
+    from isoviz.tasks import own
+
+    assert own.guess(kept[0], OwnTask(text="sentence", label="label")).kind == "classification"
+
+
+def test_paths_outside_the_roots_do_not_enter_runs_or_jobs(
+    acting: Callable[..., Service], store: Store, tmp_path: Path
+) -> None:
+    inside, outside = tmp_path / "shared" / "data", tmp_path / "private"
+    inside.mkdir(parents=True)
+    outside.mkdir()
+    (tmp_path / "shared" / "link").symlink_to(outside)
+    bad = [str(outside), str(tmp_path / "nowhere"), str(tmp_path / "shared" / "link"), f"{inside}/../../private"]
+    for visitor in (ANNA, OPERATOR):
+        service = acting(visitor)
+        for path in bad:
+            with pytest.raises(DataError, match="outside .*shared cannot be read from the browser; ask whoever runs"):
+                service.launch([RunConfig(data=path)])
+            with pytest.raises(ModelError, match="cannot be read from the browser"):
+                service.launch([RunConfig(model=path)])
+            with pytest.raises(InputError, match="cannot be read from the browser"):
+                service.start_view(ViewRequest("demo/tiny-bert", "glue/cola", path), KEY)
+            with pytest.raises(InputError, match="cannot be read from the browser"):
+                service.start_view(ViewRequest(path, "demo/sentiment"), KEY)
+    assert store.list() == [] and queue.look(VIEW, KEY).status == "none"
+    (tmp_path / "shared" / "near").symlink_to(inside)
+    (run,) = acting(ANNA).launch([RunConfig(data=str(tmp_path / "shared" / "near"), model=str(inside))])
+    assert store.get(run).config.data == str(inside), "the link may be another one tomorrow"
+    assert acting(ANNA).launch([RunConfig(data=str(store.folder / "uploads" / "0"))])
+    acting(ANNA).start_view(ViewRequest("run:abc", "glue/cola", str(tmp_path / "shared" / "near")), KEY)
+    request = json.loads((VIEW.results.job_folder(KEY) / "request.json").read_text())
+    assert request["request"]["data"] == str(inside) and request["visitor"] == "anna"
+
+
+def test_a_runner_does_not_resubmit_what_they_could_not_name(
+    acting: Callable[..., Service], store: Store, tmp_path: Path
+) -> None:
+    private = RunConfig(data=str(tmp_path / "private"))
+    (from_the_command_line,) = store.create([private])
+    (theirs,) = store.create([private], visitor="anna")  # launched when the roots were wider
+    store.request_stop(theirs)
+    with pytest.raises(DataError, match="cannot be read from the browser"):
+        acting(ANNA).run_again(from_the_command_line)
+    with pytest.raises(DataError, match="cannot be read from the browser"):
+        acting(ANNA).resume(theirs)
+    assert store.get(theirs).status == "stopped"
+    assert store.get(acting(OPERATOR).run_again(from_the_command_line)).config == private
+
+
+def test_the_command_line_is_not_restricted(store: Store, tmp_path: Path) -> None:
+    service = Service(store, OPERATOR, UNRESTRICTED)
+    config = RunConfig(data=str(tmp_path / "anywhere"), model="~/models/mine")
+    (run,) = service.launch([config])
+    assert store.get(run).config == config and store.get(run).visitor is None

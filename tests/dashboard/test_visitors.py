@@ -1,0 +1,240 @@
+"""What a viewer and a runner see, and that a page does nothing for them that the service refuses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from dashboard import visitor
+from isoviz.access.visitors import Role, Visitor
+from isoviz.exploring.jobs import VIEW
+from isoviz.jobs import scheduling
+from isoviz.jobs.queue import look
+from isoviz.runs.store import Store
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.made_up import config, finish
+from tests.story import Story
+from tests.tiny import write_cola
+
+LOOKER, ANNA = Visitor("lena", Role.VIEWER), Visitor("anna", Role.RUNNER)
+OUTSIDE = "cannot be read from the browser; ask whoever runs the server to add yours to ISOVIZ_ROOTS"
+PAGES = ("home", "explore", "train", "live", "tradeoffs", "results", "whatif", "run")
+
+
+@pytest.fixture
+def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[[Visitor], None]:
+    """`visit(ANNA)`: whoever looks at pages from now on."""
+
+    def come(who: Visitor) -> None:
+        monkeypatch.setattr(visitor, "current", lambda: who)
+
+    return come
+
+
+@pytest.fixture(autouse=True)
+def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs wait; no process is started for them."""
+    monkeypatch.setattr(scheduling, "start_next", lambda: None)
+
+
+def shown(app: AppTest) -> str:
+    assert not app.exception, app.exception[0].message
+    kinds = ("title", "markdown", "caption", "error", "info", "warning", "text")
+    return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind)).replace("\\", "")
+
+
+def disabled(app: AppTest) -> dict[str, bool]:
+    return {str(button.key or button.label): button.disabled for button in app.button}
+
+
+def press(app: AppTest, key: str) -> AppTest:
+    """Click, as an attacker's browser does, whether the button is disabled or not."""
+    button = app.button(key=key)
+    button.proto.disabled = False
+    return button.click().run()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_says_once_that_one_may_only_look(
+    name: str, open_page: OpenPage, visit: Callable[[Visitor], None], monkeypatch: pytest.MonkeyPatch, store: Store
+) -> None:
+    query = {"id": finish(store, config("baseline", 0), 0.5, 0.5)}
+    assert "read-only" not in (operators := shown(open_page(name, **query))) and "for viewing" not in operators
+    visit(LOOKER)
+    assert shown(open_page(name, **query)).count("Your link is for viewing") >= 1
+    monkeypatch.setenv("ISOVIZ_READ_ONLY", "1")
+    assert "This server is read-only" in shown(open_page(name, **query))
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_the_train_page_can_be_read_but_not_launched(
+    read_only: bool,
+    open_page: OpenPage,
+    visit: Callable[[Visitor], None],
+    monkeypatch: pytest.MonkeyPatch,
+    store: Store,
+) -> None:
+    if read_only:
+        monkeypatch.setenv("ISOVIZ_READ_ONLY", "1")
+    else:
+        visit(LOOKER)
+    page = open_page("train", preset="demo")
+    launch = page.button(key="launch")
+    assert launch.label == "Launch 3 runs" and launch.disabled
+    assert ("read-only" if read_only else "for viewing") in launch.help.replace("\\", "")
+    assert any(code.value.startswith("python -m isoviz") for code in page.code), "the command can be taken along"
+    press(page, "launch")
+    assert store.list() == []
+
+
+def test_what_belongs_to_others_cannot_be_pressed(
+    open_page: OpenPage, visit: Callable[[Visitor], None], store: Store
+) -> None:
+    operators = Story(store, claim=False).id
+    (annas,) = store.create([config("baseline", 1)], visitor="anna")
+    visit(ANNA)
+    buttons = disabled(open_page("live", run=operators))
+    assert buttons["stop-chosen"] and not buttons[f"stop-{annas}"]
+    page = open_page("live", run=operators)
+    press(page, "stop-chosen")
+    assert store.get(operators).status == "queued"
+    page.button(key=f"stop-{annas}").click().run()
+    assert store.get(annas).status == "stopped"
+    visit(LOOKER)
+    assert disabled(open_page("live", run=operators))["stop-chosen"]
+
+
+def test_stop_all_waiting_runs_stops_ones_own(
+    open_page: OpenPage, visit: Callable[[Visitor], None], store: Store
+) -> None:
+    (operators,) = store.create([config("baseline", 0)])
+    annas = store.create([config("baseline", seed) for seed in (1, 2)], visitor="anna")
+    visit(ANNA)
+    page = open_page("live")
+    next(button for button in page.button if button.label == "Stop all waiting runs").click().run()
+    assert not page.exception
+    assert [store.get(run).status for run in annas] == ["stopped", "stopped"]
+    assert store.get(operators).status == "queued"
+
+
+def test_a_run_of_somebody_else_shows_no_form_to_change_it(
+    open_page: OpenPage, visit: Callable[[Visitor], None], store: Store
+) -> None:
+    run = finish(store, config("baseline", 0), 0.5, 0.5)
+    assert "delete-run" in disabled(open_page("run", id=run))
+    for who, reason in ((ANNA, "somebody else's"), (LOOKER, "for viewing")):
+        visit(who)
+        page = open_page("run", id=run)
+        assert "delete-run" not in disabled(page) and reason in shown(page)
+        assert disabled(page)["again"] == (who is LOOKER)
+
+
+def test_a_runner_launches_what_is_theirs(
+    open_page: OpenPage, visit: Callable[[Visitor], None], store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visit(ANNA)
+    page = open_page("train", preset="demo")
+    page.button(key="launch").click().run()
+    assert [row.visitor for row in store.list()] == ["anna"] * 3
+    monkeypatch.setenv("ISOVIZ_QUOTA_QUEUED", "5")
+    page = open_page("train", preset="demo")
+    assert page.button(key="launch").disabled
+    assert "runs of one visitor that wait for their turn: 6 (at most 5" in shown(page)
+
+
+def test_own_data_outside_the_roots(
+    open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Store
+) -> None:
+    """The address that shows any table of the server's account."""
+    for name in ("shared", "private"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.csv").write_text("text,label\nthe secret row,1\nanother,0\n")
+    (tmp_path / "shared" / "link.csv").symlink_to(tmp_path / "private" / "x.csv")
+    monkeypatch.setenv("ISOVIZ_ROOTS", str(tmp_path / "shared"))
+    address = {"train_tasks": "Own data"}
+    inside = open_page("train", **address, **{"train_data.own": str(tmp_path / "shared" / "x.csv")})
+    assert OUTSIDE not in shown(inside) and any("the secret row" in str(table.value) for table in inside.dataframe)
+    for path in ("private/x.csv", "private/none.csv", "shared/../private/x.csv", "shared/link.csv", "private"):
+        page = open_page("train", **address, **{"train_data.own": str(tmp_path / path)})
+        assert OUTSIDE in shown(page), path
+        assert not any("secret" in str(table.value) for table in page.dataframe)
+        assert page.button(key="launch").disabled
+
+
+@pytest.mark.parametrize("page", ["train", "explore"])
+def test_folders_and_models_outside_the_roots(
+    page: str, open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cola = write_cola(tmp_path / "private" / "cola")
+    monkeypatch.setenv("ISOVIZ_ROOTS", str(tmp_path / "shared"))
+    task, model = ("tasks", "models") if page == "train" else ("task", "model")
+    st.cache_data.clear()
+    assert OUTSIDE not in shown(open_page(page)), "what comes with the package is read wherever it lies"
+    messages = set()
+    for path in (cola, tmp_path / "private" / "none"):
+        data = open_page(page, **{f"{page}_{task}": "glue/cola", f"{page}_data.glue/cola": str(path)})
+        named = open_page(page, **{f"{page}_{model}": str(path)})
+        for app in (data, named):
+            assert OUTSIDE in shown(app)
+            messages.add(" ".join(error.value for error in app.error).replace("\\", ""))
+    assert len(messages) == 1 and str(tmp_path / "private") not in messages.pop()
+
+
+def test_the_form_for_a_directory_tells_nothing_of_what_is_there(
+    open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "private").mkdir()
+    monkeypatch.setenv("ISOVIZ_ROOTS", str(tmp_path / "shared"))
+    messages = set()
+    for path in ("private", "none"):
+        page = open_page("explore")
+        page.segmented_control(key="explore_model.where").set_value("Directory").run()
+        page.text_input(key="explore_model.folder").set_value(str(tmp_path / path))
+        next(button for button in page.button if button.label == "Take it").click().run()
+        messages.add(" ".join(error.value for error in page.error).replace("\\", ""))
+    assert len(messages) == 1 and OUTSIDE in messages.pop()
+
+
+def test_a_viewer_computes_no_view(open_page: OpenPage, visit: Callable[[Visitor], None]) -> None:
+    visit(LOOKER)
+    page = open_page("explore")
+    assert page.button(key="explore_look").disabled
+    press(page, "explore_look")
+    assert not page.exception and not any((VIEW.results.root / "jobs").glob("*"))
+    visit(ANNA)
+    page = open_page("explore")
+    page.button(key="explore_look").click().run()
+    (job,) = (VIEW.results.root / "jobs").glob("*")
+    assert look(VIEW, job.name).status == "waiting"
+
+
+def test_a_viewer_does_not_make_the_server_ask_the_hub(
+    open_page: OpenPage, visit: Callable[[Visitor], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dashboard import model_form
+
+    asked: list[str] = []
+    monkeypatch.setattr(model_form, "_remembered", lambda name, heads, offline: asked.append(name) or (None, "asked"))
+    visit(LOOKER)
+    page = open_page("explore", explore_model="some/encoder")
+    assert "'some/encoder' is not on this machine" in shown(page) and asked == []
+    visit(ANNA)
+    open_page("explore", explore_model="some/encoder")
+    assert asked
+
+
+def test_the_default_roots_are_the_current_folder_and_home(
+    open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ISOVIZ_ROOTS")
+    monkeypatch.setenv("HOME", str(tmp_path / "someone"))
+    (tmp_path / "someone").mkdir()
+    page = open_page("train", **{"train_tasks": "Own data", "train_data.own": str(tmp_path / "x.csv")})
+    assert f"Folders outside {os.getcwd()}, {tmp_path}/someone cannot be read" in shown(page)
+    page = open_page("train", **{"train_tasks": "Own data", "train_data.own": "~/x.csv"})
+    assert "is no file or folder that this machine can read" in shown(page)
