@@ -16,7 +16,8 @@ SHOWN = 5
 def draw() -> None:
     """Nothing where every run can be read."""
     try:
-        runs = resources.store().unreadable()
+        store = resources.store()
+        runs = _found(store.url, store.revision())
     except StoreError:  # the page itself says so
         return
     if not runs:
@@ -31,6 +32,12 @@ def draw() -> None:
             _line(run)
         if count > SHOWN:
             st.caption(f"and {count - SHOWN} more")
+
+
+@st.cache_data(ttl=5, max_entries=8, show_spinner=False)
+def _found(store_url: str, revision: str) -> list[RunSummary]:
+    """Looked for every few seconds only: it takes a look at every run of the store."""
+    return resources.store().unreadable()
 
 
 def _line(run: RunSummary) -> None:

@@ -62,7 +62,21 @@ def test_every_package_is_a_package():
     assert [str(folder) for folder in folders if not (folder / "__init__.py").exists()] == []
 
 
-STORE_READS = {"close", "counts", "disk_use", "events", "events_of_kind", "folder_of", "get", "list", "url"}
+STORE_READS = {
+    *(
+        "close",
+        "counts",
+        "disk_use",
+        "events",
+        "events_of_kind",
+        "facets",
+        "folder_of",
+        "get",
+        "list",
+        "newest_of_kind",
+    ),
+    *("path_of", "revision", "summaries", "summary", "unreadable", "url"),
+}
 QUEUE_READS = {"look", "asker", "under_way", "content_key", "JobState"}
 
 
