@@ -185,14 +185,18 @@ def _add_transform(parser: argparse.ArgumentParser) -> None:
 def _add_runs(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, text in (
-        ("list", "all runs"),
+        ("list", "the newest runs"),
         ("show", "one run"),
         ("stop", "ask a run to stop after its optimiser step; asked again, at once"),
         ("resume", "go on here"),
         ("delete", "remove a run and its files"),
     ):
         action = actions.add_parser(name, help=text)
-        if name != "list":
+        if name == "list":
+            action.add_argument(
+                "--limit", type=_whole, metavar="N", help="newest N runs; 0 for all (default: 100, with --json all)"
+            )
+        else:
             action.add_argument("id", metavar="ID")
         _add_store(action)
     export = actions.add_parser("export", help="runs with all their events, as JSON")

@@ -6,11 +6,12 @@ import argparse
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from isoviz.commands import run_report
 from isoviz.commands.output import print_json, print_runs
 from isoviz.commands.train import carry_out, say
+from isoviz.errors import InputError
 from isoviz.events import Started
 from isoviz.runs import citing
 from isoviz.runs.gentle_stop import gentle_stop
@@ -20,6 +21,9 @@ from isoviz.runs.store import Store, StoreUnavailableError
 
 if TYPE_CHECKING:
     from isoviz.access.service import Service
+
+LISTED: Final = 100
+"""Runs that `list` shows unless told otherwise."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -40,9 +44,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _list(store: Store, options: argparse.Namespace) -> int:
-    runs = store.summaries()
+    limit = (None if options.json else LISTED) if options.limit is None else options.limit or None
+    if limit is not None and limit < 0:
+        raise InputError(f"--limit: expected 0 or more (got {limit})", field="limit")
+    runs = store.summaries(limit=limit)
     if options.json:
-        rows = {row.id: row for row in store.list()}
+        rows = {row.id: row for row in store.list(limit=limit)}
         readable = ((run, rows.get(run.id)) for run in runs)
         print_runs(
             run_report.document(
@@ -54,6 +61,8 @@ def _list(store: Store, options: argparse.Namespace) -> int:
         print(run_report.describe(run))
     if not runs:
         print(f"no runs in {store}", file=sys.stderr)
+    elif len(runs) == limit and (total := sum(store.counts().values())) > limit:
+        print(f"the newest {limit:,} of {total:,} runs; --limit 0 lists all", file=sys.stderr)
     return 0
 
 

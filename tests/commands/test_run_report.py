@@ -149,3 +149,27 @@ def test_provenance_is_that_of_the_newest_attempt(tmp_path, capsys):
     assert main(["runs", "show", run, "--json", "--store", str(tmp_path)]) == 0
     provenance = json.loads(capsys.readouterr().out)["runs"][0]["provenance"]
     assert provenance["device"] == "cpu" and provenance["time"] > 0 and "kind" not in provenance
+
+
+def test_the_command_lists_the_newest_runs_and_says_how_many_there_are(tmp_path, capsys, monkeypatch):
+    from isoviz.__main__ import main
+    from isoviz.commands import runs
+    from isoviz.runs.store import Store
+    from tests.dashboard.made_up import finish
+
+    monkeypatch.setattr(runs, "LISTED", 2)
+    store, there = Store(tmp_path), ["--store", str(tmp_path)]
+    oldest, middle, newest = (finish(store, config(seed=seed), 0.5, 0.25) for seed in range(3))
+    assert main(["runs", "list", *there]) == 0
+    listed = capsys.readouterr()
+    assert listed.out.index(newest) < listed.out.index(middle) and oldest not in listed.out
+    assert listed.err == "the newest 2 of 3 runs; --limit 0 lists all\n"
+    assert main(["runs", "list", "--limit", "0", *there]) == 0
+    everything = capsys.readouterr()
+    assert oldest in everything.out and not everything.err
+    assert main(["runs", "list", "--json", *there]) == 0
+    assert [run["id"] for run in json.loads(capsys.readouterr().out)["runs"]] == [newest, middle, oldest]
+    assert main(["runs", "list", "--limit", "1", "--json", *there]) == 0
+    assert [run["id"] for run in json.loads(capsys.readouterr().out)["runs"]] == [newest]
+    assert main(["runs", "list", "--limit", "-1", *there]) == 2
+    assert "--limit: expected 0 or more (got -1)" in capsys.readouterr().err
