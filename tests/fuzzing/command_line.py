@@ -46,6 +46,7 @@ def without_work() -> Iterator[None]:
         raise Reached
 
     with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.chdir("."))  # the app leaves for its own folder
         for place in (
             "isoviz.commands.train.carry_out",
             "isoviz.commands.runs.carry_out",
@@ -55,6 +56,7 @@ def without_work() -> Iterator[None]:
         for study in studies.catalogue().values():
             stack.enter_context(patch.object(study, "run", reached))
         stack.enter_context(patch.object(subprocess, "Popen", reached))
+        stack.enter_context(patch.object(os, "execve", reached))  # the app becomes its server
         yield
 
 
