@@ -122,7 +122,7 @@ def estimate(
             for part in np.unique(place[numbers]):
                 sums[part].add(points[:, parts == int(part)].flatten(0, 1))
     counted = set().union(*gather(read))
-    return Shrinkage(len(counted), rows.train_count, tuple(part.total().reduce(gather) for part in sums))
+    return Shrinkage(len(counted), rows.train_count, tuple(_in_numpy(part.total().reduce(gather)) for part in sums))
 
 
 class _Sums:
@@ -146,6 +146,11 @@ class _Sums:
         return self._sums
 
 
+def _in_numpy(sums: CovarianceAccumulator) -> CovarianceAccumulator:
+    """The same in numpy arrays: of several processes some have no points of a part, and theirs would not merge with the others."""
+    return CovarianceAccumulator.from_state({name: _array(value) for name, value in sums.state().items()})
+
+
 def _without(total: CovarianceAccumulator, part: CovarianceAccumulator) -> Matrix:
     """(d, d) covariance of a cloud's points but those of one part."""
     left = total.count - part.count
@@ -164,4 +169,8 @@ def _score(covariance: Matrix) -> float:
 
 
 def _numpy(value: Any) -> Matrix:
-    return np.asarray(value.cpu() if isinstance(value, Tensor) else value, dtype=np.float64)
+    return np.asarray(_array(value), dtype=np.float64)
+
+
+def _array(value: Any) -> NDArray[Any]:
+    return np.asarray(value.cpu() if isinstance(value, Tensor) else value)

@@ -56,7 +56,7 @@ def test_memory_too_short_to_load_ends_in_a_status_with_advice(
 ) -> None:
     """The spare has imported everything, and may take so much more memory."""
     configs = planning.expand(["demo/tiny-bert"], ["demo/acceptability"], [("istar", {})], [0], epochs=1, max_train=64)
-    start_runner(train=DEFAULT_TRAIN)
+    start_runner(train=DEFAULT_TRAIN).expect()
     until(my_workers)
     (spare,) = my_workers()
     until(lambda: spare.status() == psutil.STATUS_SLEEPING and "torch" in spare_maps(spare) and idle(spare))
