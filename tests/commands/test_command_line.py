@@ -196,7 +196,7 @@ BAD = [
     (["train", "--method", "isobn", "--set", "bta=1"], "did you mean 'beta'"),
     (["train", "--method", "isobn", "--set", "beta=0.5,1"], "sweep --grid"),
     (["train", "--epochs", "0"], "--epochs: input should be greater than or equal to 1"),
-    (["train", "--epochs", "many"], "invalid int value: 'many'"),
+    (["train", "--epochs", "many"], "--epochs: expected a whole number"),
     (["train", "--lr", "nan"], "--lr:"),
     (["train", "--precision", "fp8"], "--precision: input should be 'auto', 'no', 'bf16' or 'fp16'"),
     (["train", "--early-stopping", "f1:2"], "has no metric 'f1'"),

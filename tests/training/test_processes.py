@@ -157,6 +157,7 @@ def test_stopped_in_mid_epoch_two_processes_go_on_to_the_same_numbers(results):
     ]
     assert len(losses[0]) == 12 and losses[0] == losses[1]
     for kind in ("evaluated", "measured"):
-        assert events(straight, kind) == events(resumed, kind)
+        told = [[{**event, "timing": None} for event in events(folder, kind)] for folder in (straight, resumed)]
+        assert told[0] == told[1]
     one, other = weights(straight), weights(resumed)
     assert all(torch.equal(one[name], other[name]) for name in one)
