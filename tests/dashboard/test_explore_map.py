@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import downloads
 from dashboard.explore import point_map, points
+from isoviz.access.service import Service
 from isoviz.exploring import maps, measuring, selection
 from isoviz.exploring.jobs import QUESTIONS, SENTENCES
 from isoviz.exploring.maps import MapRequest
@@ -72,7 +73,7 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return work_here(kind, queue.content_key(kind, request, inputs), request, inputs)
 
     monkeypatch.setattr(maps, "fit_umap", lambda points, request, tell=None: Fitted(points, request))
-    monkeypatch.setattr(queue, "ask", ask)
+    monkeypatch.setattr(Service, "ask_job", lambda _, *asked: ask(*asked))
     yield asked
 
 
@@ -186,7 +187,7 @@ def test_what_is_on_its_way_or_failed_is_told(
     open_page: OpenPage, view: ViewResult, made: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replies = [JobState("running", "x", progress=Progress(30, 100, "laying out the map, step 60 of 200"))]
-    monkeypatch.setattr(queue, "ask", lambda kind, request, inputs=None: replies[-1])
+    monkeypatch.setattr(Service, "ask_job", lambda _, *asked: replies[-1])
     page = open_page("explore", **address(made[0]), explore_map="UMAP")
     (bar,) = page.get("progress")
     assert errors(page) == [] and bar.proto.value == 30 and "step 60 of 200" in bar.proto.text
@@ -229,7 +230,7 @@ def test_one_button_stops_the_umaps_of_all_views_and_what_is_not_wanted_any_more
         under_way[key] = request
         return JobState("running" if len(under_way) == 1 else "waiting", key)
 
-    monkeypatch.setattr(queue, "ask", ask)
+    monkeypatch.setattr(Service, "ask_job", lambda _, *asked: ask(*asked))
     monkeypatch.setattr(queue, "let_go", lambda kind, key: under_way.pop(key))
     second = {"explore2_layer": "1", "explore2_rows": str(ROWS)}
     page = open_page("explore", **address(made[0]), explore_views="2", **second, explore_map="UMAP")

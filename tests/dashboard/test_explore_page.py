@@ -14,7 +14,8 @@ from dashboard import job_progress
 from dashboard.explore import analysis, numbers
 from dashboard.job_progress import Waited
 from isoviz import metrics
-from isoviz.exploring import jobs, measuring, results
+from isoviz.access.service import Service
+from isoviz.exploring import measuring, results
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
@@ -48,7 +49,7 @@ def test_look_starts_the_job_of_what_the_form_says(open_page: OpenPage, monkeypa
         started.append((request, key))
         return JobState("running")
 
-    monkeypatch.setattr(jobs, "start", start)
+    monkeypatch.setattr(Service, "start_view", lambda _, *asked: start(*asked))
     page = open_page("explore", explore_rows="40", explore_split="train")
     page.button(key="explore_look").click().run()
     assert errors(page) == []
@@ -257,7 +258,7 @@ def test_what_no_field_can_take_of_an_address_is_told(
 @pytest.mark.parametrize(
     ("model", "told"),
     [
-        ("/no/such/dir", "o such model or directory"),
+        ("/tmp/no/such/dir", "o such model or directory"),
         ("some/encoder", "set; start again without it to ask the hub); use a bundled model"),
         ("not a model!", "neither a directory nor a hub id"),
     ],

@@ -68,7 +68,7 @@ def test_no_page_imports_torch() -> None:
         "heavy = [name for name in ('torch', 'transformers', 'datasets', 'umap', 'accelerate') if name in sys.modules];"
         "print('heavy:', *heavy)"
     )
-    environment = {**os.environ, "ISOVIZ_RUNNER": "off"}
+    environment = {**os.environ, "ISOVIZ_RUNNER": "off", "ISOVIZ_NO_TOKEN": "1"}
     found = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600
     )
