@@ -17,6 +17,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.whatif import panel, sections
 from dashboard.whatif.to_train import form_address
 from isoviz import metrics
+from isoviz.access.service import Service
 from isoviz.events import Entered
 from isoviz.jobs.progress import ProgressFile, write_json
 from isoviz.jobs.queue import JobState
@@ -298,6 +299,8 @@ def test_a_layer_in_training_is_stopped_by_its_button_and_by_the_next_move(
 ) -> None:
     trainings = Trainings()
     monkeypatch.setattr(panel, "jobs", trainings)
+    for name, action in (("start", trainings.start), ("stop", trainings.stop), ("let_go_of", trainings.stop)):
+        monkeypatch.setattr(Service, f"{name}_whatif", lambda _, request, action=action: action(request))
     open_page("whatif", run=runs[0], chain="none")  # what comes before the layer is known then
     monkeypatch.setattr(panel, "PATIENCE", 0.0)
     page = open_page("whatif", run=runs[0], chain="isolayer:alpha=0.5")
