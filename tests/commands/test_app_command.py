@@ -101,7 +101,7 @@ def test_for_others_it_prints_the_runner_s_and_the_viewer_s_link() -> None:
 @pytest.mark.parametrize(
     ("options", "environment", "words"),
     [
-        (["--headless", "--no-token"], {}, "no token is asked for"),
+        (["--headless", "--no-token"], {}, "no token required"),
         (["--headless", "--host", "0.0.0.0"], {"ISOVIZ_READ_ONLY": "1"}, "Read-only"),
     ],
 )
