@@ -41,7 +41,7 @@ def app(*options: str, **environment: str) -> Iterator[tuple[int, list[str]]]:
         said: list[str] = []
         for line in process.stdout:
             said.append(line.strip())
-            if re.match("(Links for others|A runner launches|Read-only|Warning: no token)", line.strip()):
+            if re.match("(Links for others|Runners can launch|Read-only|Warning: no token)", line.strip()):
                 break
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
