@@ -13,15 +13,24 @@ from isoviz.catalogues import in_folder
 from isoviz.errors import unknown_name
 from isoviz.studies.inputs import Inputs
 from isoviz.studies.protocol import Study
+from isoviz.studies.published import PAPERS
 from isoviz.studies.result import Result
 
-__all__ = ["Inputs", "Result", "Study", "catalogue", "get"]
+__all__ = ["Inputs", "Result", "Study", "catalogue", "get", "places"]
 
 
 @functools.cache
 def catalogue() -> Mapping[str, type[Study]]:
     """All studies by slug, in alphabetical order. Importing them loads no torch."""
     return MappingProxyType(dict(sorted(in_folder(__name__, Study).items())))
+
+
+@functools.cache
+def places() -> tuple[type[Study], ...]:
+    """The studies that show one figure or table each, paper by paper, figures before tables; bundles of them are left out."""
+    papers = list(PAPERS)
+    single = [study for study in catalogue().values() if not study.parts]
+    return tuple(sorted(single, key=lambda one: (papers.index(one.paper_key), one.kind, one.place)))
 
 
 def get(slug: str) -> type[Study]:

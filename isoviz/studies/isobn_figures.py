@@ -18,7 +18,7 @@ from isoviz.methods.protocol import Paper
 from isoviz.studies import isobn_published as paper
 from isoviz.studies.inputs import Inputs, NamedModel
 from isoviz.studies.isobn_clouds import BETA, MAX_LENGTH, POOLER, Cloud, encode
-from isoviz.studies.protocol import OWN, Progress, Study
+from isoviz.studies.protocol import ComputedStudy, Progress
 from isoviz.studies.result import Axis, Figure, Matrix, Panel, Published, Result, Series, Table, provenance
 
 if TYPE_CHECKING:
@@ -279,12 +279,13 @@ def compute(
     )
 
 
-class IsoBNFigures(Study):
+class IsoBNFigures(ComputedStudy):
     """Spread, correlation and explained variance of [CLS] embeddings, as they are and normalised."""
 
     slug: ClassVar[str] = "isobn-figures"
     title: ClassVar[str] = "How isotropic are [CLS] embeddings before fine-tuning?"
     paper: ClassVar[Paper] = PAPER
+    paper_key: ClassVar[str] = "isobn"
     place: ClassVar[str] = "Figures 1, 2 and 4, Table 2"
     kind: ClassVar[Literal["figure", "table"]] = "figure"
     summary: ClassVar[str] = (
@@ -314,9 +315,8 @@ class IsoBNFigures(Study):
     )
     takes: ClassVar[tuple[str, ...]] = ("model", "tasks", "data")
 
-    def run(self, scale: str, progress: Progress, inputs: Inputs = OWN) -> Result:
+    def compute(self, scale: str, progress: Progress, inputs: Inputs) -> Result:
         """The three figures; the full scale needs the hub (or its cache), and some minutes on a GPU."""
-        plan = PLANS[self.check_scale(scale)]
-        self.check_inputs(inputs)
+        plan = PLANS[scale]
         models = inputs.models or tuple(NamedModel(name, name) for name in plan.models)
         return compute(models, inputs.tasks or plan.tasks, plan.rows, scale, inputs, progress)
