@@ -12,8 +12,8 @@ from types import MappingProxyType
 from isoviz.catalogues import in_folder
 from isoviz.errors import unknown_name
 from isoviz.studies.inputs import Inputs
+from isoviz.studies.papers import every_place
 from isoviz.studies.protocol import Study
-from isoviz.studies.published import PAPERS
 from isoviz.studies.result import Result
 
 __all__ = ["Inputs", "Result", "Study", "catalogue", "get", "places"]
@@ -27,10 +27,10 @@ def catalogue() -> Mapping[str, type[Study]]:
 
 @functools.cache
 def places() -> tuple[type[Study], ...]:
-    """The studies that show one figure or table each, paper by paper, figures before tables; bundles of them are left out."""
-    papers = list(PAPERS)
+    """The studies that show one figure or table each, in the order of print; bundles of them are left out."""
     single = [study for study in catalogue().values() if not study.parts]
-    return tuple(sorted(single, key=lambda one: (papers.index(one.paper_key), one.kind, one.place)))
+    order = {(source.paper.short, place.name): at for at, (source, place) in enumerate(every_place())}
+    return tuple(sorted(single, key=lambda one: order.get((one.paper.short, one.place), len(order))))
 
 
 def get(slug: str) -> type[Study]:

@@ -197,9 +197,7 @@ def goes_with(x: Sequence[float], y: Sequence[float], names: Iterable[str], word
     kept = [(a, b, name) for a, b, name in zip(x, y, names, strict=True) if math.isfinite(a) and math.isfinite(b)]
     if not kept:
         return "cannot tell", "No setting has finished."
-    found = rank_correlation(
-        *(list(column) for column in list(zip(*kept, strict=True))[:2]), [name for *_, name in kept]
-    )
+    found = rank_correlation([a for a, _, _ in kept], [b for _, b, _ in kept], [name for _, _, name in kept])
     if found.estimate is None or found.p is None:
         return "cannot tell", f"{len(kept)} settings have finished; a rank correlation needs four of a task."
     ends = f" [{number(found.interval.low)}, {number(found.interval.high)}]" if found.interval else ""

@@ -285,7 +285,6 @@ class IsoBNFigures(ComputedStudy):
     slug: ClassVar[str] = "isobn-figures"
     title: ClassVar[str] = "How isotropic are [CLS] embeddings before fine-tuning?"
     paper: ClassVar[Paper] = PAPER
-    paper_key: ClassVar[str] = "isobn"
     place: ClassVar[str] = "Figures 1, 2 and 4, Table 2"
     kind: ClassVar[Literal["figure", "table"]] = "figure"
     summary: ClassVar[str] = (

@@ -258,7 +258,6 @@ class IStarFigure2(ComputedStudy):
     slug: ClassVar[str] = "istar-figure-2"
     title: ClassVar[str] = "How many points does IsoScore* need?"
     paper: ClassVar[Paper] = PAPER
-    paper_key: ClassVar[str] = "istar"
     place: ClassVar[str] = "Figure 2"
     kind: ClassVar[Literal["figure", "table"]] = "figure"
     summary: ClassVar[str] = (

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from isoviz import recipes
+from isoviz.runs.planning import MethodChoice
 from isoviz.studies.grids import Grid, Plan
 from isoviz.studies.quick import ENCODER, QUICK, SEEDS
 
@@ -41,15 +42,19 @@ _RATE: Final = 3e-5
 _SQUAD: Final = {**_FULL, "max_length": 384, "doc_stride": 128}
 
 
-def _full(methods: tuple[Any, ...], tasks: tuple[str, ...] = OF_SENTENCES) -> Plan:
+def _full(methods: tuple[MethodChoice, ...], tasks: tuple[str, ...] = OF_SENTENCES) -> Plan:
     return Plan(tuple(MODELS), tasks, methods, FIVE, _RATE, _FULL)
 
 
-def _quick(methods: tuple[Any, ...], *tasks: str) -> Plan:
+def _quick(methods: tuple[MethodChoice, ...], *tasks: str) -> Plan:
     return Plan((ENCODER,), tasks, methods, SEEDS, None, QUICK)
 
 
-_SWEEP: Final = (("baseline", {}), ("istar", {"lam": LAMBDAS, "zeta": ZETA}), ("cosreg", {"lam": 1.0}))
+_SWEEP: Final[tuple[MethodChoice, ...]] = (
+    ("baseline", {}),
+    ("istar", {"lam": LAMBDAS, "zeta": ZETA}),
+    ("cosreg", {"lam": 1.0}),
+)
 
 LAMBDA: Final = Grid(
     "istar-lambda",
@@ -89,7 +94,7 @@ SHRINKAGE: Final = Grid(
 """Every ζ at one λ."""
 
 
-def _layers(depth: int, lam: float, zeta: float) -> tuple[Any, ...]:
+def _layers(depth: int, lam: float, zeta: float) -> tuple[MethodChoice, ...]:
     return (("istar", {"lam": lam, "zeta": zeta, "layer": tuple(range(depth + 1))}),)
 
 

@@ -16,7 +16,7 @@ from isoviz.studies import istar_grids as grids
 from isoviz.studies.evidence import Evidence, goes_with, task_title
 from isoviz.studies.grids import Grid
 from isoviz.studies.protocol import Claim, Judgement
-from isoviz.studies.result import Axis, Figure, Panel, Series, Table
+from isoviz.studies.result import Axis, Figure, Panel, Row, Series, Table
 from isoviz.studies.trained import Drawing, TrainedStudy
 
 PAPER = IStar.paper
@@ -87,7 +87,6 @@ class IStarFigure3(TrainedStudy):
     slug: ClassVar[str] = "istar-figure-3"
     title: ClassVar[str] = "Does less isotropy mean better performance?"
     paper: ClassVar[Paper] = PAPER
-    paper_key: ClassVar[str] = "istar"
     place: ClassVar[str] = "Figure 3"
     kind: ClassVar[Literal["figure", "table"]] = "figure"
     summary: ClassVar[str] = (
@@ -120,7 +119,8 @@ class IStarFigure3(TrainedStudy):
 
     def show(self, evidence: Evidence) -> Drawing:
         """Panels and the same as a table."""
-        panels, rows = [], []
+        panels: list[Panel] = []
+        rows: list[Row] = []
         for task in evidence.tasks:
             metric = tasks.get(task).primary
             for model in evidence.models:

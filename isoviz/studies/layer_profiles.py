@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from isoviz.errors import IsoVizError
 from isoviz.studies.protocol import Progress
@@ -68,7 +68,8 @@ def measure(store: Store, run: RunRecord) -> LayerProfile:
     rows = tasks.load(task, config.data, config.direction, max_train=config.max_train, max_eval=config.max_eval)
     loaded = encoders.load_run(f"{encoders.RUN}{run.row.id}", store)
     with tempfile.TemporaryDirectory(prefix="isoviz-layers-") as folder:
-        loaded.model.network.base_model.save_pretrained(folder)
+        encoder: Any = loaded.model.network.base_model
+        encoder.save_pretrained(folder)
         loaded.tokenizer.save_pretrained(folder)
         source = ModelSource(run.row.id, "local", folder, run.row.id)
 

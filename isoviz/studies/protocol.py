@@ -49,7 +49,6 @@ class Study:
         slug: name on the command line and in URLs.
         title: name on screen.
         paper: where it comes from.
-        paper_key: the paper's key in `isoviz.studies.published.PAPERS`.
         place: which figures or tables of the paper.
         kind: "figure" or "table".
         summary: one or two plain sentences on what is shown.
@@ -63,7 +62,6 @@ class Study:
     slug: ClassVar[str]
     title: ClassVar[str]
     paper: ClassVar[Paper]
-    paper_key: ClassVar[str]
     place: ClassVar[str]
     kind: ClassVar[Literal["figure", "table"]]
     summary: ClassVar[str]

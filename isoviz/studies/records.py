@@ -50,7 +50,8 @@ class LayerProfile:
     def from_json(cls, text: str) -> LayerProfile:
         """What `as_json` gave."""
         found: dict[str, Any] = json.loads(text)
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in found.items()})
+        values: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+        return cls(**values)
 
 
 @dataclass(frozen=True)

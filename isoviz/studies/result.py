@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from platform import python_version
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -158,12 +158,16 @@ class Figure(_Data):
     panels: list[Panel]
 
 
+Row: TypeAlias = list[str | int | float | None]
+"""Of a table: names, counts and other numbers; None where there is no number."""
+
+
 class Table(_Data):
     """Rows of names and numbers under a header; None where there is no number."""
 
     title: str
     header: list[str]
-    rows: list[list[str | int | float | None]]
+    rows: list[Row]
     notes: list[str] = []
 
     @model_validator(mode="after")

@@ -102,7 +102,7 @@ def _versions(evidence: Evidence) -> dict[str, str]:
 
 
 def _of_runs(evidence: Evidence, grids: Sequence[Grid]) -> dict[str, Any]:
-    first = evidence.planned[0] if evidence.planned else RunConfig()
+    first = evidence.planned[0]
     names = ("epochs", "max_train", "max_eval", "learning_rate", "batch_size", "max_length", "schedule", "batching")
     started = [run.started for run in evidence.finished if run.started]
     return {

@@ -14,6 +14,7 @@ from isoviz.studies.evidence import Evidence, goes_with, improves, never_consist
 from isoviz.studies.grids import identity
 from isoviz.studies.inputs import Inputs
 from isoviz.studies.istar_lambda import IStarFigure3
+from isoviz.studies.papers import every_place
 from isoviz.studies.protocol import ComputedStudy
 from isoviz.studies.trained import TrainedStudy
 from tests.dashboard import made_up
@@ -64,7 +65,7 @@ def test_its_full_scale_is_the_papers_and_valid(study):
 def test_its_words_are_there(study):
     card = study.card()
     assert set(card["scales"]) == {"quick", "full"}
-    assert study.paper_key in ("isolayer", "istar", "isobn", "calibration")
+    assert any(source.paper is study.paper for source, _ in every_place())
     assert card["open_points"] and all(point.endswith(".") for point in card["open_points"])
     assert all(claim.endswith(".") for claim in card["claims"])
 
@@ -175,5 +176,5 @@ def test_the_command_trains_what_is_missing_and_draws_it(capsys, monkeypatch):
 
 
 def test_every_place_of_the_papers_is_listed_once():
-    found = {(study.paper_key, place) for study in studies.places() for place in [study.place]}
+    found = {(study.paper.short, study.place) for study in studies.places()}
     assert len(found) == len(studies.places())
