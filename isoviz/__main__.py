@@ -235,7 +235,7 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=0.05,
         metavar="P",
-        help="chance of any false 'can be told apart' in the table (default: 0.05)",
+        help="chance of any false difference in the table (default: 0.05)",
     )
     _add_store(parser)
 
@@ -287,14 +287,14 @@ def _add_app(app: argparse.ArgumentParser) -> None:
         "--new-links", action="store_true", help="make new links first: the old ones and their cookies end"
     )
     access.add_argument(
-        "--no-token", action="store_true", help="let in whoever reaches the port, with your rights; loopback only"
+        "--no-token", action="store_true", help="let anyone on this machine in, with your rights; loopback only"
     )
 
 
 def _add_links(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     show = actions.add_parser("show", help="the link of each role")
-    renew = actions.add_parser("renew", help="make new links: the old ones, and whoever came in by them, are refused")
+    renew = actions.add_parser("renew", help="make new links; the old ones, and their visitors, are refused")
     renew.add_argument("roles", nargs="*", metavar="ROLE", help="viewer, runner or operator (default: all)")
     for action in (show, renew):
         action.add_argument(
@@ -318,7 +318,7 @@ _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "measure": ("every measure of an array file, or of a model on a task", _add_measure),
     "transform": ("apply a chain of post-hoc transforms to an array file", _add_transform),
     "runs": ("list, show, stop, resume, delete, export or cite runs", _add_runs),
-    "compare": ("can these runs be told apart? intervals, tests, and how many seeds it takes", _add_compare),
+    "compare": ("do these runs differ? intervals, tests, and how many seeds a test would need", _add_compare),
     "study": ("list the papers' figures and tables, or compute one", _add_study),
     "app": ("open the dashboard", _add_app),
     "links": ("show or change the links by which people open the dashboard", _add_links),
