@@ -50,7 +50,6 @@ def without_work() -> Iterator[None]:
         stack.enter_context(contextlib.chdir("."))  # the app leaves for its own folder
         for place in (
             "isoviz.commands.train.carry_out",
-            "isoviz.commands.runs.carry_out",
             "isoviz.models.extract.layer_views",
         ):
             stack.enter_context(patch(place, reached))
