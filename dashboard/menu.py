@@ -10,8 +10,9 @@ from dashboard import resources
 
 _PAGES = Path(__file__).resolve().parent.parent / "pages"
 
-HOME, EXPLORE, TRAIN, LIVE, TRADEOFFS, RESULTS, WHATIF, RUN = (
-    str(_PAGES / f"{name}.py") for name in ("home", "explore", "train", "live", "tradeoffs", "results", "whatif", "run")
+HOME, EXPLORE, TRAIN, LIVE, TRADEOFFS, RESULTS, WHATIF, PAPERS, RUN = (
+    str(_PAGES / f"{name}.py")
+    for name in ("home", "explore", "train", "live", "tradeoffs", "results", "whatif", "papers", "run")
 )
 """What `st.page_link` and `st.switch_page` take."""
 
@@ -61,6 +62,12 @@ def pages() -> list[st.Page]:
             title="What-if",
             icon=":material/tune:",
             help="Transform a finished run's embeddings: see their isotropy and the head's performance change.",
+        ),
+        st.Page(
+            PAPERS,
+            title="Papers",
+            icon=":material/menu_book:",
+            help="The tables and figures of four papers: printed, measured here, and whether the claims hold.",
         ),
         st.Page(
             RUN,

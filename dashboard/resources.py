@@ -91,6 +91,7 @@ def begin() -> None:
     # every room whose jobs this app serves
     from isoviz.exploring.jobs import VIEW
     from isoviz.jobs.service import JobService
+    from isoviz.studies import jobs as study_jobs  # noqa: F401
     from isoviz.whatif import jobs  # noqa: F401
 
     make_private(home())  # views and caches lie there, wherever the runs are

@@ -1,0 +1,1 @@
+"""The Papers page: what the four papers print, beside what this engine measures."""

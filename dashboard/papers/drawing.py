@@ -1,0 +1,210 @@
+"""A study's figures as data → Plotly figures in the look of the house, one for each panel. No Streamlit here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from html import escape
+from types import MappingProxyType
+from typing import Any, Final
+
+import plotly.graph_objects as go
+
+from dashboard import theme
+from isoviz import methods
+from isoviz.studies.result import SHADES, Axis, Panel, Series
+
+SHADE_SCALE: Final = [[0.0, "rgba(73,104,246,0.0)"], [1.0, "rgba(73,104,246,1.0)"]]
+"""Of a matrix: nothing where there is no correlation, whatever the page's background."""
+
+_HEIGHT: Final = {"lines": 330, "bars": 270, "matrix": 340}
+_WIDE: Final = 420
+"""Pixels of a figure's only panel."""
+_ALIASES: Final[Mapping[str, str]] = MappingProxyType({"none": "baseline", "BN": "batchnorm", "IsoBN": "isobn"})
+"""Groups of older records → the method whose colour they have."""
+
+
+def panel(drawn: Panel, *, alone: bool) -> go.Figure:
+    """One panel.
+
+    Args:
+        alone: its figure has no other, so it may be larger.
+    """
+    figure = go.Figure()
+    match drawn.kind:
+        case "matrix":
+            _matrix(figure, drawn)
+        case "bars":
+            _bars(figure, drawn)
+        case _:
+            _lines(figure, drawn)
+    named = sum(bool(trace.showlegend is not False and trace.name) for trace in figure.data)
+    layout = theme.figure_layout(
+        height=(_WIDE if alone and drawn.kind != "matrix" else _HEIGHT[drawn.kind])
+        + 22 * max(0, math.ceil(named / 3) - 1),
+        showlegend=named > 1,
+        xaxis=_axis(drawn.x_axis),
+        yaxis=_axis(drawn.y_axis),
+    )
+    if drawn.kind == "bars":
+        layout["xaxis"] |= _decades(drawn)
+        layout["bargap"] = 0.0
+    if drawn.kind == "matrix":
+        bare = {"showticklabels": False, "ticks": "", "showgrid": False, "zeroline": False, "constrain": "domain"}
+        layout["xaxis"] |= bare
+        layout["yaxis"] |= bare | {"autorange": "reversed", "scaleanchor": "x"}
+    figure.update_layout(layout)
+    return figure
+
+
+def colours(series: Iterable[Series]) -> dict[str, str]:
+    """Group → colour: that of the method it is named after, else one of the palette; what the paper does not have is grey."""
+    found: dict[str, str] = {}
+    spare = iter(theme.PALETTE * 4)
+    for one in series:
+        if one.group in found:
+            continue
+        slug = _ALIASES.get(one.group, one.group)
+        if one.role == "added":
+            found[one.group] = theme.NEUTRAL
+        elif slug in methods.catalogue():
+            found[one.group] = theme.method_colour(slug)
+        else:
+            found[one.group] = next(spare)
+    return found
+
+
+def words(drawn: Panel) -> str:
+    """What a panel shows, for those who do not see it."""
+    axes = f"{drawn.y_axis.label} against {drawn.x_axis.label}"
+    names = ", ".join(series.name for series in drawn.series if series.role != "expected")
+    return ": ".join(filter(None, (drawn.title, axes))) + (f". Series: {names}." if names else ".")
+
+
+def _axis(axis: Axis) -> dict[str, Any]:
+    found: dict[str, Any] = {"title": {"text": escape(axis.label)}, "type": "log" if axis.log else "linear"}
+    if axis.low is not None and axis.high is not None:
+        found["range"] = [math.log10(end) if axis.log else end for end in (axis.low, axis.high)]
+    elif axis.low is not None and not axis.log:
+        found["rangemode"] = "tozero" if axis.low == 0 else "normal"
+    return found
+
+
+def _lines(figure: go.Figure, drawn: Panel) -> None:
+    """Measured series with their spread, what a formula expects as thin lines, values to compare with dashed."""
+    by_group = colours(drawn.series)
+    order = {group: place for place, group in enumerate(by_group)}
+    for series in drawn.series:
+        colour, place = by_group[series.group], order[series.group]
+        dash = theme.DASHES[place % len(theme.DASHES)]
+        line: dict[str, Any] = {"color": colour, "width": 2, "dash": dash}
+        if series.role == "expected":
+            figure.add_scatter(
+                x=series.x,
+                y=series.y,
+                mode="lines",
+                line={"color": colour, "width": 1},
+                showlegend=False,
+                name=escape(series.name),
+                hoverinfo="skip",
+            )
+            continue
+        if series.low is not None and series.high is not None:
+            _band(figure, series, colour)
+            line = {"color": colour, "width": 2.5 if series.role == "added" else 1.5, "dash": dash}
+        figure.add_scatter(
+            x=series.x,
+            y=series.y,
+            mode="lines" if series.low is None and len(series.x) > 24 else "lines+markers",
+            line=line,
+            marker={"size": 7, "symbol": list(theme.METHOD_SYMBOLS.values())[place % len(theme.METHOD_SYMBOLS)]},
+            name=escape(series.name),
+            hovertemplate=f"%{{y:.4g}} at %{{x:.4g}}<extra>{escape(series.name)}</extra>",
+        )
+    for reference in drawn.references:
+        line = {"color": theme.NEUTRAL, "width": 1.5, "dash": "dash" if reference.axis == "y" else "dot"}
+        (figure.add_hline if reference.axis == "y" else figure.add_vline)(
+            **{reference.axis: reference.value}, line=line
+        )
+        figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=escape(reference.label))
+
+
+def _band(figure: go.Figure, series: Series, colour: str) -> None:
+    assert series.low is not None and series.high is not None
+    red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+    figure.add_scatter(
+        x=[*series.x, *reversed(series.x)],
+        y=[*series.high, *reversed(series.low)],
+        fill="toself",
+        fillcolor=f"rgba({red},{green},{blue},0.18)",
+        line={"width": 0},
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+        name=escape(series.name),
+    )
+
+
+def _bars(figure: go.Figure, drawn: Panel) -> None:
+    """Bars over powers of ten; what lies at zero has a bin of its own, left of them."""
+    by_group = colours(drawn.series)
+    for series in drawn.series:
+        at = [math.log10(x) for x in series.x] if drawn.x_axis.log else series.x
+        width = at[1] - at[0] if len(at) > 1 else 1.0
+        colour = by_group[series.group]
+        figure.add_bar(
+            x=at,
+            y=series.y,
+            width=width,
+            marker={"color": colour},
+            name=escape(series.name),
+            customdata=[f"{x:.2g}" for x in series.x],
+            hovertemplate="%{y:.3g} at about %{customdata}<extra></extra>",
+        )
+        if series.at_zero is not None:
+            figure.add_bar(
+                x=[math.floor(at[0]) - 2],
+                y=[series.at_zero],
+                width=0.8,
+                marker={"color": colour, "pattern": {"shape": "/"}},
+                showlegend=False,
+                name="zero",
+                hovertemplate="%{y:.3g} at 0<extra></extra>",
+            )
+
+
+def _decades(drawn: Panel) -> dict[str, Any]:
+    """The ticks of an axis on which bars stand at the logarithms of their places."""
+    if not drawn.x_axis.log:
+        return {}
+    places = [math.log10(x) for series in drawn.series for x in series.x]
+    low, high = math.floor(min(places)), math.ceil(max(places))
+    zero = any(series.at_zero is not None for series in drawn.series)
+    decades = range(low, high + 1, max(1, (high - low) // 5))
+    return {
+        "type": "linear",
+        "range": [low - 2.6 if zero else low, high],
+        "tickvals": [*([low - 2] if zero else []), *decades],
+        "ticktext": [*(["0"] if zero else []), *(f"10<sup>{decade}</sup>".replace("-", "−") for decade in decades)],
+    }
+
+
+def _matrix(figure: go.Figure, drawn: Panel) -> None:
+    import numpy as np
+
+    assert drawn.matrix is not None
+    figure.add_heatmap(
+        z=np.rint(drawn.matrix.array() * SHADES).astype(
+            np.uint8
+        ),  # a byte a cell is a quarter of what floats would take
+        zmin=0,
+        zmax=SHADES,
+        colorscale=SHADE_SCALE,
+        hoverinfo="skip",
+        colorbar={
+            "thickness": 10,
+            "outlinewidth": 0,
+            "tickvals": [0, SHADES / 2, SHADES],
+            "ticktext": ["0", "0.5", "1"],
+        },
+    )

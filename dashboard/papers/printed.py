@@ -1,0 +1,96 @@
+"""The printed numbers of one table as a frame in the paper's own arrangement, with a note beside each cell that is in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+import pandas as pd
+
+from isoviz import metrics, tasks
+from isoviz.studies.published import Printed
+from isoviz.tasks.metrics import METRICS
+
+_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "lam": "λ",
+        "zeta": "ζ",
+        "average": "average",
+        "minutes_per_epoch": "minutes per epoch",
+        "relative_improvement_performance_pct": "performance, change in %",
+        "relative_improvement_isoscore_pct": "IsoScore, change in %",
+        "accuracy_mismatched": "Accuracy (mismatched)",
+        "matthews": "Matthews",
+        "pearson": "Pearson",
+    }
+)
+"""Metric of a printed number → heading, where the catalogues have none or a long one."""
+
+_MARKS: Final = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖ"
+
+
+@dataclass(frozen=True)
+class PrintedTable:
+    """A printed table.
+
+    Attributes:
+        frame: one line per model and method, one column per task and metric, all text.
+        doubts: a mark that stands beside some cells, and why these cells are in doubt.
+        remarks: what else the paper says of its numbers.
+    """
+
+    frame: pd.DataFrame
+    doubts: tuple[tuple[str, str], ...]
+    remarks: tuple[str, ...]
+
+
+def table(cells: Sequence[Printed]) -> PrintedTable:
+    """The cells of one table in the order of print; percent stays percent, and misprints stay."""
+    marks = {text: _MARKS[place] for place, text in enumerate(dict.fromkeys(c.doubt for c in cells if c.doubt))}
+    several = len({(cell.task, cell.metric) for cell in cells}) > len({cell.metric for cell in cells})
+    places: dict[str, int] = {}
+    for cell in cells:
+        column = heading(cell, several)
+        places[column] = max(places.get(column, 0), _decimals(cell.value))
+    lines: dict[tuple[str, str], dict[str, str]] = {}
+    for cell in cells:
+        line = lines.setdefault((cell.model, cell.label), {"Model": cell.model, "Method": cell.label})
+        column = heading(cell, several)
+        line[column] = _text(cell, places[column]) + marks.get(cell.doubt, "")
+    frame = pd.DataFrame(lines.values()).fillna("")
+    for column in ("Model", "Method"):
+        if frame[column].nunique() == 1:
+            frame = frame.drop(columns=column)
+    remarks = dict.fromkeys(cell.remark for cell in cells if cell.remark)
+    return PrintedTable(frame, tuple((mark, text) for text, mark in marks.items()), tuple(remarks))
+
+
+def heading(cell: Printed, with_task: bool) -> str:
+    """Task and metric of a cell, in a few words."""
+    known = METRICS.get(cell.metric)
+    measure = metrics.catalogue().get(cell.metric)
+    word = _WORDS.get(cell.metric) or (known.title if known else measure.title if measure else cell.metric)
+    if cell.metric.startswith("ev_"):
+        word = f"EV_{cell.metric[3:]}"
+    elif cell.metric in ("i1", "i2"):
+        word = cell.metric.upper()
+    if not cell.task:
+        return "Average" if cell.metric == "average" else f"average {word}"
+    task = tasks.catalogue().get(cell.task)
+    return f"{task.title if task else cell.task}, {word}" if with_task else word
+
+
+def _decimals(value: float | None) -> int:
+    return 0 if value is None else len(f"{value:g}".partition(".")[2])
+
+
+def _text(cell: Printed, places: int) -> str:
+    """With as many decimals as the column's other numbers: the print has the zeros that a number forgets."""
+    if cell.value is None:
+        return "not printed"
+    value = f"{cell.value:.{places}f}".replace("-", "−")
+    spread = "" if cell.sd is None else f" ± {cell.sd:g}"
+    star = "*" if cell.remark.startswith("starred") else ""
+    return f"{value}{spread}{star}"

@@ -1,0 +1,74 @@
+"""Results of studies that a page can show at once: recorded ones that ship with the project, and what was computed here."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from pydantic import ValidationError
+
+from isoviz import studies
+from isoviz.studies import Result, Study, jobs
+from isoviz.studies.papers import Source, place_names
+from isoviz.studies.result import Figure
+
+FOLDER: Final = Path(__file__).resolve().parent.parent.parent / "docs" / "data"
+"""What `python -m isoviz study run NAME --out docs/data` wrote."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A result, and where it comes from: `recorded` ships with the project, `here` was computed on this machine."""
+
+    origin: Literal["recorded", "here"]
+    result: Result
+
+    @property
+    def scale(self) -> str:
+        """Of the study."""
+        return self.result.provenance.scale
+
+    @property
+    def name(self) -> str:
+        """What a page calls it."""
+        return f"{'Recorded' if self.origin == 'recorded' else 'Computed here'}, {self.scale}"
+
+
+def study_of(source: Source, place: str) -> type[Study] | None:
+    """The study that computes a place of a paper; None where there is none yet."""
+    for study in studies.catalogue().values():
+        if study.paper.short == source.paper.short and place in place_names(study.place):
+            return study
+    return None
+
+
+def records(study: type[Study]) -> list[Record]:
+    """All results of a study that are at hand, those computed here first, then the recorded ones, the full scale first."""
+    here = [Record("here", found) for scale in study.scales if (found := jobs.find(study.slug, scale))]
+    shipped = [Record("recorded", found) for found in recorded() if found.provenance.study == study.slug]
+    return here + sorted(shipped, key=lambda record: record.scale)
+
+
+def recorded() -> tuple[Result, ...]:
+    """Every recorded result that ships; a file that is something else is left out."""
+    files = sorted(FOLDER.glob("*.json")) if FOLDER.is_dir() else []
+    found = (_read(path, path.stat().st_mtime_ns) for path in files)
+    return tuple(result for result in found if result is not None)
+
+
+@functools.lru_cache(maxsize=64)
+def _read(path: Path, changed: int) -> Result | None:
+    """`changed`: a file that is written anew is read anew."""
+    del changed
+    try:
+        return Result.model_validate_json(path.read_text(encoding="utf-8"))
+    except ValidationError:
+        return None
+
+
+def figures_at(result: Result, place: str) -> list[Figure]:
+    """The figures of a result that redraw this place of the paper; all of them where none names another."""
+    named = [figure for figure in result.figures if place in place_names(figure.place)]
+    return named or [figure for figure in result.figures if not place_names(figure.place)]

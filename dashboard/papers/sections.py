@@ -1,0 +1,365 @@
+"""Sections of the Papers page: which paper and place, what is printed there, what is measured here, and what speaks against either."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import actions, downloads, job_progress, resources, wording
+from dashboard.components import figure
+from dashboard.job_progress import Waited
+from dashboard.papers import drawing, records
+from dashboard.papers import printed as printed_tables
+from dashboard.papers.records import Record
+from dashboard.steady import steady
+from isoviz.jobs import queue
+from isoviz.studies import Study, jobs, published
+from isoviz.studies.papers import PAPERS, Place, Source, place_names
+from isoviz.studies.result import Figure, Table
+
+PREFIX = "papers_"
+STUDY = "study"
+"""Query parameter of a link to one study by its name: `/papers?study=istar-figure-2`."""
+_NUMBERS = ("Printed", "Measured", "Difference")
+"""Columns of what is printed beside what is measured."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the page shows: one place of one paper, and the study that computes it, where there is one."""
+
+    source: Source
+    place: Place
+    study: type[Study] | None
+
+    @property
+    def key(self) -> str:
+        """Of the widgets that belong to it."""
+        return downloads.file_name(self.source.slug, self.place.name).lower()
+
+
+# ------------------------------------------------------------------------------------------------------- which one
+
+
+def choose() -> Choice:
+    """Draw the choice of a paper and of one of its tables and figures, in the order of print."""
+    _take_link()
+    names = {source.name: source for source in PAPERS}
+    name = st.segmented_control(
+        "Paper", list(names), default=PAPERS[1].name, required=True, key=PREFIX + "paper", bind="query-params"
+    )
+    source = names[str(name)]
+    places = {place.name: place for place in source.places}
+    # a key for each paper: one with other options would forget its choice
+    chosen = st.pills(
+        "Table or figure",
+        list(places),
+        default=source.places[0].name,
+        required=True,
+        key=PREFIX + source.slug,
+        bind="query-params",
+        help="In the order of print.",
+    )
+    place = places[str(chosen)]
+    return Choice(source, place, records.study_of(source, place.name))
+
+
+def _take_link() -> None:
+    """Follow a link to a study by its name, once."""
+    asked = st.query_params.get(STUDY)
+    if asked is None:
+        return
+    del st.query_params[STUDY]
+    for source in PAPERS:
+        for place in source.places:
+            study = records.study_of(source, place.name)
+            if study is not None and study.slug == asked:
+                st.session_state[PREFIX + "paper"] = source.name
+                st.session_state[PREFIX + source.slug] = place.name
+                return
+    st.warning(f"No study is called “{wording.plain(asked)}”.", icon=":material/search_off:")
+
+
+def about(choice: Choice) -> None:
+    """The paper's citation."""
+    paper = choice.source.paper
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"*{wording.plain(paper.title)}* · {wording.plain(paper.short)}", width="content")
+        with st.popover("Cite", type="tertiary", icon=":material/format_quote:"):
+            st.code(paper.bibtex.strip(), language="latex")
+
+
+def heading(choice: Choice) -> None:
+    """What this table or figure shows, and how to read it."""
+    title = choice.study.title if choice.study else f"{choice.place.shows[0].upper()}{choice.place.shows[1:]}"
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.subheader(f"{choice.place.name} · {wording.plain(title)}", anchor=False)
+        if choice.study is not None:
+            st.space("stretch")
+            with st.popover("How to read this", type="tertiary", icon=":material/help:"):
+                st.markdown(wording.plain(choice.study.summary))
+                st.caption(f"{wording.plain(choice.source.paper.short)}, {choice.place.name}")
+
+
+# ------------------------------------------------------------------------------------------------------ what is printed
+
+
+@steady
+def printed(choice: Choice) -> None:
+    """The published values of a table, with the doubts on some of its cells."""
+    st.markdown("##### In the paper")
+    if choice.place.name.startswith("Figure"):
+        st.caption(
+            "A figure: the paper prints no table of its values. Numbers that its text or caption names stand below."
+        )
+        return
+    found = printed_tables.table(published.of(choice.source.slug, choice.place.name))
+    st.dataframe(
+        found.frame,
+        hide_index=True,
+        placeholder="",
+        alt=f"The printed numbers of {choice.source.name}, {choice.place.name}",
+        key=PREFIX + "printed_" + choice.key,
+    )
+    if found.remarks:
+        st.caption(wording.plain(f"As printed: {'; '.join(found.remarks)}."))
+    if found.doubts:
+        doubtful = "  \n".join(f"{mark} {wording.plain(_sentence(text))}" for mark, text in found.doubts)
+        st.caption(f":material/report: Doubtful cells:  \n{doubtful}")
+    name = downloads.file_name("printed", choice.source.slug, choice.place.name)
+    downloads.buttons(name, found.frame)
+
+
+def _sentence(text: str) -> str:
+    """With a capital, unless it begins with a symbol, and a full stop."""
+    first = text[0].upper() if text[0].isascii() else text[0]
+    return f"{first}{text[1:]}."
+
+
+# ------------------------------------------------------------------------------------------------------ what is measured
+
+
+def measured(choice: Choice) -> None:
+    """What this engine computes for the same place: a result that is at hand, and the button that computes it again."""
+    st.markdown("##### Measured here")
+    if choice.study is None:
+        st.info("No study computes this one yet.", icon=":material/construction:")
+        return
+    found = records.records(choice.study)
+    _reproduce(choice, choice.study, found)
+    shown = _record_field(choice, found)
+    if shown is None:
+        st.caption("No result yet. Press the button above to compute it.")
+    else:
+        result(choice, shown)
+
+
+@steady
+def _record_field(choice: Choice, found: list[Record]) -> Record | None:
+    if not found:
+        return None
+    names = {record.name: record for record in found}
+    if len(names) == 1:
+        return found[0]
+    name = st.segmented_control(
+        "Result", list(names), default=found[0].name, required=True, key=f"{PREFIX}result_{choice.key}"
+    )
+    return names[str(name)]
+
+
+def _reproduce(choice: Choice, study: type[Study], found: list[Record]) -> None:
+    """Compute it here: what that takes, the button, how far it is; the same as a command."""
+    scale = "quick"
+    state = queue.look(jobs.STUDY, jobs.key_of(study.slug, scale))
+    with st.container(border=True):
+        if state.under_way:
+            look = functools.partial(queue.look, jobs.STUDY, state.key)
+            stop = functools.partial(resources.service().stop_job, jobs.STUDY, state.key)
+            job_progress.watch([Waited("", look, stop)], key=PREFIX + "stop")
+        else:
+            if state.in_trouble:
+                job_progress.trouble(state)
+            with st.container(horizontal=True, vertical_alignment="center"):
+                resources.expect_jobs()
+                done = state.status == "done"
+                if actions.button(
+                    "Reproduced (quick)" if done else "Reproduce (quick)",
+                    key=PREFIX + "reproduce",
+                    type="primary",
+                    icon=":material/check:" if done else ":material/replay:",
+                    disabled=done,
+                ):
+                    start = resources.service().start_job
+                    if actions.attempt(start, jobs.STUDY, state.key, jobs.request_of(study.slug, scale)):
+                        st.rerun()
+                st.caption(
+                    wording.plain(f"No training run: {study.scales[scale]}. {_seconds(found, scale)}"), width="stretch"
+                )
+        with st.expander("As a command", icon=":material/terminal:"):
+            for name, size in study.scales.items():
+                st.caption(f"**{name}**: {wording.plain(size)}")
+                st.code(f"python -m isoviz study run {study.slug} --scale {name}", language="bash", wrap_lines=True)
+
+
+def _seconds(found: list[Record], scale: str) -> str:
+    known = [record.result.provenance.seconds for record in found if record.scale == scale]
+    return f"Takes about {wording.duration(known[0])}." if known else "Takes under a minute on two cores."
+
+
+# ------------------------------------------------------------------------------------------------------ one result
+
+
+def result(choice: Choice, record: Record) -> None:
+    """Its figures, its printed numbers beside ours, its tables, and where all that comes from."""
+    found = record.result
+    drawn = records.figures_at(found, choice.place.name)
+    for one in drawn:
+        _figure(choice, record, one)
+    beside = _beside(choice, record)
+    if beside is not None:
+        st.markdown("**Printed beside measured**")
+        same = beside["Differs from the paper"].nunique() == 1 if "Differs from the paper" in beside else False
+        st.dataframe(
+            beside.drop(columns="Differs from the paper") if same else beside,
+            hide_index=True,
+            placeholder="",
+            column_config={name: st.column_config.NumberColumn(name, format="%.4g") for name in _NUMBERS},
+            alt="Each printed number beside the one measured here",
+        )
+        if same:
+            st.caption(wording.plain(f"Not as in the paper: {beside['Differs from the paper'].iloc[0]}."))
+    tables = st.expander("The numbers of the figure", icon=":material/table_chart:") if drawn else st.container()
+    if found.tables:
+        with tables:
+            for place, table in enumerate(found.tables):
+                _table(choice, table, place)
+    origin = found.provenance
+    packages = ", ".join(f"{name} {version}" for name, version in origin.versions.items())
+    where = "Recorded" if record.origin == "recorded" else "Computed here"
+    st.caption(
+        wording.plain(
+            f"{where} {origin.finished[:10]} in {wording.duration(origin.seconds)}, {origin.scale} scale, seed {origin.seed}. {packages}."
+        )
+    )
+    _files(choice, record, beside)
+
+
+def _figure(choice: Choice, record: Record, drawn: Figure) -> None:
+    st.markdown(f"**{wording.plain(drawn.title)}**")
+    width = min(drawn.columns, 3)
+    for first in range(0, len(drawn.panels), width):
+        for offset, (column, panel) in enumerate(
+            zip(st.columns(width), drawn.panels[first : first + width], strict=False)
+        ):
+            with column:
+                if panel.title:
+                    st.caption(wording.plain(panel.title))
+                made = drawing.panel(panel, alone=len(drawn.panels) == 1)
+                made.update_layout(uirevision=f"{choice.key}/{record.name}")
+                number = first + offset
+                figure.draw(
+                    made,
+                    key=PREFIX + downloads.file_name(choice.key, drawn.name, str(number)),
+                    words=drawing.words(panel),
+                    name=downloads.file_name("isoviz", record.result.provenance.study, drawn.name, str(number + 1)),
+                    about=f"{choice.source.paper.short}, {choice.place.name}, {record.name}. {panel.title}",
+                )
+
+
+def _beside(choice: Choice, record: Record) -> pd.DataFrame | None:
+    found = [one for one in record.result.published if choice.place.name in place_names(one.where)]
+    if not found:
+        return None
+    lines = [
+        {
+            "What": one.what,
+            "Printed": one.published,
+            "Measured": one.reproduced,
+            "Difference": None if one.reproduced is None else one.reproduced - one.published,
+            "In the paper": one.where,
+            "Differs from the paper": one.differs,
+        }
+        for one in found
+    ]
+    frame = pd.DataFrame(lines)
+    return frame if frame["Differs from the paper"].any() else frame.drop(columns="Differs from the paper")
+
+
+def _table(choice: Choice, table: Table, place: int) -> None:
+    st.markdown(f"**{wording.plain(table.title)}**")
+    frame = as_frame(table)
+    config = {
+        name: st.column_config.NumberColumn(name, format="%.3g")
+        for name in frame.columns
+        if pd.api.types.is_float_dtype(frame[name])
+    }
+    st.dataframe(frame, hide_index=True, placeholder="", column_config=config, alt=table.title)
+    for note in table.notes:
+        st.caption(wording.plain(note))
+    downloads.buttons(
+        downloads.file_name(choice.key, str(place + 1)),
+        frame,
+        functools.partial(_latex, table),
+    )
+
+
+def as_frame(table: Table) -> pd.DataFrame:
+    """A table's rows; columns that mix words and numbers are text."""
+    frame = pd.DataFrame(table.rows, columns=table.header)
+    for name in frame.columns:
+        if (
+            frame[name].map(lambda cell: isinstance(cell, str)).any()
+            and not frame[name].map(lambda cell: isinstance(cell, str)).all()
+        ):
+            frame[name] = [line[list(table.header).index(name)] for line in table.lines()]
+    return frame.convert_dtypes() if frame.empty else frame
+
+
+def _latex(table: Table) -> str:
+    lines = table.lines()
+    columns = {downloads.latex_text(name): [line[place] for line in lines] for place, name in enumerate(table.header)}
+    words = sum(isinstance(cell, str) for cell in (table.rows[0] if table.rows else []))
+    return downloads.latex_table(columns, table.title, "l" * words + "r" * (len(columns) - words))
+
+
+def _files(choice: Choice, record: Record, beside: pd.DataFrame | None) -> None:
+    with st.container(horizontal=True):
+        st.download_button(
+            "Result (JSON)",
+            functools.partial(record.result.model_dump_json, indent=1),
+            f"{record.result.provenance.study}-{record.scale}.json",
+            "application/json",
+            key=f"{PREFIX}json_{choice.key}",
+            icon=":material/download:",
+            on_click="ignore",
+        )
+        if beside is not None:
+            st.download_button(
+                "Printed beside measured (CSV)",
+                functools.partial(downloads.csv, beside),
+                f"{record.result.provenance.study}-printed-and-measured.csv",
+                "text/csv",
+                key=f"{PREFIX}beside_{choice.key}",
+                icon=":material/download:",
+                on_click="ignore",
+            )
+
+
+# ------------------------------------------------------------------------------------------------------ reservations
+
+
+@steady
+def reservations(choice: Choice) -> None:
+    """What the paper leaves open or contradicts, and how the result was made, in one paragraph each."""
+    if choice.study is None:
+        return
+    if choice.study.open_points:
+        st.markdown("##### What the paper leaves open or contradicts")
+        st.markdown(wording.plain(" ".join(choice.study.open_points)))
+    found = records.records(choice.study)
+    if found and found[0].result.notes:
+        st.markdown("##### How it was measured here")
+        st.markdown(wording.plain(" ".join(found[0].result.notes)))

@@ -1,0 +1,52 @@
+"""A study without runs, computed in the background: the same result for everyone who asks for it at the same scale."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import isoviz
+from isoviz import studies
+from isoviz.jobs import queue
+from isoviz.jobs.kinds import ENCODERS, Job, JobKind
+from isoviz.jobs.results import ResultStore
+from isoviz.studies.result import Result
+
+STEPS: Final = 1000
+"""Into which the share that is done is divided: progress is counted in whole steps."""
+
+
+def _compute(job: Job) -> None:
+    study = studies.get(job.request["study"])
+
+    def report(share: float, what: str) -> None:
+        job.report(round(STEPS * share), STEPS, what)
+
+    result = study().run(job.request["scale"], report)
+    job.publish({"result": result.model_dump(mode="json")}, {})
+
+
+STUDY: Final = JobKind(
+    name="study",
+    room=__name__,
+    work=_compute,
+    results=ResultStore("studies"),
+    lane=ENCODERS,
+    memory_advice="Choose the quick scale, or close what else needs memory.",
+)
+"""Of `request_of`; leaves `{"result": a Result as JSON}`."""
+
+
+def request_of(study: str, scale: str) -> dict[str, Any]:
+    """What is asked for; the version is part of it, because another one may compute something else."""
+    return {"study": study, "scale": scale, "version": isoviz.__version__}
+
+
+def key_of(study: str, scale: str) -> str:
+    """Under which the result is kept."""
+    return queue.content_key(STUDY, request_of(study, scale))
+
+
+def find(study: str, scale: str) -> Result | None:
+    """The result that was computed here; None if there is none."""
+    kept = STUDY.results.find(key_of(study, scale))
+    return None if kept is None else Result.model_validate(kept.facts["result"])

@@ -1,0 +1,21 @@
+"""Papers: every table and figure of four papers, printed and measured here."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import address
+from dashboard.papers import sections
+
+st.title("Papers", anchor=False)
+st.caption(
+    "Every table and figure of four papers on isotropy: what they print, what this engine measures, and whether the claims hold."
+)
+
+with address.report_ignored("papers"):
+    choice = sections.choose()
+    sections.about(choice)
+    sections.heading(choice)
+    sections.printed(choice)
+    sections.measured(choice)
+    sections.reservations(choice)

@@ -1,0 +1,159 @@
+"""Papers: the printed numbers with their doubts, recorded results drawn beside them, and a study computed by a press."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.papers import drawing, printed, records
+from isoviz.jobs import queue, scheduling
+from isoviz.studies import jobs, papers, published
+from isoviz.studies.result import Axis, Matrix, Panel, Reference, Series
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.reading import drawn, mounted, texts
+
+FIGURE_2 = {"papers_paper": "I-STAR", "papers_istar": "Figure 2"}
+TABLE_2 = {"papers_paper": "IsoBN", "papers_isobn": "Table 2"}
+
+
+@pytest.fixture(autouse=True)
+def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs wait; no process is started for them."""
+    monkeypatch.setattr(scheduling, "start_next", lambda: None)
+
+
+def buttons(page: AppTest) -> dict[str, bool]:
+    """Label → whether it can be pressed."""
+    return {button.label: not button.disabled for button in page.button}
+
+
+def test_a_recorded_figure_is_on_the_page_at_once(open_page: OpenPage) -> None:
+    page = open_page("papers", **FIGURE_2)
+    assert not page.exception
+    (figure,) = drawn(page)
+    recorded = next(one for one in records.recorded() if one.provenance.study == "istar-figure-2")
+    measured = [series for series in recorded.figures[0].panels[0].series if series.role != "expected"]
+    names = {trace.get("name") for trace in figure["data"] if trace.get("showlegend") is not False}
+    assert {series.name for series in measured} <= {str(name).replace("&gt;", ">") for name in names}
+    assert mounted(page)[0]["name"].startswith("isoviz-istar-figure-2")
+    assert "What the paper leaves open" in texts(page) and "section 3" in texts(page)
+
+
+def test_printed_numbers_stand_beside_ours_and_say_what_differs(open_page: OpenPage) -> None:
+    page = open_page("papers", **TABLE_2)
+    assert not page.exception
+    theirs, beside = page.dataframe[0].value, page.dataframe[1].value
+    line = theirs[(theirs["Model"] == "bert-base-cased") & (theirs["Method"] == "IsoBN")].iloc[0]
+    assert line["MRPC, EV_1"] == "0.37" and line["CoLA, EV_2"] == "0.37"
+    assert {"Printed", "Measured", "Difference"} <= set(beside.columns)
+    assert (beside["Difference"] - (beside["Measured"] - beside["Printed"])).abs().max() < 1e-12
+    assert "all-MiniLM-L6-v2, there bert-base-cased" in texts(page)
+
+
+def test_a_link_to_a_study_by_its_name(open_page: OpenPage) -> None:
+    page = open_page("papers", study="istar-figure-2")
+    assert page.subheader[0].value.startswith("Figure 2 ·") and "study" not in page.query_params
+    lost = open_page("papers", study="figure-of-speech")
+    assert not lost.exception and "figure-of-speech" in lost.warning[0].value.replace("\\", "")
+
+
+def test_a_press_asks_for_the_quick_study_and_the_page_waits_for_it(open_page: OpenPage) -> None:
+    page = open_page("papers", **FIGURE_2)
+    assert buttons(page)["Reproduce (quick)"]
+    page.button(key="papers_reproduce").click().run()
+    assert queue.look(jobs.STUDY, jobs.key_of("istar-figure-2", "quick")).status == "waiting"
+    assert "Reproduce (quick)" not in buttons(page) and "Stop" in buttons(page)
+
+
+def test_what_was_computed_here_comes_before_what_was_recorded(open_page: OpenPage) -> None:
+    recorded = next(one for one in records.recorded() if one.provenance.study == "istar-figure-2")
+    origin = recorded.provenance.model_copy(update={"scale": "quick"})
+    here = recorded.model_copy(update={"provenance": origin})
+    key = jobs.key_of("istar-figure-2", "quick")
+    jobs.STUDY.results.publish(key, {"result": here.model_dump(mode="json")}, {})
+    page = open_page("papers", **FIGURE_2)
+    assert not page.exception and not buttons(page)["Reproduced (quick)"]
+    (choice,) = [one for one in page.button_group if one.label == "Result"]
+    assert choice.value == "Computed here, quick"
+
+
+def test_a_viewer_sees_why_the_button_does_nothing(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ISOVIZ_READ_ONLY", "1")
+    page = open_page("papers", **FIGURE_2)
+    button = page.button(key="papers_reproduce")
+    assert button.disabled and "read" in button.help
+    assert drawn(page)  # what is there is anybody's to look at
+
+
+def test_a_result_leaves_as_files(open_page: OpenPage, offered: dict[str, Callable[[], bytes]]) -> None:
+    open_page("papers", **TABLE_2)
+    result = json.loads(offered["isobn-figures-full.json"]())
+    assert result["provenance"]["study"] == "isobn-figures"
+    beside = pd.read_csv(io.BytesIO(offered["isobn-figures-printed-and-measured.csv"]()))
+    assert len(beside) == len(result["published"])
+    assert r"\toprule" in offered["isobn-table-2-2.tex"]().decode()
+
+
+@pytest.mark.parametrize("source", papers.PAPERS, ids=lambda source: source.slug)
+def test_printed_tables_keep_every_number_and_mark_every_doubt(source: papers.Source) -> None:
+    for place in source.places:
+        if place.name.startswith("Figure"):
+            continue
+        cells = published.of(source.slug, place.name)
+        table = printed.table(cells)
+        shown = [
+            text for text in table.frame.drop(columns=["Model", "Method"], errors="ignore").to_numpy().ravel() if text
+        ]
+        assert len(shown) == len(cells)
+        doubted = [text for text in shown if any(text.endswith(mark) for mark, _ in table.doubts)]
+        assert len(doubted) == sum(bool(cell.doubt) for cell in cells)
+        assert {reason for _, reason in table.doubts} == {cell.doubt for cell in cells if cell.doubt}
+
+
+def _series(name: str, **more: object) -> Series:
+    return Series(**({"name": name, "role": "measured", "group": name, "x": [1, 10], "y": [0.25, 0.5]} | more))  # type: ignore[arg-type]
+
+
+def test_a_line_panel_has_lines_bands_and_references() -> None:
+    panel = Panel(
+        x_axis=Axis(label="n", log=True, low=1, high=100),
+        y_axis=Axis(label="score"),
+        series=[
+            _series("isobn", low=[0.2, 0.4], high=[0.3, 0.6]),
+            _series("expected", role="expected", group="isobn"),
+            _series("<b>ours</b>", role="added"),
+        ],
+        references=[Reference(label="truth", axis="y", value=0.9)],
+    )
+    figure = drawing.panel(panel, alone=True)
+    assert figure.layout.xaxis.type == "log" and list(figure.layout.xaxis.range) == [0, 2]
+    legend = [trace.name for trace in figure.data if trace.showlegend is not False]
+    assert legend == ["isobn", "&lt;b&gt;ours&lt;/b&gt;", "truth"]
+    band, line = figure.data[0], figure.data[1]
+    assert band.fill == "toself" and list(band.y) == [0.3, 0.6, 0.4, 0.2]
+    assert line.line.color == "#c51711"  # the method's own, as on every page
+    assert figure.layout.shapes[0].y0 == 0.9
+
+
+def test_bars_stand_at_their_powers_of_ten_and_zero_has_a_bin() -> None:
+    bars = Panel(
+        kind="bars",
+        x_axis=Axis(label="σ", log=True),
+        y_axis=Axis(label="%"),
+        series=[_series("dimensions", x=[1e-3, 1e-2], y=[40.0, 50.0], at_zero=10.0)],
+    )
+    figure = drawing.panel(bars, alone=True)
+    assert list(figure.data[0].x) == [-3, -2] and list(figure.data[1].y) == [10.0]
+    assert "0" in figure.layout.xaxis.ticktext and "10<sup>−3</sup>" in figure.layout.xaxis.ticktext
+
+
+def test_a_matrix_is_sent_as_bytes() -> None:
+    axis = Axis(label="dimensions")
+    panel = Panel(kind="matrix", x_axis=axis, y_axis=axis, matrix=Matrix.of([[1.0, 0.5], [0.5, 1.0]]))
+    (heat,) = drawing.panel(panel, alone=False).data
+    assert heat.z.dtype == "uint8" and heat.z.tolist() == [[63, 32], [32, 63]]
