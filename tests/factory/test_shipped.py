@@ -18,7 +18,16 @@ from factory.record_baselines import RECIPE, SPECIAL, model_for
 from factory.record_demo import WAITED
 from factory.tasks import SLUGS, generate, generator
 from isoviz import tasks
-from isoviz.demo import FOLDER, PRESETS_RECORD, baselines, bundled_model_dir, bundled_models, mean, recorded_demo, rows_dir
+from isoviz.demo import (
+    FOLDER,
+    PRESETS_RECORD,
+    baselines,
+    bundled_model_dir,
+    bundled_models,
+    mean,
+    recorded_demo,
+    rows_dir,
+)
 from isoviz.runs.planning import PRESETS, Preset, expand
 from isoviz.training import train
 
