@@ -23,7 +23,7 @@ from isoviz.access.visitors import Role
 from isoviz.errors import InputError, StoreError
 
 OPEN_BROWSER = "ISOVIZ_OPEN_BROWSER"
-"""Set by `python -m isoviz app` unless it is told `--headless`."""
+"""Set by `python -m isoviz app`, except with `--headless`."""
 
 _ANY = ("", "0.0.0.0", "::")
 
@@ -69,7 +69,7 @@ def announce(found: Reach, entrance: Entrance, base_url: str) -> None:
         for line in _ways_in(found, entrance, url):
             print(line, flush=True)
     except StoreError as error:
-        print(f"  Nobody can come in: {error}", flush=True)
+        print(f"  No one can sign in: {error}", flush=True)
         return
     # taken out: the workers of a server with a browser are no others than those of one without
     if os.environ.pop(OPEN_BROWSER, "") and _has_screen():
@@ -87,16 +87,16 @@ def _ways_in(found: Reach, entrance: Entrance, url: str) -> list[str]:
         lines = [
             f"  Runner's link: {kept.address(url, Role.RUNNER)}",
             f"  Viewer's link: {kept.address(url, Role.VIEWER)}",
-            "  A runner launches runs, a viewer only looks. To change the links: python -m isoviz links renew",
+            "  Runners can launch runs, viewers can only look. To replace the links: python -m isoviz links renew",
         ]
         if not found.is_https(_scheme(), url.partition("//")[2].partition("/")[0]):
-            lines.append("  Warning: without TLS others on the network can read along; see docs/security.md.")
+            lines.append("  Warning: without TLS, others on the network can read the traffic; see docs/security.md.")
         return lines
     if isinstance(entrance, ByLogin):
-        return ["  People log in."]
+        return ["  Visitors log in with their account."]
     if entrance is Open.READ_ONLY:
-        return ["  Read-only: whoever reaches it can look, and nobody can start anything."]
-    return ["  Warning: no token is asked for. Every account of this machine can use it with your rights."]
+        return ["  Read-only: anyone can look, and no one can start anything."]
+    return ["  Warning: no token required. Every account on this machine can use IsoViz with your rights."]
 
 
 def _scheme() -> str:
@@ -112,7 +112,7 @@ def _local_url(found: Reach, base_url: str) -> str:
 
 
 def _address_of_this_machine() -> str:
-    """The address by which others on the network reach it, as far as that can be told."""
+    """This machine's address on the network, at a guess: that of its default route."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # an address for documentation: nothing is sent, but a way out is chosen

@@ -1,4 +1,4 @@
-"""The section "Can these be told apart?" of a task's results: each setting against the baseline, in words and as a table."""
+"""The section "Do these methods differ?" of a task's results: each setting against the baseline, in sentences and as a table."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import streamlit as st
 
 from dashboard import downloads, explanations, resources, wording
 from dashboard.explanations import Explanation
+from dashboard.run_lists import kept
 from isoviz import comparisons
 from isoviz.comparisons import Arm, Comparison, Part, Table
 from isoviz.comparisons.wording import number, probability
@@ -21,11 +22,11 @@ MOST_RUNS = 200
 """Runs of a task above which the comparison is made only when asked for."""
 
 TOLD_APART = Explanation(
-    title="Can these be told apart?",
+    title="Do these methods differ?",
     reading=(
-        "Each setting minus the baseline, over the seeds that both have: the interval shows which differences the seeds still "
-        "allow, p is corrected for all comparisons of the table. Settings that share a letter cannot be told apart; that does not "
-        "make them equal."
+        "Each setting minus the baseline, over the seeds they share. The interval shows which differences are still possible; p is "
+        "corrected for all comparisons in the table. Settings that share a letter cannot be told apart, which does not make them "
+        "equal."
     ),
     formula=r"t = \frac{\bar d}{s_d / \sqrt n}, \quad d_i = y_i^{\text{setting}} - y_i^{\text{baseline}}",
     formula_text="t = mean(d) / (s(d) / √n),  d = setting − baseline, seed by seed",
@@ -44,7 +45,7 @@ HEADINGS: dict[str, str] = {
     "p_holm": "p, corrected",
     "g": "Hedges' g",
     "seeds_needed": "Seeds needed",
-    "answer": "Told apart?",
+    "answer": "Differs?",
 }
 _ANSWERS = {
     "apart": "yes",
@@ -62,11 +63,11 @@ def section(task: str, metric: str, runs: Sequence[str]) -> None:
     """
     if len(runs) > MOST_RUNS and not st.toggle(f"Compare {len(runs):,} runs", key=f"compare_{task}"):
         return
-    found = _compared(tuple(runs), metric)
+    found = kept(("comparison", tuple(runs), metric), lambda: _compared(runs, metric))
     if found is None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.markdown("**Can these be told apart?**")
+        st.markdown("**Do these methods differ?**")
         st.space("stretch")
         explanations.show(TOLD_APART)
     if isinstance(found, str):
@@ -81,8 +82,7 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
-@st.cache_data(max_entries=64, ttl=10, show_spinner=False)
-def _compared(runs: tuple[str, ...], metric: str) -> Table | str | None:
+def _compared(runs: Sequence[str], metric: str) -> Table | str | None:
     """The comparison; why there is none, in words; None where all have the same method and parameters."""
     rows, started = _read(runs)
     if len({(row.config.method, *sorted(row.config.params.items())) for row in rows}) < 2:

@@ -88,7 +88,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_transform(verbs.add_parser("transform", help="apply a chain of post-hoc transforms to an array file"))
     _add_runs(verbs.add_parser("runs", help="list, show, stop, resume, delete, export or cite runs"))
     _add_compare(
-        verbs.add_parser("compare", help="can these runs be told apart? intervals, tests, and how many seeds it takes")
+        verbs.add_parser("compare", help="do these runs differ? intervals, tests, and how many seeds a test would need")
     )
     _add_study(verbs.add_parser("study", help="list the papers' figures and tables, or compute one"))
     _add_app(verbs.add_parser("app", help="open the dashboard"))
@@ -229,7 +229,7 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=0.05,
         metavar="P",
-        help="chance of any false 'can be told apart' in the table (default: 0.05)",
+        help="chance of any false difference in the table (default: 0.05)",
     )
     _add_store(parser)
 
@@ -281,14 +281,14 @@ def _add_app(app: argparse.ArgumentParser) -> None:
         "--new-links", action="store_true", help="make new links first: the old ones and their cookies end"
     )
     access.add_argument(
-        "--no-token", action="store_true", help="let in whoever reaches the port, with your rights; loopback only"
+        "--no-token", action="store_true", help="let anyone on this machine in, with your rights; loopback only"
     )
 
 
 def _add_links(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     show = actions.add_parser("show", help="the link of each role")
-    renew = actions.add_parser("renew", help="make new links: the old ones, and whoever came in by them, are refused")
+    renew = actions.add_parser("renew", help="make new links; the old ones, and their visitors, are refused")
     renew.add_argument("roles", nargs="*", metavar="ROLE", help="viewer, runner or operator (default: all)")
     for action in (show, renew):
         action.add_argument(

@@ -70,7 +70,7 @@ def listed(names: Iterable[object], most: int = 140) -> str:
 
 
 class IsoVizError(Exception):
-    """Base of the family: something the user can mend.
+    """Base of the family: something the user can fix.
 
     Args:
         message: what was got and what is allowed; made one line of at most `LONGEST` characters.

@@ -38,7 +38,7 @@ class Filled:
 
     Attributes:
         prefix: of the keys of everything that belongs to this view.
-        request: what to look at; None while a field has to be mended.
+        request: what to look at; None while a field has to be fixed.
         key: of its content.
         rows_in_split: rows that there are.
         places: field on screen → where to tell what is wrong with it.

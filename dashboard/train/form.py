@@ -29,29 +29,29 @@ PRESELECTED = ("baseline", "isobn")
 
 @dataclass
 class Filled:
-    """What the form holds: a plan, and the names of the fields that have to be mended before it can start."""
+    """What the form holds: a plan, and the names of the fields that must be fixed before it can start."""
 
     plan: Plan
-    mend: list[str] = field(default_factory=list)
+    to_fix: list[str] = field(default_factory=list)
 
 
 def draw() -> Filled:
     """Draw all fields and read them."""
-    mend: list[str] = []
+    to_fix: list[str] = []
     models = _models()
     allow_random = forms.setting_field("allow_random")
     below_models = st.container()
-    chosen = _tasks(mend)
+    chosen = _tasks(to_fix)
     rows_of = _rows(chosen)
     with below_models:
-        _check_models(models, rows_of, allow_random.values == (True,), mend)
+        _check_models(models, rows_of, allow_random.values == (True,), to_fix)
         model_form.finder(forms.key("models"), several=True)
     for slug, source in rows_of.items():
         if not source.ready:
-            mend.append("own data" if slug == tasks.OWN else f"data for {tasks.get(slug).title}")
-    picked = _methods(mend)
-    seeds = _seeds(mend)
-    settings = _settings(mend) | {"allow_random": allow_random.values == (True,)}
+            to_fix.append("own data" if slug == tasks.OWN else f"data for {tasks.get(slug).title}")
+    picked = _methods(to_fix)
+    seeds = _seeds(to_fix)
+    settings = _settings(to_fix) | {"allow_random": allow_random.values == (True,)}
     plan = Plan(
         models=tuple(models),
         tasks=tuple((slug, source.data) for slug, source in rows_of.items()),
@@ -61,7 +61,7 @@ def draw() -> Filled:
         own=rows_of[tasks.OWN].own if tasks.OWN in rows_of else None,
         directions={slug: source.direction for slug, source in rows_of.items() if source.direction},
     )
-    return Filled(plan, mend)
+    return Filled(plan, to_fix)
 
 
 def _models() -> list[str]:
@@ -79,21 +79,21 @@ def _models() -> list[str]:
 
 
 @steady
-def _check_models(names: list[str], rows_of: Mapping[str, Source], allow_random: bool, mend: list[str]) -> None:
+def _check_models(names: list[str], rows_of: Mapping[str, Source], allow_random: bool, to_fix: list[str]) -> None:
     """Below the models, once the tasks are known: not every model can have every kind of head."""
     if not names:
         forms.error_beside("Choose at least one model.")
-        mend.append("models")
+        to_fix.append("models")
     known = [tasks.get(slug, source.own) for slug, source in rows_of.items() if slug != tasks.OWN or source.own]
     heads = list(dict.fromkeys(task.kind for task in known))
     found = [model_form.tell(name, heads) for name in names]
     fits = [source is not None and model_form.weights(source, allow_random, heads) for source in found]
     if not all(fits):
-        mend.append("models")
+        to_fix.append("models")
 
 
 @steady
-def _tasks(mend: list[str]) -> list[str]:
+def _tasks(to_fix: list[str]) -> list[str]:
     known = tasks.catalogue()
     chosen: list[str] = st.multiselect(
         "Tasks",
@@ -108,7 +108,7 @@ def _tasks(mend: list[str]) -> list[str]:
     )
     if not chosen:
         forms.error_beside("Choose at least one task.")
-        mend.append("tasks")
+        to_fix.append("tasks")
     return chosen
 
 
@@ -131,7 +131,7 @@ def _rows(chosen: list[str]) -> dict[str, Source]:
 
 
 @steady
-def _methods(mend: list[str]) -> list[tuple[str, dict[str, tuple[Any, ...]]]]:
+def _methods(to_fix: list[str]) -> list[tuple[str, dict[str, tuple[Any, ...]]]]:
     known = methods.catalogue()
     chosen = st.pills(
         "Methods",
@@ -158,16 +158,16 @@ def _methods(mend: list[str]) -> list[tuple[str, dict[str, tuple[Any, ...]]]]:
     chosen = [*chosen, *combined]
     if not chosen:
         forms.error_beside("Choose at least one method.")
-        mend.append("methods")
+        to_fix.append("methods")
     picked: list[tuple[str, dict[str, tuple[Any, ...]]]] = [
         (slug, {}) for slug in chosen if not methods.get(slug).Params.model_fields
     ]
     with_fields = [slug for slug in chosen if methods.get(slug).Params.model_fields]
-    picked += [(slug, _method_card(slug, mend)) for slug in with_fields]
+    picked += [(slug, _method_card(slug, to_fix)) for slug in with_fields]
     return sorted(picked, key=lambda choice: methods.place(choice[0]))
 
 
-def _method_card(slug: str, mend: list[str]) -> dict[str, tuple[Any, ...]]:
+def _method_card(slug: str, to_fix: list[str]) -> dict[str, tuple[Any, ...]]:
     method = methods.get(slug)
     answers: dict[str, forms.Answer] = {}
     with st.container(border=True):
@@ -194,7 +194,7 @@ def _method_card(slug: str, mend: list[str]) -> dict[str, tuple[Any, ...]]:
                 for name, column in zip(rest, _cells(len(rest), 2), strict=True):
                     with column:
                         answers[name] = forms.param_field(slug, name)
-    mend += [f"{method.title}: {_title(method, name)}" for name, answer in answers.items() if answer.error]
+    to_fix += [f"{method.title}: {_title(method, name)}" for name, answer in answers.items() if answer.error]
     return {name: answers[name].values for name in names}
 
 
@@ -214,7 +214,7 @@ def _about(slug: str) -> None:
 
 
 @steady
-def _seeds(mend: list[str]) -> list[int]:
+def _seeds(to_fix: list[str]) -> list[int]:
     text = st.text_input(
         "Seeds",
         value="0",
@@ -227,7 +227,7 @@ def _seeds(mend: list[str]) -> list[int]:
         seeds = forms.parse_seeds(text)
     except InputError as error:
         forms.error_beside(forms.sentence(error))
-        mend.append("seeds")
+        to_fix.append("seeds")
         return []
     if len(seeds) < 3:
         st.caption("Seeds often differ more than methods do: use three or more seeds to compare methods.")
@@ -235,7 +235,7 @@ def _seeds(mend: list[str]) -> list[int]:
 
 
 @steady
-def _settings(mend: list[str]) -> dict[str, Any]:
+def _settings(to_fix: list[str]) -> dict[str, Any]:
     answers: dict[str, forms.Answer] = {}
     for column, name in zip(st.columns(len(COMMON)), COMMON, strict=True):
         with column:
@@ -247,7 +247,7 @@ def _settings(mend: list[str]) -> dict[str, Any]:
         for name, cell in zip(rest, _cells(len(rest), 3), strict=True):
             with cell:
                 answers[name] = forms.setting_field(name)
-    mend += [name.replace("_", " ") for name, answer in answers.items() if answer.error]
+    to_fix += [name.replace("_", " ") for name, answer in answers.items() if answer.error]
     return {name: answer.values[0] for name, answer in answers.items() if answer.values}
 
 

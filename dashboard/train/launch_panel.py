@@ -62,14 +62,14 @@ def _ready(filled: Filled) -> list[RunConfig]:
     configs, problem = _prepared(filled)
     if problem:
         forms.error_beside(problem)
-    elif filled.mend:
-        fields = ", ".join(dict.fromkeys(filled.mend))
+    elif filled.to_fix:
+        fields = ", ".join(dict.fromkeys(filled.to_fix))
         st.markdown(f":material/edit: Fix these fields first: {wording.plain(fields)}.")
     return configs
 
 
 def _prepared(filled: Filled) -> tuple[list[RunConfig], str | None]:
-    if filled.mend:
+    if filled.to_fix:
         return [], None
     stamps = tuple(stamp(folder) for _, folder in filled.plan.tasks if folder)
     with st.spinner("Checking …", show_time=True):

@@ -259,7 +259,7 @@ def _told(path: str, values: Mapping[str, Any], places: Mapping[str, DeltaGenera
     if guess is None:
         _beside(places, field, problem)
         with places["label_names"]:
-            _classes(None)  # what was typed stays, and can be mended
+            _classes(None)  # what was typed stays, and can be fixed
         return Source(path, ready=False)
     if values["kind"] is None:
         with places["kind"]:

@@ -61,7 +61,7 @@ def recorded_demo() -> dict[str, Any]:
     """What the "60-second demo" took where it was last measured; empty before that.
 
     Keys: `plan` (of the preset), `seconds` (from launch to the end of the last run, the median of `repeats`), `cores`, `processor`,
-    `waited` (share of its threads' time that others had the processors), `runs` (per method `seconds`, `train_seconds`, `score`, ...),
+    `others` (share of the processors' time that other processes had), `runs` (per method `seconds`, `train_seconds`, `score`, ...),
     `versions`, `date`.
     """
     return json.loads(DEMO_RECORD.read_text(encoding="utf-8")) if DEMO_RECORD.exists() else {}

@@ -171,7 +171,6 @@ def prepare() -> None:
         "isoviz.models.extract",
         "isoviz.models.profile",
         "isoviz.exploring.measuring",
-        "sklearn.neighbors",
     )
     import_modules((*ENCODER_MODULES, *extraction, "isoviz.jobs.serving"), gently=False)
     tasks.load(tasks.get("demo/acceptability"))

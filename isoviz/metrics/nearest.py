@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from isoviz.metrics.moments import centre
 
-_BLOCK = 1_000_000  # numbers held at a time while differences are taken: 8 MB
-_SMALL = 1_000  # points; searching fewer takes less time than importing scikit-learn
+_BLOCK = 1_000_000  # numbers held at a time: 8 MB, within the cache
+_FEW = 16  # so few passes over a block take less time than one partition of its rows
 
 
 class Neighbours(NamedTuple):
@@ -25,35 +25,69 @@ class Neighbours(NamedTuple):
 def nearest(points: NDArray[np.float64], k: int) -> Neighbours:
     """The k nearest of n >= 2 points, fewer where there are no more. Among equal distances the choice is arbitrary.
 
-    The Gram identity only finds the candidates; their distances are computed from differences, free of its
-    cancellation.
+    The Gram identity only finds candidates, in single precision; their distances are computed from differences, free of its
+    cancellation. Where its rounding error could have hidden a nearer point, the candidates are found again in double precision.
     """
     x = centre(points)[0]
     x /= np.abs(x).max() or 1.0
     n, d = x.shape
     k = min(k, n - 1)
     near = min(k + 2, n - 1)
-    candidates = np.sort(_candidates(x, near), axis=1)
-    distances, indices = np.empty((n, k)), np.empty((n, k), dtype=np.int64)
-    step = max(1, _BLOCK // d)
-    for rows in (slice(start, start + step) for start in range(0, n, step)):
-        exact = np.stack([_squared_distance(x[rows], x[candidates[rows, j]]) for j in range(near)], axis=1)
+    lengths = np.einsum("ij,ij->i", x, x)
+    candidates, beyond = _candidates(x, np.arange(n), near, np.float32)
+    distances, indices = _nearest_of(x, np.arange(n), candidates, k)
+    if near < n - 1:
+        # a nearer point lies within `own` + `farthest` of the origin, and the error grows with its length
+        own, farthest = np.sqrt(lengths), distances[:, -1]
+        error = (d + 8) * (2.0**-24 * (2 * own + farthest) ** 2 + 2.0**-126)
+        unsure = np.flatnonzero(farthest**2 > beyond + lengths - error)
+        candidates, _ = _candidates(x, unsure, near, np.float64)
+        distances[unsure], indices[unsure] = _nearest_of(x, unsure, candidates, k)
+    return Neighbours(distances, indices, lengths)
+
+
+def _candidates(
+    x: NDArray[np.float64], rows: NDArray[np.int64], count: int, dtype: type[np.floating]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """By the Gram identity in that precision: (rows, count) the nearest points of each row, and (rows,) the squared distance of the
+    farthest of them less the row's own squared length, which does not change the order."""
+    y = x.astype(dtype, copy=False)
+    lengths = np.einsum("ij,ij->i", y, y)
+    minus_twice = -2.0 * y.T
+    found, farthest = np.empty((len(rows), count), dtype=np.int64), np.empty(len(rows))
+    step = max(1, _BLOCK // len(x))
+    for start in range(0, len(rows), step):
+        part = rows[start : start + step]
+        here = np.arange(len(part))
+        squared = y[part] @ minus_twice
+        squared += lengths
+        squared[here, part] = np.inf
+        if count > _FEW:
+            block = np.argpartition(squared, count - 1, axis=1)[:, :count]
+            farthest[start : start + step] = np.take_along_axis(squared, block, axis=1).max(axis=1)
+        else:
+            block = np.empty((len(part), count), dtype=np.int64)
+            for j in range(count):
+                block[:, j] = squared.argmin(axis=1)
+                farthest[start : start + step] = squared[here, block[:, j]]
+                squared[here, block[:, j]] = np.inf
+        found[start : start + step] = np.sort(block, axis=1)
+    return found, farthest
+
+
+def _nearest_of(
+    x: NDArray[np.float64], rows: NDArray[np.int64], candidates: NDArray[np.int64], k: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """(rows, k) distances to the k nearest of each row's candidates, ascending, and which they are."""
+    distances, indices = np.empty((len(rows), k)), np.empty((len(rows), k), dtype=np.int64)
+    step = max(1, _BLOCK // x.shape[1])
+    for part in (slice(start, start + step) for start in range(0, len(rows), step)):
+        mine, other = x[rows[part]], candidates[part]
+        exact = np.stack([_squared_distance(mine, x[other[:, j]]) for j in range(other.shape[1])], axis=1)
         order = np.argsort(exact, axis=1, kind="stable")[:, :k]
-        distances[rows] = np.sqrt(np.take_along_axis(exact, order, axis=1))
-        indices[rows] = np.take_along_axis(candidates[rows], order, axis=1)
-    return Neighbours(distances, indices, np.einsum("ij,ij->i", x, x))
-
-
-def _candidates(x: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-    """(n, count) the points that are nearest by the Gram identity, in any order."""
-    if len(x) <= _SMALL:
-        squared = x @ (-2.0 * x.T)
-        squared += np.einsum("ij,ij->i", x, x)  # the row's own length does not change the order
-        np.fill_diagonal(squared, np.inf)
-        return np.argpartition(squared, count - 1, axis=1)[:, :count]
-    from sklearn.neighbors import NearestNeighbors
-
-    return NearestNeighbors(n_neighbors=count, algorithm="brute").fit(x).kneighbors(return_distance=False)
+        distances[part] = np.sqrt(np.take_along_axis(exact, order, axis=1))
+        indices[part] = np.take_along_axis(other, order, axis=1)
+    return distances, indices
 
 
 def _squared_distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

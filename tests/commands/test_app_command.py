@@ -41,7 +41,7 @@ def app(*options: str, **environment: str) -> Iterator[tuple[int, list[str]]]:
         said: list[str] = []
         for line in process.stdout:
             said.append(line.strip())
-            if re.match("(Links for others|A runner launches|Read-only|Warning: no token)", line.strip()):
+            if re.match("(Links for others|Runners can launch|Read-only|Warning: no token)", line.strip()):
                 break
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
@@ -101,7 +101,7 @@ def test_for_others_it_prints_the_runner_s_and_the_viewer_s_link() -> None:
 @pytest.mark.parametrize(
     ("options", "environment", "words"),
     [
-        (["--headless", "--no-token"], {}, "no token is asked for"),
+        (["--headless", "--no-token"], {}, "no token required"),
         (["--headless", "--host", "0.0.0.0"], {"ISOVIZ_READ_ONLY": "1"}, "Read-only"),
     ],
 )

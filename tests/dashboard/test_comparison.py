@@ -39,9 +39,9 @@ def test_a_sentence_a_table_and_files(
     text = " ".join(str(one.value) for one in page.markdown).replace("\\", "")
     assert "IsoBN β = 0.5 − Baseline: +0.005 [−0.0" in text and "4 paired seeds: cannot be told apart" in text
     assert "CosReg λ = 1 − Baseline: +0.1" in text and "after Holm's correction for 2 comparisons" in text
-    table = next(frame.value for frame in page.dataframe if "Told apart?" in frame.value)
+    table = next(frame.value for frame in page.dataframe if "Differs?" in frame.value)
     lines = table.set_index("Setting").to_dict("index")
-    assert {name: line["Told apart?"] for name, line in lines.items()} == {
+    assert {name: line["Differs?"] for name, line in lines.items()} == {
         "Baseline": "baseline",
         "IsoBN β = 0.5": "no",
         "CosReg λ = 1": "yes",
@@ -71,7 +71,7 @@ def test_one_setting_has_nothing_to_be_told_apart_from(open_page: OpenPage, stor
     finish(store, config("baseline", 0), 0.7, 0.25)
     finish(store, config("baseline", 1), 0.7, 0.25)
     page = open_page("results")
-    assert not page.exception and not any("told apart" in str(one.value) for one in page.markdown)
+    assert not page.exception and not any("methods differ" in str(one.value) for one in page.markdown)
 
 
 def test_nothing_learned_is_a_warning(open_page: OpenPage, store: Store) -> None:
@@ -86,7 +86,7 @@ def test_one_method_in_two_setups_is_no_comparison_of_methods(open_page: OpenPag
     finish(store, config("baseline", 0), 0.7, 0.25)
     finish(store, config("baseline", 0, epochs=9), 0.7, 0.25)
     page = open_page("results")
-    assert not page.exception and not any("told apart" in str(one.value) for one in page.markdown)
+    assert not page.exception and not any("methods differ" in str(one.value) for one in page.markdown)
 
 
 def test_parts_that_share_a_model_have_files_of_their_own(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from pathlib import Path
 
 import psutil
@@ -258,7 +259,7 @@ def test_what_no_field_can_take_of_an_address_is_told(
 @pytest.mark.parametrize(
     ("model", "told"),
     [
-        ("/tmp/no/such/dir", "o such model or directory"),
+        (f"{tempfile.gettempdir()}/no/such/dir", "o such model or directory"),
         ("some/encoder", "set; start again without it to ask the hub); use a bundled model"),
         ("not a model!", "neither a directory nor a hub id"),
     ],

@@ -60,13 +60,13 @@ def run(cfg: RunConfig, folder: Path, stop: Any = lambda: False, resume: bool = 
     return events
 
 
-def not_the_last(cfg: RunConfig, folder: Path) -> tuple[RunConfig, list[Event], Path]:
-    """A run whose best epoch is not its last: the rate ruins the network, and a seed without luck is soon found."""
+def best_before(epoch: int, cfg: RunConfig, folder: Path) -> tuple[RunConfig, list[Event], Path]:
+    """A run whose best epoch comes before that one: the rate ruins the network, and a seed without luck is soon found."""
     for seed in range(8):
         events = run(cfg.model_copy(update={"seed": seed}), folder / str(seed))
-        if events[-1].metrics["epoch"] < cfg.epochs:
+        if events[-1].metrics["epoch"] < epoch:
             return cfg.model_copy(update={"seed": seed}), events, folder / str(seed)
-    pytest.fail("the last epoch was the best of eight runs")
+    pytest.fail(f"none of eight runs had its best epoch before epoch {epoch}")
 
 
 def of(events: list[Event], kind: str) -> list[Any]:
@@ -77,6 +77,11 @@ def names(run_dir: Path) -> list[str]:
     """Everything below `checkpoints/`, hidden files too."""
     root = run_dir / "checkpoints"
     return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+
+
+def only_weights(folder: str) -> list[str]:
+    """The files of a run at its end."""
+    return [f"{folder}/{name}" for name in ("ended.json", "model.safetensors", "trainer.json")]
 
 
 def model_of(run_dir: Path) -> dict[str, torch.Tensor]:
@@ -114,7 +119,7 @@ def evaluated_again(cfg: RunConfig, run_dir: Path) -> tuple[dict[str, float | No
 
 @pytest.mark.parametrize(("method", "params"), METHODS)
 def test_what_is_kept_gives_what_is_reported(tiny_models, data, tmp_path, method, params):
-    cfg, events, folder = not_the_last(config(tiny_models("bert"), data, method, params), tmp_path)
+    cfg, events, folder = best_before(5, config(tiny_models("bert"), data, method, params), tmp_path)
     finished = events[-1]
     epoch = int(finished.metrics["epoch"])
     step = of(events, "checkpointed")[epoch - 1].step
@@ -122,11 +127,11 @@ def test_what_is_kept_gives_what_is_reported(tiny_models, data, tmp_path, method
     metrics, measured = evaluated_again(cfg, folder)
     assert {**metrics, "epoch": epoch} == finished.metrics  # the same bits, so the same numbers
     assert measured.isotropy == finished.isotropy
-    assert names(folder) == [f"step-{step:07d}/{name}" for name in ("ended.json", "model.safetensors", "trainer.json")]
+    assert names(folder) == only_weights(f"step-{step:07d}")
 
 
 def test_the_last_epochs_run_keeps_and_writes_what_it_did(whole, tmp_path):
-    """Nothing more than before for `select=last`, at any moment; and the same training whatever is selected."""
+    """`select=last` has the last two checkpoints while it trains, and trains as `select=best` does."""
     cfg, best, folder = whole[0].model_copy(update={"select": "last"}), whole[1], whole[2]
     seen: list[tuple[str, list[str]]] = []
     events: list[Event] = []
@@ -138,9 +143,10 @@ def test_the_last_epochs_run_keeps_and_writes_what_it_did(whole, tmp_path):
     train(cfg, emit, lambda: False, tmp_path / "last")
     full = ("generators.safetensors", "model.safetensors", "optimizer.safetensors", "trainer.json")
     assert [found for kind, found in seen if kind == "checkpointed"] == [
-        [f"step-{step:07d}/{name}" for name in full] for step in (6, 12, 18, 24, 30)
+        [f"step-{step:07d}/{name}" for step in steps for name in full]
+        for steps in ((6,), (6, 12), (12, 18), (18, 24), (24, 30))
     ]
-    assert names(tmp_path / "last") == ["step-0000030/model.safetensors", "step-0000030/trainer.json"]
+    assert names(tmp_path / "last") == only_weights("step-0000030")
     assert events[-1].weights.epoch == events[-1].metrics["epoch"] == 5
     losses = [[event.losses for event in of(found, "stepped")] for found in (events, best)]
     assert losses[0] == losses[1]
@@ -150,25 +156,25 @@ def test_the_last_epochs_run_keeps_and_writes_what_it_did(whole, tmp_path):
 def test_while_it_trains_the_best_lies_beside_the_last_and_moves_only_for_a_better_one(tiny_models, data, tmp_path):
     cfg = config(tiny_models("bert"), data, epochs=6)
     values: list[float] = []
-    kept: list[Path | None] = []
+    kept: list[str | None] = []
     copies: dict[Path, int] = {}
 
     def emit(event: Event) -> None:
         if event.kind == "evaluated" and event.epoch:
             values.append(-math.inf if event.metrics["pearson"] is None else event.metrics["pearson"])
         if event.kind == "checkpointed":
-            last = tmp_path / event.path
-            others = [path for path in (tmp_path / "checkpoints").iterdir() if path != last]
-            assert len(others) == bool(
-                values
-            )  # of the best so far nothing but what the finished run keeps, and no second copy
-            if values:
-                assert others[0].name == f"step-{6 * (1 + int(np.argmax(values))):07d}"
-                assert sorted(path.name for path in others[0].iterdir()) == ["model.safetensors", "trainer.json"]
+            folders = {path.name for path in (tmp_path / "checkpoints").iterdir()}
+            last_two = {f"step-{step:07d}" for step in (event.step - 6, event.step) if step}
+            best = f"step-{6 * (1 + int(np.argmax(values))):07d}" if values else None
+            assert folders == last_two | ({best} if best else set())
+            if best and best not in last_two:  # nothing but what the finished run keeps
+                assert {path.name for path in (tmp_path / "checkpoints" / best).iterdir()} == {
+                    "model.safetensors", "trainer.json",
+                }  # fmt: skip
             for file in (tmp_path / "checkpoints").glob("*/model.safetensors"):
                 state = file.stat()
                 assert copies.setdefault(file, state.st_ino) == state.st_ino  # written once: no copy is made of it
-            kept.append(others[0] if others else None)
+            kept.append(best)
 
     train(cfg, emit, lambda: False, tmp_path)
     assert len(values) == 6 and len(set(kept)) > 1
@@ -223,14 +229,12 @@ def test_a_second_stage_keeps_the_last(tiny_models, data, tmp_path):
 
     events: list[Event] = []
     train(cfg, emit, lambda: False, tmp_path)
-    assert beside == [1] * 6  # nothing is kept that nothing will ask for
+    assert beside == [1, 2, 2, 2, 2, 2]  # the last two, and no best one
     assert events[-1].weights.epoch == events[-1].metrics["epoch"] == 6
     metrics, measured = evaluated_again(cfg, tmp_path)
     assert {**metrics, "epoch": 6} == events[-1].metrics
     assert measured.isotropy == events[-1].isotropy
-    assert names(tmp_path) == [
-        f"{Path(events[-1].weights.path).name}/{name}" for name in ("model.safetensors", "trainer.json")
-    ]
+    assert names(tmp_path) == only_weights(Path(events[-1].weights.path).name)
 
 
 def test_early_stopping_goes_with_it(tiny_models, data, tmp_path):
@@ -244,8 +248,8 @@ def test_early_stopping_goes_with_it(tiny_models, data, tmp_path):
 
 @pytest.fixture(scope="module")
 def whole(tiny_models, data, tmp_path_factory) -> tuple[RunConfig, list[Event], Path]:
-    """A run without interruption, whose best epoch is neither the first nor the last."""
-    return not_the_last(config(tiny_models("bert"), data, "isobn", {"beta": 0.5}), tmp_path_factory.mktemp("whole"))
+    """A run without interruption, whose best epoch is followed by at least two more."""
+    return best_before(4, config(tiny_models("bert"), data, "isobn", {"beta": 0.5}), tmp_path_factory.mktemp("whole"))
 
 
 def check_the_same(events: list[Event], alone: Path, parts: list[Event], folder: Path) -> None:
@@ -270,9 +274,9 @@ def test_stop_and_resume_end_with_the_same_weights(whole, tmp_path, stop_at):
     check_the_same(events, alone, again, tmp_path)
 
 
-@pytest.mark.parametrize(("kind", "later"), [("evaluated", 0), ("measured", 0), ("saving", 1), ("checkpointed", 1)])
+@pytest.mark.parametrize(("kind", "later"), [("evaluated", 0), ("measured", 0), ("saving", 2), ("checkpointed", 2)])
 def test_killed_around_the_best_epoch(whole, tmp_path, monkeypatch, kind, later):
-    """Before its numbers are told, after them, between the next checkpoint and the tidying after it, and after that."""
+    """Before and after its numbers are reported, and before and after its training state is deleted, two epochs later."""
     cfg, events, alone = whole
     best = events[-1].weights.epoch
 
@@ -391,15 +395,16 @@ def test_a_run_begun_when_the_best_was_not_kept_says_what_it_kept(whole, tmp_pat
     again = run(cfg, tmp_path, resume=True)
     assert again[-1].metrics == events[-1].metrics
     assert (again[-1].weights.epoch, again[-1].weights.path) == (5, "checkpoints/step-0000030")
-    assert names(tmp_path) == ["step-0000030/model.safetensors", "step-0000030/trainer.json"]
+    assert names(tmp_path) == only_weights("step-0000030")
 
 
 def test_without_its_last_state_a_run_is_not_trained_further(whole, tmp_path):
-    """The best epoch's weights are no state to go on from: other numbers would come out of it."""
+    """Training does not go on from the best epoch's weights: its numbers would be other ones."""
     cfg, _, _ = whole
     first: list[Event] = []
     train(cfg, first.append, lambda: any(e.kind == "stepped" and e.step >= 27 for e in first), tmp_path)
-    shutil.rmtree(tmp_path / "checkpoints" / "step-0000027")
+    for step in ("step-0000024", "step-0000027"):
+        shutil.rmtree(tmp_path / "checkpoints" / step)
     with pytest.raises(InputError, match="only the weights are left"):
         run(cfg, tmp_path, resume=True)
 
