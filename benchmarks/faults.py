@@ -4,12 +4,12 @@
 
 - kills: 40 at random events, over all methods; half of commands without an app, resumed at once by `isoviz runs resume`. `--methods`
   takes some of the methods, for a machine that has little time at once.
-- apps: 10 apps killed, half of them with the run's worker.
+- apps: 10 apps killed, each under a run of its own, half of them with the run's worker.
 - postgres: 5 crashes of the server (its programs must be installed).
 - disks: 5 that fill up under a run, and are freed (file systems in memory: needs root).
 - queue: 500 runs for two apps and four other workers at once, on SQLite and on PostgreSQL by TCP.
 
-Prints a table and ends with exit code 1 where anything is lost, doubled or different.
+Prints one table, after a line for each run on stderr, and ends with exit code 1 where anything is lost, doubled or different.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from _report import Table
+from _report import Table, machine
 
 from isoviz.runs.store import Store
 from tests.ports import free_port
@@ -38,6 +39,8 @@ from tests.runs.postgres_server import Server, binaries
 
 KILLS, APP_KILLS, CRASHES, DISKS, RUNS = 40, 10, 5, 5, 500
 DISK_BYTES = 96 * 2**20
+TRIES = 3
+"""Runs for each fault that is wanted: a short run may end before it is hit."""
 
 
 class References:
@@ -54,9 +57,80 @@ class References:
         return self._known[method]
 
 
+@dataclass
+class Line:
+    """What became of the runs under one kind of fault.
+
+    Attributes:
+        wanted, done: how many faults there were to be, and how many met a run that still ran.
+        runs, same: how many runs, and how many of them report what the undisturbed ones do.
+        inside, older: resumes inside an epoch; resumes from the checkpoint before the newest.
+        lost, doubled: runs that did not happen, or twice.
+        notes: what went wrong, and what runs said meanwhile.
+    """
+
+    fault: str
+    wanted: int
+    done: int = 0
+    runs: int = 0
+    same: int = 0
+    inside: int = 0
+    older: int = 0
+    lost: int = 0
+    doubled: int = 0
+    seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)
+
+    def until(self, done: int, disturb: Callable[[int], Outcome]) -> None:
+        """Disturb runs until so many faults have met one.
+
+        Args:
+            disturb: takes how many are missing.
+        """
+        tries = TRIES * (done - self.done)
+        while self.done < done and tries:
+            tries -= 1
+            self.add(disturb(done - self.done))
+
+    def add(self, outcome: Outcome) -> None:
+        """Count one run."""
+        met = ", ".join(outcome.faults) or "ended before it was hit"
+        print(f"{outcome.name}: {met}; {'same' if outcome.same else outcome.trouble}", file=sys.stderr, flush=True)
+        self.runs += 1
+        self.done += len(outcome.faults)
+        self.same += outcome.same
+        self.inside += outcome.mid_epoch
+        self.older += outcome.fallbacks
+        if not outcome.same:
+            self.notes.append(f"{outcome.name}: {outcome.trouble}")
+
+    @property
+    def good(self) -> bool:
+        """Whether all faults were had, and none cost anything."""
+        return self.done >= self.wanted and self.same == self.runs and self.lost == self.doubled == 0
+
+    def cells(self) -> list[str]:
+        """As a row of the table."""
+        numbers = (self.runs, self.same, self.inside, self.older, self.lost, self.doubled)
+        return [self.fault, f"{self.done} of {self.wanted}", *map(str, numbers), f"{self.seconds / 60:.1f}"]
+
+
+HEADER = [
+    "fault",
+    "done",
+    "runs",
+    "bit-equal",
+    "resumed inside an epoch",
+    "from the checkpoint before",
+    "lost",
+    "doubled",
+    "minutes",
+]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts: dict[str, Callable[[Path, References, random.Random], bool]] = {
+    parts: dict[str, Callable[[Path, References, random.Random], Iterator[Line]]] = {
         "kills": kills,
         "apps": apps,
         "postgres": postgres,
@@ -67,83 +141,106 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", choices=faults.slugs(), default=faults.slugs(), metavar="SLUG")
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
+    lines: list[Line] = []
     with tempfile.TemporaryDirectory(prefix="isoviz-faults-", ignore_cleanup_errors=True) as name:
         os.environ["ISOVIZ_HOME"] = str(Path(name) / "home")
         os.environ["HF_HUB_OFFLINE"] = "1"
         references = References(Path(name) / "undisturbed", chosen.methods)
-        good = [parts[part](Path(name), references, random.Random(chosen.seed)) for part in chosen.only]
-    sys.exit(0 if all(good) else 1)
+        for part in chosen.only:
+            begin = time.perf_counter()
+            for line in parts[part](Path(name), references, random.Random(chosen.seed)):
+                line.seconds = time.perf_counter() - begin
+                begin = time.perf_counter()
+                lines.append(line)
+    table = Table("Runs under faults, against undisturbed ones", HEADER, [line.cells() for line in lines])
+    table.notes = [
+        "",
+        *(f"{line.fault}: {note}" for line in lines for note in line.notes),
+        machine(["torch"], "1 thread"),
+    ]
+    print(table.text())
+    sys.exit(0 if all(line.good for line in lines) else 1)
 
 
-def kills(folder: Path, references: References, draw: random.Random) -> bool:
+def kills(folder: Path, references: References, draw: random.Random) -> Iterator[Line]:
     """Half of them in commands, half in an app's workers, shared out evenly among the methods."""
     slugs = faults.slugs()
     each = {slug: KILLS // 2 // len(slugs) + (place < KILLS // 2 % len(slugs)) for place, slug in enumerate(slugs)}
     each = {slug: count for slug, count in each.items() if slug in references.chosen}
     store = Store(folder / "kills")
-    outcomes = []
+    commands = Line("command line killed", sum(each.values()))
     for slug, count in each.items():
-        outcomes.append(said(faults.killed_commands(store, slug, count, references(slug), draw)))
+        commands.until(
+            commands.done + count,
+            lambda missing, slug=slug: faults.killed_commands(store, slug, missing, references(slug), draw),
+        )
+    yield commands
+    workers = Line("app's worker killed", sum(each.values()))
     app = faults.start_app(store)
     try:
         for slug, count in each.items():
-            outcomes.append(said(faults.killed_workers(store, slug, count, references(slug), draw)))
+            workers.until(
+                workers.done + count,
+                lambda missing, slug=slug: faults.killed_workers(store, slug, missing, references(slug), draw),
+            )
     finally:
         faults.end_app(app)
-    return table("Processes killed at random events", outcomes, 2 * sum(each.values()))
+    yield workers
 
 
-def apps(folder: Path, references: References, draw: random.Random) -> bool:
+def apps(folder: Path, references: References, draw: random.Random) -> Iterator[Line]:
     store = Store(folder / "apps")
-    chosen = draw.sample(faults.slugs(), 5)
-    outcomes = [
-        said(faults.killed_apps(store, slug, APP_KILLS // len(chosen), references(slug), draw)) for slug in chosen
-    ]
-    return table("Apps killed", outcomes, APP_KILLS)
+    for with_worker in (False, True):
+        line = Line("app and worker killed" if with_worker else "app killed", APP_KILLS // 2)
+        for slug in sampled(references.chosen, line.wanted, draw):
+            line.until(
+                line.done + 1,
+                lambda _, slug=slug, whole=with_worker: faults.killed_app(
+                    store, slug, references(slug), draw, with_worker=whole
+                ),
+            )
+        yield line
 
 
-def postgres(folder: Path, references: References, draw: random.Random) -> bool:
+def postgres(folder: Path, references: References, draw: random.Random) -> Iterator[Line]:
+    line = Line("PostgreSQL crashed", CRASHES)
     with served() as server:
         store = Store(server.create("faults"))
-        chosen = draw.sample(faults.slugs(), CRASHES)
-        outcomes = [said(faults.crashed_server(server, store, slug, references(slug), draw)) for slug in chosen]
+        for slug in sampled(references.chosen, CRASHES, draw):
+            line.add(faults.crashed_server(server, store, slug, references(slug), draw))
         store.close()
-    return table("PostgreSQL crashed", outcomes, CRASHES)
+    yield line
 
 
-def disks(folder: Path, references: References, draw: random.Random) -> bool:
-    outcomes, rows = [], []
-    for number, slug in enumerate(draw.sample(faults.slugs(), DISKS)):
+def disks(folder: Path, references: References, draw: random.Random) -> Iterator[Line]:
+    line = Line("disk filled and freed", DISKS)
+    for number, slug in enumerate(sampled(references.chosen, DISKS, draw)):
         with disk(folder / f"disk-{number}") as mounted:
             outcome, row = faults.filled_disk(Store(mounted), mounted, slug, references(slug), draw)
-            outcomes.append(said(outcome))
-            rows.append(row)
-    good = table("Disks filled and freed", outcomes, DISKS)
-    for row in rows:
-        error = row.error or {}
-        print(f"  while full: {row.status}; {error.get('message', '')} {error.get('advice', '')}".rstrip())
-    return good
+            line.add(outcome)
+            error = row.error or {}
+            line.notes.append(f"while full {row.status}: {error.get('message', '')} {error.get('advice', '')}".rstrip())
+    yield line
 
 
-def queue(folder: Path, references: References, draw: random.Random) -> bool:
-    shared = Table(
-        f"{RUNS} runs for two apps and four workers", ["store", "finished", "lost", "doubled", "owners", "seconds"]
-    )
-    good = True
+def queue(folder: Path, references: References, draw: random.Random) -> Iterator[Line]:
     with served() as server:
         for name, url in (("SQLite", str(folder / "queue")), ("PostgreSQL by TCP", server.create("queue"))):
             (folder / name).mkdir()
             store = Store(url)
-            begin = time.perf_counter()
             counts = faults.share_queue(store, RUNS, folder / name)
-            seconds = f"{time.perf_counter() - begin:.0f}"
-            shared.rows.append(
-                [name, *(str(counts[key]) for key in ("finished", "lost", "doubled", "owners")), seconds]
-            )
-            good = good and (counts["finished"], counts["lost"], counts["doubled"]) == (RUNS, 0, 0)
             store.close()
-    print(shared.text())
-    return good
+            line = Line(f"2 apps, 4 workers, {name}", RUNS, counts["finished"], RUNS, counts["finished"])
+            line.lost, line.doubled = counts["lost"], counts["doubled"]
+            line.notes.append(f"the runs were shared by {counts['owners']}")
+            yield line
+
+
+def sampled(slugs: list[str], count: int, draw: random.Random) -> list[str]:
+    """So many methods at random, each as often as any other."""
+    return [
+        slug for begin in range(0, count, len(slugs)) for slug in draw.sample(slugs, min(len(slugs), count - begin))
+    ]
 
 
 @contextmanager
@@ -164,30 +261,6 @@ def disk(folder: Path) -> Iterator[Path]:
         yield folder
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=False)
-
-
-def said(outcome: Outcome) -> Outcome:
-    print(
-        f"{outcome.name}: {', '.join(outcome.faults)} -> {'same' if outcome.same else outcome.trouble}",
-        file=sys.stderr,
-        flush=True,
-    )
-    return outcome
-
-
-def table(title: str, outcomes: list[Outcome], wanted: int) -> bool:
-    """Print what became of the runs; whether all are the same as undisturbed ones, under as many faults as wanted."""
-    shown = Table(title, ["run", "faults", "resumed inside an epoch", "same, bit for bit", "trouble"])
-    for one in outcomes:
-        same = "yes" if one.same else "NO"
-        shown.rows.append([one.name, str(len(one.faults)), str(one.mid_epoch), same, one.trouble])
-    total = sum(len(one.faults) for one in outcomes)
-    inside = sum(one.mid_epoch for one in outcomes)
-    shown.rows.append(["all", str(total), str(inside), f"{sum(one.same for one in outcomes)} of {len(outcomes)}", ""])
-    print(shown.text(), flush=True)
-    if total < wanted:
-        print(f"  {total} faults met a run that still ran; wanted: {wanted}")
-    return total >= wanted and all(one.same for one in outcomes)
 
 
 if __name__ == "__main__":

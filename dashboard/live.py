@@ -9,6 +9,7 @@ from dashboard.actions import attempt, button, done, remember_stop, stopping_for
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
+from dashboard.steady import steady
 from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, RESUMABLE
 from isoviz.runs.rows import RunProgress, RunRow, UnreadableRunError
@@ -19,6 +20,11 @@ TICK = 2.0
 WAITING_SHOWN = 6
 OVERLAID = 8
 """Runs drawn over each other at most: beyond that nobody tells the lines apart."""
+REPLAY = "replay"
+"""Query parameter: how many times its speed a run that has ended is played at once."""
+SPEEDS = (1, 2, 5, 10, 20, 60)
+RECORDED = 100
+"""Runs that can be chosen for a replay."""
 STOP_NOW_SECONDS = 3.0
 """After so long a run that was asked to stop can be ended at once."""
 
@@ -143,6 +149,7 @@ def _state(run: RunRow) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.page_link(menu.RUN, label="Run page", icon=":material/article:", query_params={"id": run.id})
         buttons(run, "run")
+        recorded_runs(run)
     trouble(run)
 
 
@@ -210,8 +217,36 @@ def charts(run: RunRow) -> None:
             drawn = [run, *(row for row in siblings if row.id != run.id)][:OVERLAID]
             if len(siblings) > OVERLAID:
                 st.caption(f"Shows the chosen run and the {OVERLAID - 1} newest of the other {len(siblings) - 1}.")
-    live_lines(drawn, key="live-lines")
+    live_lines(drawn, key="live-lines", replay=_replay_speed())
     matrix(run, key="live-matrix")
+
+
+def _replay_speed() -> int | None:
+    """Of an address that asks for it: `?run=ID&replay=10` plays a run that has ended at ten times its speed."""
+    asked = st.query_params.get(REPLAY, "")
+    return int(asked) if asked in {str(speed) for speed in SPEEDS} else None
+
+
+@steady
+def recorded_runs(run: RunRow) -> None:
+    """Choose one of the runs that have ended, to watch it train again."""
+    ended = resources.store().list(status=["finished", "stopped", "diverged", "failed"], limit=RECORDED)
+    if not ended:
+        return
+    with st.popover("Replay a recorded run", icon=":material/history:", type="tertiary"):
+        titles = {
+            row.id: f"{wording.run_title(row)} · {row.config.task} · {wording.moment(row.ended)[:16]}" for row in ended
+        }
+        chosen_id = st.selectbox(
+            "Run",
+            list(titles),
+            index=list(titles).index(run.id) if run.id in titles else 0,
+            format_func=lambda run_id: titles.get(run_id, run_id),
+            help=f"The {RECORDED} newest runs that have ended. Others: open their page from Results.",
+        )
+        if st.button("Play", key="replay_play", icon=":material/play_arrow:", type="primary"):
+            st.query_params.from_dict({"run": chosen_id, REPLAY: "1"})
+            st.rerun()
 
 
 def log(run: RunRow) -> None:

@@ -15,12 +15,8 @@ from typing import Any, NoReturn
 
 from isoviz import __version__, boundary
 from isoviz.commands.output import collect_warnings, quiet_libraries
-from isoviz.config import RunConfig
 from isoviz.errors import LINE, InputError, IsoVizError, one_line, shortened
 from isoviz.jobs.processes import share_cores
-from isoviz.recipes import RECIPES
-from isoviz.runs.planning import OPTIONS, OWN_OPTIONS
-from isoviz.tasks.protocol import HEAD_KINDS, OwnTask
 
 
 def _whole(text: str) -> int:
@@ -72,31 +68,36 @@ class _Parser(argparse.ArgumentParser):
         sys.exit(2)
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """All verbs and their options; the training options are drawn from `RunConfig`."""
+def build_parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """All verbs, and the options of those that `words` may begin with.
+
+    Args:
+        words: what will be parsed. Only the options of the verb that they begin with are added, since the training options are
+            drawn from the catalogues, which `runs list` should not wait for. Without a verb, all are.
+    """
     parser = _Parser(prog="isoviz", description="Measure, change and compare the isotropy of transformer embeddings.")
     parser.add_argument("--version", action="version", version=f"isoviz {__version__}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
-    train = verbs.add_parser("train", help="fine-tune with one method, one run per seed")
-    _add_training(train)
-    sweep = verbs.add_parser("sweep", help="fine-tune over a grid of parameters and seeds")
-    _add_training(sweep)
-    sweep.add_argument(
-        "--grid", action="append", metavar="NAME=V1,V2,...", required=True, help="values of one method parameter"
-    )
-    _add_measure(verbs.add_parser("measure", help="every measure of an array file, or of a model on a task"))
-    _add_transform(verbs.add_parser("transform", help="apply a chain of post-hoc transforms to an array file"))
-    _add_runs(verbs.add_parser("runs", help="list, show, stop, resume, delete, export or cite runs"))
-    _add_compare(
-        verbs.add_parser("compare", help="do these runs differ? intervals, tests, and how many seeds a test would need")
-    )
-    _add_study(verbs.add_parser("study", help="list the papers' figures and tables, or compute one"))
-    _add_app(verbs.add_parser("app", help="open the dashboard"))
-    _add_links(verbs.add_parser("links", help="show or change the links by which people open the dashboard"))
+    first = words[0] if words and words[0] in _VERBS else None
+    for verb, (text, add_options) in _VERBS.items():
+        of_verb = verbs.add_parser(verb, help=text)
+        if first in (None, verb):
+            add_options(of_verb)
     return parser
 
 
+def _add_sweep(parser: argparse.ArgumentParser) -> None:
+    _add_training(parser)
+    parser.add_argument(
+        "--grid", action="append", metavar="NAME=V1,V2,...", required=True, help="values of one method parameter"
+    )
+
+
 def _add_training(parser: argparse.ArgumentParser) -> None:
+    from isoviz.config import RunConfig
+    from isoviz.recipes import RECIPES
+    from isoviz.runs.planning import OPTIONS
+
     fields = RunConfig.model_fields
     parser.add_argument("--model", default=fields["model"].default, help=fields["model"].description)
     parser.add_argument("--task", default=fields["task"].default, help=fields["task"].description)
@@ -125,6 +126,9 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_own(parser: argparse.ArgumentParser) -> None:
+    from isoviz.runs.planning import OWN_OPTIONS
+    from isoviz.tasks.protocol import HEAD_KINDS, OwnTask
+
     own = parser.add_argument_group("own data", "for --task own: the columns of the files, and what they are")
     for name, option in OWN_OPTIONS.items():
         rest: dict[str, Any] = {"type": {"share": _number, "split_seed": _whole}.get(name, str), "metavar": "COLUMN"}
@@ -138,6 +142,8 @@ def _add_own(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_measure(parser: argparse.ArgumentParser) -> None:
+    from isoviz.config import RunConfig
+
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--embeddings", metavar="FILE", help="an array (points, dimensions): .npy, .npz, .safetensors")
     what.add_argument("--model", help="bundled model, local directory or hub id, which may end in @REVISION")
@@ -253,8 +259,12 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
     )
     own.add_argument("--tasks", nargs="+", default=[], metavar="TASK", help="tasks of the catalogue")
     own.add_argument("--data", nargs="+", default=[], metavar="TASK=DIR", help="the files of a task")
-    for action in (listing, one):
-        action.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    own.add_argument("--seeds", nargs="+", type=int, default=[], metavar="N", help="of runs; a verdict needs three")
+    own.add_argument("--max-train", type=int, metavar="N", help="training rows of a run at most")
+    own.add_argument("--epochs", type=int, metavar="N", help="of a run")
+    one.add_argument("--fresh", action="store_true", help="run again what the store has already")
+    _add_store(one)
+    listing.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
 def _add_app(app: argparse.ArgumentParser) -> None:
@@ -306,12 +316,25 @@ def _add_store(parser: argparse.ArgumentParser, json: bool = True) -> None:
         parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
+_VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
+    "train": ("fine-tune with one method, one run per seed", _add_training),
+    "sweep": ("fine-tune over a grid of parameters and seeds", _add_sweep),
+    "measure": ("every measure of an array file, or of a model on a task", _add_measure),
+    "transform": ("apply a chain of post-hoc transforms to an array file", _add_transform),
+    "runs": ("list, show, stop, resume, delete, export or cite runs", _add_runs),
+    "compare": ("do these runs differ? intervals, tests, and how many seeds a test would need", _add_compare),
+    "study": ("list the papers' figures and tables, or compute one", _add_study),
+    "app": ("open the dashboard", _add_app),
+    "links": ("show or change the links by which people open the dashboard", _add_links),
+}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parse, dispatch, and turn the user's errors into one line and exit code 2, an interrupt into its own code."""
     words = sys.argv[1:] if arguments is None else arguments
     try:
         _check_words(words)
-        options = build_parser().parse_args(words)
+        options = build_parser(words).parse_args(words)
         quiet_libraries()
         collect_warnings()
         share_cores(os.environ)
@@ -350,6 +373,8 @@ def _say(message: str) -> None:
 
 def _with_option(error: IsoVizError) -> str:
     """The message with the option in place of the field it begins with."""
+    from isoviz.runs.planning import OPTIONS, OWN_OPTIONS
+
     message, field = str(error), error.field or ""
     option = "--set " + field.removeprefix("params.") if field.startswith("params.") else OPTIONS.get(field)
     option = option or OWN_OPTIONS.get(field.removeprefix("own."))

@@ -142,8 +142,8 @@ def parsing(what: str, field: str, error: type[InputError] = InputError) -> Iter
         yield
     except IsoVizError:
         raise
-    except MemoryError:
-        raise error(f"{field}: {what}: it needs more memory than this machine has", field=field) from None
+    except MemoryError as problem:
+        raise error(f"{field}: {what}: it needs more memory than this machine has", field=field) from problem
     except Exception as problem:
         _log.debug("%s", what, exc_info=True)
         raise error(f"{field}: {what}: {reason(problem)}", field=field) from problem

@@ -6,8 +6,9 @@ so that a page can show it beside the widget and the command line can name the o
 
 from __future__ import annotations
 
+import errno
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +21,18 @@ LINE: Final = 300
 """Characters of the line that the command line makes of it, at most."""
 _ECHOED: Final = 60
 """Characters of a value that a message repeats."""
+_MEMORY_SIGNS: Final = (
+    "out of memory",
+    "can't allocate memory",
+    "cannot allocate memory",
+    "unable to allocate",
+    "bad_alloc",
+    "failed to map segment",  # a library that is imported
+    "can't start new thread",
+    "launch worker thread",  # Arrow's
+    "malloc of size",
+    "realloc of size",
+)
 _QUOTED: Final = re.compile(rf"(?<![\w])'[^']{{{_ECHOED + 1},}}'|\S{{{2 * _ECHOED},}}")
 
 
@@ -129,6 +142,32 @@ class DivergedError(IsoVizError):
         super().__init__(f"{what} '{term}' became non-finite at step {step}", advice=advice)
         self.term = term
         self.step = step
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """An error and what it was raised from or while handling, outermost first."""
+    seen: list[BaseException] = []
+    found: BaseException | None = error
+    while found is not None and not any(found is one for one in seen):
+        seen.append(found)
+        yield found
+        found = found.__cause__ or found.__context__
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error, or one that it comes from, says that memory ran out: libraries have many ways to say it."""
+    return any(_says_out_of_memory(one) for one in causes(error))
+
+
+def _says_out_of_memory(error: BaseException) -> bool:
+    # By name, so that torch need not be imported: torch.OutOfMemoryError, torch.cuda.OutOfMemoryError. On a CPU torch
+    # raises a bare RuntimeError, an import of its libraries an ImportError, safetensors its own.
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+        return True
+    text = str(error).lower()
+    return any(sign in text for sign in _MEMORY_SIGNS)
 
 
 def unknown_name(kind: str, got: str, allowed: Iterable[str], *, field: str) -> InputError:

@@ -7,7 +7,7 @@ const OVER = new Set(["finished", "stopped", "failed", "diverged", "lost"]);
 // Shared by the separately loaded component scripts of one page.
 const feeds = (globalThis.isovizFeeds ??= new Map());
 
-// Calls listener(feed, changed) after each answer, also when nothing but the time has changed. feed: {run, meta, error}; returns the function that unsubscribes.
+// Calls listener(feed, changed) after each answer, also when nothing but the time has changed. feed: {run, meta, error, ended, replaying}; returns the function that unsubscribes.
 export function subscribe(runId, access, listener) {
   let feed = feeds.get(runId);
   if (!feed) {
@@ -36,6 +36,8 @@ class Feed {
     this.runId = runId;
     this.run = emptyRun();
     this.meta = null; // status, position, stopping, started, ended, now
+    this.record = new Recording(); // all rows, so that a run that has ended can be played again
+    this.live = null; // {run, meta} as they really are, while `run` and `meta` are those of a replay
     this.error = null; // a sentence for people
     this.untold = new Set(); // what changed since the listeners were last called
     this.listeners = new Set();
@@ -66,7 +68,7 @@ class Feed {
     let wait = TICK;
     try {
       const url = addressOf(`${this.access.events}/${encodeURIComponent(this.runId)}`);
-      url.searchParams.set("after", this.run.cursor);
+      url.searchParams.set("after", (this.live ?? this).run.cursor);
       const answer = await fetch(url, { headers: { "x-isoviz-token": this.access.token } });
       if (answer.ok) {
         wait = this.take(await answer.json());
@@ -88,12 +90,15 @@ class Feed {
 
   // Returns the time to wait before the next question, null for none.
   take(answer) {
+    if (this.live) this.stopReplay(); // the run goes on: it was resumed
+    this.record.add(answer.rows);
     const changed = fold(this.run, answer.rows);
     const { rows, more, ...meta } = answer;
     const facts = JSON.stringify({ ...meta, now: 0 });
     if (facts !== this.facts || this.error) changed.add("life");
     this.facts = facts;
     this.meta = meta;
+    this.complete = !more;
     this.failures = 0;
     this.error = null;
     for (const part of changed) this.untold.add(part);
@@ -101,6 +106,36 @@ class Feed {
     this.tell(this.untold);
     this.untold = new Set();
     return OVER.has(meta.status) ? null : TICK;
+  }
+
+  // Whether all of a run is here and no more will come.
+  get ended() {
+    const { meta } = this.live ?? this;
+    return Boolean(meta && OVER.has(meta.status) && this.complete);
+  }
+
+  get replaying() {
+    return this.live !== null;
+  }
+
+  // Show the run as it was so many seconds after it began; the first call begins the replay.
+  replayTo(seconds) {
+    this.live ??= { run: this.run, meta: this.meta };
+    const changed = this.record.playTo(seconds);
+    this.run = this.record.run;
+    const { begin, duration } = this.record;
+    const now = begin + Math.min(seconds, duration);
+    this.meta = { ...this.live.meta, status: seconds < duration ? "running" : this.live.meta.status, stopping: false, started: begin, ended: null, now };
+    this.tell(changed.add("life"));
+  }
+
+  // Show it as it is.
+  stopReplay() {
+    if (!this.live) return;
+    ({ run: this.run, meta: this.meta } = this.live);
+    this.live = null;
+    this.record.rewind();
+    this.tell(new Set(["steps", "evaluated", "measured", "life"]));
   }
 
   patience() {

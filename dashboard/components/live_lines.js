@@ -19,6 +19,7 @@ class LiveView {
     this.items = []; // what is shown: {id, label, colour, dash, epochs, run, feed}
     this.leave = [];
     this.progress = root.querySelector(".ivz-progress");
+    this.replay = new ReplayBar(root.querySelector(".ivz-replay"));
     this.figures = new Map();
     this.pending = new Set();
     this.held = false; // a drag is going on: redrawing now would break it
@@ -40,6 +41,7 @@ class LiveView {
 
   reset(ids, runs) {
     this.ids = ids;
+    this.replay.reset(this.data.replay);
     this.items = runs.map((run) => ({ ...run, run: emptyRun(), feed: null }));
     this.progress.replaceChildren(...this.items.map((item) => (item.panel = new ProgressPanel(runs.length > 1)).element));
     if (!this.figures.size) {
@@ -56,7 +58,9 @@ class LiveView {
     const item = this.items.find((one) => one.id === id);
     if (!item) return;
     item.run = feed.run;
+    item.feed = feed;
     item.panel.update(item, feed);
+    this.replay.offer(this.items.map((one) => one.feed));
     this.root.setAttribute("aria-busy", "false");
     this.redraw(new Set(FIGURES.filter((f) => f.needs.some((need) => changed.has(need))).map((f) => f.name)));
   }
@@ -78,6 +82,7 @@ class LiveView {
   }
 
   close() {
+    this.replay.close();
     this.leave.forEach((leave) => leave());
     for (const panel of this.figures.values()) panel.close();
   }
@@ -127,7 +132,7 @@ class ProgressPanel {
     this.swatch.style.background = item.colour;
     this.title.textContent = item.label;
     this.title.title = item.label;
-    setIfChanged(this.status, meta.status);
+    setIfChanged(this.status, feed.replaying ? "replay" : meta.status);
     this.status.dataset.status = meta.status;
     setIfChanged(this.phase, feed.error ?? this.doing(run, meta));
     this.phase.classList.toggle("ivz-trouble", Boolean(feed.error));

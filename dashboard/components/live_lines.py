@@ -62,17 +62,28 @@ _mount = st.components.v2.component(
     "isoviz_live_lines",
     html=bundle("live_lines.html"),
     css=bundle("live_lines.css"),
-    js=bundle("fold.js", "feed.js", "look.js", "plotly_script.js", "saved_picture.js", "figures.js", "live_lines.js"),
+    js=bundle(
+        "fold.js",
+        "recording.js",
+        "feed.js",
+        "look.js",
+        "plotly_script.js",
+        "saved_picture.js",
+        "figures.js",
+        "replay.js",
+        "live_lines.js",
+    ),
     isolate_styles=False,  # plotly.js writes its styles into the document's head
 )
 
 
-def live_lines(runs: Sequence[RunRow], *, key: str) -> None:
-    """Mount the live view of these runs; it keeps itself up to date without page reruns.
+def live_lines(runs: Sequence[RunRow], *, key: str, replay: int | None = None) -> None:
+    """Mount the live view of these runs; it keeps itself up to date without page reruns, and plays runs that have ended again.
 
     Args:
         runs: one run (every loss term, all metrics, ghosts of earlier epochs) or several (one line per run and figure).
         key: identity of the mounted element; the same key keeps it in place while other runs are chosen.
+        replay: times the recorded speed at which ended runs are played at once; None: when somebody presses the button.
     """
     seeds = {row.config.seed for row in runs}
     described = [
@@ -106,5 +117,6 @@ def live_lines(runs: Sequence[RunRow], *, key: str) -> None:
             "help": {name: entry.plain() for name, entry in _EXPLANATIONS.items()},
             # Makes the component ask again when a run that had ended was resumed.
             "seen": [row.status for row in runs],
+            "replay": replay,
         },
     )

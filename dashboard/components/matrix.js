@@ -59,7 +59,12 @@ class MatrixView {
 
   take(run) {
     this.epochs = byEpoch(run.measured);
-    if (!this.epochs.length) return this.say(NOT_MEASURED);
+    if (!this.epochs.length) {
+      // a replay is back at the beginning
+      this.shown = this.ticket = null;
+      this.plot.clear();
+      return this.say(NOT_MEASURED);
+    }
     const last = this.epochs.length - 1;
     const place = this.follow ? last : Math.min(last, Math.max(0, this.epochs.findIndex(([epoch]) => epoch === this.shown?.epoch)));
     this.slider.max = String(last);

@@ -12,7 +12,7 @@ _mount = st.components.v2.component(
     "isoviz_matrix",
     html=bundle("matrix.html"),
     css=bundle("matrix.css"),
-    js=bundle("fold.js", "feed.js", "look.js", "matrix_canvas.js", "matrix.js"),
+    js=bundle("fold.js", "recording.js", "feed.js", "look.js", "matrix_canvas.js", "matrix.js"),
     isolate_styles=False,  # shares the poll of the live lines, so it lives in the same document
 )
 

@@ -46,12 +46,13 @@ def print_json(document: Mapping[str, Any], notes: Iterable[str] = ()) -> None:
 
 def print_runs(document: Mapping[str, Any]) -> None:
     """As `print_json`, one run per line: of thousands, indentation would take most of the time."""
-    runs = ",\n".join(json.dumps(run, allow_nan=False) for run in document["runs"])
-    rest = "".join(
-        f", {json.dumps(name)}: {json.dumps(value, allow_nan=False)}"
-        for name, value in document.items()
-        if name != "runs"
-    )
+    from pydantic_core import to_json  # several times as fast as json on this much
+
+    def text(value: Any) -> str:
+        return to_json(value, inf_nan_mode="null").decode()
+
+    runs = ",\n".join(map(text, document["runs"]))
+    rest = "".join(f", {text(name)}: {text(value)}" for name, value in document.items() if name != "runs")
     sys.stdout.write(f'{{"runs": [\n{runs}\n]{rest}}}\n')
     sys.stdout.flush()
 

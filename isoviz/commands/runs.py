@@ -8,22 +8,24 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from isoviz.commands import run_report
 from isoviz.commands.output import print_json, print_runs
-from isoviz.commands.train import carry_out, say
 from isoviz.errors import InputError
-from isoviz.events import Started
-from isoviz.runs import citing
+from isoviz.events import ENDINGS, Started
 from isoviz.runs.gentle_stop import gentle_stop
 from isoviz.runs.recovery import mark_lost
 from isoviz.runs.rows import RunRow, UnreadableRunError
 from isoviz.runs.store import Store, StoreUnavailableError
+from isoviz.runs.summaries import BASELINE, TIMING, RunSummary
 
+# `list` is what people type between two other commands. What only its siblings need, they import: the catalogues and numpy
+# would double its time.
 if TYPE_CHECKING:
     from isoviz.access.service import Service
 
 LISTED: Final = 100
 """Runs that `list` shows unless told otherwise."""
+_ISOTROPY: Final = ("isoscore", "isoscore_star")
+"""What `list` shows of a run's isotropy; `show` has the rest."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -47,8 +49,10 @@ def _list(store: Store, options: argparse.Namespace) -> int:
     limit = (None if options.json else LISTED) if options.limit is None else options.limit or None
     if limit is not None and limit < 0:
         raise InputError(f"--limit: expected 0 or more (got {limit})", field="limit")
-    runs = store.summaries(limit=limit)
     if options.json:
+        from isoviz.commands import run_report
+
+        runs = store.summaries(limit=limit, kinds=(BASELINE,))
         rows = {row.id: row for row in store.list(limit=limit)}
         readable = ((run, rows.get(run.id)) for run in runs)
         print_runs(
@@ -57,8 +61,9 @@ def _list(store: Store, options: argparse.Namespace) -> int:
             )
         )
         return 0
+    runs = store.summaries(limit=limit)
     for run in runs:
-        print(run_report.describe(run))
+        print(_listed(run))
     if not runs:
         print(f"no runs in {store}", file=sys.stderr)
     elif len(runs) == limit and (total := sum(store.counts().values())) > limit:
@@ -66,7 +71,34 @@ def _list(store: Store, options: argparse.Namespace) -> int:
     return 0
 
 
+def _listed(run: RunSummary) -> str:
+    """A run in a few lines, its numbers by their names in `--json`."""
+    if run.unreadable:
+        from isoviz.commands import run_report
+
+        return run_report.describe(run)
+    setup = " ".join([run.method, *(f"{name}={value}" for name, value in run.params.items())])
+    lines = [f"{run.id}  {run.status:<8}  {run.model}  {run.task}  {setup}  seed {run.seed}"]
+    if run.status == "finished":
+        isotropy = {name: run.isotropy[name] for name in _ISOTROPY if name in run.isotropy}
+        scores = {name: value for name, value in run.metrics.items() if name not in ("loss", "epoch")}
+        numbers = [
+            f"{name} {'undefined' if value is None else f'{value:z.{places}f}'}"
+            for places, values in ((4, scores), (3, isotropy))
+            for name, value in values.items()
+        ]
+        seconds = run.numbers.get(TIMING, {}).get("total_seconds")
+        lines.append(", ".join([*numbers, *([f"{seconds:.1f} s"] if seconds is not None else [])]))
+        lines += [f"collapsed: {run.collapsed}"] if run.collapsed else []
+        lines += [f"note: {note}" for note in run.notes]
+    elif run.status in ENDINGS:
+        lines.append(f"{run.message} {run.advice}".strip())
+    return "\n    ".join(filter(None, lines))
+
+
 def _show(store: Store, options: argparse.Namespace) -> int:
+    from isoviz.commands import run_report
+
     row = store.get(options.id)
     if options.json:
         print_json(run_report.document([{**_document(store, row), "provenance": _provenance(store, row.id)}]))
@@ -77,6 +109,8 @@ def _show(store: Store, options: argparse.Namespace) -> int:
 
 
 def _document(store: Store, row: RunRow) -> dict[str, Any]:
+    from isoviz.commands import run_report
+
     return run_report.as_json(row, store.summary(row.id))
 
 
@@ -99,6 +133,8 @@ def _stop(store: Store, options: argparse.Namespace) -> int:
     _service(store).stop(options.id)
     row = store.get(options.id)
     if options.json:
+        from isoviz.commands import run_report
+
         print_json(run_report.document([_document(store, row)]))
     else:
         print(f"{row.id}  {'stopping' if row.status == 'running' else row.status}")
@@ -106,6 +142,9 @@ def _stop(store: Store, options: argparse.Namespace) -> int:
 
 
 def _resume(store: Store, options: argparse.Namespace) -> int:
+    from isoviz.commands import run_report
+    from isoviz.commands.train import carry_out, say
+
     owner = f"command line, process {os.getpid()}"
     waiting = store.get(options.id)
     with gentle_stop(say) as stop:
@@ -127,6 +166,8 @@ def _delete(store: Store, options: argparse.Namespace) -> int:
 
 
 def _cite(store: Store, options: argparse.Namespace) -> int:
+    from isoviz.runs import citing
+
     rows = [store.get(run_id) for run_id in options.ids]
     measures = {
         slug for row in rows if row.result for cloud in row.result.isotropy.clouds.values() for slug in cloud.readings
@@ -140,6 +181,8 @@ def _cite(store: Store, options: argparse.Namespace) -> int:
 
 
 def _export(store: Store, options: argparse.Namespace) -> int:
+    from isoviz.commands import run_report
+
     documents = []
     for run_id in options.ids:
         try:

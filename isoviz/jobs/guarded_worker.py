@@ -21,7 +21,7 @@ import psutil
 from pydantic import TypeAdapter
 
 from isoviz import fence, limits
-from isoviz.errors import IsoVizError
+from isoviz.errors import IsoVizError, is_out_of_memory
 from isoviz.fence import Roots
 from isoviz.jobs.worker import load
 from isoviz.limits import GIB, Limits
@@ -31,7 +31,6 @@ IDLE_SECONDS: Final = 90.0
 _MOST_GROWTH: Final = 256 * 2**20
 """Bytes by which it may have grown and still be asked again."""
 _LONGEST_ANSWER: Final = 8 * 2**20
-_MEMORY_WORDS: Final = ("out of memory", "malloc of size", "realloc of size", "bad_alloc", "unable to allocate")
 
 
 def main() -> int:
@@ -76,11 +75,11 @@ def _answer(order: Mapping[str, Any]) -> tuple[bytes, bool]:
                 "InputError", f"{order['field']}: what there is to show is too large", order["field"]
             ), False
     except IsoVizError as error:
-        if _is_memory(error):
+        if is_out_of_memory(error):
             return _short_of_memory(allowed, order["field"]), False
         answer = _refusal(type(error).__name__, str(error), error.field, error.advice)
     except BaseException as error:
-        if _is_memory(error):
+        if is_out_of_memory(error):
             return _short_of_memory(allowed, order["field"]), False
         return json.dumps({"bug": traceback.format_exc()}).encode(), False
     finally:
@@ -103,18 +102,6 @@ def _refusal(kind: str, message: str, field: str | None, advice: str | None = No
 
 def _short_of_memory(allowed: Limits, field: str) -> bytes:
     return _refusal("InputError", f"{field}: reading it takes too much memory; {allowed.words('memory')}", field)
-
-
-def _is_memory(error: BaseException | None) -> bool:
-    """Whether memory was short at the bottom of an error, however it was reworded on its way."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        text = str(error).lower()
-        if isinstance(error, MemoryError) or any(words in text for words in _MEMORY_WORDS):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
 
 
 def _limit_memory(allowed: Limits) -> Any:

@@ -14,7 +14,7 @@ from typing import Final
 
 import psutil
 
-from isoviz.errors import IsoVizError
+from isoviz.errors import IsoVizError, is_out_of_memory
 from isoviz.jobs import scheduling
 from isoviz.jobs.kinds import KINDS, Job, JobKind, Recent
 from isoviz.jobs.progress import ProgressFile, read_json, write_json
@@ -85,14 +85,14 @@ def work(kind: JobKind, folder: Path, memory: Recent) -> bool:
             kind.results.shrink(keep=job.published)
         return True
     except IsoVizError as error:
-        _fail(folder, str(error), error.field, error.advice or "")
+        _fail(folder, str(error), error.field, error.advice or (kind.memory_advice if is_out_of_memory(error) else ""))
         return True
     except Exception as error:  # a bug, or a machine's trouble: the log has the traceback, the page its name
         if not folder.exists():  # stopped while it ran
             return False
         traceback.print_exc()
-        if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-            where = "machine" if isinstance(error, MemoryError) else "device"
+        if is_out_of_memory(error):
+            where = "device" if type(error).__name__ == "OutOfMemoryError" else "machine"
             _fail(folder, f"the {where}'s memory is not enough for this", kind.memory_field, kind.memory_advice)
         else:
             reason = next(iter(str(error).strip().splitlines()), "")

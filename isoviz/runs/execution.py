@@ -12,7 +12,7 @@ from typing import Final, Protocol
 import psutil
 
 from isoviz.config import RunConfig
-from isoviz.errors import DivergedError, IsoVizError, StoreError
+from isoviz.errors import DivergedError, IsoVizError, StoreError, causes, is_out_of_memory
 from isoviz.events import Diverged, Event, Failed, Stopped
 from isoviz.runs.emitter import Emitter
 from isoviz.runs.identity import host_name
@@ -23,16 +23,6 @@ _SEE_LOG: Final = "The traceback is in the run's log."
 _MEMORY: Final = (
     "Out of memory: halve the batch size and double the accumulation (the same effective batch), "
     "shorten the longest input, or choose a smaller model."
-)
-_MEMORY_SIGNS: Final = (
-    "out of memory",
-    "can't allocate memory",
-    "cannot allocate memory",
-    "bad_alloc",
-    "failed to map segment",  # a library that is imported
-    "can't start new thread",
-    "launch worker thread",  # Arrow's
-    "malloc of size",
 )
 _DISK: Final = "The disk is full: delete runs you no longer need, then resume."
 
@@ -103,7 +93,7 @@ def explain(error: BaseException) -> Failed | Diverged:
     message = str(error).strip() or "no message"
     if isinstance(error, DivergedError):
         return Diverged(term=error.term, step=error.step, message=message, advice=error.advice or _SEE_LOG)
-    advice = _MEMORY if _is_memory(error) else _DISK if _is_full_disk(error) else _SEE_LOG
+    advice = _MEMORY if is_out_of_memory(error) else _DISK if _is_full_disk(error) else _SEE_LOG
     name = type(error).__name__
     if isinstance(error, IsoVizError):
         return Failed(error=name, message=message, advice=error.advice or advice)
@@ -111,21 +101,15 @@ def explain(error: BaseException) -> Failed | Diverged:
     return Failed(error=name, message=message.splitlines()[0][:500], advice=advice)
 
 
-def _is_memory(error: BaseException) -> bool:
-    # By name, so that torch need not be imported: torch.OutOfMemoryError, torch.cuda.OutOfMemoryError. On a CPU torch
-    # raises a bare RuntimeError, an import of its libraries an ImportError, safetensors its own.
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-        return True
-    text = str(error).lower()
-    return (isinstance(error, OSError) and error.errno == errno.ENOMEM) or any(sign in text for sign in _MEMORY_SIGNS)
-
-
 def _is_full_disk(error: BaseException) -> bool:
     # safetensors raises an error of its own, which holds the system's number in words
     numbers = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    if isinstance(error, OSError):
-        return error.errno in numbers
-    return any(f"(os error {number})" in str(error) for number in numbers)
+    return any(
+        one.errno in numbers
+        if isinstance(one, OSError)
+        else any(f"(os error {number})" in str(one) for number in numbers)
+        for one in causes(error)
+    )
 
 
 def _begin(store: Store, run_id: str) -> RunRow:

@@ -190,3 +190,20 @@ def test_every_page_of_the_menu_exists() -> None:
     assert all(
         Path(page).is_file() for page in (menu.HOME, menu.TRAIN, menu.LIVE, menu.TRADEOFFS, menu.RESULTS, menu.RUN)
     )
+
+
+def test_a_recorded_run_is_chosen_and_played(store: Store, open_page: OpenPage) -> None:
+    earlier, later = (Story(store, method="baseline", seed=seed).whole() for seed in (1, 2))
+    app = open_page("live")
+    assert json.loads(app.get_by_key("live-lines").proto.json)["replay"] is None
+    app.selectbox[0].set_value(earlier.id).run()
+    app.button(key="replay_play").click().run()
+    assert not app.exception and shown_runs(app) == [earlier.id] != [later.id]
+    assert json.loads(app.get_by_key("live-lines").proto.json)["replay"] == 1
+
+
+@pytest.mark.parametrize(("asked", "speed"), [("20", 20), ("3", None), ("²", None), ("", None)])
+def test_an_address_may_ask_for_a_speed(store: Store, open_page: OpenPage, asked: str, speed: int | None) -> None:
+    run = Story(store).whole()
+    app = open_page("live", run=run.id, replay=asked)
+    assert not app.exception and json.loads(app.get_by_key("live-lines").proto.json)["replay"] == speed

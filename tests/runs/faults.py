@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -259,12 +260,29 @@ def end_app(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-def worker_of(store: Store, run_id: str) -> Process | None:
-    """The living process of a run."""
+def kill_worker(store: Store, run_id: str) -> bool:
+    """End the living process of a run and all it started as the system's out-of-memory killer does: nothing is saved.
+
+    `Process.kill` asks politely first, and a worker that is asked stops with a checkpoint.
+    """
     row = store.get(run_id)
     if row.pid is None or row.pid_started is None or not is_alive(row.pid, row.pid_started):
-        return None
-    return Process(row.pid, row.pid_started)
+        return False
+    os.killpg(row.pid, signal.SIGKILL)  # a worker leads a group of its own
+    worker = Process(row.pid, row.pid_started)
+    until(lambda: worker.gone, "the worker is gone")
+    return True
+
+
+def resume_lost(store: Store, run_id: str) -> bool:
+    """Queue a run again whose worker was killed, once the app has noticed; False if it had finished before."""
+    until(lambda: store.get(run_id).status in ENDINGS, "the app notices")
+    status = store.get(run_id).status
+    if status == "finished":
+        return False
+    assert status == "lost", status
+    store.requeue(run_id)
+    return True
 
 
 def killed_workers(
@@ -275,39 +293,33 @@ def killed_workers(
     (run_id,) = store.create([config(method)])
     while len(outcome.faults) < kills:
         kind = at_random_event(store, run_id, 2 * len(expected) // (kills + 1), draw)
-        worker = worker_of(store, run_id)
-        if kind is None or worker is None:
-            break
-        worker.kill()
-        until(lambda: store.get(run_id).status in ENDINGS, "the app notices")
-        if store.get(run_id).status == "finished":
+        if kind is None or not kill_worker(store, run_id) or not resume_lost(store, run_id):
             break
         outcome.faults.append(kind)
-        store.requeue(run_id)
     until(lambda: store.get(run_id).status in ENDINGS, "the run ends")
     return judge(outcome, store, run_id, expected)
 
 
-def killed_apps(store: Store, method: str, kills: int, expected: list[dict[str, Any]], draw: random.Random) -> Outcome:
-    """A run whose app is killed so many times, every second time with the worker."""
-    outcome = Outcome(f"{method}, app killed")
+def killed_app(
+    store: Store, method: str, expected: list[dict[str, Any]], draw: random.Random, *, with_worker: bool
+) -> Outcome:
+    """A run whose app is killed once, and started again.
+
+    Args:
+        with_worker: whether the run's worker is killed too; otherwise it goes on, and the next app watches it.
+    """
+    outcome = Outcome(f"{method}, app {'and worker ' if with_worker else ''}killed")
     app = start_app(store)
-    (run_id,) = store.create([config(method)])
     try:
-        while len(outcome.faults) < kills:
-            kind = at_random_event(store, run_id, 2 * len(expected) // (kills + 1), draw)
-            end_app(app)
-            worker = worker_of(store, run_id)
-            if worker is not None and len(outcome.faults) % 2:
-                worker.kill()
-            app = start_app(store)
-            if kind is None:
-                break
+        (run_id,) = store.create([config(method)])
+        kind = at_random_event(store, run_id, len(expected), draw)
+        end_app(app)
+        killed = not with_worker or kill_worker(store, run_id)
+        if kind is not None and killed and store.get(run_id).status != "finished":
             outcome.faults.append(kind)
-            if worker is not None and len(outcome.faults) % 2 == 0:
-                until(lambda: store.get(run_id).status in ENDINGS, "the next app notices")
-                if store.get(run_id).status == "lost":
-                    store.requeue(run_id)
+        app = start_app(store)
+        if with_worker and killed:
+            resume_lost(store, run_id)
         until(lambda: store.get(run_id).status in ENDINGS, "the run ends")
         return judge(outcome, store, run_id, expected)
     finally:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event, text
 
+from isoviz.boundary import parsing
 from isoviz.config import RunConfig
 from isoviz.errors import DataError, DivergedError, StoreError
 from isoviz.events import Checkpointed, Entered, Event, Finished, Stopped
@@ -92,6 +93,9 @@ def test_torchs_ways_to_run_out_of_memory() -> None:
     ):
         assert "batch size" in explain(error).advice
     assert "batch size" not in explain(RuntimeError("shape mismatch")).advice
+    with pytest.raises(DataError) as refused, parsing("train.parquet cannot be read as parquet", "data", DataError):
+        raise MemoryError("malloc of size 64 failed")
+    assert "batch size" in explain(refused.value).advice, "however the error was worded on its way"
     assert "disk is full" in explain(OSError(errno.ENOSPC, "No space left on device")).advice
     from safetensors import SafetensorError
 

@@ -25,8 +25,9 @@ def test_killed_commands_are_resumed_at_once_to_the_same_numbers(local: Store, t
 
 def test_killed_workers_and_apps_cost_no_number(local: Store, tmp_path: Path) -> None:
     expected = faults.undisturbed(faults.config("isobn"), tmp_path / "whole")
-    outcome = faults.killed_apps(local, "isobn", 2, expected, random.Random(1))
-    assert outcome.same and outcome.faults, outcome
+    for with_worker in (False, True):
+        outcome = faults.killed_app(local, "isobn", expected, random.Random(1), with_worker=with_worker)
+        assert outcome.same and outcome.faults, outcome
 
 
 def test_crashed_server_costs_no_event(tmp_path: Path) -> None:
