@@ -114,8 +114,6 @@ def _part(task: str, part: Part, table: Table, place: int | None) -> None:
     if place is not None:
         where = (part.settings.get(name) for name in ("model", "direction", "data"))
         st.caption(wording.plain(", ".join(str(word) for word in where if word)))
-    for warning in part.warnings:
-        st.warning(wording.plain(warning), icon=":material/error:")
     st.markdown("\n".join(f"- {wording.plain(found.sentence)}" for found in part.comparisons))
     frame = as_frame(part)
     words = f"Each setting's {part.metric} on {part.task} against the baseline's, with intervals and tests"

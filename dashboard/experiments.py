@@ -164,4 +164,5 @@ def runs(name: str) -> None:
 
 def _isotropy(name: str) -> list[Metric]:
     """Of the cloud that the experiment's methods act on."""
-    return [measures.comparing()]
+    facets = run_lists.facets()
+    return [measures.default_for(facets.loc[facets["group"] == name, "method"])]
