@@ -128,7 +128,7 @@ def add_seeds(name: str) -> None:
         seeds = sorted({config.seed for config in configs})
         words = f"{len(configs)} more runs (seeds {seeds[0]} to {seeds[-1]}), time: {time_needed}."
         st.caption(wording.plain(refused or words), width="stretch")
-    if pressed and actions.attempt(resources.service().launch, configs, group=name):
+    if pressed and actions.done(resources.service().launch, configs, group=name):
         st.rerun()
 
 
