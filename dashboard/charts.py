@@ -126,7 +126,8 @@ def tradeoff(points: pd.DataFrame, metric: str, measure: Metric, parameter: str)
         )
     _pareto(figure, means, metric, measure)
     _ring_collapsed(figure, points, "isotropy", "value")
-    for slug, part in points.groupby("method", sort=False):  # a legend that tells the symbols, whatever the colours
+    for method, part in points.groupby("method", sort=False):  # a legend that tells the symbols, whatever the colours
+        slug = str(method)
         coloured = by_value and part["at"].notna().any()
         figure.add_scatter(
             x=[None],
@@ -135,8 +136,8 @@ def tradeoff(points: pd.DataFrame, metric: str, measure: Metric, parameter: str)
             name=escape(part["title"].iloc[0]),
             marker={
                 "size": 11,
-                "symbol": theme.method_symbol(str(slug)),
-                "color": theme.NEUTRAL if coloured else theme.method_colour(str(slug)),
+                "symbol": theme.method_symbol(slug),
+                "color": theme.NEUTRAL if coloured else theme.method_colour(slug),
             },
         )
     figure.update_layout(
@@ -199,7 +200,7 @@ def _mean_words(means: pd.DataFrame, metric: str, measure: Metric) -> list[str]:
     return [
         "<br>".join(
             (
-                escape(", ".join(filter(None, (row.title, row.variant, row.settings)))),
+                escape(", ".join(filter(None, map(str, (row.title, row.variant, row.settings))))),
                 escape(f"{metric} {decimals(row.value)} ± {decimals(row.value_sd)}"),
                 escape(
                     f"{measures.with_cloud(measure)} {decimals(row.isotropy, measure.decimals)} ± "

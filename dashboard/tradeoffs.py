@@ -159,7 +159,6 @@ def _figures(choice: Choice, was_waiting: bool) -> None:
         _associations(choice, runs)
         with st.container(horizontal=True):
             explanations.show(charts.TRADEOFF)
-            explanations.show(ASSOCIATION)
             explanations.show_metric(measure)
             st.caption("Press a mark to open its run.", width="content")
         if points["at"].nunique() > 1:
@@ -186,7 +185,9 @@ def _associations(choice: Choice, runs: pd.DataFrame) -> None:
             ).sentence
         ),
     )
-    st.markdown(f"**Does isotropy go with performance?** {wording.plain(here)}")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**Does isotropy go with performance?** {wording.plain(here)}", width="stretch")
+        explanations.show(ASSOCIATION)
     everything = run_lists.frame(run_lists.Filter(None if choice.group == choosing.ALL else choice.group))
     if everything.groupby(["model", "task"]).ngroups < 2:
         return
