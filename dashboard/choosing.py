@@ -13,11 +13,11 @@ ALL = "all"
 
 
 def group_field(facets: pd.DataFrame, key: str) -> str:
-    """Which launch to show, of `run_lists.facets`; `all` shows every run."""
+    """Which experiment to show, of `run_lists.facets`; `all` shows every run."""
     groups = [group for group in dict.fromkeys(facets["group"]) if group]
     # No format_func: what an option is called is what stands in the address, so it must not change with the runs.
     chosen = st.selectbox(
-        "Launch", [ALL, *groups], key=key, bind="query-params", help="Runs that were launched together."
+        "Experiment", [ALL, *groups], key=key, bind="query-params", help="Runs that were launched together."
     )
     if chosen != ALL:
         part = facets[facets["group"] == chosen]

@@ -71,7 +71,7 @@ def section(task: str, metric: str, runs: Sequence[str]) -> None:
         st.space("stretch")
         explanations.show(TOLD_APART)
     if isinstance(found, str):
-        advice = "Filter to runs that share everything else, such as one launch."
+        advice = "Filter to runs that share everything else, such as one experiment."
         st.info(wording.plain(f"{_sentence(found)} {advice}"), icon=":material/compare_arrows:")
         return
     for at, part in enumerate(found.parts):

@@ -72,7 +72,13 @@ _RUN_COLUMNS = {
     "metric": "Metric",
     "value": "Value",
 }
-_MORE_RUN_COLUMNS = {"model": "Model", "seconds": "Seconds", "problem": "Remarks", "group": "Launch", "name": "Name"}
+_MORE_RUN_COLUMNS = {
+    "model": "Model",
+    "seconds": "Seconds",
+    "problem": "Remarks",
+    "group": "Experiment",
+    "name": "Name",
+}
 
 
 def nothing_yet() -> None:
@@ -100,8 +106,8 @@ def filters(facets: pd.DataFrame) -> Filter:
     with fields[4]:
         present = [status for status in STATUSES if status in set(facets["status"])]
         status = choosing.several("Status", present, "results_status")
-    launch = None if group == choosing.ALL else group
-    return Filter(launch, tuple(models), tuple(chosen), tuple(methods), tuple(status))
+    experiment = None if group == choosing.ALL else group
+    return Filter(experiment, tuple(models), tuple(chosen), tuple(methods), tuple(status))
 
 
 def isotropy_field(facets: pd.DataFrame, chosen: Filter) -> list[Metric]:
@@ -228,7 +234,7 @@ def _strip(task: str, of: Filter, runs: pd.DataFrame, metric: str, levels: list[
         return
     if rows > STRIP_ROWS:
         st.caption(
-            f"The first {STRIP_ROWS} of {rows:,} rows of the table. Filter by launch, model or method to see others."
+            f"The first {STRIP_ROWS} of {rows:,} rows of the table. Filter by experiment, model or method to see others."
         )
     figure.draw(
         drawn,

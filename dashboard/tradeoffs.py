@@ -202,7 +202,7 @@ def _against(choice: Choice, points: pd.DataFrame) -> None:
     measure = metrics.get(choice.measure)
     lines = points.groupby(points["at"].notna())["line"].nunique().max()
     if lines > charts.MOST_LINES:
-        st.caption(f"The first {charts.MOST_LINES} of {lines:,} settings below. Choose one launch to see others.")
+        st.caption(f"The first {charts.MOST_LINES} of {lines:,} settings below. Choose one experiment to see others.")
     for place, of_isotropy in zip(st.columns(2), (False, True), strict=True):
         with place:
             label = measures.with_cloud(measure) if of_isotropy else choice.metric

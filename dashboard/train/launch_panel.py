@@ -30,12 +30,12 @@ def panel(filled: Filled) -> None:
         configs = _ready(filled)
         _numbers(filled.plan, configs)
         name = st.text_input(
-            "Launch name",
+            "Experiment name",
             key=forms.key("group"),
             persist_state="session",
             max_chars=80,
             placeholder="named by date and time",
-            help="Filters Results and Trade-offs to the runs of this launch. Use an existing name to add to its runs.",
+            help="Everything you launch together is one experiment. Use an existing name to add to it.",
         )
         label = f"Launch {len(configs)} run{'s' if len(configs) != 1 else ''}" if configs else "Launch"
         over_quota = (

@@ -22,7 +22,7 @@ from tests.story import Story
 Serve = Callable[..., Server]
 OpenTab = Callable[..., Page]
 
-MENU = ["Home", "Explore", "Train", "Live", "Trade-offs", "Results", "What-if", "Papers"]
+MENU = ["Home", "Explore", "Train", "Live", "Experiments", "Trade-offs", "Results", "What-if", "Papers"]
 
 
 def plot(page: Page, name: str) -> Any:
