@@ -48,6 +48,8 @@ def panel(drawn: Panel, *, alone: bool) -> go.Figure:
         xaxis=_axis(drawn.x_axis),
         yaxis=_axis(drawn.y_axis),
     )
+    if drawn.kind == "lines" and drawn.x_axis.log:
+        layout["xaxis"] |= _measured_places(drawn)
     if drawn.kind == "bars":
         layout["xaxis"] |= _decades(drawn)
         layout["bargap"] = 0.0
@@ -228,6 +230,18 @@ def _ends(middle: list[float], low: list[float] | None, high: list[float] | None
 def _spread(ends: list[Ends]) -> dict[str, Any]:
     up, down = ([value for one in ends for value in one[side]] for side in (0, 1))
     return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "color": theme.NEUTRAL, "thickness": 1}
+
+
+def _measured_places(drawn: Panel) -> dict[str, Any]:
+    """The ticks of a logarithmic axis where something was measured, if these are few; none close to the one before it."""
+    places = sorted({x for series in drawn.series for x in series.x})
+    if not places or len(places) > 16:
+        return {}
+    kept = [places[0]]
+    for place in places[1:]:
+        if place / kept[-1] >= 1.4:
+            kept.append(place)
+    return {"tickvals": kept, "ticktext": [f"{place:,.6g}" for place in kept]}
 
 
 def _decades(drawn: Panel) -> dict[str, Any]:

@@ -198,7 +198,10 @@ def _launch_missing(study: type[TrainedStudy], runs: Standing) -> None:
             disabled=refused is not None,
         )
         there = f" {count - len(runs.missing)} of {count} are there already." if len(runs.missing) < count else ""
-        words = f"Trains {len(runs.missing)} runs as one experiment; time: {training.time_words(runs.missing)}.{there} {study.scales['quick']}."
+        time_needed = training.time_words(runs.missing)
+        words = (
+            f"Trains {len(runs.missing)} runs as one experiment; time: {time_needed}.{there} {study.scales['quick']}."
+        )
         st.caption(wording.plain(refused or words), width="stretch")
     if pressed and actions.done(training.launch, study, runs.missing):
         st.rerun()
@@ -350,7 +353,7 @@ def _figure(choice: Choice, record: Record, drawn: Figure) -> None:
         ):
             with column:
                 if panel.title:
-                    st.caption(wording.plain(panel.title))
+                    st.caption(wording.plain(panel.title.replace("\n", ", ")))
                 made = drawing.panel(panel, alone=len(drawn.panels) == 1)
                 made.update_layout(uirevision=f"{choice.key}/{record.name}")
                 number = first + offset
