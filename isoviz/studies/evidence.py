@@ -63,6 +63,11 @@ class Evidence:
     def finished(self) -> list[RunRecord]:
         return [run for run in self.runs if run.finished]
 
+    @property
+    def unfinished(self) -> int:
+        """Planned runs that have not ended."""
+        return len(self.planned) - sum(run.row.status not in RUNNING for run in self.runs)
+
     def cell(self, metric: str) -> Cell:
         """A number over all runs of this evidence, by seed."""
         values, excluded = {}, []
@@ -151,6 +156,23 @@ class Difference:
             return "no common seed"
         ends = "" if self.low is None or self.high is None else f" [{number(self.low)}, {number(self.high)}]"
         return f"{wording.number(self.mean, sign=True)}{ends}, {self.n} {'seed' if self.n == 1 else 'seeds'}"
+
+
+def against_baseline(
+    evidence: Evidence, metric: str, methods: Sequence[str], baseline: str = "baseline"
+) -> list[tuple[str, Difference]]:
+    """`method on task` → its difference from the baseline of the same model and task; collapsed runs count in isotropy."""
+    found = []
+    for model in evidence.models:
+        for task in evidence.tasks:
+            here = evidence.where(model=model, task=task)
+            none = here.where(method=baseline).cell(metric).values
+            for method in methods:
+                part = here.where(method=method)
+                if part.planned:
+                    name = f"{method_title(method)} on {task_title(task)}"
+                    found.append((name, Difference.of(part.cell(metric).values, none)))
+    return found
 
 
 def corrected(found: Sequence[Difference]) -> list[float]:
