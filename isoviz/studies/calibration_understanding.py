@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from isoviz import tasks
+from isoviz.config import RunConfig
 from isoviz.methods.protocol import Paper
 from isoviz.runs.naming import method_title
 from isoviz.studies import calibration_grids as grids
@@ -48,11 +49,7 @@ def spectrum_hurts(evidence: Evidence) -> Judgement:
     chosen = evidence.where(lambda config: config.method in SPECTRUM)
     collapsed = [run for run in chosen.finished if run.row.collapsed]
     found = [
-        one
-        for task in evidence.tasks
-        for one in evidence.where(
-            lambda config, task=task: config.task == task and config.method in ("baseline", *SPECTRUM)
-        ).comparisons(metric_of(task))
+        one for task in evidence.tasks for one in evidence.where(_with_spectrum, task=task).comparisons(metric_of(task))
     ]
     tested = [one for one in found if one.verdict in ("apart", "not apart")]
     if not tested and not collapsed:
@@ -66,6 +63,10 @@ def spectrum_hurts(evidence: Evidence) -> Judgement:
     if collapsed or worse:
         return "held", sentence
     return ("not held" if len(tested) == len(found) and not chosen.unfinished else "cannot tell"), sentence
+
+
+def _with_spectrum(config: RunConfig) -> bool:
+    return config.method in ("baseline", *SPECTRUM)
 
 
 def stars_remain(evidence: Evidence) -> Judgement:
@@ -83,11 +84,9 @@ def stars_table() -> Table:
         if star.starred or better:
             metric = "mismatched accuracy" if star.cell.metric.endswith("_mismatched") else star.cell.metric
             p_values = [star.student, star.welch, star.student_holm, star.welch_holm]
-            rows.append(
-                [star.cell.model, star.cell.label, task_title(star.cell.task), metric, round(star.difference, 2)]
-                + ["yes" if star.starred else "no"]
-                + [None if p is None else float(f"{p:.3g}") for p in p_values]
-            )
+            name: Row = [star.cell.model, star.cell.label, task_title(star.cell.task), metric]
+            size: Row = [round(star.difference, 2), "yes" if star.starred else "no"]
+            rows.append([*name, *size, *(None if p is None else float(f"{p:.3g}") for p in p_values)])
     return Table(
         title="The paper's stars, tested again from its printed numbers",
         header=["model", "method", "task", "metric", "difference", "starred", "p, equal variances", "p, Welch", "p, Holm",

@@ -55,7 +55,7 @@ def _drawing(evidence: Evidence, place: str, name: str, symbol: str, title: str,
                 if mean is not None:
                     references.append(Reference(label="all layers together", axis="y", value=mean))
             if not aside and (chosen := best(here, metric, name)):
-                at = float(chosen.planned[0].params[name])  # type: ignore[arg-type]
+                at = float(chosen.planned[0].params[name])
                 references.append(Reference(label=f"best {symbol}", axis="x", value=at))
             panels.append(
                 Panel(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from isoviz import tasks
 from isoviz.config import RunConfig
@@ -24,7 +24,8 @@ from isoviz.studies.trained import Drawing, TrainedStudy
 def best(evidence: Evidence, metric: str, *names: str) -> Evidence | None:
     """The planned setting of these parameters with the highest mean; None before any run has finished."""
     settings = dict.fromkeys(tuple(config.params[name] for name in names) for config in evidence.planned)
-    parts = [evidence.where(**dict(zip(names, values, strict=True))) for values in settings]
+    fields: list[dict[str, Any]] = [dict(zip(names, values, strict=True)) for values in settings]
+    parts = [evidence.where(**one) for one in fields]
     known = [(mean, -place, part) for place, part in enumerate(parts) if (mean := part.cell(metric).mean) is not None]
     return max(known, key=lambda one: one[:2])[2] if known else None
 
