@@ -32,7 +32,8 @@ def report_ignored(prefix: str) -> Iterator[None]:
         yield
     finally:  # a page may begin anew before its end, and then its address is clean already
         # a field that was not there yet, because it needs what is still being computed, has taken nothing
-        st.session_state[_TAKEN] = {name: value for name, value in st.query_params.items() if name in st.session_state}
+        fields = set(st.session_state)  # to ask for a name that no field can have (empty, or Streamlit's own) is an error
+        st.session_state[_TAKEN] = {name: value for name, value in st.query_params.items() if name in fields}
         left = left_out(requested, st.query_params, st.session_state) | st.session_state.pop(_REFUSED)
         if left:
             refused = ", ".join(f"{name}={_cut(value)}" for name, value in left.items())
