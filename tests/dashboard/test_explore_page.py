@@ -256,6 +256,15 @@ def test_what_no_field_can_take_of_an_address_is_told(
     assert not open_page("explore", **address(explored[0], explore_layer="1")).toast
 
 
+def test_names_that_no_field_can_have(
+    open_page: OpenPage,
+    kept_view: ViewResult,
+    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    """Streamlit takes neither for a key, and raises where one is asked for."""
+    assert errors(open_page("explore", **address(explored[0]), **{"": "x", "$$ID-x-none": "x"})) == []
+
+
 @pytest.mark.parametrize(
     ("model", "told"),
     [
