@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import streamlit as st
 
-from dashboard import resources, wording
+from dashboard import menu, resources, wording
+from isoviz.config import RunConfig
 from isoviz.errors import AccessError, IsoVizError
+from isoviz.runs import planning
 from isoviz.runs.rows import RunRow
 from isoviz.runs.summaries import RunSummary
+
+TWICE = 3.0
+"""Seconds within which a second press of the same launch is a double click."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -52,6 +57,20 @@ def attempt(action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | No
         advice = f"  \n{wording.plain(error.advice)}" if error.advice else ""
         st.toast(wording.plain(str(error)) + advice, icon=":material/block:", duration="long")
         return None
+
+
+def launch(configs: Sequence[RunConfig], name: str) -> None:
+    """Create all runs in one go, or none, and show them live."""
+    identity = (name, *(config.model_dump_json() for config in configs))
+    last = st.session_state.get("last_launch")
+    if last is not None and last[0] == hash(identity) and time.monotonic() - last[1] < TWICE:
+        group = last[2]
+    else:
+        group = name or planning.new_group()
+        if not attempt(resources.service().launch, configs, group=group):
+            return
+        st.session_state["last_launch"] = (hash(identity), time.monotonic(), group)
+    st.switch_page(menu.LIVE, query_params={"group": group})
 
 
 def done(action: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import html
 import itertools
 from collections.abc import Iterator
-from html import escape
 from typing import Any
 
 import pandas as pd
@@ -49,6 +50,9 @@ SEEDS = Explanation(
     formula_text="s: sample standard deviation over n seeds",
     paper="Reimers & Gurevych 2017 on reporting score distributions.",
 )
+
+escape = functools.partial(html.escape, quote=False)
+"""Text for Plotly, which would read tags in it; quotes mean nothing to it."""
 
 MARK_LINE = {"width": 1, "color": "rgba(127,134,145,0.9)"}
 NARROW = 0.04

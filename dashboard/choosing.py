@@ -13,11 +13,11 @@ ALL = "all"
 
 
 def group_field(facets: pd.DataFrame, key: str) -> str:
-    """Which launch to show, of `run_lists.facets`; `all` shows every run."""
+    """Which experiment to show, of `run_lists.facets`; `all` shows every run."""
     groups = [group for group in dict.fromkeys(facets["group"]) if group]
     # No format_func: what an option is called is what stands in the address, so it must not change with the runs.
     chosen = st.selectbox(
-        "Launch", [ALL, *groups], key=key, bind="query-params", help="Runs that were launched together."
+        "Experiment", [ALL, *groups], key=key, bind="query-params", help="Runs that were launched together."
     )
     if chosen != ALL:
         part = facets[facets["group"] == chosen]
@@ -37,6 +37,14 @@ def several(label: str, values: Sequence[str], key: str, *, titles: dict[str, st
         bind="query-params",
         placeholder="all",
     )
+
+
+def follow(key: str, default: object) -> None:
+    """Before a field is drawn whose default depends on other fields: it follows its default until somebody chooses otherwise."""
+    known = f"{key}_default"
+    if key in st.session_state and known in st.session_state and st.session_state[key] == st.session_state[known]:
+        st.session_state[key] = default
+    st.session_state[known] = default
 
 
 def keep(frame: pd.DataFrame, **wanted: Sequence[str] | str) -> pd.DataFrame:

@@ -71,7 +71,7 @@ def section(task: str, metric: str, runs: Sequence[str]) -> None:
         st.space("stretch")
         explanations.show(TOLD_APART)
     if isinstance(found, str):
-        advice = "Filter to runs that share everything else, such as one launch."
+        advice = "Filter to runs that share everything else, such as one experiment."
         st.info(wording.plain(f"{_sentence(found)} {advice}"), icon=":material/compare_arrows:")
         return
     for at, part in enumerate(found.parts):
@@ -114,8 +114,6 @@ def _part(task: str, part: Part, table: Table, place: int | None) -> None:
     if place is not None:
         where = (part.settings.get(name) for name in ("model", "direction", "data"))
         st.caption(wording.plain(", ".join(str(word) for word in where if word)))
-    for warning in part.warnings:
-        st.warning(wording.plain(warning), icon=":material/error:")
     st.markdown("\n".join(f"- {wording.plain(found.sentence)}" for found in part.comparisons))
     frame = as_frame(part)
     words = f"Each setting's {part.metric} on {part.task} against the baseline's, with intervals and tests"

@@ -32,7 +32,7 @@ STOP_NOW_SECONDS = 3.0
 def chosen() -> RunRow | None:
     """The run to watch: that of `?run=ID`, else the newest running one, else the next waiting one, else the latest.
 
-    With `?group=NAME` (a launch just made) its runs come before all others.
+    With `?group=NAME` (an experiment just launched) its runs come before all others.
     """
     store = resources.store()
     run_id = st.query_params.get("run")
@@ -148,6 +148,10 @@ def _state(run: RunRow) -> None:
     """What can be done with the chosen run, and what to try if it went wrong."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.page_link(menu.RUN, label="Run page", icon=":material/article:", query_params={"id": run.id})
+        if run.group is not None:
+            st.page_link(
+                menu.EXPERIMENTS, label="Experiment", icon=":material/science:", query_params={"experiment": run.group}
+            )
         buttons(run, "run")
         recorded_runs(run)
     trouble(run)
@@ -212,7 +216,7 @@ def charts(run: RunRow) -> None:
     if run.group is not None:
         siblings = resources.store().list(group=run.group, limit=200)
         if len(siblings) > 1 and st.toggle(
-            f"Overlay the {len(siblings)} runs launched together", key="overlay", bind="query-params"
+            f"Overlay the {len(siblings)} runs of this experiment", key="overlay", bind="query-params"
         ):
             drawn = [run, *(row for row in siblings if row.id != run.id)][:OVERLAID]
             if len(siblings) > OVERLAID:

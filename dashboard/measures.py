@@ -5,14 +5,16 @@ No Streamlit here. Everything is a function, because a catalogue may grow while 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from isoviz import metrics
+from isoviz import methods, metrics
+from isoviz.methods.composition import Composed
 from isoviz.metrics.protocol import Metric
 from isoviz.metrics.scores import REPORTED_ZETA
 
-CLOUDS = {"head": "head", "layers": "all tokens", "output": "output weights"}
-"""What a run's clouds are called beside a number."""
+CLOUDS = {"head": "classifier input", "layers": "all layers' tokens", "output": "output weights"}
+"""What a run's clouds are called beside a number: what the measure is of."""
 
 
 def of_clouds() -> list[Metric]:
@@ -37,19 +39,36 @@ def comparing() -> Metric:
     return next((metric for metric in headline() if home(metric) == "layers"), headline()[0])
 
 
+def acted_on(method: str) -> list[Metric]:
+    """The measures that show what a method changes; none for the baseline and where it does not say."""
+    found = methods.find(method)
+    if found is None:
+        return []
+    known = {metric.slug: metric for metric in of_runs()}
+    parts = found.part_classes if issubclass(found, Composed) else (found,)
+    slugs = [part.acts_on or next((slug for slug in part.effects if slug in known), "") for part in parts]
+    return [known[slug] for slug in slugs if slug in known]
+
+
+def default_for(compared: Iterable[str]) -> Metric:
+    """The measure to begin with for runs of these methods: of the cloud that they act on; `comparing` where they act on several."""
+    found = {metric.slug: metric for method in set(compared) for metric in acted_on(method)}
+    return next(iter(found.values())) if len(found) == 1 else comparing()
+
+
 def home(metric: Metric) -> str:
     """Of which cloud a run reports it: `head`, `layers` or `output` (`isoviz.metrics.record.Measurement.home`)."""
     return "head" if "rows" in metric.kinds else "layers" if "tokens" in metric.kinds else "output"
 
 
 def cloud(metric: Metric) -> str:
-    """That cloud in words, with the setting that it is taken with: `all tokens, ζ = 0.2`."""
+    """That cloud in words, with the setting that it is taken with: `all layers' tokens, ζ = 0.2`."""
     zeta = f", ζ = {REPORTED_ZETA:g}" if "zeta" in metric.inputs else ""
     return CLOUDS[home(metric)] + zeta
 
 
 def with_cloud(metric: Metric) -> str:
-    """`IsoScore* (all tokens, ζ = 0.2)`: names the cloud, to distinguish the scores in one figure."""
+    """`IsoScore* (all layers' tokens, ζ = 0.2)`: names the cloud, to distinguish the scores in one figure."""
     return f"{metric.number_title} ({cloud(metric)})"
 
 

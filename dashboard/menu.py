@@ -10,9 +10,9 @@ from dashboard import resources
 
 _PAGES = Path(__file__).resolve().parent.parent / "pages"
 
-HOME, EXPLORE, TRAIN, LIVE, TRADEOFFS, RESULTS, WHATIF, PAPERS, RUN = (
+HOME, EXPLORE, TRAIN, LIVE, EXPERIMENTS, TRADEOFFS, RESULTS, WHATIF, PAPERS, RUN = (
     str(_PAGES / f"{name}.py")
-    for name in ("home", "explore", "train", "live", "tradeoffs", "results", "whatif", "papers", "run")
+    for name in ("home", "explore", "train", "live", "experiments", "tradeoffs", "results", "whatif", "papers", "run")
 )
 """What `st.page_link` and `st.switch_page` take."""
 
@@ -44,6 +44,12 @@ def pages() -> list[st.Page]:
             title="Live",
             icon=":material/monitoring:",
             help="The queue and the running runs, with their curves as they grow.",
+        ),
+        st.Page(
+            EXPERIMENTS,
+            title="Experiments",
+            icon=":material/science:",
+            help="Runs that were launched together: their tables, trade-off and report; more seeds with one press.",
         ),
         st.Page(
             TRADEOFFS,

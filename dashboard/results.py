@@ -15,6 +15,7 @@ from dashboard import (
     comparison,
     downloads,
     explanations,
+    learned,
     measures,
     resources,
     run_lists,
@@ -71,7 +72,13 @@ _RUN_COLUMNS = {
     "metric": "Metric",
     "value": "Value",
 }
-_MORE_RUN_COLUMNS = {"model": "Model", "seconds": "Seconds", "problem": "Remarks", "group": "Launch", "name": "Name"}
+_MORE_RUN_COLUMNS = {
+    "model": "Model",
+    "seconds": "Seconds",
+    "problem": "Remarks",
+    "group": "Experiment",
+    "name": "Name",
+}
 
 
 def nothing_yet() -> None:
@@ -99,17 +106,20 @@ def filters(facets: pd.DataFrame) -> Filter:
     with fields[4]:
         present = [status for status in STATUSES if status in set(facets["status"])]
         status = choosing.several("Status", present, "results_status")
-    launch = None if group == choosing.ALL else group
-    return Filter(launch, tuple(models), tuple(chosen), tuple(methods), tuple(status))
+    experiment = None if group == choosing.ALL else group
+    return Filter(experiment, tuple(models), tuple(chosen), tuple(methods), tuple(status))
 
 
-def isotropy_field() -> list[Metric]:
-    """Which measures of isotropy the tables show."""
+def isotropy_field(facets: pd.DataFrame, chosen: Filter) -> list[Metric]:
+    """Which measures of isotropy the tables show: at first the one of the cloud that the methods act on."""
     known = {metric.number_title: metric for metric in measures.of_runs()}
+    methods = choosing.keep(facets, group=chosen.group or choosing.ALL, method=chosen.method)["method"]
+    default = [measures.default_for(methods).number_title]
+    choosing.follow("results_isotropy", default)
     titles = st.multiselect(
         "Isotropy",
         list(known),
-        default=[metric.number_title for metric in measures.headline()],
+        default=default,
         key="results_isotropy",
         bind="query-params",
         help="Columns of the tables below. The CSV and Parquet files have all of them.",
@@ -132,6 +142,7 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric]) -> 
         st.subheader(wording.plain(f"{known.title} · {task}" if known else task), anchor=False)
         st.space("stretch")
         explanations.show(RESULTS)
+    learned.banner(runs)
     metric = _metric(task, runs)
     chosen = tables.with_metric(runs, metric)
     summary = kept(("summary", of, task, metric), lambda: tables.summary(chosen))
@@ -223,7 +234,7 @@ def _strip(task: str, of: Filter, runs: pd.DataFrame, metric: str, levels: list[
         return
     if rows > STRIP_ROWS:
         st.caption(
-            f"The first {STRIP_ROWS} of {rows:,} rows of the table. Filter by launch, model or method to see others."
+            f"The first {STRIP_ROWS} of {rows:,} rows of the table. Filter by experiment, model or method to see others."
         )
     figure.draw(
         drawn,

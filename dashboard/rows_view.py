@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
 
 from dashboard import downloads, forms, wording
-from isoviz.tasks.protocol import DataReport, Problems, Task
+from isoviz.statistics import resolution
+from isoviz.tasks.protocol import TRAIN, DataReport, Problems, Task
+
+FEW = 120
+"""Validation rows below which the smallest difference that they could show is more than 0.05: no tick then."""
 
 
 def counts(report: DataReport) -> None:
@@ -17,11 +21,33 @@ def counts(report: DataReport) -> None:
         labels = ", ".join(f"{name} {number:,}" for name, number in report.labels[split].items())
         sample = f" (in a sample of {report.looked_at[split]:,})" if labels and report.looked_at[split] < count else ""
         counted = f"{sample}: {wording.plain(labels)}" if labels else ""
-        st.markdown(f":material/check_circle: **{wording.plain(split)}** {count:,} rows{counted}")
+        few = split != TRAIN and count < FEW
+        icon = "warning" if few else "check_circle"
+        st.markdown(f":material/{icon}: **{wording.plain(split)}** {count:,} rows{counted}")
+        if split != TRAIN:
+            st.caption(smallest(count, "class" if labels else "number" if report.values else "text"))
     if part := sampled(report):
         st.caption(f":material/info: Checked here: {part}. Every row is checked before a run starts.")
     for note in report.notes:
         st.caption(f":material/info: {wording.plain(note)}")
+
+
+def smallest(rows: int, predicted: Literal["class", "number", "text"]) -> str:
+    """The smallest difference that the scores on so many validation rows could show, as a sentence."""
+    if predicted == "number":
+        least = resolution.smallest_correlation(rows)
+        if least is None:
+            return f"{rows} rows cannot show a correlation."
+        return f"With {rows:,} rows, a correlation below {least:.2g} cannot be distinguished from none (t-test, 5 %)."
+    difference = resolution.smallest_difference(rows)
+    if difference is None:
+        return f"{rows} rows cannot show a difference between two models: it may always be chance."
+    if predicted == "text":
+        return f"Two models must differ on at least {rows * difference:.0f} of the {rows:,} rows to be told apart (sign test, 5 %)."
+    return (
+        f"One row is {1 / rows:.2g} of the accuracy. The smallest difference between two models that {rows:,} rows could show is "
+        f"{difference:.2g} (exact McNemar test, 5 %); it usually takes more."
+    )
 
 
 def sampled(report: DataReport) -> str:

@@ -46,7 +46,7 @@ def kept(key: Hashable, make: Callable[[], T]) -> T:
 
 
 def facets() -> pd.DataFrame:
-    """Which launches, models, tasks, methods and statuses there are: one line for each combination, with its number of `runs`."""
+    """Which experiments, models, tasks, methods and statuses there are: one line for each combination, with its number of `runs`."""
 
     def made() -> pd.DataFrame:
         frame = pd.DataFrame(resources.store().facets(), columns=["group", "model", "task", "method", "status", "runs"])
@@ -58,7 +58,7 @@ def facets() -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Filter:
-    """Which runs: of one launch, or of all for None; of these models, tasks, methods and statuses, where any are named."""
+    """Which runs: of one experiment, or of all for None; of these models, tasks, methods and statuses, where any are named."""
 
     group: str | None = None
     model: tuple[str, ...] = ()

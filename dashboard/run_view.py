@@ -314,7 +314,7 @@ def provenance_lines(run: RunRow, started: Started | None) -> list[tuple[str, st
     """What is known about the run's surroundings; a run that never started has less to tell."""
     lines = [
         ("Id", run.id),
-        ("Group", run.group or "–"),
+        ("Experiment", run.group or "–"),
         ("Created", wording.moment(run.created)),
         ("Started", wording.moment(run.started)),
         ("Ended", wording.moment(run.ended)),

@@ -41,15 +41,17 @@ _IDENTITY = (
 def run_columns() -> list[str]:
     """Of `runs_frame`: who a run is, its task metrics, every number of isotropy by its slug (see `measures`), and the rest."""
     isotropy = [metric.slug for metric in measures.of_runs()]
-    return [*_IDENTITY, "metric", "value", "metrics", *isotropy, "n", "d", "seconds", "problem", "collapsed"]
+    measured = ["primary", "metric", "value", "metrics", "baselines", *isotropy, "n", "d"]
+    return [*_IDENTITY, *measured, "seconds", "problem", "collapsed"]
 
 
 def runs_frame(runs: Iterable[RunRow | RunSummary]) -> pd.DataFrame:
     """One line per run, `run_columns`. Values are those of finished runs: what others last reported is no result.
 
-    `params` is the parameter dictionary, `variant` its short text, `setup` identifies everything but seed and thread
-    count: runs with the same `setup` may be averaged. `n` and `d` are those of the `head` cloud. `problem` is empty for a
-    finished run that nothing speaks against; `collapsed` says why its predictions count as constant.
+    `primary` is the metric by which runs of the task are compared, `baselines` what simple approaches reach in it, and `value`
+    that of `metric`, which starts as the same. `params` is the parameter dictionary, `variant` its short text, `setup` identifies
+    everything but seed and thread count: runs with the same `setup` may be averaged. `n` and `d` are those of the `head` cloud.
+    `problem` is empty for a finished run that nothing speaks against; `collapsed` says why its predictions count as constant.
     """
     slugs = [metric.slug for metric in measures.of_runs()]
     variants: dict[str, str] = {}
@@ -85,8 +87,10 @@ def _run(run: RunSummary, slugs: Sequence[str], variant_text: str) -> tuple[Any,
         run.setup,
         run.seed,
         primary,
+        primary,
         _number(values.get(primary)),
         values,
+        dict(run.baselines),
         *(_number(isotropy.get(slug)) for slug in slugs),
         _number(n),
         _number(d),

@@ -10,7 +10,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard import charts, choosing, downloads, explanations, measures, run_lists, tables, wording
+from dashboard import charts, choosing, downloads, explanations, learned, measures, run_lists, tables, wording
 from dashboard.components import figure
 from isoviz import metrics, tasks
 
@@ -59,8 +59,6 @@ def choose(facets: pd.DataFrame) -> Choice:
     runs = _runs(group, str(model), str(task))
     with fields[3]:
         metric = st.selectbox("Performance (y)", _metrics(task, runs), key="tradeoffs_metric", bind="query-params")
-    with fields[4]:
-        measure = _measure_field()
     labels = tables.number_parameters(runs)
     with fields[5]:
         parameter = st.selectbox(
@@ -71,19 +69,27 @@ def choose(facets: pd.DataFrame) -> Choice:
             bind="query-params",
             help="A numeric parameter of the methods: it colours the points, and is the x axis of the two figures below.",
         )
+    with fields[4]:
+        measure = _measure_field(runs, parameter)
     return Choice(group, model, task, metric, measure, parameter, labels.get(parameter, ""))
 
 
-def _measure_field() -> str:
-    """Which number of the catalogue is the x axis; no `format_func`, so that the address holds what the option is called."""
+def _measure_field(runs: pd.DataFrame, parameter: str) -> str:
+    """Which number of the catalogue is the x axis: at first that of the cloud which the methods with this parameter act on.
+
+    No `format_func`, so that the address holds what the option is called.
+    """
     slugs = {metric.number_title: metric.slug for metric in measures.of_runs()}
+    with_it = [method for method, params in zip(runs["method"], runs["params"], strict=True) if parameter in params]
+    default = measures.default_for(with_it or runs["method"])
+    choosing.follow("tradeoffs_isotropy", default.number_title)
     title = st.selectbox(
         "Isotropy (x)",
         list(slugs),
-        index=list(slugs.values()).index(measures.comparing().slug),
+        index=list(slugs.values()).index(default.slug),
         key="tradeoffs_isotropy",
         bind="query-params",
-        help="Any metric that a run reports.",
+        help="Any measure that a run reports. At first, the one of the vectors that the method acts on.",
     )
     return slugs[str(title)]
 
@@ -128,6 +134,7 @@ def _figures(choice: Choice, was_waiting: bool) -> None:
     if points.empty:
         st.info("The first point appears when the first of these runs finishes.", icon=":material/hourglass_empty:")
     else:
+        learned.banner(runs)
         _draw(
             "tradeoff", choice, points, lambda: charts.tradeoff(points, choice.metric, measure, choice.parameter_label)
         )
@@ -146,7 +153,7 @@ def _against(choice: Choice, points: pd.DataFrame) -> None:
     measure = metrics.get(choice.measure)
     lines = points.groupby(points["at"].notna())["line"].nunique().max()
     if lines > charts.MOST_LINES:
-        st.caption(f"The first {charts.MOST_LINES} of {lines:,} settings below. Choose one launch to see others.")
+        st.caption(f"The first {charts.MOST_LINES} of {lines:,} settings below. Choose one experiment to see others.")
     for place, of_isotropy in zip(st.columns(2), (False, True), strict=True):
         with place:
             label = measures.with_cloud(measure) if of_isotropy else choice.metric

@@ -259,8 +259,12 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
     )
     own.add_argument("--tasks", nargs="+", default=[], metavar="TASK", help="tasks of the catalogue")
     own.add_argument("--data", nargs="+", default=[], metavar="TASK=DIR", help="the files of a task")
-    for action in (listing, one):
-        action.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    own.add_argument("--seeds", nargs="+", type=int, default=[], metavar="N", help="of runs; a verdict needs three")
+    own.add_argument("--max-train", type=int, metavar="N", help="training rows of a run at most")
+    own.add_argument("--epochs", type=int, metavar="N", help="of a run")
+    one.add_argument("--fresh", action="store_true", help="run again what the store has already")
+    _add_store(one)
+    listing.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
 def _add_app(app: argparse.ArgumentParser) -> None:

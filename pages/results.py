@@ -14,6 +14,6 @@ if facets.empty:
     results.nothing_yet()
 else:
     chosen = results.filters(facets)
-    isotropy = results.isotropy_field()
+    isotropy = results.isotropy_field(facets, chosen)
     results.by_task(chosen, isotropy)
     results.every_run(chosen, isotropy)

@@ -79,12 +79,13 @@ export function metricFigure(shown, look) {
   return figure(traces, look, { x: "epoch", y: title, integers: true, range: [0, epochs], caption: "validation split" });
 }
 
-// The scores that are 1 for an isotropic cloud share an axis; every other metric has one of its own.
-// metrics: [{slug, title, cloud, cloudTitle, axis, decimals, score}], as the catalogue declares them.
-export function isotropyChoices(metrics) {
-  const scores = metrics.filter((m) => m.score);
-  const others = metrics.filter((m) => !m.score).map((m) => ({ value: m.slug, label: m.title, metrics: [m] }));
-  return [{ value: "scores", label: "Scores (1 = isotropic)", metrics: scores }, ...others];
+// One metric at a time, because each is of a cloud of its own and they move apart; the one to begin with comes first. The last choice
+// draws all scores that are 1 for an isotropic cloud on one axis.
+// metrics: [{slug, title, cloud, cloudTitle, axis, decimals, score}], as the catalogue declares them; first: a slug.
+export function isotropyChoices(metrics, first) {
+  const ordered = [...metrics.filter((m) => m.slug === first), ...metrics.filter((m) => m.slug !== first)];
+  const single = ordered.map((m) => ({ value: m.slug, label: `${m.title}: ${m.cloudTitle}`, metrics: [m] }));
+  return [...single, { value: "scores", label: "All scores (1 = isotropic)", metrics: metrics.filter((m) => m.score) }];
 }
 
 const METRIC_STYLES = [["solid", 2.2, "circle"], ["dot", 1.6, "square-open"], ["dash", 1.6, "diamond-open"], ["longdash", 1.6, "cross"], ["dashdot", 1.6, "x"]];

@@ -3,7 +3,7 @@
 const FIGURES = [
   { name: "loss", title: "Loss", needs: ["steps", "evaluated"], draw: lossFigure, empty: "The first optimiser step has not been reported yet." },
   { name: "metric", title: "Task performance", needs: ["evaluated", "life"], draw: metricFigure, empty: "Appears with the first evaluation." },
-  { name: "isotropy", title: "Isotropy", needs: ["measured"], draw: isotropyFigure, choices: (data) => isotropyChoices(data.metrics), empty: "Appears with the first measurement, before the first step." },
+  { name: "isotropy", title: "Isotropy", needs: ["measured"], draw: isotropyFigure, choices: (data) => isotropyChoices(data.metrics, data.measure), empty: "Appears with the first measurement, before the first step." },
   { name: "spectrum", title: "Explained variance EV_k", needs: ["measured"], draw: spectrumFigure, empty: "Appears with the first measurement, before the first step." },
 ];
 const PHASES = {

@@ -40,8 +40,8 @@ ISOTROPY = Explanation(
     title="Isotropy",
     reading=(
         "1 means that the vectors spread evenly in all directions, 0 that they lie on one line; more isotropic is "
-        "not better by itself. The unbiased score corrects for few points. IsoScore* describes the tokens of all "
-        "layers: use it to compare methods."
+        "not better by itself. The menu names the vectors that each score is of: the classifier's input and the tokens of all "
+        "layers often move apart."
     ),
     formula=(
         r"\text{IsoScore} = \frac{\mathrm{PR} - 1}{d - 1}, \quad "
@@ -113,6 +113,7 @@ def live_lines(runs: Sequence[RunRow], *, key: str, replay: int | None = None) -
             "token": tokens.issue(resources.store().folder, [row.id for row in runs]),
             "plotly": routes.plotly_path(),
             "metrics": measures.live(),
+            "measure": measures.default_for(row.config.method for row in runs).slug,
             "help": {name: entry.plain() for name, entry in _EXPLANATIONS.items()},
             # Makes the component ask again when a run that had ended was resumed.
             "seen": [row.status for row in runs],

@@ -18,6 +18,7 @@ from dashboard.steady import steady
 from isoviz.jobs import queue
 from isoviz.studies import Study, jobs, published
 from isoviz.studies.papers import PAPERS, Place, Source, place_names
+from isoviz.studies.protocol import ComputedStudy
 from isoviz.studies.result import Figure, Table
 
 PREFIX = "papers_"
@@ -175,7 +176,9 @@ def _reproduce(choice: Choice, study: type[Study], found: list[Record]) -> None:
     scale = "quick"
     state = queue.look(jobs.STUDY, jobs.key_of(study.slug, scale))
     with st.container(border=True):
-        if state.under_way:
+        if not issubclass(study, ComputedStudy):
+            st.caption("This study is drawn from training runs. Start them with the command below.")
+        elif state.under_way:
             look = functools.partial(queue.look, jobs.STUDY, state.key)
             stop = functools.partial(resources.service().stop_job, jobs.STUDY, state.key)
             job_progress.watch([Waited("", look, stop)], key=PREFIX + "stop")

@@ -23,6 +23,8 @@ from isoviz.models import sources
 COMMON = ("epochs", "learning_rate", "batch_size", "max_train")
 """Settings shown first; the others are below "All training settings"."""
 OWN_TITLE = "Own data"
+PRESELECTED = ("baseline", "isobn")
+"""Methods of the plain form: IsoBN makes embeddings more isotropic as it stands; I-STAR's sign is a choice to make."""
 
 
 @dataclass
@@ -93,12 +95,13 @@ def _check_models(names: list[str], rows_of: Mapping[str, Source], allow_random:
 @steady
 def _tasks(to_fix: list[str]) -> list[str]:
     known = tasks.catalogue()
-    chosen = st.multiselect(
+    chosen: list[str] = st.multiselect(
         "Tasks",
         [*known, tasks.OWN],
         default=list(known)[:1],
         format_func=lambda slug: OWN_TITLE if slug == tasks.OWN else slug,
         key=forms.key("tasks"),
+        on_change=_only_own_data,
         bind="query-params",
         help="Demo tasks generate their own rows. Other tasks need data: a folder, an upload, or the hub. "
         f"“{OWN_TITLE}” takes any table with texts and labels.",
@@ -107,6 +110,13 @@ def _tasks(to_fix: list[str]) -> list[str]:
         forms.error_beside("Choose at least one task.")
         to_fix.append("tasks")
     return chosen
+
+
+def _only_own_data() -> None:
+    """Own data takes the place of the task that was preselected, not of one that is added beside it afterwards."""
+    key = forms.key("tasks")
+    if st.session_state[key] == [next(iter(tasks.catalogue())), tasks.OWN]:
+        st.session_state[key] = [tasks.OWN]
 
 
 @steady
@@ -127,7 +137,7 @@ def _methods(to_fix: list[str]) -> list[tuple[str, dict[str, tuple[Any, ...]]]]:
         "Methods",
         list(known),
         selection_mode="multi",
-        default=[slug for slug in ("baseline", "istar") if slug in known],
+        default=[slug for slug in PRESELECTED if slug in known],
         format_func=lambda slug: known[slug].title,
         key=forms.key("methods"),
         bind="query-params",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, forms, menu, reading, resources, wording
+from dashboard import actions, forms, reading, resources, wording
 from dashboard.data_form import Stamp, stamp
 from dashboard.steady import steady
 from dashboard.train import launching
@@ -19,9 +18,6 @@ from isoviz.errors import InputError
 from isoviz.runs import planning
 from isoviz.runs.naming import method_title, variant
 from isoviz.training import devices
-
-TWICE = 3.0
-"""Seconds within which a second press of the same launch is a double click."""
 
 HISTORY = 500
 """Newest finished runs that the time is estimated from."""
@@ -34,12 +30,12 @@ def panel(filled: Filled) -> None:
         configs = _ready(filled)
         _numbers(filled.plan, configs)
         name = st.text_input(
-            "Launch name",
+            "Experiment name",
             key=forms.key("group"),
             persist_state="session",
             max_chars=80,
             placeholder="named by date and time",
-            help="Filters Results and Trade-offs to the runs of this launch. Use an existing name to add to its runs.",
+            help="Everything you launch together is one experiment. Use an existing name to add to it.",
         )
         label = f"Launch {len(configs)} run{'s' if len(configs) != 1 else ''}" if configs else "Launch"
         over_quota = (
@@ -57,7 +53,7 @@ def panel(filled: Filled) -> None:
         if configs:
             _details(configs)
         if pressed and configs:
-            launch(configs, (name or "").strip())
+            actions.launch(configs, (name or "").strip())
 
 
 @steady
@@ -150,17 +146,3 @@ def _details(configs: Sequence[RunConfig]) -> None:
         st.dataframe(table, hide_index=True, height="auto", alt="Every run to be launched")
     with st.expander("As a command", icon=":material/terminal:"):
         st.code(planning.command(configs), language="bash", wrap_lines=True)
-
-
-def launch(configs: Sequence[RunConfig], name: str) -> None:
-    """Create all runs in one go, or none, and show them live."""
-    identity = (name, *(config.model_dump_json() for config in configs))
-    last = st.session_state.get("last_launch")
-    if last is not None and last[0] == hash(identity) and time.monotonic() - last[1] < TWICE:
-        group = last[2]
-    else:
-        group = name or planning.new_group()
-        if not actions.attempt(resources.service().launch, configs, group=group):
-            return
-        st.session_state["last_launch"] = (hash(identity), time.monotonic(), group)
-    st.switch_page(menu.LIVE, query_params={"group": group})

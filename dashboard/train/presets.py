@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import streamlit as st
 
-from dashboard import forms, menu
+from dashboard import actions, forms, menu
 from dashboard.train.launching import Plan, form_values
 from isoviz import methods
 from isoviz.recipes import RECIPES, Recipe
+from isoviz.runs import planning
 from isoviz.runs.planning import PRESETS, Preset
 
 ADDRESS = "preset"
@@ -36,17 +35,32 @@ def buttons() -> None:
 
 
 def cards() -> None:
-    """One card per preset, leading to the Train page with the form filled."""
+    """One card per preset. The first one starts with one press; all lead to the Train page with the form filled."""
     for column, preset in zip(st.columns(len(PRESETS)), PRESETS, strict=True):
         with column.container(border=True, height="stretch"):
             st.markdown(f"**{ICONS.get(preset.slug, ':material/tune:')} {preset.title}**")
             st.markdown(preset.summary)
             st.space("stretch")
             runs = plan_of(preset).runs
-            kind: Any = "primary" if preset is PRESETS[0] else "secondary"
-            if st.button(f"Set up these {runs} runs", key=f"card_{preset.slug}", type=kind, width="stretch"):
+            if preset is PRESETS[0]:
+                _start_button(preset, runs)
+            if st.button(f"Set up these {runs} runs", key=f"card_{preset.slug}", width="stretch"):
                 st.session_state.pop(_TAKEN, None)
                 st.switch_page(menu.TRAIN, query_params={ADDRESS: preset.slug})
+
+
+def _start_button(preset: Preset, runs: int) -> None:
+    """Launch the preset as it is and go to Live; disabled, with the reason, for visitors who may not."""
+    pressed = actions.button(
+        f"Start these {runs} runs",
+        key=f"start_{preset.slug}",
+        type="primary",
+        icon=":material/rocket_launch:",
+        width="stretch",
+        help="Queues the runs and shows them live.",
+    )
+    if pressed and (configs := actions.attempt(planning.expand, **preset.plan)):
+        actions.launch(configs, "")
 
 
 def fill_from_address() -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import Any
 
 import streamlit as st
 
-from dashboard import actions, choosing, forms, job_progress, resources, wording
+from dashboard import actions, choosing, forms, job_progress, learned, resources, tables, wording
 from dashboard.job_progress import Waited
 from dashboard.whatif import form, panel
 from dashboard.whatif.form import PREFIX
-from isoviz.errors import InputError
+from isoviz.errors import InputError, StoreError
 from isoviz.events import Started
 from isoviz.runs.naming import method_title
 from isoviz.runs.rows import RunRow
@@ -93,6 +94,8 @@ def draw_panel(run: RunRow, key: str) -> None:
         embeddings = load(key)
     except KeyError:  # made room for others this moment
         st.rerun()
+    with contextlib.suppress(StoreError):  # deleted meanwhile: what is on screen goes on
+        learned.banner(tables.runs_frame([resources.store().summary(run.id)]))
     cloud = form.cloud_field(embeddings.differs, method_title(run.config.method))
     form.take_address()
     _describe(embeddings)

@@ -10,8 +10,9 @@ from isoviz import boundary, studies
 from isoviz.commands.output import print_json
 from isoviz.errors import InputError
 from isoviz.studies import Inputs, Result
-from isoviz.studies.protocol import Progress
-from isoviz.studies.result import Panel
+from isoviz.studies.protocol import ComputedStudy, Progress
+from isoviz.studies.result import Panel, Series
+from isoviz.studies.trained import TrainedStudy
 
 
 def run(options: argparse.Namespace) -> int:
@@ -20,7 +21,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    cards = [study.card() for study in studies.catalogue().values()]
+    cards = [study.card() for study in studies.places()]
     if options.json:
         print_json({"studies": cards})
         return 0
@@ -30,16 +31,23 @@ def _list(options: argparse.Namespace) -> int:
         for scale, size in card["scales"].items():
             print(f"    --scale {scale}: {size}")
         if card["takes"]:
-            print(f"    of your own: {', '.join('--' + name for name in card['takes'])}")
+            print(f"    of your own: {', '.join('--' + name.replace('_', '-') for name in card['takes'])}")
     return 0
 
 
 def _run(options: argparse.Namespace) -> int:
     study = studies.get(options.name)
     study.check_scale(options.scale)
-    inputs = study.check_inputs(Inputs.read(options.model, options.tasks, options.data))
+    chosen = (options.model, options.tasks, options.data, options.seeds, options.max_train, options.epochs)
+    inputs = study.check_inputs(Inputs.read(*chosen))
     folder = _folder(options.out) if options.out else None
-    result = study().run(options.scale, _reporter(), inputs)
+    if issubclass(study, TrainedStudy):
+        result = _train(study, inputs, options)
+    elif options.fresh:
+        raise InputError(f"fresh: '{study.slug}' has no runs; it is computed anew each time", field="fresh")
+    else:
+        assert issubclass(study, ComputedStudy)
+        result = study().run(options.scale, _reporter(), inputs)
     if folder:
         path = folder / f"{study.slug}.json"
         path.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
@@ -48,7 +56,33 @@ def _run(options: argparse.Namespace) -> int:
         print_json(result.model_dump(mode="json"), notes_of(result))
     else:
         print(as_text(result))
-    return 0
+    return 0 if len(result.runs) == result.planned else 1
+
+
+def _train(study: type[TrainedStudy], inputs: Inputs, options: argparse.Namespace) -> Result:
+    """Carry out the runs that the store lacks, as one experiment, and draw what there is."""
+    configs = study.configs(options.scale, inputs)
+    from isoviz.access.service import of_command_line
+    from isoviz.commands import train
+    from isoviz.runs import planning
+    from isoviz.runs.store import Store
+    from isoviz.studies import layer_profiles, records
+
+    store = Store(options.store)
+    there = [] if options.fresh else records.read(store, configs)
+    wanted = records.missing(configs, there)
+    print(f"{len(wanted)} of {len(configs)} runs to carry out", file=sys.stderr)
+    rows = []
+    if wanted:
+        train.fetch_models(wanted)
+        train.check_weights(wanted)
+        group = f"{study.slug} {planning.new_group()}"
+        rows = train.launch_and_carry_out(store, of_command_line(store), wanted, group, quiet=options.json)
+    since = rows[0].id if options.fresh and rows else ""
+    found = records.read(store, configs, since=since)
+    if study.profiles:
+        found = layer_profiles.complete(store, found, _reporter())
+    return study().draw(found, options.scale, inputs)
 
 
 def _folder(name: str) -> Path:
@@ -99,6 +133,8 @@ def as_text(result: Result) -> str:
         ours = "not computed" if number.reproduced is None else f"{number.reproduced:.5f}"
         differs = f"; differs in {number.differs}" if number.differs else ""
         lines.append(f"printed {number.published:g}, ours {ours}: {number.what} ({number.where}{differs})")
+    for verdict in result.verdicts:
+        lines += [f"\n{verdict.outcome}: {verdict.claim}", f"    {verdict.sentence}"]
     lines += [f"note: {note}" for note in result.notes]
     record = result.provenance
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
@@ -112,9 +148,22 @@ def _of_panel(panel: Panel) -> list[str]:
         lines.append(f"  a matrix of {panel.matrix.size} × {panel.matrix.size}: see --json")
     for series in panel.series:
         lines.append(f"\n{series.name}" + (f" ({series.spread})" if series.spread else ""))
+        if panel.kind == "points":
+            lines += _of_points(series)
+            continue
         if series.at_zero is not None:
             lines.append(f"  {0:>10g}  {series.at_zero:.4f}")
         for i, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
             spread = f"  {series.low[i]:.4f} … {series.high[i]:.4f}" if series.low and series.high else ""
             lines.append(f"  {x:>10,g}  {y:.4f}{spread}")
     return lines + [f"{reference.label}" for reference in panel.references]
+
+
+def _of_points(series: Series) -> list[str]:
+    """x and y of each, with their spreads."""
+    lines = []
+    for i, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
+        x_half = (series.x_high[i] - series.x_low[i]) / 2 if series.x_low and series.x_high else 0.0
+        y_half = (series.high[i] - series.low[i]) / 2 if series.low and series.high else 0.0
+        lines.append(f"  {x:.4f} ± {x_half:.4f}  {y:.4f} ± {y_half:.4f}")
+    return lines

@@ -19,6 +19,7 @@ from isoviz.runs import planning
 from isoviz.tasks.protocol import OwnTask
 
 if TYPE_CHECKING:
+    from isoviz.access.service import Service
     from isoviz.runs.rows import RunRow
     from isoviz.runs.store import Store
 
@@ -39,6 +40,18 @@ def run(options: argparse.Namespace) -> int:
     check_weights(configs)
     if not options.json:
         print(f"{len(configs)} run{'s' if len(configs) > 1 else ''}", file=sys.stderr)
+    rows = launch_and_carry_out(store, service, configs, _group(configs), quiet=options.json)
+    report(store, rows, options.json)
+    return 0 if all(row.status == "finished" for row in rows) else 1
+
+
+def launch_and_carry_out(
+    store: Store, service: Service, configs: Sequence[RunConfig], group: str | None, *, quiet: bool
+) -> list[RunRow]:
+    """Launch runs for this command and execute them here, one after another; those that a stop keeps from starting are stopped.
+
+    Returns the runs that were begun, as they ended.
+    """
     from isoviz.runs.gentle_stop import gentle_stop
     from isoviz.runs.recovery import mark_lost
 
@@ -46,17 +59,16 @@ def run(options: argparse.Namespace) -> int:
     owner = f"command line, process {os.getpid()}"
     rows: list[RunRow] = []
     with gentle_stop(say) as stop:
-        ids = service.launch(configs, group=_group(configs), claim=owner)
+        ids = service.launch(configs, group=group, claim=owner)
         try:
             for run_id in ids:
-                rows.append(carry_out(store, run_id, owner, stop, quiet=options.json))
+                rows.append(carry_out(store, run_id, owner, stop, quiet=quiet))
                 if stop() or rows[-1].status == "stopped":
                     break
         finally:
             for waiting in ids[len(rows) :]:
                 service.stop(waiting)
-    report(store, rows, options.json)
-    return 0 if all(row.status == "finished" for row in rows) else 1
+    return rows
 
 
 def report(store: Store, rows: Sequence[RunRow], json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from isoviz.comparisons.association import Association, associate
 from isoviz.comparisons.comparing import compare
+from isoviz.comparisons.learning import nothing_learned
 from isoviz.comparisons.table import Arm, Comparison, Excluded, Part, Table
 
-__all__ = ["Arm", "Association", "Comparison", "Excluded", "Part", "Table", "associate", "compare"]
+__all__ = ["Arm", "Association", "Comparison", "Excluded", "Part", "Table", "associate", "compare", "nothing_learned"]

@@ -12,6 +12,7 @@ import numpy as np
 
 from isoviz import metrics, tasks
 from isoviz.comparisons import wording
+from isoviz.comparisons.learning import nothing_learned
 from isoviz.comparisons.setups import METHOD, Factor, SideBySide, check_comparable, side_by_side
 from isoviz.comparisons.table import Arm, Comparison, Excluded, Part, Table, Verdict
 from isoviz.errors import InputError
@@ -117,7 +118,7 @@ def _scored(
         arms=arms,
         comparisons=[],
         pairs_tested=0,
-        warnings=_warnings(arms, name, first.task, started),
+        warnings=_warnings(part, first.task, started),
         notes=_notes(part, started),
     )
 
@@ -195,18 +196,14 @@ def _arm(label: str, rows: Sequence[RunRow], metric: str) -> Arm:
     )
 
 
-def _warnings(arms: Sequence[Arm], metric: str, task: str, started: Mapping[str, Started | None]) -> list[str]:
-    """Whether anything was learned: whether any run beats the best simple approach."""
+def _warnings(part: SideBySide, task: str, started: Mapping[str, Started | None]) -> list[str]:
+    """Whether anything was learned, by the task's primary metric whatever is compared."""
     known = tasks.catalogue().get(task)
-    begun = [found for arm in arms for run in arm.runs.values() if (found := started.get(run)) is not None]
-    levels = {name: value for found in begun for name, value in found.baselines.items() if value is not None}
-    if not levels or known is None or metric != known.primary or not METRICS[metric].higher_is_better:
-        return []
-    best = max(levels, key=lambda name: levels[name])
-    if any(value > levels[best] for arm in arms for value in arm.values.values()):
-        return []
-    words = best.replace("_", " ")
-    return [f"Nothing was learned: no run beats {words} ({wording.number(levels[best])}). Do not compare."]
+    rows = [row for arm in part.arms.values() for row in arm if row.status == "finished"]
+    begun = [found for row in rows if (found := started.get(row.id)) is not None]
+    simple = {name: value for found in begun for name, value in found.baselines.items()}
+    warning = nothing_learned(task, (value_of(row, known.primary) for row in rows), simple) if known else ""
+    return [warning] if warning else []
 
 
 def _notes(part: SideBySide, started: Mapping[str, Started | None]) -> list[str]:

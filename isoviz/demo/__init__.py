@@ -12,6 +12,8 @@ from typing import Any
 FOLDER = Path(__file__).parent
 RECORD = FOLDER / "baselines.json"
 DEMO_RECORD = FOLDER / "demo.json"
+PRESETS_RECORD = FOLDER / "presets.json"
+"""What each preset gave when it was last run as it ships (`factory/record_presets.py`)."""
 _MODELS = {"demo/tiny-bert": FOLDER / "tiny-bert", "demo/tiny-bart": FOLDER / "tiny-bart"}
 
 

@@ -86,6 +86,7 @@ class Method(Hooks):
         Params: its parameters.
         effects: what a short training shows, measure → direction; the conformance suite holds a method to it, and one that names
             nothing to leaving every number as it is (see `Effect`). Combinations name nothing and are not held to it.
+        acts_on: slug of the measure of isotropy that shows what it changes, where that is not the first of its effects.
         traps: sentences a user should read before trusting a number.
         kinds: head kinds that it can be trained on.
         pulls: what its penalty pulls to a target, in words; methods that pull the same do not combine.
@@ -101,6 +102,7 @@ class Method(Hooks):
     paper: ClassVar[Paper | None] = None
     Params: ClassVar[type[Params]] = Params
     effects: ClassVar[Mapping[str, Effect]] = {}
+    acts_on: ClassVar[str] = ""
     traps: ClassVar[tuple[str, ...]] = ()
     kinds: ClassVar[tuple[HeadKind, ...]] = HEAD_KINDS
     pulls: ClassVar[str] = ""

@@ -123,6 +123,7 @@ class _SpectrumControl(Method):
     curve: ClassVar[Kind]
     pulls = "the singular values of the output matrix"
     effects = {"penalty": "down"}
+    acts_on = "i1"  # of the output weights
     of_rows_together = False  # its term is of the output weights
     traps = (
         "For two labels there are two singular values: hardly a spectrum. Pulling both to a small target empties the "

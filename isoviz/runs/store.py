@@ -111,7 +111,7 @@ class Store:
 
         Args:
             configs: one per run, in the order in which they shall run.
-            group: what they have in common (a sweep), for finding them together.
+            group: the name of the experiment they belong to; it need not be new.
             name: their name; several are numbered. Default: method, task and seed.
             claim: reserve them for this owner: no runner takes them, only `claim(owner, …, id=…)`. They are lost when the
                 calling process dies.
@@ -242,7 +242,7 @@ class Store:
 
         Args:
             status, model, task, method: only runs with one of these; empty for all.
-            group: only runs launched together.
+            group: only runs of this experiment.
             kinds: which numbers (`isoviz.runs.summaries.KINDS`).
         """
         where = _summaries.where(status, group, model=model, task=task, method=method)
@@ -263,7 +263,7 @@ class Store:
             return str(connection.scalar(select(_meta.c.value).where(_meta.c.key == REVISION)))
 
     def facets(self) -> Facets:
-        """Which launches, models, tasks, methods and statuses there are, with how many runs have all five, newest first."""
+        """Which experiments, models, tasks, methods and statuses there are, with how many runs have all five, newest first."""
         with self._database.reading() as connection:
             return _summaries.facets(connection)
 

@@ -42,15 +42,27 @@ class Inputs:
         models: the encoders.
         tasks: slugs of the catalogue.
         data: slug → folder with the files of that task; tasks of the hub need none.
+        seeds: of runs; at least three for a verdict.
+        settings: `max_train` and `epochs` of runs, where they are to be smaller than the study's own.
     """
 
     models: tuple[NamedModel, ...] = ()
     tasks: tuple[str, ...] = ()
     data: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    seeds: tuple[int, ...] = ()
+    settings: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
-    def read(cls, models: Sequence[str] = (), tasks: Sequence[str] = (), data: Sequence[str] = ()) -> Inputs:
-        """From the words of a command line: `[NAME=]MODEL` each, a slug each, `TASK=DIR` each.
+    def read(
+        cls,
+        models: Sequence[str] = (),
+        tasks: Sequence[str] = (),
+        data: Sequence[str] = (),
+        seeds: Sequence[int] = (),
+        max_train: int | None = None,
+        epochs: int | None = None,
+    ) -> Inputs:
+        """From the words of a command line: `[NAME=]MODEL` each, a slug each, `TASK=DIR` each, numbers.
 
         Raises:
             InputError: a word of another form, or one given twice.
@@ -64,17 +76,30 @@ class Inputs:
                 raise InputError(f"data: '{task}' has two folders", field="data")
             folders[task] = folder
         found = tuple(NamedModel.read(text) for text in models)
-        for name, given in (("model", [model.name for model in found]), ("tasks", list(tasks))):
-            if twice := next((one for one in given if given.count(one) > 1), None):
+        chosen: dict[str, Sequence[object]] = {"model": [model.name for model in found], "tasks": tasks, "seeds": seeds}
+        for name, given in chosen.items():
+            if (twice := next((one for one in given if list(given).count(one) > 1), None)) is not None:
                 raise InputError(f"{name}: '{twice}' is given twice", field=name)
-        return cls(found, tuple(tasks), MappingProxyType(folders))
+        sizes = {"max_train": max_train, "epochs": epochs}
+        settings = {name: value for name, value in sizes.items() if value is not None}
+        return cls(found, tuple(tasks), MappingProxyType(folders), tuple(seeds), MappingProxyType(settings))
 
     def given(self) -> dict[str, bool]:
         """Option → whether the user said something there."""
-        return {"model": bool(self.models), "tasks": bool(self.tasks), "data": bool(self.data)}
+        return {
+            "model": bool(self.models),
+            "tasks": bool(self.tasks),
+            "data": bool(self.data),
+            "seeds": bool(self.seeds),
+            "max_train": "max_train" in self.settings,
+            "epochs": "epochs" in self.settings,
+        }
 
     def words(self) -> list[str]:
         """The same on another machine: folders are written DIR."""
         models = ["--model", *(model.word for model in self.models)] if self.models else []
         tasks = ["--tasks", *self.tasks] if self.tasks else []
-        return [*models, *tasks, *(["--data", *(f"{task}=DIR" for task in self.data)] if self.data else [])]
+        data = ["--data", *(f"{task}=DIR" for task in self.data)] if self.data else []
+        seeds = ["--seeds", *map(str, self.seeds)] if self.seeds else []
+        sizes = [word for name, value in self.settings.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+        return [*models, *tasks, *data, *seeds, *sizes]

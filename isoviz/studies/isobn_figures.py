@@ -18,7 +18,7 @@ from isoviz.methods.protocol import Paper
 from isoviz.studies import isobn_published as paper
 from isoviz.studies.inputs import Inputs, NamedModel
 from isoviz.studies.isobn_clouds import BETA, MAX_LENGTH, POOLER, Cloud, encode
-from isoviz.studies.protocol import OWN, Progress, Study
+from isoviz.studies.protocol import ComputedStudy, Progress
 from isoviz.studies.result import Axis, Figure, Matrix, Panel, Published, Result, Series, Table, provenance
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def compute(
     )
 
 
-class IsoBNFigures(Study):
+class IsoBNFigures(ComputedStudy):
     """Spread, correlation and explained variance of [CLS] embeddings, as they are and normalised."""
 
     slug: ClassVar[str] = "isobn-figures"
@@ -314,9 +314,8 @@ class IsoBNFigures(Study):
     )
     takes: ClassVar[tuple[str, ...]] = ("model", "tasks", "data")
 
-    def run(self, scale: str, progress: Progress, inputs: Inputs = OWN) -> Result:
+    def compute(self, scale: str, progress: Progress, inputs: Inputs) -> Result:
         """The three figures; the full scale needs the hub (or its cache), and some minutes on a GPU."""
-        plan = PLANS[self.check_scale(scale)]
-        self.check_inputs(inputs)
+        plan = PLANS[scale]
         models = inputs.models or tuple(NamedModel(name, name) for name in plan.models)
         return compute(models, inputs.tasks or plan.tasks, plan.rows, scale, inputs, progress)

@@ -16,7 +16,7 @@ from isoviz.errors import InputError
 from isoviz.methods.istar import IStar
 from isoviz.methods.protocol import Paper
 from isoviz.studies.inputs import Inputs
-from isoviz.studies.protocol import OWN, Progress, Study
+from isoviz.studies.protocol import ComputedStudy, Progress
 from isoviz.studies.result import Axis, Figure, Panel, Published, Reference, Result, Series, provenance
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ def compute(plan: Plan, scale: str, progress: Progress) -> Result:
     )
 
 
-class IStarFigure2(Study):
+class IStarFigure2(ComputedStudy):
     """IsoScore* against the sample size, one line per ζ."""
 
     slug: ClassVar[str] = "istar-figure-2"
@@ -282,7 +282,6 @@ class IStarFigure2(Study):
         }
     )
 
-    def run(self, scale: str, progress: Progress, inputs: Inputs = OWN) -> Result:
+    def compute(self, scale: str, progress: Progress, inputs: Inputs) -> Result:
         """The figure at that scale; the full one takes a minute or two on one core and under 1 GB."""
-        self.check_inputs(inputs)
-        return compute(PLANS[self.check_scale(scale)], scale, progress)
+        return compute(PLANS[scale], scale, progress)

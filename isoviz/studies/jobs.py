@@ -6,9 +6,11 @@ from typing import Any, Final
 
 import isoviz
 from isoviz import studies
+from isoviz.errors import InputError
 from isoviz.jobs import queue
 from isoviz.jobs.kinds import ENCODERS, Job, JobKind
 from isoviz.jobs.results import ResultStore
+from isoviz.studies.protocol import ComputedStudy
 from isoviz.studies.result import Result
 
 STEPS: Final = 1000
@@ -17,6 +19,8 @@ STEPS: Final = 1000
 
 def _compute(job: Job) -> None:
     study = studies.get(job.request["study"])
+    if not issubclass(study, ComputedStudy):
+        raise InputError(f"study: '{study.slug}' is drawn from runs; launch those instead", field="study")
 
     def report(share: float, what: str) -> None:
         job.report(round(STEPS * share), STEPS, what)

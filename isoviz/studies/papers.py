@@ -121,6 +121,11 @@ def get(slug: str) -> Source:
     raise unknown_name("paper", slug, [source.slug for source in PAPERS], field="paper")
 
 
+def every_place() -> list[tuple[Source, Place]]:
+    """All tables and figures, in the order of print."""
+    return [(source, place) for source in PAPERS for place in source.places]
+
+
 def place_names(text: str) -> tuple[str, ...]:
     """`Figures 1, 2 and 4, Table 2` → Figure 1, Figure 2, Figure 4, Table 2; a range (`Figures 3–5`) is every number in it."""
     names: list[str] = []

@@ -1,14 +1,15 @@
-"""The contract of a study: what is computed at which scale, and what of it a user may choose."""
+"""The contract of a study: what it is of, what is computed at which scale, and what of it a user may choose."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from isoviz.errors import InputError, unknown_name
 from isoviz.methods.protocol import Paper
 from isoviz.studies.inputs import Inputs
-from isoviz.studies.result import Result
+from isoviz.studies.result import Outcome, Result, Verdict
 
 Progress: TypeAlias = Callable[[float, str], None]
 """Called with the share that is done, 0 to 1, and what is being done."""
@@ -16,9 +17,33 @@ Progress: TypeAlias = Callable[[float, str], None]
 OWN = Inputs()
 """Nothing chosen: the study's own models and tasks."""
 
+Judgement: TypeAlias = tuple[Outcome, str]
+"""An outcome, and one sentence with the numbers it rests on."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of the paper, and what decides whether our numbers bear it out.
+
+    Attributes:
+        sentence: the claim in our words, in the present tense.
+        judge: of the study's evidence: the `Result` of a computed study, the `isoviz.studies.evidence.Evidence` of a trained one.
+    """
+
+    sentence: str
+    judge: Callable[[Any], Judgement]
+
+    def verdict(self, evidence: Any) -> Verdict:
+        """The claim with what the evidence says of it."""
+        outcome, sentence = self.judge(evidence)
+        return Verdict(claim=self.sentence, outcome=outcome, sentence=sentence)
+
 
 class Study:
-    """Tables and figures of a paper that come from one computation. Subclasses set the class attributes and implement `run`.
+    """One or several figures and tables of a paper that come from one computation.
+
+    Subclass `ComputedStudy` (one computation, then the result) or `isoviz.studies.trained.TrainedStudy` (runs of the store, and
+    a picture of them), and set the class attributes.
 
     Class attributes:
         slug: name on the command line and in URLs.
@@ -28,8 +53,10 @@ class Study:
         kind: "figure" or "table".
         summary: one or two plain sentences on what is shown.
         open_points: what the paper leaves open or contradicts, a sentence each.
+        claims: what the paper says of this figure or table.
         scales: "quick" and "full", each with a sentence on its size.
-        takes: which options a user may set: "model", "tasks", "data"; none where nothing but a scale can be chosen.
+        takes: which options a user may set (fields of `Inputs`); none where nothing but a scale can be chosen.
+        parts: slugs of the studies that show one place each of what this one computes; empty for a single place.
     """
 
     slug: ClassVar[str]
@@ -39,16 +66,10 @@ class Study:
     kind: ClassVar[Literal["figure", "table"]]
     summary: ClassVar[str]
     open_points: ClassVar[tuple[str, ...]] = ()
+    claims: ClassVar[tuple[Claim, ...]] = ()
     scales: ClassVar[Mapping[str, str]]
     takes: ClassVar[tuple[str, ...]] = ()
-
-    def run(self, scale: str, progress: Progress, inputs: Inputs = OWN) -> Result:
-        """Compute the study at one of its scales, with the user's models and tasks in the place of its own.
-
-        Raises:
-            InputError: a scale that is not in `scales`, or an input that is not in `takes` or cannot serve.
-        """
-        raise NotImplementedError
+    parts: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def check_scale(cls, scale: str) -> str:
@@ -76,7 +97,25 @@ class Study:
             "place": cls.place,
             "kind": cls.kind,
             "summary": cls.summary,
+            "claims": [claim.sentence for claim in cls.claims],
             "open_points": list(cls.open_points),
             "scales": dict(cls.scales),
             "takes": list(cls.takes),
         }
+
+
+class ComputedStudy(Study):
+    """A study that trains nothing. Subclasses implement `compute`."""
+
+    def run(self, scale: str, progress: Progress, inputs: Inputs = OWN) -> Result:
+        """Compute the study at one of its scales, with the user's models and tasks in the place of its own; judge its claims.
+
+        Raises:
+            InputError: a scale that is not in `scales`, or an input that is not in `takes` or cannot serve.
+        """
+        result = self.compute(self.check_scale(scale), progress, self.check_inputs(inputs))
+        return result.model_copy(update={"verdicts": [claim.verdict(result) for claim in self.claims]})
+
+    def compute(self, scale: str, progress: Progress, inputs: Inputs) -> Result:
+        """The result without verdicts; scale and inputs are checked."""
+        raise NotImplementedError

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from platform import python_version
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -50,6 +50,8 @@ class Series(_Data):
         x, y: the points, in data units; of bars, x is the middle (on a logarithmic axis the geometric one).
         low, high: ends of the spread around y, and what they are in `spread`.
         at_zero: y at x = 0, for which a logarithmic axis has no place: bars draw it in a bin of its own.
+        x_low, x_high: ends of the spread around x, of points.
+        value: the number that the series stands for, such as λ; a diverging scale colours by it. None for series of their own colours.
     """
 
     name: str
@@ -61,10 +63,14 @@ class Series(_Data):
     high: list[float] | None = None
     spread: str = ""
     at_zero: float | None = None
+    x_low: list[float] | None = None
+    x_high: list[float] | None = None
+    value: float | None = None
 
     @model_validator(mode="after")
     def _same_length(self) -> Series:
-        lengths = {len(values) for values in (self.x, self.y, self.low, self.high) if values is not None}
+        columns = (self.x, self.y, self.low, self.high, self.x_low, self.x_high)
+        lengths = {len(values) for values in columns if values is not None}
         if len(lengths) != 1:
             raise ValueError(f"x, y, low and high of '{self.name}' must be equally long, got {sorted(lengths)}")
         return self
@@ -118,11 +124,11 @@ class Panel(_Data):
 
     Attributes:
         title: what stands over it; "" where the figure's own title says all.
-        kind: lines or bars, drawn from `series`, or the picture of a `matrix`.
+        kind: lines, bars or single points, drawn from `series`, or the picture of a `matrix`.
     """
 
     title: str = ""
-    kind: Literal["lines", "bars", "matrix"] = "lines"
+    kind: Literal["lines", "bars", "points", "matrix"] = "lines"
     x_axis: Axis
     y_axis: Axis
     series: list[Series] = []
@@ -152,12 +158,16 @@ class Figure(_Data):
     panels: list[Panel]
 
 
+Row: TypeAlias = list[str | int | float | None]
+"""Of a table: names, counts and other numbers; None where there is no number."""
+
+
 class Table(_Data):
     """Rows of names and numbers under a header; None where there is no number."""
 
     title: str
     header: list[str]
-    rows: list[list[str | int | float | None]]
+    rows: list[Row]
     notes: list[str] = []
 
     @model_validator(mode="after")
@@ -187,6 +197,17 @@ class Published(_Data):
     differs: str = ""
 
 
+Outcome = Literal["held", "not held", "cannot tell"]
+
+
+class Verdict(_Data):
+    """What our numbers say of one claim of the paper; `sentence` has the numbers."""
+
+    claim: str
+    outcome: Outcome
+    sentence: str
+
+
 class Provenance(_Data):
     """What is needed to compute the result again; `inputs` are the words of a command line, without this machine's paths."""
 
@@ -201,13 +222,22 @@ class Provenance(_Data):
 
 
 class Result(_Data):
-    """What a study found; `model_dump_json` is its file format."""
+    """What a study found; `model_dump_json` is its file format.
+
+    Attributes:
+        published: printed numbers beside ours.
+        verdicts: one for each claim that the paper makes of this figure or table.
+        runs: ids of the finished runs behind it, of a study that trains; `planned` is how many there will be.
+    """
 
     title: str
     figures: list[Figure] = []
     tables: list[Table] = []
     published: list[Published] = []
     notes: list[str] = []
+    verdicts: list[Verdict] = []
+    runs: list[str] = []
+    planned: int = 0
     provenance: Provenance
 
 
@@ -219,9 +249,15 @@ def provenance(
     packages: Iterable[str],
     seconds: float,
     inputs: Sequence[str] = (),
+    versions: Mapping[str, str] | None = None,
 ) -> Provenance:
-    """The record of a computation that ends now; `packages` are the distributions its numbers depend on."""
-    versions = {"isoviz": __version__, "python": python_version(), **{name: version(name) for name in packages}}
+    """The record of a computation that ends now; `packages` are the distributions its numbers depend on.
+
+    Args:
+        versions: of what computed the numbers, where that was not this process.
+    """
+    here = {"isoviz": __version__, "python": python_version(), **{name: version(name) for name in packages}}
+    versions = dict(versions) if versions else here
     return Provenance(
         study=study,
         scale=scale,

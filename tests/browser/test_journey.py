@@ -55,7 +55,7 @@ def test_launch_watch_zoom_stop_share_and_compare(serving: Server, open_tab: Cal
     first = points(page, "loss", "total loss")
     wait_for_more(page, "loss", "total loss", first)
     wait_for_more(page, "metric", "accuracy", 1)
-    wait_for_more(page, "isotropy", "IsoScore (head)", 1)
+    wait_for_more(page, "isotropy", "IsoScore* (all layers' tokens, ζ = 0.2)", 1)
     expect(page.locator("canvas").first).to_be_visible()
 
     # zoom: kept although the run goes on

@@ -22,7 +22,7 @@ from tests.story import Story
 Serve = Callable[..., Server]
 OpenTab = Callable[..., Page]
 
-MENU = ["Home", "Explore", "Train", "Live", "Trade-offs", "Results", "What-if", "Papers"]
+MENU = ["Home", "Explore", "Train", "Live", "Experiments", "Trade-offs", "Results", "What-if", "Papers"]
 
 
 def plot(page: Page, name: str) -> Any:
@@ -78,8 +78,9 @@ def test_every_figure_moves_while_the_run_reports(server: Server, open_tab: Open
     run.walk(6, 45)  # over the end of the first epoch
     wait_for_points(page, "loss", "total loss", 45)
     wait_for_points(page, "metric", "accuracy", 2)
-    wait_for_points(page, "isotropy", "IsoScore (head)", 2)
-    assert traces(page, "isotropy")["IsoScore* (all tokens, ζ = 0.2)"][-1] == pytest.approx(run.star)
+    star = "IsoScore* (all layers' tokens, ζ = 0.2)"  # what I-STAR acts on, and no other score beside it
+    wait_for_points(page, "isotropy", star, 2)
+    assert list(traces(page, "isotropy")) == [star] and traces(page, "isotropy")[star][-1] == pytest.approx(run.star)
     epochs = ["epoch 0 (before training)", "epoch 1"]  # the earlier one stays as a ghost
     becomes(page, lambda: list(traces(page, "spectrum")), epochs)
     panel = page.locator(".ivz-run")

@@ -61,7 +61,7 @@ def test_a_dark_pages_picture_is_dark(
             page.locator(".st-key-tradeoffs_tradeoff .js-plotly-plot"),
             "isoviz-tradeoff-demo-acceptability-accuracy",
         )
-        words = "IsoScore* (all tokens"
+        words = "IsoScore* (all layers' tokens"
     else:
         run = Story(server.store).whole()
         page = open_tab(f"{server.url}/run?id={run.id}", dark=True)

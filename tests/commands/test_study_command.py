@@ -22,7 +22,7 @@ def test_list_is_one_document_with_every_study(capsys):
     assert main(["study", "list", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert list(document) == ["studies", "warnings"]
-    assert {card["slug"] for card in document["studies"]} == set(studies.catalogue())
+    assert {card["slug"] for card in document["studies"]} == {study.slug for study in studies.places()}
     for card in document["studies"]:
         assert set(card["scales"]) == {"quick", "full"}
         assert card["kind"] in ("figure", "table")
@@ -74,7 +74,9 @@ def test_a_study_of_ones_own_encoder_and_files(tiny_models, cola, capsys, tmp_pa
         ),
         (["study", "run", "isobn-figures", "--data", "{file}"], "--data: expected TASK=DIR"),
         (["study", "run", "isobn-figures", "--tasks", "glue/cula"], "did you mean 'glue/cola'"),
-        (["study", "run", "istar-figure-3"], "did you mean 'istar-figure-2'? (allowed: isobn-figures, istar-figure-2)"),
+        (["study", "run", "istar-figure-22"], "did you mean 'istar-figure-2'?"),
+        (["study", "run", "istar-figure-2", "--fresh"], "--fresh: 'istar-figure-2' has no runs"),
+        (["study", "run", "istar-figure-3", "--seeds", "1", "1"], "--seeds: '1' is given twice"),
         (["study", "run", "istar-figure-2", "--scale", "huge"], "--scale: invalid choice: 'huge'"),
         (["study", "run", "istar-figure-2", "--out", "{file}/x"], "--out: cannot make the folder"),
         (["study"], "ACTION"),

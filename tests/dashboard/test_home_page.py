@@ -21,6 +21,7 @@ def test_empty_store_says_what_to_press(open_page: OpenPage) -> None:
     assert page.title[0].value == "IsoViz"
     assert "No run yet. Start with the 60-second demo" in text(page)
     assert [button.label for button in page.button] == [
+        "Start these 3 runs",
         "Set up these 3 runs",
         "Set up these 21 runs",
         "Set up these 10 runs",
@@ -32,6 +33,14 @@ def test_card_leads_to_the_filled_form(open_page: OpenPage) -> None:
     page = open_page("home").button(key="card_isobn").click().run()
     assert not page.exception
     assert page.title[0].value == "Train" and page.text_input(key="train_seeds").value == "0 1 2 3 4"
+
+
+def test_the_demo_starts_with_one_press(open_page: OpenPage, store: Store) -> None:
+    page = open_page("home").button(key="start_demo").click().run()
+    assert not page.exception and page.title[0].value == "Live"
+    rows = store.list(order="oldest")
+    assert [row.config.method for row in rows] == ["baseline", "isobn", "istar"]
+    assert {row.status for row in rows} == {"queued"} and len({row.group for row in rows}) == 1
 
 
 def test_runs_are_listed_with_their_state(open_page: OpenPage, store: Store) -> None:

@@ -20,15 +20,25 @@ from tests.dashboard.reading import drawn
 def test_three_scores_in_one_figure_say_their_cloud() -> None:
     scores = [metric for metric in measures.of_runs() if measures.is_score(metric)]
     assert [measures.with_cloud(metric) for metric in scores] == [
-        "IsoScore (head)",
-        "IsoScore* (all tokens, ζ = 0.2)",
-        "IsoScore, unbiased (head)",
+        "IsoScore (classifier input)",
+        "IsoScore* (all layers' tokens, ζ = 0.2)",
+        "IsoScore, unbiased (classifier input)",
     ]
     assert measures.comparing().slug == "isoscore_star"
     assert {metric.slug: measures.cloud(metric) for metric in measures.of_runs() if "weights" in metric.kinds} == {
         "i1": "output weights",
         "i2": "output weights",
     }
+
+
+def test_the_first_measure_is_of_what_the_methods_act_on() -> None:
+    def first(*methods: str) -> str:
+        return measures.default_for(methods).slug
+
+    assert first("baseline", "isobn") == first("isobn", "isolayer", "flow") == "isoscore"
+    assert first("baseline", "istar") == first("istar+isobn", "istar") == first("baseline") == "isoscore_star"
+    assert (first("cosreg"), first("spectrum_exp"), first("batchnorm")) == ("mean_cosine", "i1", "mean_cosine")
+    assert first("isobn", "istar") == measures.comparing().slug == first("no-such-method")
 
 
 def test_one_more_metric_is_on_every_screen(
@@ -46,7 +56,7 @@ def test_one_more_metric_is_on_every_screen(
     monkeypatch.setattr(metrics, "get", more.__getitem__)
     run = finish(store, config("baseline"), 0.5, 0.25)
     assert "evenness" in tables.run_columns() and numbers.headings()["evenness"] == "Even"
-    results = open_page("results")
+    results = open_page("results", results_isotropy="Evenness")
     assert {"Even", "± s of Even"} <= set(results.dataframe[0].value.columns)
     assert "Even" in results.dataframe[1].value.columns and b"evenness" in offered["runs.csv"]()
     assert b"& $E$" in offered["results-demo-acceptability-accuracy.tex"]()

@@ -94,14 +94,28 @@ def test_columns_of_isotropy_are_those_of_the_catalogue_and_the_address_says_whi
     open_page: OpenPage, filled: Store, offered: dict[str, Callable[[], bytes]]
 ) -> None:
     page = open_page("results")
-    shown = [metric.heading for metric in measures.headline()]
-    assert set(shown) <= set(page.dataframe[0].value.columns) and set(shown) <= set(page.dataframe[-1].value.columns)
+    every = {metric.heading for metric in measures.of_runs()}
+    for table in (page.dataframe[0].value, page.dataframe[-1].value):
+        assert every & set(table.columns) == {"IsoScore*"}  # what I-STAR acts on, and no other
     assert {metric.slug for metric in measures.of_runs()} <= set(pd.read_csv(io.BytesIO(offered["runs.csv"]())).columns)
     rank = metrics.get("effective_rank")
     page = open_page("results", results_isotropy=rank.title)
     assert not page.exception
     columns = set(page.dataframe[0].value.columns)
     assert {rank.heading, f"± s of {rank.heading}"} <= columns and "IsoScore*" not in columns
+
+
+def test_the_first_column_of_isotropy_is_of_the_cloud_that_the_method_acts_on(
+    open_page: OpenPage, filled: Store
+) -> None:
+    finish(filled, config("isobn", 0), 0.5, 0.25, group="third")
+    page = open_page("results", results_group="third")
+    assert page.multiselect(key="results_isotropy").value == ["IsoScore"]
+    page.selectbox(key="results_group").set_value("second").run()
+    assert page.multiselect(key="results_isotropy").value == ["IsoScore*"]
+    page.multiselect(key="results_isotropy").set_value(["Mean cosine"]).run()
+    page.selectbox(key="results_group").set_value("third").run()
+    assert page.multiselect(key="results_isotropy").value == ["Mean cosine"]  # chosen, so it stays
 
 
 def test_no_run_passes(open_page: OpenPage, filled: Store) -> None:

@@ -64,8 +64,8 @@ def test_any_metric_of_the_catalogue_is_an_axis(open_page: OpenPage, store: Stor
     field = page.selectbox(key="tradeoffs_isotropy")
     assert field.options == [metric.number_title for metric in measures.of_runs()] and field.value == "Mean cosine"
     (tradeoff, _, against) = figures(page)
-    assert tradeoff["layout"]["xaxis"]["title"]["text"] == "Mean cosine (head)"  # type: ignore[index]
-    assert against["layout"]["yaxis"]["title"]["text"] == "Mean cosine (head)"  # type: ignore[index]
+    assert tradeoff["layout"]["xaxis"]["title"]["text"] == "Mean cosine (classifier input)"  # type: ignore[index]
+    assert against["layout"]["yaxis"]["title"]["text"] == "Mean cosine (classifier input)"  # type: ignore[index]
     assert mounted(page)[-1]["name"] == "isoviz-against_mean_cosine-demo-acceptability-accuracy"
 
 

@@ -9,6 +9,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from dashboard import rows_view
 from isoviz.runs.planning import PRESETS
 from isoviz.runs.store import Store
 from isoviz.training import devices
@@ -38,6 +39,12 @@ def launch(page: AppTest) -> AppTest:
     return page.button(key="launch").click().run()
 
 
+def with_istar(open_page: OpenPage) -> AppTest:
+    """The plain form with I-STAR instead of what is preselected."""
+    page = open_page("train")
+    return page.pills(key="train_methods").set_value(["baseline", "istar"]).run()
+
+
 def test_first_visit_can_be_launched_as_it_is(open_page: OpenPage, store: Store) -> None:
     page = open_page("train")
     assert errors(page) == []
@@ -46,7 +53,7 @@ def test_first_visit_can_be_launched_as_it_is(open_page: OpenPage, store: Store)
     assert any("estimated from another machine" in caption.value for caption in page.caption)
     assert (shown["Runs"], shown["Device"]) == ("2", "CPU, 2 cores")
     launch(page)
-    assert {row.config.method for row in store.list()} == {"baseline", "istar"}
+    assert {row.config.method for row in store.list()} == {"baseline", "isobn"}
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.slug)
@@ -88,7 +95,7 @@ def test_unknown_preset_is_told(open_page: OpenPage) -> None:
 
 
 def test_lists_make_a_sweep_and_the_command_says_so(open_page: OpenPage) -> None:
-    page = open_page("train")
+    page = with_istar(open_page)
     page.text_input(key="train_istar.lam").set_value("−1, 0.5").run()
     page.text_input(key="train_seeds").set_value("0-2").run()
     assert numbers(page)["Runs"] == "9"
@@ -110,7 +117,7 @@ def test_two_methods_in_one_run(open_page: OpenPage, store: Store) -> None:
 
 
 def test_papers_range_is_one_click(open_page: OpenPage) -> None:
-    page = open_page("train")
+    page = with_istar(open_page)
     page.button(key="sweep_istar.zeta").click().run()
     assert page.text_input(key="train_istar.zeta").value == "0.2, 0.4, 0.6, 0.8"
     assert numbers(page)["Runs"] == "5"
@@ -130,7 +137,7 @@ def test_papers_range_is_one_click(open_page: OpenPage) -> None:
 def test_bad_values_are_told_beside_the_field_and_nothing_starts(
     key: str, value: str, told: str, open_page: OpenPage, store: Store
 ) -> None:
-    page = open_page("train")
+    page = with_istar(open_page)
     page.text_input(key="train_weight_decay").set_value("0.02").run()
     page.text_input(key=key).set_value(value).run()
     (error,) = errors(page)
@@ -236,7 +243,7 @@ def test_name_of_the_launch_groups_its_runs(open_page: OpenPage, store: Store) -
 
 
 def test_form_survives_a_visit_to_another_page(open_page: OpenPage) -> None:
-    page = open_page("train")
+    page = with_istar(open_page)
     page.text_input(key="train_istar.lam").set_value("2").run()
     page.switch_page("../pages/home.py").run()
     page.switch_page("../pages/train.py").run()
@@ -244,9 +251,9 @@ def test_form_survives_a_visit_to_another_page(open_page: OpenPage) -> None:
 
 
 def test_address_restores_the_form(open_page: OpenPage) -> None:
-    page = open_page("train", **{"train_istar.lam": "3", "train_seeds": "0 1"})
+    page = open_page("train", **{"train_isobn.beta": "3", "train_seeds": "0 1"})
     assert errors(page) == []
-    assert page.text_input(key="train_istar.lam").value == "3" and numbers(page)["Runs"] == "4"
+    assert page.text_input(key="train_isobn.beta").value == "3" and numbers(page)["Runs"] == "4"
 
 
 def test_a_papers_recipe_fills_the_settings_and_leaves_the_rest(open_page: OpenPage, store: Store) -> None:
@@ -256,4 +263,21 @@ def test_a_papers_recipe_fills_the_settings_and_leaves_the_rest(open_page: OpenP
     launch(page)
     for row in store.list():
         assert (row.config.epochs, row.config.learning_rate, row.config.early_stopping) == (10, 2e-5, "accuracy:3")
-    assert {row.config.method for row in store.list()} == {"baseline", "istar"}
+    assert {row.config.method for row in store.list()} == {"baseline", "isobn"}
+
+
+def test_own_data_takes_the_place_of_the_preselected_task(open_page: OpenPage) -> None:
+    page = open_page("train")
+    page.multiselect(key="train_tasks").select("own").run()
+    assert page.multiselect(key="train_tasks").value == ["own"]
+    page.multiselect(key="train_tasks").select("demo/acceptability").run()  # on purpose, this time
+    assert page.multiselect(key="train_tasks").value == ["own", "demo/acceptability"]
+
+
+def test_few_validation_rows_say_what_they_could_show() -> None:
+    assert "One row is 0.083 of the accuracy" in rows_view.smallest(12, "class")
+    assert "12 rows could show is 0.5 (" in rows_view.smallest(12, "class")
+    assert "0.012 (exact McNemar" in rows_view.smallest(500, "class")
+    assert "5 rows cannot show a difference" in rows_view.smallest(5, "class")
+    assert "a correlation below 0.58 cannot" in rows_view.smallest(12, "number")
+    assert "at least 6 of the 40 rows" in rows_view.smallest(40, "text")

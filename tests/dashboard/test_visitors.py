@@ -238,3 +238,14 @@ def test_the_default_roots_are_the_current_folder_and_home(
     assert f"Folders outside {os.getcwd()}, {tmp_path}/someone cannot be read" in shown(page)
     page = open_page("train", **{"train_tasks": "Own data", "train_data.own": "~/x.csv"})
     assert "is no file or folder that this machine can read" in shown(page)
+
+
+def test_a_viewer_cannot_start_the_demo_from_home(
+    open_page: OpenPage, visit: Callable[[Visitor], None], store: Store
+) -> None:
+    visit(LOOKER)
+    page = open_page("home")
+    assert disabled(page)["start_demo"]
+    assert "Your link is for viewing" in str(page.button(key="start_demo").help)
+    press(page, "start_demo")
+    assert store.list() == []

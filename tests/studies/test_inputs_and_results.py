@@ -31,7 +31,7 @@ def test_words_come_back_without_this_machines_folders(tmp_path):
     assert inputs.words() == ["--model", "org/name=DIR", "encoder=DIR", "hub/id@main", "--tasks", "glue/mrpc",
                               "glue/cola", "--data", "glue/mrpc=DIR"]  # fmt: skip
     assert Inputs().words() == []
-    assert Inputs.read().given() == {"model": False, "tasks": False, "data": False}
+    assert not any(Inputs.read().given().values())
 
 
 def test_a_folder_may_have_an_equals_sign(tmp_path):

@@ -1,0 +1,168 @@
+"""Sections of the Experiments page: the list of experiments, and of one its state, more seeds, tables, trade-off and runs."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import actions, measures, menu, resources, results, run_lists, tables, theme, tradeoffs, wording
+from dashboard.run_lists import Filter
+from dashboard.tradeoffs import Choice
+from dashboard.train import launching
+from isoviz.metrics.protocol import Metric
+from isoviz.runs.rows import STATUSES
+from isoviz.runs.seeds import more_seeds
+from isoviz.training import devices
+
+NAME = "experiment"
+"""Query parameter: `/experiments?experiment=…`."""
+MORE = 3
+"""Seeds that one press adds."""
+TICK = 2.0
+"""Seconds between looks at an experiment that has runs on their way."""
+_HISTORY = 500
+"""Newest finished runs that the time is estimated from."""
+
+
+def chosen() -> str | None:
+    """The experiment of the address; None without one, or after saying that there is none of that name."""
+    asked = st.query_params.get(NAME)
+    if not asked:
+        return None
+    if asked in set(run_lists.facets()["group"]):
+        return asked
+    st.warning(
+        f"Experiment “{wording.plain(asked)}” not found. Its runs may have been deleted.", icon=":material/search_off:"
+    )
+    return None
+
+
+def listing() -> None:
+    """Every experiment, newest first."""
+    facets = run_lists.facets()
+    frame = as_list(facets)
+    if frame.empty:
+        with st.container(border=True):
+            st.markdown("#### No experiment yet")
+            st.markdown(
+                "Whatever you launch together on the Train page, such as several methods and seeds, is one experiment."
+            )
+            st.page_link(menu.TRAIN, label="Set up an experiment", icon=":material/model_training:")
+        return
+    frame.insert(0, "Experiment", [f"experiments?{NAME}={quote(name)}" for name in frame["name"]])
+    st.dataframe(
+        frame.drop(columns="name"),
+        hide_index=True,
+        placeholder="",
+        column_config={
+            "Experiment": st.column_config.LinkColumn("Experiment", display_text=rf"experiments\?{NAME}=(.*)")
+        },
+        alt="Every experiment with its methods, tasks and how many of its runs have finished",
+    )
+
+
+def as_list(facets: pd.DataFrame) -> pd.DataFrame:
+    """One line per experiment of `run_lists.facets`, in its order: newest first."""
+    lines = []
+    for name, part in facets[facets["group"] != ""].groupby("group", sort=False):
+        counts = part.groupby("status")["runs"].sum()
+        others = [f"{counts[status]} {status}" for status in STATUSES if status != "finished" and counts.get(status)]
+        lines.append(
+            {
+                "name": str(name),
+                "Runs": int(part["runs"].sum()),
+                "Finished": int(counts.get("finished", 0)),
+                "Other": ", ".join(others),
+                "Methods": ", ".join(dict.fromkeys(part["title"])),
+                "Tasks": ", ".join(dict.fromkeys(part["task"])),
+                "Models": ", ".join(dict.fromkeys(part["model"])),
+            }
+        )
+    return pd.DataFrame(lines, columns=["name", "Runs", "Finished", "Other", "Methods", "Tasks", "Models"])
+
+
+# --------------------------------------------------------------------------------------------------- one experiment
+
+
+def heading(name: str) -> None:
+    """Its name, how far it is, and the ways to see it elsewhere. Looks again while runs are on their way."""
+    busy = _under_way(name) > 0
+    st.fragment(_heading, run_every=TICK if busy else None)(name, busy)
+
+
+def _under_way(name: str) -> int:
+    return int(run_lists.frame(Filter(name))["status"].isin(["queued", "running"]).sum())
+
+
+def _heading(name: str, was_busy: bool) -> None:
+    frame = run_lists.frame(Filter(name))
+    counts = frame["status"].value_counts()
+    st.title(wording.plain(name), anchor=False)
+    badges = [f"{theme.status_badge(status)} {counts[status]}" for status in STATUSES if counts.get(status)]
+    st.markdown(f"Experiment of {len(frame)} run{'s' if len(frame) != 1 else ''}: " + " · ".join(badges))
+    with st.container(horizontal=True):
+        st.page_link(menu.EXPERIMENTS, label="All experiments", icon=":material/arrow_back:")
+        st.page_link(menu.LIVE, label="Live", icon=":material/monitoring:", query_params={"group": name})
+        st.page_link(menu.RESULTS, label="Results", icon=":material/table_chart:", query_params={"results_group": name})
+        link = {"tradeoffs_group": name}
+        st.page_link(menu.TRADEOFFS, label="Trade-offs", icon=":material/scatter_plot:", query_params=link)
+    if was_busy and not _under_way(name):
+        st.rerun()
+
+
+def add_seeds(name: str) -> None:
+    """Launch every setup of the experiment with seeds that it does not have; says before how many runs that is, and how long."""
+    rows = resources.store().list(group=name, order="oldest")
+    configs = more_seeds((row.config for row in rows), MORE)
+    if not configs:
+        return
+    estimated = launching.estimate(configs, resources.store().list(status="finished", limit=_HISTORY))
+    time_needed = launching.duration_words(estimated, len(devices.describe().slots), wording.duration)
+    refused = actions.sentences(resources.service().launch_refusal(configs)) if actions.why_not() is None else None
+    with st.container(horizontal=True, vertical_alignment="center"):
+        pressed = actions.button(
+            f"Add {MORE} seeds", key="experiment_more", icon=":material/add:", disabled=refused is not None
+        )
+        seeds = sorted({config.seed for config in configs})
+        words = f"{len(configs)} more runs (seeds {seeds[0]} to {seeds[-1]}), time: {time_needed}."
+        st.caption(wording.plain(refused or words), width="stretch")
+    if pressed and actions.done(resources.service().launch, configs, group=name):
+        st.rerun()
+
+
+def comparison(name: str) -> None:
+    """Its tables, task by task, as on Results."""
+    results.by_task(Filter(name), _isotropy(name))
+
+
+def tradeoff(name: str) -> None:
+    """Its isotropy against its performance, one model and task at a time, as on Trade-offs."""
+    facets = run_lists.facets()
+    facets = facets[facets["group"] == name]
+    setups = list(facets.groupby(["model", "task"], sort=False)["runs"].sum().sort_values(ascending=False).index)
+    st.subheader("Trade-off", anchor=False)
+    titles = {f"{model} on {task}": (model, task) for model, task in setups}
+    chosen_title = (
+        st.selectbox("Model and task", list(titles), key="experiment_setup") if len(titles) > 1 else next(iter(titles))
+    )
+    model, task = titles[str(chosen_title)]
+    frame = run_lists.frame(Filter(name, (model,), (task,)))
+    labels = tables.number_parameters(frame)
+    parameter = next(iter(labels), "")
+    reported = dict.fromkeys(metric for metrics in frame["metrics"] for metric in metrics)
+    metric = tables.primary_metric(task, reported)
+    measure = _isotropy(name)[0].slug
+    tradeoffs.figures(Choice(name, model, task, metric, measure, parameter, labels.get(parameter, "")))
+
+
+def runs(name: str) -> None:
+    """All its runs, each with a link."""
+    results.every_run(Filter(name), _isotropy(name))
+
+
+def _isotropy(name: str) -> list[Metric]:
+    """Of the cloud that the experiment's methods act on."""
+    facets = run_lists.facets()
+    return [measures.default_for(facets.loc[facets["group"] == name, "method"])]

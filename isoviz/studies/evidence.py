@@ -1,0 +1,210 @@
+"""The runs behind a table or figure, those that are planned among them, and what can be said of them. Nothing here reads a store."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from isoviz import tasks
+from isoviz.comparisons import compare, wording
+from isoviz.comparisons.table import Comparison
+from isoviz.config import RunConfig
+from isoviz.errors import InputError
+from isoviz.runs.naming import method_title, variant
+from isoviz.statistics.rank_correlation import rank_correlation
+from isoviz.studies.protocol import Judgement
+from isoviz.studies.records import Cell, RunRecord
+
+RUNNING: Final = ("queued", "running")
+MAJORITY: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Planned runs, and records of those that exist.
+
+    Attributes:
+        planned: the runs as the study declares them.
+        runs: records, at most one per planned run; a study draws whatever is there.
+    """
+
+    planned: tuple[RunConfig, ...]
+    runs: tuple[RunRecord, ...]
+
+    def where(self, test: Callable[[RunConfig], bool] | None = None, **fields: Any) -> Evidence:
+        """The part whose configurations have these fields, or method parameters, and pass the test."""
+
+        def chosen(config: RunConfig) -> bool:
+            asked = all(_field(config, name) == value for name, value in fields.items())
+            return asked and (test is None or test(config))
+
+        return Evidence(
+            tuple(config for config in self.planned if chosen(config)),
+            tuple(run for run in self.runs if chosen(run.config)),
+        )
+
+    def distinct(self, name: str) -> list[Any]:
+        """The planned values of a field or parameter, in order; None for runs whose method has no such parameter is left out."""
+        return [value for value in dict.fromkeys(_field(config, name) for config in self.planned) if value is not None]
+
+    @property
+    def tasks(self) -> list[str]:
+        return self.distinct("task")
+
+    @property
+    def models(self) -> list[str]:
+        return self.distinct("model")
+
+    @property
+    def finished(self) -> list[RunRecord]:
+        return [run for run in self.runs if run.finished]
+
+    def cell(self, metric: str) -> Cell:
+        """A number over all runs of this evidence, by seed."""
+        values, excluded = {}, []
+        for run in self.runs:
+            value = run.number(metric)
+            if run.row.status in RUNNING:
+                continue
+            if (reason := run.why_without(metric)) or value is None:
+                excluded.append(f"seed {run.seed}: {reason}")
+            else:
+                values[run.seed] = value
+        return Cell(values, len(self.planned), tuple(excluded))
+
+    def ends(self, metric: str) -> tuple[float, float, float] | None:
+        """Mean, and mean ∓ standard deviation; None without a value. One value has no spread: both ends are the mean."""
+        cell = self.cell(metric)
+        if cell.mean is None:
+            return None
+        half = cell.sd or 0.0
+        return cell.mean, cell.mean - half, cell.mean + half
+
+    # ------------------------------------------------------------------ what can be said
+
+    def learned(self) -> bool | None:
+        """Whether the baseline beats the best simple approach (bag of words and the like) in every seed; None without such levels."""
+        answers = []
+        for run in self.where(method="baseline").finished:
+            levels = [value for value in (run.started.baselines if run.started else {}).values() if value is not None]
+            value = run.number(run.primary)
+            if levels and value is not None:
+                answers.append(value > max(levels))
+        return all(answers) if answers else None
+
+    def comparisons(self, metric: str | None = None) -> list[Comparison]:
+        """Every method (with its parameters) against the baseline, paired by seed, corrected over all of them (Holm)."""
+        rows = [run.row for run in self.finished]
+        started = {run.row.id: run.started for run in self.finished}
+        try:
+            table = compare(rows, metric=metric, started=started)
+        except InputError:  # nothing to compare yet
+            return []
+        return [found for part in table.parts for found in part.comparisons]
+
+
+def _field(config: RunConfig, name: str) -> Any:
+    return getattr(config, name) if name in RunConfig.model_fields else config.params.get(name)
+
+
+def task_title(slug: str) -> str:
+    """A task's name without "(demo)", which every caption of a quick study would repeat."""
+    known = tasks.catalogue().get(slug)
+    return known.title.removesuffix(" (demo)") if known else slug
+
+
+def label(config: RunConfig) -> str:
+    """`I-STAR λ = −1`."""
+    return " ".join(filter(None, [method_title(config.method), variant(config.method, config.params)]))
+
+
+# ---------------------------------------------------------------------------------------------------- judgements
+
+
+def number(value: float) -> str:
+    """Three decimals with a true minus sign."""
+    return wording.number(value)
+
+
+def counted(found: Sequence[Comparison]) -> str:
+    """`2 of 6 comparisons with the baseline are higher beyond chance, 1 lower, 3 cannot be told apart`."""
+    apart = [one for one in found if one.verdict == "apart" and one.difference is not None]
+    higher = sum(one.difference > 0 for one in apart if one.difference is not None)
+    lower = len(apart) - higher
+    return (
+        f"{higher} of {len(found)} comparisons with the baseline are higher beyond chance and {lower} lower "
+        "(paired by seed, after Holm's correction)"
+    )
+
+
+def extremes(found: Sequence[Comparison], scale: float = 1.0) -> str:
+    """The largest and the smallest difference with their intervals."""
+    known = [one for one in found if one.difference is not None]
+    if not known:
+        return "no difference is known"
+    shown = []
+    for word, one in (
+        ("largest", max(known, key=lambda one: one.difference or 0.0)),
+        ("smallest", min(known, key=lambda one: one.difference or 0.0)),
+    ):
+        ends = "" if one.low is None else f" [{number(one.low)}, {number(one.high or 0.0)}]"
+        shown.append(f"{word} {one.arm}: {wording.number(one.difference, sign=True)}{ends}")
+    return "; ".join(shown)
+
+
+def improves(found: Sequence[Comparison], direction: int = 1) -> Judgement:
+    """Does the method move the number in that direction on most tasks? Held if most comparisons are told apart that way, not held if
+    any is told apart the other way and none this way; else it cannot be told."""
+    tested = [one for one in found if one.verdict in ("apart", "not apart") and one.difference is not None]
+    if not tested:
+        return "cannot tell", "Fewer than three seeds of each method have finished."
+    that_way = sum(one.verdict == "apart" and direction * (one.difference or 0.0) > 0 for one in tested)
+    other_way = sum(one.verdict == "apart" and direction * (one.difference or 0.0) < 0 for one in tested)
+    sentence = f"{counted(tested)}; {extremes(tested)}."
+    if that_way > MAJORITY * len(tested):
+        return "held", sentence
+    if other_way > that_way:
+        return "not held", sentence
+    return "cannot tell", sentence
+
+
+def never_consistently_better(found: Sequence[Comparison]) -> Judgement:
+    """Is no method better than the baseline on most tasks? A claim of absence: held while no method is told to be better on most."""
+    tested = [one for one in found if one.verdict in ("apart", "not apart") and one.difference is not None]
+    if not tested:
+        return "cannot tell", "Fewer than three seeds of each method have finished."
+    by_arm: dict[str, list[Comparison]] = {}
+    for one in tested:
+        by_arm.setdefault(one.arm, []).append(one)
+    consistent = [
+        arm
+        for arm, several in by_arm.items()
+        if sum(one.verdict == "apart" and (one.difference or 0.0) > 0 for one in several) > MAJORITY * len(several)
+    ]
+    sentence = f"{counted(tested)}; {extremes(tested)}."
+    if consistent:
+        return "not held", f"{', '.join(consistent)}: better on most tasks. {sentence}"
+    return "held", sentence
+
+
+def goes_with(x: Sequence[float], y: Sequence[float], names: Iterable[str], words: str, direction: int) -> Judgement:
+    """Do two numbers, averaged over seeds, rise together (direction 1) or against each other (−1) within tasks?
+
+    Held or not held where the permutation test says p < 0.05, by the sign; else it cannot be told.
+    """
+    kept = [(a, b, name) for a, b, name in zip(x, y, names, strict=True) if math.isfinite(a) and math.isfinite(b)]
+    if not kept:
+        return "cannot tell", "No setting has finished."
+    found = rank_correlation([a for a, _, _ in kept], [b for _, b, _ in kept], [name for _, _, name in kept])
+    if found.estimate is None or found.p is None:
+        return "cannot tell", f"{len(kept)} settings have finished; a rank correlation needs four of a task."
+    ends = f" [{number(found.interval.low)}, {number(found.interval.high)}]" if found.interval else ""
+    sentence = (
+        f"Spearman's ρ {words} is {number(found.estimate)}{ends} over {found.points} settings of "
+        f"{found.tasks} {'task' if found.tasks == 1 else 'tasks'}, within tasks (p = {wording.probability(found.p)})."
+    ).replace("= <", "<")
+    if found.p >= 0.05:
+        return "cannot tell", sentence
+    return ("held" if direction * found.estimate > 0 else "not held"), sentence

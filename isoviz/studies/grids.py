@@ -1,0 +1,125 @@
+"""Families of runs that several studies share: a run of a grid serves every figure and table that is drawn from it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from isoviz import methods
+from isoviz.config import RunConfig
+from isoviz.runs import planning
+from isoviz.runs.planning import IN_THIS_PROCESS, DataChecks, MethodChoice
+from isoviz.studies.inputs import Inputs
+from isoviz.studies.protocol import OWN
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Every combination of models, tasks, methods and seeds.
+
+    Attributes:
+        methods: (slug, parameters), a parameter that is a list is swept.
+        learning_rate: None for the model's own default.
+        settings: further fields of `RunConfig`.
+    """
+
+    models: tuple[str, ...]
+    tasks: tuple[str, ...]
+    methods: tuple[MethodChoice, ...]
+    seeds: tuple[int, ...]
+    learning_rate: float | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def with_inputs(self, inputs: Inputs) -> Plan:
+        """The same with what the user chose in place of its own."""
+        return replace(
+            self,
+            models=tuple(model.found for model in inputs.models) or self.models,
+            tasks=inputs.tasks or self.tasks,
+            seeds=inputs.seeds or self.seeds,
+            settings={**self.settings, **inputs.settings},
+        )
+
+    def declared(self) -> list[RunConfig]:
+        """The runs as they are written down: nothing is looked up, so models and data need not be on this machine."""
+        variants = [(slug, params) for slug, choices in self.methods for params in _combinations(choices)]
+        return [
+            RunConfig.checked(
+                model=model,
+                task=task,
+                method=methods.get(slug).slug,
+                params=methods.check_params(slug, params),
+                seed=seed,
+                learning_rate=self.learning_rate or planning.default_learning_rate(model),
+                **self.settings,
+            )
+            for model, task, seed, (slug, params) in itertools.product(self.models, self.tasks, self.seeds, variants)
+        ]
+
+    def resolved(self, data: Mapping[str, str], checks: DataChecks) -> list[RunConfig]:
+        """The runs as they can be launched here. Raises like `isoviz.runs.planning.expand`."""
+        return [
+            config
+            for model in self.models
+            for task in self.tasks
+            for config in planning.expand(
+                [model],
+                [task],
+                self.methods,
+                self.seeds,
+                data=data.get(task),
+                learning_rate=self.learning_rate,
+                checks=checks,
+                **self.settings,
+            )
+        ]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A named family of runs.
+
+    Attributes:
+        slug: its name.
+        plans: scale → the plans it consists of.
+    """
+
+    slug: str
+    plans: Mapping[str, tuple[Plan, ...]]
+
+    def declared(self, scale: str, inputs: Inputs = OWN) -> list[RunConfig]:
+        """See `Plan.declared`; each run once."""
+        plans = self.plans[scale]
+        return distinct(config for plan in plans for config in plan.with_inputs(inputs).declared())
+
+    def configs(self, scale: str, inputs: Inputs = OWN, checks: DataChecks = IN_THIS_PROCESS) -> list[RunConfig]:
+        """See `Plan.resolved`; each run once."""
+        plans = self.plans[scale]
+        return distinct(config for plan in plans for config in plan.with_inputs(inputs).resolved(inputs.data, checks))
+
+
+def identity(config: RunConfig) -> tuple[str, int]:
+    """Equal for runs that give the same numbers: all but the thread count and the minutes between checkpoints."""
+    return config.setup_key(), config.seed
+
+
+def distinct(configs: Iterable[RunConfig]) -> list[RunConfig]:
+    """Each run once, in order."""
+    return list({identity(config): config for config in configs}.values())
+
+
+def _combinations(choices: Mapping[str, Any]) -> list[dict[str, Any]]:
+    axes = [(name, value if isinstance(value, (list, tuple)) else [value]) for name, value in choices.items()]
+    names = [name for name, _ in axes]
+    return [dict(zip(names, point, strict=True)) for point in itertools.product(*(values for _, values in axes))]
+
+
+Uses = Callable[[RunConfig], bool]
+"""Which runs of its grids a study draws from."""
+
+
+def used(grids: Sequence[Grid], uses: Uses, scale: str, inputs: Inputs = OWN) -> list[RunConfig]:
+    """The declared runs of some grids that a study draws from."""
+    return distinct(config for grid in grids for config in grid.declared(scale, inputs) if uses(config))

@@ -1,0 +1,138 @@
+"""Studies that train: runs of a grid, and a picture of those that have finished."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from isoviz.config import RunConfig
+from isoviz.runs.planning import IN_THIS_PROCESS, DataChecks
+from isoviz.studies.evidence import Evidence, task_title
+from isoviz.studies.grids import Grid, distinct, used
+from isoviz.studies.inputs import Inputs
+from isoviz.studies.protocol import OWN, Study
+from isoviz.studies.records import RunRecord
+from isoviz.studies.result import Figure, Published, Result, Table, provenance
+
+SEEDS_FOR_A_VERDICT = 3
+TAKES = ("model", "tasks", "data", "seeds", "max_train", "epochs")
+
+
+@dataclass
+class Drawing:
+    """What a study shows of its evidence."""
+
+    figures: list[Figure] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    published: list[Published] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class TrainedStudy(Study):
+    """A figure or table of runs. Subclasses set `grids` and the class attributes of `Study`, and implement `show`.
+
+    Class attributes:
+        grids: the families of runs it draws from; other studies may draw from the same ones.
+        profiles: it needs the layer profile of its runs (`isoviz.studies.layer_profiles`) beside what every run reports.
+    """
+
+    grids: ClassVar[tuple[Grid, ...]]
+    profiles: ClassVar[bool] = False
+    takes: ClassVar[tuple[str, ...]] = TAKES
+
+    @classmethod
+    def uses(cls, config: RunConfig) -> bool:
+        """Whether the study draws from this run of its grids."""
+        return True
+
+    @classmethod
+    def declared(cls, scale: str, inputs: Inputs = OWN) -> list[RunConfig]:
+        """Its runs as they are written down; models and data need not be on this machine."""
+        cls.check_scale(scale)
+        return used(cls.grids, cls.uses, scale, cls.check_inputs(inputs))
+
+    @classmethod
+    def configs(cls, scale: str, inputs: Inputs = OWN, checks: DataChecks = IN_THIS_PROCESS) -> list[RunConfig]:
+        """Its runs as they can be launched here. Raises like `isoviz.runs.planning.expand`."""
+        cls.check_scale(scale)
+        cls.check_inputs(inputs)
+        return distinct(
+            config for grid in cls.grids for config in grid.configs(scale, inputs, checks) if cls.uses(config)
+        )
+
+    def show(self, evidence: Evidence) -> Drawing:
+        """Figures, tables and printed numbers of whatever runs there are; a gap for what is missing."""
+        raise NotImplementedError
+
+    def draw(self, runs: Sequence[RunRecord], scale: str, inputs: Inputs = OWN) -> Result:
+        """The study as far as its runs have come. Pure: trains nothing, reads nothing; the runs may be none."""
+        evidence = Evidence(tuple(self.declared(scale, inputs)), tuple(runs))
+        drawing = self.show(evidence)
+        return Result(
+            title=self.title,
+            figures=drawing.figures,
+            tables=drawing.tables,
+            published=drawing.published,
+            notes=[*drawing.notes, *_notes(evidence)],
+            verdicts=[claim.verdict(evidence) for claim in self.claims],
+            runs=[run.row.id for run in evidence.finished],
+            planned=len(evidence.planned),
+            provenance=provenance(
+                self.slug,
+                scale,
+                min((config.seed for config in evidence.planned), default=0),
+                _of_runs(evidence, self.grids),
+                (),
+                sum(_seconds(run) for run in evidence.finished),
+                inputs.words(),
+                _versions(evidence),
+            ),
+        )
+
+
+def _seconds(run: RunRecord) -> float:
+    return run.row.ended - run.row.started if run.row.started and run.row.ended else 0.0
+
+
+def _versions(evidence: Evidence) -> dict[str, str]:
+    """Of the newest run."""
+    found = [run.started.versions for run in evidence.finished if run.started]
+    return dict(found[-1]) if found else {}
+
+
+def _of_runs(evidence: Evidence, grids: Sequence[Grid]) -> dict[str, Any]:
+    first = evidence.planned[0]
+    names = ("epochs", "max_train", "max_eval", "learning_rate", "batch_size", "max_length", "schedule", "batching")
+    started = [run.started for run in evidence.finished if run.started]
+    return {
+        "grids": [grid.slug for grid in grids],
+        "models": evidence.models,
+        "tasks": evidence.tasks,
+        "seeds": evidence.distinct("seed"),
+        "first_run": {name: getattr(first, name) for name in names},
+        "data_fingerprints": sorted({one.data_fingerprint for one in started}),
+        "model_fingerprints": sorted({one.model_fingerprint for one in started}),
+        "devices": sorted({one.device for one in started}),
+    }
+
+
+def _notes(evidence: Evidence) -> list[str]:
+    """How far the runs have come, what is left out, and where nothing was learned."""
+    count, planned = len(evidence.finished), len(evidence.planned)
+    notes = [f"{count} of {planned} runs have finished."] if count < planned else []
+    ended = [run for run in evidence.runs if not run.finished and run.row.status not in ("queued", "running")]
+    if ended:
+        words = ", ".join(f"{run.row.status} {run.row.id}" for run in ended)
+        notes.append(f"Left out, because they did not finish: {words}.")
+    if collapsed := [run for run in evidence.finished if run.row.collapsed]:
+        where: Mapping[str, None] = dict.fromkeys(
+            f"{run.config.method} on {task_title(run.config.task)}" for run in collapsed
+        )
+        notes.append(f"Collapsed runs, whose scores are left out: {len(collapsed)} ({', '.join(where)}).")
+    for task in evidence.tasks:
+        if evidence.where(task=task).learned() is False:
+            notes.append(
+                f"{task_title(task)}: the baseline does not beat the best simple approach in every seed. Do not compare scores there."
+            )
+    return notes

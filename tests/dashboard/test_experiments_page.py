@@ -1,0 +1,73 @@
+"""Experiments: the list, one of them with its tables, trade-off and runs, and more seeds with one press."""
+
+from __future__ import annotations
+
+import pytest
+
+from isoviz.runs.store import Store
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.made_up import config, fail, finish
+from tests.dashboard.reading import drawn, texts
+
+
+def experiment(store: Store, name: str = "λ & friends") -> None:
+    for seed in (0, 1):
+        finish(store, config("baseline", seed), 0.5 + 0.0625 * seed, 0.25, group=name)
+        finish(store, config("istar", seed, {"lam": 1}), 0.75, 0.5, group=name)
+
+
+def test_an_empty_store_offers_the_next_step(open_page: OpenPage) -> None:
+    page = open_page("experiments")
+    assert not page.exception and "No experiment yet" in texts(page)
+    assert [link.value for link in page.page_link] == ["Set up an experiment"]
+
+
+def test_every_experiment_is_listed_with_how_far_it_is(open_page: OpenPage, store: Store) -> None:
+    experiment(store)
+    fail(store, config("isobn"), group="another")
+    finish(store, config("baseline", 9), 0.5, 0.25)  # of no experiment
+    page = open_page("experiments")
+    assert not page.exception
+    lines = page.dataframe[0].value.set_index("Methods")
+    assert lines.loc["IsoBN", ["Runs", "Finished", "Other"]].tolist() == [1, 0, "1 failed"]
+    first = lines.loc["Baseline, I-STAR"] if "Baseline, I-STAR" in lines.index else lines.loc["I-STAR, Baseline"]
+    assert first["Finished"] == 4 and "%CE%BB%20%26%20friends" in first["Experiment"]
+
+
+def test_one_experiment_has_its_tables_trade_off_and_runs(open_page: OpenPage, store: Store) -> None:
+    experiment(store)
+    page = open_page("experiments", experiment="λ & friends")
+    assert not page.exception and page.title[0].value.replace("\\", "") == "λ & friends"
+    shown = texts(page)
+    assert "Experiment of 4 runs" in shown and "Do these methods differ?" in shown
+    assert {"Trade-off", "Every run"} <= {heading.value for heading in page.subheader}
+    assert len(drawn(page)) == 4  # every seed; against performance; performance and isotropy against λ
+    assert len(page.dataframe[-1].value) == 4
+
+
+def test_three_seeds_more_are_three_of_every_setup(open_page: OpenPage, store: Store) -> None:
+    experiment(store)
+    page = open_page("experiments", experiment="λ & friends")
+    assert "6 more runs (seeds 2 to 4)" in texts(page)
+    page.button(key="experiment_more").click().run()
+    assert not page.exception
+    queued = store.list(status="queued")
+    assert {row.group for row in queued} == {"λ & friends"}
+    assert sorted((row.config.method, row.config.seed) for row in queued) == [
+        (method, seed) for method in ("baseline", "istar") for seed in (2, 3, 4)
+    ]
+    assert "6 more runs (seeds 5 to 7)" in texts(page)
+
+
+def test_a_viewer_cannot_add_seeds(open_page: OpenPage, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment(store)
+    monkeypatch.setenv("ISOVIZ_READ_ONLY", "1")
+    page = open_page("experiments", experiment="λ & friends")
+    assert page.button(key="experiment_more").disabled and not page.exception
+
+
+def test_an_unknown_name_says_so_and_lists_the_others(open_page: OpenPage, store: Store) -> None:
+    experiment(store)
+    page = open_page("experiments", experiment="gone")
+    assert not page.exception and "“gone” not found" in page.warning[0].value
+    assert len(page.dataframe) == 1

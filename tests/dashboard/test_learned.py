@@ -1,0 +1,51 @@
+"""The banner "Nothing was learned": on every page that compares runs, and in what they offer as files."""
+
+from __future__ import annotations
+
+from dashboard import learned, tables
+from isoviz.comparisons import nothing_learned
+from isoviz.runs.store import Store
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.made_up import config, finish
+
+
+def test_the_best_simple_approach_is_the_one_to_beat() -> None:
+    simple = {"majority": 0.5, "bag_of_words": 0.64, "random_weights": 0.578, "copied": None}
+    told = "Nothing was learned: no run beats bag of words (0.640). Do not compare."
+    assert nothing_learned("demo/sentiment", [0.534, 0.64, None], simple) == told
+    assert nothing_learned("demo/sentiment", [0.6], simple).startswith("Nothing was learned: this run does not beat")
+    assert nothing_learned("demo/sentiment", [0.534, 0.641], simple) == ""
+    assert nothing_learned("demo/sentiment", [], simple) == nothing_learned("demo/sentiment", [0.1], {}) == ""
+    assert nothing_learned("no/such-task", [0.1], simple) == ""
+    assert "(3.06)" in nothing_learned("demo/translation", [1.0, 2.0], {"bag_of_words": 3.055})
+
+
+def filled(store: Store, *values: float, **more: str) -> list[str]:
+    return [finish(store, config("baseline", seed, **more), value, 0.25) for seed, value in enumerate(values)]
+
+
+def test_one_sentence_for_each_model_and_task(store: Store) -> None:
+    filled(store, 0.55, 0.6)
+    runs = tables.runs_frame(store.summaries())
+    assert learned.warnings(runs) == ["Nothing was learned: no run beats bag of words (0.625). Do not compare."]
+    assert learned.in_file(runs[["run"]], runs)["warning"].str.startswith("Nothing").all()
+    filled(store, 0.7, task="demo/paraphrase")
+    (told,) = learned.warnings(tables.runs_frame(store.summaries()))
+    assert told.startswith("demo/tiny-bert on demo/acceptability: Nothing was learned")
+    finish(store, config("isobn"), 0.7, 0.25)
+    runs = tables.runs_frame(store.summaries())
+    assert learned.warnings(runs) == [] and list(learned.in_file(runs[["run"]], runs)) == ["run"]
+
+
+def test_another_metric_does_not_hide_it(store: Store) -> None:
+    finish(store, config(), 0.55, 0.25, matthews=0.9)
+    runs = tables.with_metric(tables.runs_frame(store.summaries()), "matthews")
+    assert len(learned.warnings(runs)) == 1
+
+
+def test_results_and_tradeoffs_carry_it(open_page: OpenPage, store: Store) -> None:
+    filled(store, 0.55, 0.6)
+    for name in ("results", "tradeoffs"):
+        page = open_page(name)
+        assert not page.exception
+        assert sum("Nothing was learned" in str(box.value) for box in page.warning) == 1, name

@@ -1,0 +1,61 @@
+"""Records of runs that studies draw, with given numbers, without a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from isoviz import tasks
+from isoviz.config import RunConfig
+from isoviz.events import Finished
+from isoviz.metrics.record import Measurement
+from isoviz.studies.records import LayerProfile, RunRecord
+from tests.dashboard.made_up import row, started
+from tests.measured import cloud, measurement
+
+Numbers = Callable[[RunConfig], Mapping[str, Any]]
+
+
+def record(
+    config: RunConfig, status: str = "finished", profile: LayerProfile | None = None, **numbers: Any
+) -> RunRecord:
+    """A run with these task metrics; `star`, `isoscore`, `i1`, `i2`, `ev` and `collapsed` are what they say."""
+    found = dict(numbers)
+    isotropy = measured(
+        star=found.pop("star", 0.25),
+        isoscore=found.pop("isoscore", 0.2),
+        ev=found.pop("ev", [0.5, 0.75, 0.8]),
+        i1=found.pop("i1", 0.9),
+        i2=found.pop("i2", 0.1),
+    )
+    collapsed = found.pop("collapsed", None)
+    minutes = found.pop("minutes", 0.5)
+    primary = tasks.get(config.task).primary
+    result = Finished(
+        metrics={primary: 0.8, **found},
+        isotropy=isotropy,
+        timing={"train_seconds": 5.0, "seconds_per_epoch": 60 * minutes},
+        collapsed=collapsed,
+    )
+    name = f"{config.task}-{config.method}-{'-'.join(map(str, config.params.values()))}-{config.seed}"
+    whole = row(name, config, status, result if status == "finished" else None, started=10.0, ended=14.0)
+    return RunRecord(whole, started({"bag_of_words": 0.5}), profile)
+
+
+def measured(star: float, isoscore: float, ev: Sequence[float], i1: float | None, i2: float | None) -> Measurement:
+    """Clouds `head`, `pooled` and `layers`, and the output layer."""
+    head = cloud("head", 500, 128, list(ev), isoscore=isoscore, isoscore_unbiased=isoscore, mean_cosine=0.1)
+    pooled = cloud("pooled", 500, 128, list(ev), isoscore=isoscore)
+    return measurement(head, star, pooled, i1=i1, i2=i2)
+
+
+def records(configs: Sequence[RunConfig], numbers: Numbers) -> list[RunRecord]:
+    """A finished run of each configuration."""
+    return [record(config, **numbers(config)) for config in configs]
+
+
+def without_levels(run: RunRecord) -> RunRecord:
+    """The same on a task of which no simple approach is known."""
+    assert run.started is not None
+    return replace(run, started=run.started.model_copy(update={"baselines": {}}))

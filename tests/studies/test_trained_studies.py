@@ -1,0 +1,180 @@
+"""What every trained study has in common: it draws whatever runs there are, claims are judged by their numbers, runs are shared."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from isoviz import studies
+from isoviz.__main__ import main
+from isoviz.runs.store import Store
+from isoviz.studies import records
+from isoviz.studies.evidence import Evidence, goes_with, improves, never_consistently_better
+from isoviz.studies.grids import identity
+from isoviz.studies.inputs import Inputs
+from isoviz.studies.istar_lambda import IStarFigure3
+from isoviz.studies.papers import every_place
+from isoviz.studies.protocol import ComputedStudy
+from isoviz.studies.trained import TrainedStudy
+from tests.dashboard import made_up
+from tests.studies import made_runs
+
+TRAINED = [study for study in studies.places() if issubclass(study, TrainedStudy)]
+COMPUTED = [study for study in studies.catalogue().values() if issubclass(study, ComputedStudy)]
+
+
+def falling(config):
+    """Performance falls and isotropy rises with λ, in every seed."""
+    lam = config.params.get("lam", 0.0) if config.method == "istar" else 0.0
+    return {"accuracy": 0.8 - 0.02 * lam + 0.001 * config.seed, "star": 0.3 + 0.03 * lam + 0.001 * config.seed}
+
+
+def outcomes(result):
+    return [verdict.outcome for verdict in result.verdicts]
+
+
+@pytest.mark.parametrize("study", TRAINED, ids=lambda study: study.slug)
+def test_it_draws_nothing_some_and_all_of_its_runs(study):
+    planned = study.declared("quick")
+    assert len({config.seed for config in planned}) >= 3
+    assert len({identity(config) for config in planned}) == len(planned)
+    runs = made_runs.records(planned, lambda config: {})
+    for part in ([], runs[:1], runs[: len(runs) // 2], runs):
+        result = study().draw(part, "quick")
+        assert result.planned == len(planned)
+        assert len(result.runs) == len(part)
+        assert len(result.verdicts) == len(study.claims) > 0
+        assert studies.Result.model_validate_json(result.model_dump_json()) == result
+        assert all(verdict.sentence.endswith(".") for verdict in result.verdicts)
+        if not part:
+            assert {verdict.outcome for verdict in result.verdicts} == {"cannot tell"}
+            assert any(note.startswith("0 of") for note in result.notes)
+    assert not any("have finished" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("study", TRAINED, ids=lambda study: study.slug)
+def test_its_full_scale_is_the_papers_and_valid(study):
+    planned = study.declared("full")
+    assert not any(config.model.startswith("demo/") or config.task.startswith("demo/") for config in planned)
+    assert all(config.batching == "shuffled" for config in planned)
+    assert len({config.seed for config in planned}) in (3, 5)
+
+
+@pytest.mark.parametrize("study", [*TRAINED, *COMPUTED], ids=lambda study: study.slug)
+def test_its_words_are_there(study):
+    card = study.card()
+    assert set(card["scales"]) == {"quick", "full"}
+    assert any(source.paper is study.paper for source, _ in every_place())
+    assert card["open_points"] and all(point.endswith(".") for point in card["open_points"])
+    assert all(claim.endswith(".") for claim in card["claims"])
+
+
+def test_an_inverse_relation_is_seen_in_both_directions():
+    planned = IStarFigure3.declared("quick")
+    down = IStarFigure3().draw(made_runs.records(planned, falling), "quick")
+    assert outcomes(down) == ["held", "held"]
+    assert "is −1.000" in down.verdicts[0].sentence and "2 tasks" in down.verdicts[0].sentence
+    up = IStarFigure3().draw(
+        made_runs.records(planned, lambda config: {**falling(config), "accuracy": 1.5 - falling(config)["accuracy"]}),
+        "quick",
+    )
+    assert outcomes(up) == ["not held", "held"]
+    flat = IStarFigure3().draw(
+        made_runs.records(planned, lambda config: {"accuracy": 0.8 + 0.01 * config.seed}), "quick"
+    )
+    assert outcomes(flat) == ["cannot tell", "cannot tell"]
+
+
+def test_nothing_is_claimed_where_nothing_was_learned():
+    planned = IStarFigure3.declared("quick")
+    runs = made_runs.records(planned, lambda config: {**falling(config), "accuracy": falling(config)["accuracy"] - 0.4})
+    result = IStarFigure3().draw(runs, "quick")
+    assert outcomes(result)[0] == "cannot tell"
+    assert "Nothing was learned" in result.verdicts[0].sentence
+    assert any("does not beat the best simple approach" in note for note in result.notes)
+
+
+def test_missing_collapsed_and_failed_runs_are_gaps_with_words():
+    planned = IStarFigure3.declared("quick", Inputs.read(tasks=["demo/acceptability"]))
+    of_cell = [config for config in planned if config.params.get("lam") == -1.0]
+    runs = [
+        made_runs.record(of_cell[0], accuracy=0.7, star=0.1),
+        made_runs.record(of_cell[1], accuracy=0.5, star=0.1, collapsed="predicts one class"),
+        made_runs.record(of_cell[2], "failed"),
+    ]
+    result = IStarFigure3().draw(runs, "quick", Inputs.read(tasks=["demo/acceptability"]))
+    rows = {row[2]: row for row in result.tables[0].rows}
+    assert rows["−1"][4] == "0.700 (2 without a number)"
+    assert rows["none"][4] == "— (0 of 3 runs)"
+    assert any("Left out, because they did not finish: failed" in note for note in result.notes)
+    assert any(
+        "Collapsed runs, whose scores are left out: 1 (istar on Acceptability)." in note for note in result.notes
+    )
+
+
+def test_judgements_by_their_rules():
+    configs = [made_up.config(method, seed) for method in ("baseline", "isobn") for seed in range(5)]
+
+    def evidence(gain):
+        return Evidence(
+            tuple(configs),
+            tuple(
+                made_runs.record(
+                    c, accuracy=0.7 + 0.01 * c.seed + (gain * (1 + 0.1 * c.seed) if c.method == "isobn" else 0)
+                )
+                for c in configs
+            ),
+        )
+
+    for gain, better, consistent in ((0.1, "held", "not held"), (-0.1, "not held", "held")):
+        found = evidence(gain).comparisons()
+        assert improves(found)[0] == better
+        assert improves(found, -1)[0] == ("held" if gain < 0 else "not held")
+        assert never_consistently_better(found)[0] == consistent
+    assert improves([])[0] == never_consistently_better([])[0] == "cannot tell"
+    assert evidence(0.1).learned() is True
+    assert Evidence(tuple(configs), ()).learned() is None
+    assert goes_with([1, 2, 3], [1, 2, 3], ["a"] * 3, "of x with y", 1)[0] == "cannot tell"
+
+
+def test_a_run_of_the_same_configuration_is_used_again(tmp_path):
+    store = Store(tmp_path)
+    inputs = Inputs.read(tasks=["demo/acceptability"], seeds=[0])
+    planned = IStarFigure3.configs("quick", inputs)
+    assert records.read(store, planned) == [] and records.missing(planned, []) == planned
+    old = made_up.finish(store, planned[0], 0.7, 0.2)
+    new = made_up.finish(store, planned[0].model_copy(update={"threads": 7, "checkpoint_minutes": 1.0}), 0.71, 0.2)
+    made_up.fail(store, planned[0])
+    made_up.fail(store, planned[1])
+    store.create([planned[2]])
+    made_up.finish(store, planned[3].model_copy(update={"epochs": 9}), 0.9, 0.2)
+    found = records.read(store, planned)
+    assert [(run.row.id == new, run.row.status) for run in found] == [
+        (True, "finished"), (False, "failed"), (False, "queued"),
+    ]  # fmt: skip
+    assert records.missing(planned, found) == [planned[1], *planned[3:]]
+    assert [run.row.id for run in records.read(store, planned[:1], since=new)] == [new] != [old]
+    assert found[0].started is not None and found[0].number("accuracy") == 0.71
+
+
+def test_the_command_trains_what_is_missing_and_draws_it(capsys, monkeypatch):
+    small = ["--tasks", "demo/acceptability", "--seeds", "0", "--max-train", "32", "--epochs", "1"]
+    monkeypatch.setattr(IStarFigure3, "uses", classmethod(lambda cls, config: config.method == "baseline"))
+    assert main(["study", "run", "istar-figure-3", *small, "--json"]) == 0
+    out, err = capsys.readouterr()
+    result = studies.Result.model_validate({k: v for k, v in json.loads(out).items() if k != "warnings"})
+    assert "1 of 1 runs to carry out" in err
+    assert (len(result.runs), result.planned) == (1, 1)
+    assert outcomes(result) == ["cannot tell", "cannot tell"]
+    assert result.provenance.inputs == small
+    assert result.provenance.versions["torch"] and result.provenance.seconds > 0
+    assert main(["study", "run", "istar-figure-3", *small]) == 0
+    out, err = capsys.readouterr()
+    assert "0 of 1 runs to carry out" in err
+    assert "cannot tell: Isotropy and performance are inversely related." in out
+
+
+def test_every_place_of_the_papers_is_listed_once():
+    found = {(study.paper.short, study.place) for study in studies.places()}
+    assert len(found) == len(studies.places())
