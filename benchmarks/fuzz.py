@@ -114,6 +114,8 @@ def _measure(what: str, options: argparse.Namespace, root: Path, outside: set[st
             if seen == _WARM_UP:
                 held = _megabytes(process)
             most = max(most, _megabytes(process))
+            if seen % 200 == 0:
+                print(f"{what}: {seen} after {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
             return check(example)
 
         outcome = collect(strategy, checked, options.count or COUNTS[what], options.seed)
