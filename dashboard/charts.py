@@ -11,21 +11,34 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 
-from dashboard import measures, theme
+from dashboard import measures, tables, theme
 from dashboard.explanations import Explanation
 from dashboard.tables import decimals
 from isoviz.metrics.protocol import Metric
-from isoviz.statistics import mean_sd
+from isoviz.statistics import mean_sd, pareto
+from isoviz.tasks.metrics import METRICS
 
 TRADEOFF = Explanation(
     title="Isotropy against performance",
     reading=(
-        "Each point is one run: its isotropy and its task performance. A slope means that the two vary together "
-        "among these runs, not that one causes the other."
+        "Each small mark is one run; a large one is the mean of a setting over its seeds, with a standard deviation both ways. "
+        "A slope means that the two vary together among these runs, not that one causes the other. The dotted line joins the "
+        "settings that no other one beats in both."
     ),
-    formula=r"(x_r, y_r), \quad r = 1, \dots, R",
-    formula_text="one point (x_r, y_r) for each run r",
+    formula=r"\bar x \pm s_x, \ \bar y \pm s_y \ \text{ over the seeds of a setting}",
+    formula_text="mean ± sample standard deviation of both, over the seeds of a setting",
     paper="Rudman & Eickhoff 2024, figure 3.",
+)
+
+MAP = Explanation(
+    title="Two parameters at once",
+    reading=(
+        "Each cell is the mean over the seeds that ran with both values; nothing is interpolated, and cells without runs are "
+        "empty. Read along a row or a column what one parameter does while the other stays."
+    ),
+    formula=r"\bar y(\lambda, \zeta) = \frac{1}{n} \sum_{\text{seeds}} y",
+    formula_text="mean over the n seeds of one pair of values",
+    paper="Rudman & Eickhoff 2024, tables 2 and figure 7, vary λ and ζ one at a time.",
 )
 
 PARAMETER = Explanation(
@@ -71,7 +84,9 @@ MOST_LINES = 24
 
 
 def tradeoff(points: pd.DataFrame, metric: str, measure: Metric, parameter: str) -> go.Figure:
-    """A measure of isotropy (x) against the task metric (y), one mark per run: symbol = method, colour = the parameter's value.
+    """A measure of isotropy (x) against the task metric (y): a small mark per run, a large one per setting with its spread both ways.
+
+    Symbol = method; colour = the parameter's value where there are at least two, else the method's.
 
     Args:
         points: of `tables.points`.
@@ -79,50 +94,181 @@ def tradeoff(points: pd.DataFrame, metric: str, measure: Metric, parameter: str)
         parameter: the parameter's label, for the colour bar. Runs without it are drawn in their method's colour.
     """
     figure = go.Figure()
-    scaled = points["at"].notna()
-    limit = float(points.loc[scaled, "at"].abs().max()) if scaled.any() else 1.0
-    for (slug, has_value), part in points.groupby(["method", scaled.rename("scaled")], sort=False):
-        marker: dict[str, Any] = {
-            "size": 11,
-            "symbol": theme.method_symbol(str(slug)),
-            "line": MARK_LINE,
-            "opacity": 0.9,
-        }
-        if has_value:
-            marker |= {"color": part["at"].tolist(), "coloraxis": "coloraxis"}
-        else:
-            marker["color"] = theme.method_colour(str(slug))
+    values = sorted(set(points["at"].dropna()))
+    by_value = len(values) > 1
+    means = tables.setting_means(points)
+    spread = means[means["n"] > 1]
+    for slug, part in _by_colour(points, by_value):
         figure.add_scatter(
             x=part["isotropy"].tolist(),
             y=part["value"].tolist(),
             mode="markers",
-            marker=marker,
+            marker={
+                **_marker(slug, part, by_value),
+                "size": 8 if len(spread) else 11,
+                "opacity": 0.6 if len(spread) else 0.9,
+            },
             showlegend=False,
             customdata=_hover_data(part, metric, measure),
             hovertemplate=_HOVER,
         )
+    for slug, part in _by_colour(spread, by_value):
+        figure.add_scatter(
+            x=part["isotropy"].tolist(),
+            y=part["value"].tolist(),
+            error_x=_error_bar(part["isotropy_sd"]),
+            error_y=_error_bar(part["value_sd"]),
+            mode="markers",
+            marker={**_marker(slug, part, by_value), "size": 14},
+            showlegend=False,
+            text=_mean_words(part, metric, measure),
+            hovertemplate="%{text}<extra></extra>",
+        )
+    _pareto(figure, means, metric, measure)
     _ring_collapsed(figure, points, "isotropy", "value")
-    for slug, part in points.groupby("method", sort=False):  # a legend that tells the symbols, whatever the colours
-        colour = theme.NEUTRAL if part["at"].notna().any() else theme.method_colour(str(slug))
+    for method, part in points.groupby("method", sort=False):  # a legend that tells the symbols, whatever the colours
+        slug = str(method)
+        coloured = by_value and part["at"].notna().any()
         figure.add_scatter(
             x=[None],
             y=[None],
             mode="markers",
             name=escape(part["title"].iloc[0]),
-            marker={"size": 11, "symbol": theme.method_symbol(str(slug)), "color": colour},
+            marker={
+                "size": 11,
+                "symbol": theme.method_symbol(slug),
+                "color": theme.NEUTRAL if coloured else theme.method_colour(slug),
+            },
         )
     figure.update_layout(
         theme.figure_layout(
-            height=440,
+            height=460,
             xaxis={"title": {"text": escape(measures.with_cloud(measure))}, "type": measure.axis},
             yaxis={"title": {"text": metric}, **_room(points["value"])},
             showlegend=True,
+            coloraxis=_colour_axis(values, parameter),
+        )
+    )
+    return figure
+
+
+def _by_colour(frame: pd.DataFrame, by_value: bool) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The rows of each method, those with a value of the parameter apart from those without where colour shows it."""
+    scaled = frame["at"].notna() & by_value
+    for (slug, _), part in frame.groupby(["method", scaled.rename("scaled")], sort=False):
+        yield str(slug), part
+
+
+def _marker(slug: str, part: pd.DataFrame, by_value: bool) -> dict[str, Any]:
+    marker: dict[str, Any] = {"symbol": theme.method_symbol(slug), "line": MARK_LINE}
+    if by_value and part["at"].notna().all():
+        return marker | {"color": part["at"].tolist(), "coloraxis": "coloraxis"}
+    return marker | {"color": theme.method_colour(slug)}
+
+
+def _colour_axis(values: list[float], parameter: str) -> dict[str, Any]:
+    """Zero in the middle of a diverging scale where values have both signs or only the negative one, else a scale of their range."""
+    if len(values) < 2:
+        return {"showscale": False}
+    limit = max(abs(value) for value in values)
+    signed = values[0] < 0
+    return {
+        "colorscale": theme.STRENGTH_SCALE if signed else theme.POINT_SCALES["light"],
+        "cmin": -limit if signed else values[0],
+        "cmax": limit if signed else values[-1],
+        "showscale": True,
+        "colorbar": {
+            "title": {"text": escape(parameter)},
+            "thickness": 12,
+            "len": 0.9,
+            "outlinewidth": 0,
+            **(
+                {"tickvals": values, "ticktext": [f"{value:g}".replace("-", "−") for value in values]}
+                if len(values) < 9
+                else {}
+            ),
+        },
+    }
+
+
+def _error_bar(deviations: pd.Series) -> dict[str, Any]:
+    return {"type": "data", "array": deviations.tolist(), "thickness": 1.2, "width": 4, "color": MARK_LINE["color"]}
+
+
+def _mean_words(means: pd.DataFrame, metric: str, measure: Metric) -> list[str]:
+    """Per setting: method with settings, both means with their deviations, seeds. Text is escaped."""
+    return [
+        "<br>".join(
+            (
+                escape(", ".join(filter(None, map(str, (row.title, row.variant, row.settings))))),
+                escape(f"{metric} {decimals(row.value)} ± {decimals(row.value_sd)}"),
+                escape(
+                    f"{measures.with_cloud(measure)} {decimals(row.isotropy, measure.decimals)} ± "
+                    f"{decimals(row.isotropy_sd, measure.decimals)}"
+                ),
+                f"mean of {row.n} seeds",
+            )
+        )
+        for row in means.itertuples()
+    ]
+
+
+def _pareto(figure: go.Figure, means: pd.DataFrame, metric: str, measure: Metric) -> None:
+    """The settings that no other one beats in both, joined; nothing where it is not known which end of the measure is isotropic."""
+    known = METRICS.get(metric)
+    upwards = 1 if known is None or known.higher_is_better else -1
+    direction = measures.towards_isotropy(measure)
+    if not direction or len(means) < 3:
+        return
+    places = pareto.front(list(zip(direction * means["isotropy"], upwards * means["value"], strict=True)))
+    chosen = means.iloc[places]
+    figure.add_scatter(
+        x=chosen["isotropy"].tolist(),
+        y=chosen["value"].tolist(),
+        mode="lines",
+        line={"color": MARK_LINE["color"], "width": 1.5, "dash": "dot"},
+        name="Pareto front",
+        hoverinfo="skip",
+    )
+
+
+def parameter_map(cells: pd.DataFrame, title: str, labels: tuple[str, str], places: int = 3) -> go.Figure:
+    """Means over two parameters: `at` across, `beside` upwards, `mean` in each cell with its `n`; cells without runs are empty.
+
+    Args:
+        cells: of `tables.setting_means`, with the number to show in `mean`.
+        title: of the colour bar.
+        labels: of the two parameters.
+    """
+    across, up = (sorted(set(cells[name])) for name in ("at", "beside"))
+    found = {(row.at, row.beside): row for row in cells.itertuples()}
+    values = [[getattr(found.get((x, y)), "mean", None) for x in across] for y in up]
+    words = [
+        [f"{decimals(found[x, y].mean, places)}<br>n = {found[x, y].n}" if (x, y) in found else "" for x in across]
+        for y in up
+    ]
+    names = [[f"{value:g}".replace("-", "−") for value in side] for side in (across, up)]
+    figure = go.Figure()
+    figure.add_heatmap(
+        x=names[0],
+        y=names[1],
+        z=values,
+        text=words,
+        texttemplate="%{text}",
+        coloraxis="coloraxis",
+        xgap=2,
+        ygap=2,
+        hovertemplate=f"{escape(labels[0])} %{{x}}<br>{escape(labels[1])} %{{y}}<br>%{{text}}<extra></extra>",
+    )
+    figure.update_layout(
+        theme.figure_layout(
+            height=120 + 52 * len(up),
+            xaxis={"title": {"text": escape(labels[0])}, "type": "category"},
+            yaxis={"title": {"text": escape(labels[1])}, "type": "category"},
             coloraxis={
-                "colorscale": theme.STRENGTH_SCALE,
-                "cmin": -limit,
-                "cmax": limit,
-                "showscale": bool(scaled.any()),
-                "colorbar": {"title": {"text": escape(parameter)}, "thickness": 12, "len": 0.9, "outlinewidth": 0},
+                "colorscale": theme.POINT_SCALES["light"],
+                "showscale": cells["mean"].nunique() > 1,
+                "colorbar": {"title": {"text": escape(title)}, "thickness": 12, "outlinewidth": 0},
             },
         )
     )
@@ -149,10 +295,11 @@ def against_parameter(
     swept, level = points[points["at"].notna()], points[points["at"].isna()]
     for slug, name, place, part in itertools.islice(_lines(swept), MOST_LINES):
         colour = theme.method_colour(slug)
-        means = part.groupby("at")[column].agg(["mean", "count"])
+        means = part[part["collapsed"] == ""].groupby("at")[column].agg(["mean", "std", "count"])
         figure.add_scatter(
             x=means.index.tolist(),
             y=means["mean"].tolist(),
+            error_y={**_error_bar(means["std"]), "color": colour, "visible": bool((means["count"] > 1).any())},
             mode="lines",
             line={"color": colour, "width": 2, "dash": theme.method_dash(slug, place)},
             name=f"{escape(name)} (line: mean)",
@@ -178,7 +325,7 @@ def against_parameter(
         )
     _ring_collapsed(figure, swept, "at", column)
     for slug, name, place, part in itertools.islice(_lines(level), MOST_LINES):
-        mean, _ = mean_sd(part[column])
+        mean, _ = mean_sd(part.loc[part["collapsed"] == "", column])
         if mean is not None:
             line = {"color": theme.method_colour(slug), "dash": theme.LEVEL_DASHES[place % len(theme.LEVEL_DASHES)]}
             figure.add_hline(y=mean, line={**line, "width": 2})
@@ -187,7 +334,7 @@ def against_parameter(
     figure.update_layout(
         theme.figure_layout(
             height=340,
-            xaxis={"title": {"text": escape(parameter)}},
+            xaxis={"title": {"text": escape(parameter)}, **_ticks_at(swept["at"])},
             yaxis={
                 "title": {"text": escape(label)},
                 "type": axis,
@@ -197,6 +344,14 @@ def against_parameter(
         )
     )
     return figure
+
+
+def _ticks_at(values: pd.Series) -> dict[str, Any]:
+    """Ticks at the values that ran, where they are few."""
+    known = sorted(set(values))
+    if len(known) > 9:
+        return {}
+    return {"tickvals": known, "ticktext": [f"{value:g}".replace("-", "−") for value in known]}
 
 
 def _lines(points: pd.DataFrame) -> Iterator[tuple[str, str, int, pd.DataFrame]]:

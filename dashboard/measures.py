@@ -56,6 +56,18 @@ def default_for(compared: Iterable[str]) -> Metric:
     return next(iter(found.values())) if len(found) == 1 else comparing()
 
 
+def towards_isotropy(metric: Metric) -> int:
+    """1 where a more isotropic cloud has a larger value, −1 where it has a smaller one, 0 where neither holds."""
+    if metric.at_isotropy.value is None or metric.gives == "per pair of dimensions":
+        return 0
+    n, d = 1000, 10
+    isotropic = metric.at_isotropy.value(n, d)
+    low, high = (end and end(n, d) for end in (metric.range.low, metric.range.high))
+    if low is not None and isotropic == low:
+        return -1
+    return int(isotropic == high or (high is None and low is not None))
+
+
 def home(metric: Metric) -> str:
     """Of which cloud a run reports it: `head`, `layers` or `output` (`isoviz.metrics.record.Measurement.home`)."""
     return "head" if "rows" in metric.kinds else "layers" if "tokens" in metric.kinds else "output"

@@ -11,6 +11,7 @@ import pandas as pd
 
 from dashboard import measures
 from isoviz import methods, tasks
+from isoviz.comparisons import SettingMean
 from isoviz.runs.naming import method_title, parameter_label, parameter_symbols, setting, variant
 from isoviz.runs.rows import RunRow
 from isoviz.runs.summaries import TIMING, RunSummary, summary_of
@@ -233,21 +234,24 @@ def number_parameters(frame: pd.DataFrame) -> dict[str, str]:
     return {name: labels[name] for name in sorted(seen, key=lambda name: (-len(seen[name]), name != "lam", name))}
 
 
-def points(frame: pd.DataFrame, metric: str, measure: str, parameter: str | None) -> pd.DataFrame:
+def points(
+    frame: pd.DataFrame, metric: str, measure: str, parameter: str | None, second: str | None = None
+) -> pd.DataFrame:
     """Trade-off points: finished runs with `value` of the task metric, `isotropy` of the measure, and `at`, the parameter's value.
 
     A seed that ran more than once in one setup gives one point, of its newest finished run. `line` is equal for runs that
-    differ in nothing but the parameter and the seed, so their means may be joined; `settings` says in words how a line
-    differs from the others of its method. A run whose method has no such parameter has NaN in `at`; runs with an undefined
-    coordinate are left out.
+    differ in nothing but the parameter (and the `second` one, in `beside`) and the seed, so their means may be joined; `settings`
+    says in words how a line differs from the others of its method. A run whose method has no such parameter has NaN in `at`; runs
+    with an undefined coordinate are left out.
     """
     finished = newest_per_seed(frame).copy()
     finished["value"] = [_number(metrics.get(metric)) for metrics in finished["metrics"]]
     finished["isotropy"] = finished[measure]
-    finished["at"] = [_number(params.get(parameter)) if parameter else None for params in finished["params"]]
-    for column in ("value", "isotropy", "at"):
+    for column, name in (("at", parameter), ("beside", second)):
+        finished[column] = [_number(params.get(name)) if name else None for params in finished["params"]]
+    for column in ("value", "isotropy", "at", "beside"):
         finished[column] = pd.to_numeric(finished[column])
-    lines = {setup: _without_parameter(setup, parameter) for setup in finished["setup"].unique()}
+    lines = {setup: _without_parameters(setup, (parameter, second)) for setup in finished["setup"].unique()}
     finished["line"] = finished["setup"].map(lines).astype(object)
     finished = finished.dropna(subset=["value", "isotropy"])
     names = {
@@ -257,8 +261,58 @@ def points(frame: pd.DataFrame, metric: str, measure: str, parameter: str | None
     }
     finished["settings"] = finished["line"].map(names).astype(object)
     kept = ["run", "group", "model", "task", "method", "title", "variant", "settings", "seed"]
-    kept += ["value", "isotropy", "at", "problem", "collapsed", "line"]
+    kept += ["value", "isotropy", "at", *(["beside"] if second else []), "problem", "collapsed", "line", "setup"]
     return finished[kept].reset_index(drop=True)
+
+
+def setting_means(points: pd.DataFrame) -> pd.DataFrame:
+    """One line per setup of `points`, in their order: mean and standard deviation of both coordinates over the seeds, and how many.
+
+    Collapsed runs are in none.
+    """
+    counted = points[points["collapsed"] == ""]
+    groups = counted.groupby("setup", sort=False)
+    known = ["method", "title", "variant", "settings", "at", *(["beside"] if "beside" in points else []), "line"]
+    numbers = groups[["value", "isotropy"]].agg(["mean", "std"])
+    numbers.columns = ["value", "value_sd", "isotropy", "isotropy_sd"]
+    return pd.concat([groups[known].first(), numbers, groups.size().rename("n")], axis=1).reset_index()
+
+
+def association_points(frame: pd.DataFrame, measure: str, metric: str | None) -> list[SettingMean]:
+    """The settings of finished runs as points of a rank correlation (`isoviz.comparisons.associate`).
+
+    Args:
+        metric: None for each task's primary one.
+    """
+    counted = newest_per_seed(frame)
+    counted = counted[counted["collapsed"] == ""]
+    names = [metric] * len(counted) if metric else counted["primary"].tolist()
+    scores = [_number(metrics.get(name)) for metrics, name in zip(counted["metrics"], names, strict=True)]
+    numbers = counted.assign(score=pd.to_numeric(pd.Series(scores, index=counted.index, dtype=object)))
+    means = numbers.dropna(subset=["score", measure]).groupby("setup", sort=False)[[measure, "score"]].mean()
+    return [
+        SettingMean(_stratum(str(setup)), float(isotropy), float(score))
+        for setup, isotropy, score in zip(means.index, means[measure], means["score"], strict=True)
+    ]
+
+
+def _stratum(setup: str) -> str:
+    """All of a setup but method and parameters."""
+    return json.dumps({name: value for name, value in json.loads(setup).items() if name not in ("method", "params")})
+
+
+def varied_together(frame: pd.DataFrame, parameter: str) -> dict[str, str]:
+    """Numeric parameters that runs vary along with this one, each with at least two values: name → label."""
+    labels = number_parameters(frame)
+    values: dict[tuple[str, str], tuple[set[float], set[float]]] = {}
+    for method, params in zip(frame["method"], frame["params"], strict=True):
+        if parameter in params:
+            for name in params.keys() & labels.keys() - {parameter}:
+                first, second = values.setdefault((method, name), (set(), set()))
+                first.add(float(params[parameter]))
+                second.add(float(params[name]))
+    varied = {name for (_, name), both in values.items() if min(map(len, both)) > 1}
+    return {name: label for name, label in labels.items() if name in varied}
 
 
 def newest_per_seed(frame: pd.DataFrame) -> pd.DataFrame:
@@ -267,10 +321,11 @@ def newest_per_seed(frame: pd.DataFrame) -> pd.DataFrame:
     return finished.loc[finished.sort_values("run").drop_duplicates(["setup", "seed"], keep="last").index.sort_values()]
 
 
-def _without_parameter(setup: str, parameter: str | None) -> str:
-    """The key of a setup without one parameter of its method."""
+def _without_parameters(setup: str, names: Iterable[str | None]) -> str:
+    """The key of a setup without some parameters of its method."""
     settings = json.loads(setup)
-    settings["params"].pop(parameter, None)
+    for name in names:
+        settings["params"].pop(name, None)
     return json.dumps(settings, sort_keys=True)
 
 

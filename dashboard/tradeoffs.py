@@ -1,4 +1,4 @@
-"""Sections of the Trade-offs page: what to compare, and three figures that fill in while a sweep runs."""
+"""Sections of the Trade-offs page: what to compare, figures that fill in while a sweep runs, and whether isotropy goes with performance."""
 
 from __future__ import annotations
 
@@ -10,12 +10,30 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard import charts, choosing, downloads, explanations, learned, measures, run_lists, tables, wording
+from dashboard import charts, choosing, downloads, explanations, learned, measures, menu, run_lists, tables, wording
 from dashboard.components import figure
+from dashboard.explanations import Explanation
 from isoviz import metrics, tasks
+from isoviz.comparisons import associate_means
 
 TICK = 2.0
 """Seconds between looks at the store while runs are on their way. A figure is drawn anew only when its points changed."""
+
+
+MOST_MAPS = 4
+"""Setups with a map over two parameters."""
+
+ASSOCIATION = Explanation(
+    title="Rank correlation",
+    reading=(
+        "Spearman's ρ is 1 if performance rises whenever isotropy does and −1 if it falls. Its points are settings averaged over "
+        "seeds; settings are compared only with those that share everything but the method and its parameters, so tasks are not "
+        "mixed."
+    ),
+    formula=r"\rho = \operatorname{corr}(\operatorname{rank} x, \operatorname{rank} y)",
+    formula_text="ρ = correlation of the ranks; interval: bootstrap over settings; p: permutations within each task",
+    paper="Spearman 1904.",
+)
 
 
 @dataclass(frozen=True)
@@ -107,7 +125,7 @@ def _metrics(task: str, runs: pd.DataFrame) -> list[str]:
 
 
 def figures(choice: Choice) -> None:
-    """The three figures; they look for new runs while some are on their way."""
+    """The figures; they look for new runs while some are on their way."""
     waiting = _waiting(_compared(choice))
     st.fragment(_figures, run_every=TICK if waiting else None)(choice, waiting > 0)
 
@@ -138,15 +156,46 @@ def _figures(choice: Choice, was_waiting: bool) -> None:
         _draw(
             "tradeoff", choice, points, lambda: charts.tradeoff(points, choice.metric, measure, choice.parameter_label)
         )
+        _associations(choice, runs)
         with st.container(horizontal=True):
             explanations.show(charts.TRADEOFF)
             explanations.show_metric(measure)
-        if points["at"].notna().any():
+            st.caption("Press a mark to open its run.", width="content")
+        if points["at"].nunique() > 1:
             _against(choice, points)
+            _map(choice, runs)
+        elif points["at"].notna().any():
+            st.caption(
+                f"All of these runs have the same {wording.plain(choice.parameter_label)}: sweep it on the Train page to see "
+                "performance against it."
+            )
         file = downloads.file_name("isoviz", "tradeoffs", choice.task, choice.metric)
-        downloads.points(file, lambda: _as_file(points, choice), key="tradeoffs_points")
+        downloads.points(file, lambda: learned.in_file(_as_file(points, choice), runs), key="tradeoffs_points")
     if was_waiting and not waiting:
         st.rerun()  # nothing is on its way any more: stop looking
+
+
+def _associations(choice: Choice, runs: pd.DataFrame) -> None:
+    """The rank correlation in sentences: on this task, and over all tasks of the launch where there are several."""
+    here = run_lists.kept(
+        ("association", choice),
+        lambda: (
+            associate_means(
+                tables.association_points(runs, choice.measure, choice.metric), choice.measure, metric=choice.metric
+            ).sentence
+        ),
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**Does isotropy go with performance?** {wording.plain(here)}", width="stretch")
+        explanations.show(ASSOCIATION)
+    everything = run_lists.frame(run_lists.Filter(None if choice.group == choosing.ALL else choice.group))
+    if everything.groupby(["model", "task"]).ngroups < 2:
+        return
+    pooled = run_lists.kept(
+        ("pooled association", choice.group, choice.measure),
+        lambda: associate_means(tables.association_points(everything, choice.measure, None), choice.measure).sentence,
+    )
+    st.markdown(f"All models and tasks, each centred on its own ranks: {wording.plain(pooled)}")
 
 
 def _against(choice: Choice, points: pd.DataFrame) -> None:
@@ -170,8 +219,47 @@ def _against(choice: Choice, points: pd.DataFrame) -> None:
             explanations.show(charts.PARAMETER)
 
 
+def _map(choice: Choice, runs: pd.DataFrame) -> None:
+    """Performance and isotropy over two parameters, where one method's runs vary both; one pair of maps for each setup."""
+    others = run_lists.kept(("varied", choice), lambda: tables.varied_together(runs, choice.parameter))
+    if not others:
+        return
+    measure = metrics.get(choice.measure)
+    second = st.selectbox(
+        "Second parameter",
+        list(others),
+        format_func=lambda name: others[name],
+        key="tradeoffs_second",
+        bind="query-params",
+        width=320,
+    )
+    compared = (choice.metric, choice.measure, choice.parameter, second)
+    points = run_lists.kept(("grid", choice, second), lambda: tables.points(runs, *compared))
+    means = tables.setting_means(points.dropna(subset=["at", "beside"]))
+    grids = [
+        part for _, part in means.groupby("line", sort=False) if min(part["at"].nunique(), part["beside"].nunique()) > 1
+    ]
+    if len(grids) > MOST_MAPS:
+        st.caption(f"The maps of the first {MOST_MAPS} of {len(grids)} setups. Choose one launch to see others.")
+    for at, grid in enumerate(grids[:MOST_MAPS]):
+        name = ", ".join(filter(None, (grid["title"].iloc[0], grid["settings"].iloc[0])))
+        shown = (("value", choice.metric, 3), ("isotropy", measures.with_cloud(measure), measure.decimals))
+        for place, (column, title, places) in zip(st.columns(2), shown, strict=True):
+            with place:
+                st.markdown(f"**{wording.plain(title)}**, {wording.plain(name)}")
+                cells = grid.assign(mean=grid[column])
+                labels = (choice.parameter_label, others[second])
+                make = functools.partial(charts.parameter_map, cells, title, labels, places)
+                _draw(f"map_{column}_{at}", choice, cells, make)
+    if grids:
+        explanations.show(charts.MAP)
+
+
 def _draw(name: str, choice: Choice, points: pd.DataFrame, make: Callable[[], go.Figure]) -> None:
-    """Show a figure; the same figure object as before if its points are the same, so that the browser keeps its zoom."""
+    """Show a figure; the same figure object as before if its points are the same, so that the browser keeps its zoom.
+
+    A press on a run's mark opens its page.
+    """
     kept = st.session_state.setdefault("tradeoffs_figures", {})
     identity = (choice, points.to_json())
     if name not in kept or kept[name][0] != identity:
@@ -181,13 +269,15 @@ def _draw(name: str, choice: Choice, points: pd.DataFrame, make: Callable[[], go
     title = metrics.get(choice.measure).number_title
     words = f"{name.replace('_', ' ')}: {choice.metric} and {title} of {len(points)} runs on {choice.task}"
     saved = downloads.file_name("isoviz", name, choice.task, choice.metric)
-    figure.draw(kept[name][1], key=f"tradeoffs_{name}", words=words, name=saved)
+    run = figure.draw(kept[name][1], key=f"tradeoffs_{name}", words=words, name=saved, opens_runs=True)
+    if run:
+        st.switch_page(menu.RUN, query_params={"id": run})
 
 
 def _as_file(points: pd.DataFrame, choice: Choice) -> pd.DataFrame:
     """The figures' points with their coordinates by name."""
     named = {"value": choice.metric, "isotropy": choice.measure, "at": choice.parameter or "parameter"}
-    return points.drop(columns="line").rename(columns=named)
+    return points.drop(columns=["line", "setup"]).rename(columns=named)
 
 
 def _counts(runs: pd.DataFrame, points: pd.DataFrame, choice: Choice, waiting: int) -> str:
@@ -206,5 +296,5 @@ def _counts(runs: pd.DataFrame, points: pd.DataFrame, choice: Choice, waiting: i
         parts.append(f"{undefined} not drawn: {names} is undefined (see Results)")
     collapsed = int((points["collapsed"] != "").sum())
     if collapsed:
-        parts.append(f"{collapsed} collapsed (constant predictions), ringed")
+        parts.append(f"{collapsed} collapsed (constant predictions), ringed and in no mean")
     return " · ".join(parts)

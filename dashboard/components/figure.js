@@ -11,8 +11,9 @@ class FigureView {
     this.observer.observe(root);
   }
 
-  show(data) {
+  show(data, { setTriggerValue }) {
     this.data = data;
+    this.open = (run) => setTriggerValue("run", run);
     this.root.style.height = `${data.height}px`;
     this.root.setAttribute("aria-label", data.words);
     const load = data.basic ? loadBasicPlotly : loadPlotly;
@@ -32,6 +33,10 @@ class FigureView {
     this.config ??= this.makeConfig();
     plotly.react(this.plot, figure.data, figure.layout, this.config);
     this.note.hidden = true;
+    if (this.data.opensRuns && !this.listening) {
+      this.listening = true;
+      this.plot.on("plotly_click", ({ points }) => points[0]?.customdata?.[RUN] && this.open(points[0].customdata[RUN]));
+    }
   }
 
   makeConfig() {
@@ -68,6 +73,8 @@ class FigureView {
     this.plotly?.purge(this.plot);
   }
 }
+
+const RUN = 4; // where the data behind a mark name its run
 
 // Four corners.
 const FULL_SCREEN = { width: 24, height: 24, path: "M4 4h6v2H6v4H4zM14 4h6v6h-2V6h-4zM4 14h2v4h4v2H4zM18 14h2v6h-6v-2h4z" };

@@ -23,7 +23,9 @@ _mount = st.components.v2.component(
 )
 
 
-def draw(figure: go.Figure, *, key: str, words: str, name: str | None = None, about: str = "") -> None:
+def draw(
+    figure: go.Figure, *, key: str, words: str, name: str | None = None, about: str = "", opens_runs: bool = False
+) -> str | None:
     """Mount a figure. It stays in its place when it is drawn anew with the same key, and so does its zoom while `uirevision` does.
 
     Unlike `st.plotly_chart`, which brings all of plotly.js, it is on the screen soon after the page is; its picture is saved with
@@ -33,11 +35,12 @@ def draw(figure: go.Figure, *, key: str, words: str, name: str | None = None, ab
         words: what it shows, for those who do not see it.
         name: of the files that its buttons save; None for the key's.
         about: a line below the picture in these files: which cloud it is of.
+        opens_runs: a press on a mark with a run behind it (the fifth of its `customdata`) gives that run's id, once.
     """
     spec = figure.to_plotly_json()
     spec["layout"].pop("template", None)  # the page's look takes its place
     basic = {trace.type for trace in figure.data} <= _BASIC
-    _mount(
+    pressed = _mount(
         key=key,
         data={
             "spec": to_json_plotly(spec),
@@ -50,5 +53,13 @@ def draw(figure: go.Figure, *, key: str, words: str, name: str | None = None, ab
             "palettes": theme.POINT_PALETTES,
             "scales": theme.POINT_SCALES,
             "config": theme.CHART_CONFIG,
+            "opensRuns": opens_runs,
         },
+        on_run_change=_noted,
     )
+    run = getattr(pressed, "run", None)
+    return str(run) if run else None
+
+
+def _noted() -> None:
+    """A press is answered by the page's own run."""

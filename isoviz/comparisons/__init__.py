@@ -1,8 +1,20 @@
 """From runs to conclusions: which runs may stand side by side, can they be told apart, does isotropy go with performance?"""
 
-from isoviz.comparisons.association import Association, associate
+from isoviz.comparisons.association import Association, SettingMean, associate, associate_means
 from isoviz.comparisons.comparing import compare
 from isoviz.comparisons.learning import nothing_learned
 from isoviz.comparisons.table import Arm, Comparison, Excluded, Part, Table
 
-__all__ = ["Arm", "Association", "Comparison", "Excluded", "Part", "Table", "associate", "compare", "nothing_learned"]
+__all__ = [
+    "Arm",
+    "Association",
+    "Comparison",
+    "Excluded",
+    "Part",
+    "SettingMean",
+    "Table",
+    "associate",
+    "associate_means",
+    "compare",
+    "nothing_learned",
+]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -17,6 +18,18 @@ from isoviz.statistics import mean_sd
 from isoviz.statistics.rank_correlation import POINTS_FOR_A_TEST, Kind, rank_correlation
 
 ALPHA = 0.05
+
+
+class SettingMean(NamedTuple):
+    """One method with its parameters, averaged over seeds.
+
+    Attributes:
+        stratum: all settings but method and parameters, as JSON; numbers are compared with those of the same stratum.
+    """
+
+    stratum: str
+    isotropy: float
+    performance: float
 
 
 class Association(BaseModel):
@@ -61,11 +74,8 @@ def associate(
         measure: a metric of isotropy by its slug.
         metric: of the tasks; each task's primary metric if None.
     """
-    x: list[float] = []
-    y: list[float] = []
-    names: list[str] = []
+    means: list[SettingMean] = []
     excluded: list[Excluded] = []
-    of_name: dict[str, str] = {}
     factor = Factor(METHOD, False)
     for stratum, members in strata(rows).items():
         setups: dict[str, list[RunRow]] = {}
@@ -83,11 +93,28 @@ def associate(
                     points.append((one, two))
             if points:
                 isotropy, performance = (mean_sd(values)[0] for values in zip(*points, strict=True))
-                x.append(isotropy or 0.0)
-                y.append(performance or 0.0)
-                names.append(stratum)
+                means.append(SettingMean(stratum, isotropy or 0.0, performance or 0.0))
+    return associate_means(means, measure, metric=metric, kind=kind, excluded=excluded)
+
+
+def associate_means(
+    means: Sequence[SettingMean],
+    measure: str,
+    *,
+    metric: str | None = None,
+    kind: Kind = "spearman",
+    excluded: Sequence[Excluded] = (),
+) -> Association:
+    """As `associate`, of settings whose means are known already."""
+    of_name: dict[str, str] = {}
+    for stratum in dict.fromkeys(one.stratum for one in means):
         of_name[stratum] = _called(stratum, of_name.values())
-    found = rank_correlation(x, y, names, kind=kind)
+    found = rank_correlation(
+        [one.isotropy for one in means],
+        [one.performance for one in means],
+        [one.stratum for one in means],
+        kind=kind,
+    )
     made = Association(
         measure=measure,
         metric=metric or "primary",
@@ -100,7 +127,7 @@ def associate(
         tasks=found.tasks,
         by_task={of_name[str(name)]: value for name, value in found.by_task.items()},
         mixed=found.mixed if found.tasks > 1 else None,
-        excluded=excluded,
+        excluded=list(excluded),
         sentence="",
     )
     return made.model_copy(update={"sentence": sentence(made)})
@@ -112,7 +139,7 @@ def sentence(found: Association) -> str:
     title = known.title if known else found.measure
     performance = "performance" if found.metric == "primary" else found.metric
     coefficient = "Spearman's ρ" if found.kind == "spearman" else "Kendall's τ"
-    where = "one task" if found.tasks == 1 else f"{found.tasks} tasks, within each of them"
+    where = "one task" if found.tasks == 1 else f"{found.tasks} {_things(found)}, within each of them"
     if found.estimate is None:
         return f"{title} and {performance}: not enough settings to tell. At least {POINTS_FOR_A_TEST} on one task are needed."
     ends = f" [{wording.number(found.low)}, {wording.number(found.high)}]" if found.low is not None else ""
@@ -120,12 +147,18 @@ def sentence(found: Association) -> str:
     text = f"Over {found.settings} settings of {where}, {size}"
     if found.p is None:
         return f"{text}: not enough settings to tell. At least {POINTS_FOR_A_TEST} on one task are needed."
-    told = "they go together" if found.estimate > 0 else "one falls as the other rises"
-    verdict = told if found.p < ALPHA else "no relation can be told"
+    direction = "they rise together" if found.estimate > 0 else "one falls as the other rises"
+    verdict = direction if found.p < ALPHA else "no relation detected"
     text = f"{text} (p = {wording.probability(found.p)}): {verdict}.".replace("p = <", "p <")
     if found.mixed is not None and found.mixed * found.estimate < 0:
         text += f" Mixing the tasks would show the opposite, {wording.number(found.mixed)} (Simpson's paradox)."
     return text
+
+
+def _things(found: Association) -> str:
+    """What the correlation is within each of: tasks, or setups of one task."""
+    used = {name.partition(", setup ")[0] for name, value in found.by_task.items() if value is not None}
+    return "tasks" if len(used) > 1 else "setups of one task"
 
 
 def _primary(row: RunRow) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dashboard import charts, measures, tables, theme
 from isoviz import metrics
 from tests.dashboard.made_up import config, result, row
@@ -18,13 +20,65 @@ POINTS = tables.points(tables.runs_frame(RUNS), "accuracy", "isoscore_star", "la
 
 def test_tradeoff_has_one_mark_per_run_and_colour_by_parameter() -> None:
     figure = charts.tradeoff(POINTS, "accuracy", STAR, "Strength λ")
-    swept, plain, *legend = figure.data
-    assert [trace.name for trace in legend] == ["I-STAR", "Baseline"]
+    swept, plain, mean, *legend = figure.data
+    assert [trace.name for trace in legend] == ["Pareto front", "I-STAR", "Baseline"]
+    assert (list(mean.x), list(mean.y)) == ([0.25], [0.5])  # of both seeds of λ = −1, with its spread both ways
+    assert list(mean.error_x.array) == pytest.approx([0.25 / 2**0.5])
+    assert list(mean.error_y.array) == pytest.approx([0.5 / 2**0.5])
+    assert "mean of 2 seeds" in mean.text[0] and "λ = −1" in mean.text[0]
     assert (list(swept.x), list(swept.y)) == ([0.125, 0.375, 0.625], [0.75, 0.25, 0.5])
     assert list(swept.marker.color) == [-1, -1, 1] and swept.marker.symbol == theme.method_symbol("istar")
     assert plain.marker.color == theme.method_colour("baseline") and [data[4] for data in plain.customdata] == ["r4"]
     assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (-1, 1)
     assert figure.layout.uirevision
+
+
+def test_nothing_is_invented_for_a_single_value() -> None:
+    one = tables.points(tables.runs_frame(RUNS[2:]), "accuracy", "isoscore_star", "lam")  # λ = 1 and the baseline
+    figure = charts.tradeoff(one, "accuracy", STAR, "Strength λ")
+    assert figure.layout.coloraxis.showscale is False
+    assert figure.data[0].marker.color == theme.method_colour("istar")
+
+
+def test_a_scale_has_zero_in_its_middle_only_where_values_are_negative() -> None:
+    runs = [row(f"r{lam}", config("istar", 0, {"lam": lam}), found=result(0.5, 0.5)) for lam in (1, 3)]
+    axis = charts.tradeoff(
+        tables.points(tables.runs_frame(runs), "accuracy", "isoscore_star", "lam"), "accuracy", STAR, "λ"
+    ).layout.coloraxis
+    assert (axis.cmin, axis.cmax) == (1, 3) and list(axis.colorbar.tickvals) == [1, 3]
+    runs.append(row("r5", config("istar", 0, {"lam": -1}), found=result(0.5, 0.5)))
+    axis = charts.tradeoff(
+        tables.points(tables.runs_frame(runs), "accuracy", "isoscore_star", "lam"), "accuracy", STAR, "λ"
+    ).layout.coloraxis
+    assert (axis.cmin, axis.cmax) == (-3, 3) and axis.colorscale[1][0] == 0.5
+
+
+def test_a_collapsed_run_is_in_no_mean() -> None:
+    runs = [row(f"r{seed}", config("istar", seed, {"lam": -1}), found=result(0.5, 0.25)) for seed in range(2)]
+    runs.append(row("c", config("istar", 2, {"lam": -1}), found=result(0.0, 0.0, collapsed="predicts one class")))
+    points = tables.points(tables.runs_frame(runs), "accuracy", "isoscore_star", "lam")
+    (line,) = tables.setting_means(points).to_dict("records")
+    assert (line["value"], line["isotropy"], line["n"], line["value_sd"]) == (0.5, 0.25, 2, 0)
+    (joined, *_) = charts.against_parameter(points, "accuracy", STAR, "λ").data
+    assert list(joined.y) == [0.5]
+
+
+def test_the_map_has_a_cell_for_each_pair_that_ran_and_no_other() -> None:
+    runs = [
+        row(f"r{lam}{zeta}{seed}", config("istar", seed, {"lam": lam, "zeta": zeta}), found=result(lam / 4, zeta))
+        for lam, zeta in ((-1, 0.2), (1, 0.2), (1, 0.8))
+        for seed in range(2)
+    ]
+    frame = tables.runs_frame(runs)
+    assert list(tables.varied_together(frame, "lam")) == ["zeta"]
+    points = tables.points(frame, "accuracy", "isoscore_star", "lam", "zeta")
+    assert points["line"].nunique() == 1
+    means = tables.setting_means(points)
+    figure = charts.parameter_map(means.assign(mean=means["value"]), "accuracy", ("λ", "ζ"))
+    (cells,) = figure.data
+    assert (list(cells.x), list(cells.y)) == (["−1", "1"], ["0.2", "0.8"])
+    assert [list(line) for line in cells.z] == [[-0.25, 0.25], [None, 0.25]]
+    assert cells.text[0][0] == "−0.250<br>n = 2" and cells.text[1][0] == ""
 
 
 def test_axes_are_of_any_metric_with_its_words_and_scale() -> None:

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What the browser would get."""
     found: list[dict[str, Any]] = []
-    monkeypatch.setattr(component, "_mount", lambda key, data: found.append({"key": key, **data}))
+    monkeypatch.setattr(component, "_mount", lambda key, data, **_: found.append({"key": key, **data}))
     return found
 
 

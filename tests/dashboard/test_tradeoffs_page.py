@@ -6,9 +6,10 @@ import io
 from collections.abc import Callable
 
 import pandas as pd
+import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import measures
+from dashboard import measures, tradeoffs
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, fail, finish
@@ -147,3 +148,50 @@ def test_collapsed_runs_are_drawn_and_named(open_page: OpenPage, store: Store) -
     page = open_page("tradeoffs")
     (told,) = (caption.value for caption in page.caption if "points of" in caption.value)
     assert "1 collapsed (constant predictions), ringed" in told and "1 not drawn" in told
+
+
+def test_the_x_axis_begins_with_the_cloud_that_the_method_acts_on(open_page: OpenPage, store: Store) -> None:
+    for seed in range(2):
+        finish(store, config("baseline", seed), 0.7, 0.25, group="bn")
+        finish(store, config("isobn", seed), 0.7, 0.25, group="bn")
+    sweep(store)
+    page = open_page("tradeoffs", tradeoffs_group="bn")
+    assert page.selectbox(key="tradeoffs_isotropy").value == "IsoScore"
+    page.selectbox(key="tradeoffs_group").set_value("sweep").run()
+    assert page.selectbox(key="tradeoffs_isotropy").value == "IsoScore*"
+
+
+def test_a_single_value_of_the_parameter_has_no_figure_of_its_own(open_page: OpenPage, store: Store) -> None:
+    finish(store, config("baseline"), 0.7, 0.25)
+    finish(store, config("isobn"), 0.7, 0.25)
+    page = open_page("tradeoffs")
+    assert [marks(figure) for figure in figures(page)] == [2]
+    assert any("All of these runs have the same Strength β" in caption.value for caption in page.caption)
+
+
+def test_the_correlation_is_said_within_the_task_and_over_all(open_page: OpenPage, store: Store) -> None:
+    for level, task in ((0.6, "demo/acceptability"), (0.8, "demo/paraphrase")):
+        for lam in range(1, 9):
+            finish(store, config("istar", 0, {"lam": lam}, task=task), level - lam / 100, level / 2 + lam / 100)
+    page = open_page("tradeoffs")
+    said = [str(one.value).replace("\\", "") for one in page.markdown]
+    assert any(
+        "Over 8 settings of one task, Spearman's ρ of IsoScore* with accuracy is −1.000" in text for text in said
+    )
+    pooled = next(text for text in said if text.startswith("All models and tasks"))
+    assert "Over 16 settings of 2 tasks, within each of them" in pooled and "Simpson's paradox" in pooled
+
+
+def test_two_swept_parameters_have_a_map(open_page: OpenPage, store: Store) -> None:
+    for lam, zeta in ((-1, 0.2), (1, 0.2), (-1, 0.8), (1, 0.8)):
+        finish(store, config("istar", 0, {"lam": lam, "zeta": zeta}), 0.7, 0.25)
+    drawn = figures(open_page("tradeoffs"))
+    assert len(drawn) == 5 and [figure["data"][0]["type"] for figure in drawn[3:]] == ["heatmap"] * 2  # type: ignore[index]
+
+
+def test_a_press_on_a_mark_opens_its_run(open_page: OpenPage, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep(store)
+    run = store.list()[0].id
+    monkeypatch.setattr(tradeoffs.figure, "draw", lambda *_, **options: run if options["opens_runs"] else None)
+    page = open_page("tradeoffs")
+    assert not page.exception and page.title[0].value == store.get(run).name

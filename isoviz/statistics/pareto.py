@@ -1,0 +1,19 @@
+"""Which of several points no other one beats in both coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def front(points: Sequence[tuple[float, float]]) -> list[int]:
+    """Places of the points that no other one dominates (at least as large in both, larger in one), by the first coordinate.
+
+    Of equal points, all are on the front.
+    """
+    order = sorted(range(len(points)), key=lambda at: (-points[at][0], -points[at][1]))
+    found: list[int] = []
+    for at in order:
+        last = points[found[-1]] if found else None
+        if last is None or points[at][1] > last[1] or points[at] == last:
+            found.append(at)
+    return found[::-1]

@@ -1,0 +1,23 @@
+"""The Pareto front against its definition."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from isoviz.statistics.pareto import front
+
+
+def dominated(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return other[0] >= one[0] and other[1] >= one[1] and other != one
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_point_of_the_front_is_dominated_and_all_others_are(seed: int) -> None:
+    chance = random.Random(seed)
+    points = [(chance.randrange(5), chance.randrange(5)) for _ in range(chance.randrange(12))]
+    found = front(points)
+    expected = {at for at, one in enumerate(points) if not any(dominated(one, other) for other in points)}
+    assert set(found) == expected and len(found) == len(expected)
+    assert [points[at][0] for at in found] == sorted(points[at][0] for at in found)
