@@ -61,9 +61,9 @@ def section(task: str, metric: str, runs: Sequence[str]) -> None:
     Args:
         runs: ids, of any settings; where they differ in more than the method, it says in what.
     """
-    if len(runs) > MOST_RUNS and not st.toggle(f"Compare {len(runs):,} runs", key=f"compare_{task}"):
+    if len(runs) > MOST_RUNS and not st.toggle(f"Compare {len(runs):,} runs", key=_toggle(task)):
         return
-    found = kept(("comparison", tuple(runs), metric), lambda: _compared(runs, metric))
+    found = compared(task, metric, runs)
     if found is None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -76,6 +76,17 @@ def section(task: str, metric: str, runs: Sequence[str]) -> None:
         return
     for at, part in enumerate(found.parts):
         _part(task, part, found, at if len(found.parts) > 1 else None)
+
+
+def compared(task: str, metric: str, runs: Sequence[str]) -> Table | str | None:
+    """The comparison; why there is none, in words; None where there is nothing to compare, or before a reader asks for many runs."""
+    if len(runs) > MOST_RUNS and not st.session_state.get(_toggle(task)):
+        return None
+    return kept(("comparison", tuple(runs), metric), lambda: _compared(runs, metric))
+
+
+def _toggle(task: str) -> str:
+    return f"compare_{task}"
 
 
 def _sentence(text: str) -> str:
@@ -198,4 +209,4 @@ def _baseline(part: Part) -> str:
 
 def _latex(frame: pd.DataFrame, caption: str) -> str:
     columns = {downloads.latex_text(heading): frame[name].astype(str) for name, heading in HEADINGS.items()}
-    return downloads.latex_table(columns, caption, "l" + "r" * (len(columns) - 2) + "l")
+    return downloads.latex_table(columns, caption, "l" + "r" * (len(columns) - 2) + "l", label="tab:compared")
