@@ -15,16 +15,9 @@ from dashboard.run_lists import Filter, kept
 from isoviz.statistics import mean_sd
 from isoviz.tasks.metrics import METRICS
 
-SIDES = {"task": "Task", "model": "Model", "title": "Method", "variant": "Parameters"}
-"""Column of `tables.summary` → what a reader chooses to go across."""
-_ROWS = {
-    "model": "Model",
-    "task": "Task",
-    "data": "Data",
-    "title": "Method",
-    "variant": "Parameters",
-    "settings": "Settings",
-}
+SIDES = {"task": "Task", "model": "Model", "label": "Method", "variant": "Parameters"}
+"""Column of `tables.summary` (`label`: method with parameters) → what a reader chooses to go across."""
+_ROWS = {"model": "Model", "task": "Task", "data": "Data", "label": "Method", "title": "Method", "settings": "Settings"}
 AVERAGE = "Average"
 
 PIVOT = Explanation(
