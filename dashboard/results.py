@@ -65,7 +65,7 @@ COLUMNS: dict[str, str] = {
     "difference": "Difference",
 }
 """Column → heading of what stands before the measures of isotropy; `LAST` stands after them."""
-LAST: dict[str, str] = {"published": "Published", "seeds": "Each seed", "remarks": "Remarks", "seconds": "Seconds"}
+LAST: dict[str, str] = {"seeds": "Each seed", "published": "Published", "remarks": "Remarks", "seconds": "Seconds"}
 
 _RUN_COLUMNS = {
     "status": "Status",
@@ -168,6 +168,9 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric]) -> 
         alt=f"Mean {metric} and isotropy per model, method and parameters on {task}, with every seed",
     )
     st.caption(_clouds(chosen, isotropy))
+    for line in table.lines():
+        if printed := publication.published_text(line):
+            st.caption(wording.plain(f"Published, {line['title']}: {printed}"))
     downloads.buttons(
         downloads.file_name("results", task, metric),
         learned.in_file(with_comparison(table).drop(columns="setup"), runs),
@@ -278,7 +281,7 @@ def _column_config(metric: str, isotropy: list[Metric]) -> dict[str, Any]:
             "Published",
             help="What a paper prints for this model, task and method, with its own parameters. †: doubtful.",
         ),
-        "Each seed": st.column_config.TextColumn("Each seed", help="seed: value", width=270),
+        "Each seed": st.column_config.TextColumn("Each seed", help="seed: value", width=230),
         "Seconds": number("Seconds", format="%.1f", help="Mean training time of a run."),
     }
     for one in isotropy:
