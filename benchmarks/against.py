@@ -45,9 +45,12 @@ IMPORTS = ("isoviz", "isoviz.config", "isoviz.runs.store", "isoviz.methods", "da
 
 # Run in each checkout: nothing here may be younger than the older of the two.
 RERUNS = """
-import json, os, statistics, sys, time
+import functools, json, os, statistics, sys, time
 from pathlib import Path
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
+# AppTest looks for components in all installed packages at every rerun; a server does so once
+manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
 root, run, reruns, pages = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4:]
 seconds = {}
 for name in pages:

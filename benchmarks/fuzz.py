@@ -1,11 +1,13 @@
 """Bad input by the thousand: command lines, addresses, files and model folders. None may end in a traceback or an exception box.
 
-Run: python benchmarks/fuzz.py [cli addresses files models] [--count N] [--seed N] [--seconds N]
+Run: python benchmarks/fuzz.py [cli addresses files models server] [--count N] [--seed N] [--seconds N]
 
-All are answered in this process, so that its memory is the server's. It counts tracebacks, exception boxes and refusals that are
-not one line of at most 300 characters, what the process holds at its end beside what it held after the first inputs, and every
-file that was opened for writing outside its own temporary folder. Command lines train, measure and serve nothing: an input that
-would is counted as reached. Each fault is printed with its first input. `--seconds` ends a long count early and says where.
+The first four are answered in this process. `server` opens addresses in a real server, with a runner's link, over folders that hold
+damaged files and small files that are large inside; it counts exception boxes and tracebacks in the server's log, and its memory is
+the server's. For the others it counts tracebacks, exception boxes and refusals that are not one line of at most 300 characters.
+Each row ends with what the process holds beside what it held after the first inputs, and every file that was opened for writing
+outside its own temporary folder counts, the server's readers included. Command lines train, measure and serve nothing: an input
+that would is counted as reached. Each fault is printed with its first input. `--seconds` ends a long count early and says where.
 """
 
 from __future__ import annotations
@@ -13,59 +15,33 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import re
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-COUNTS = {"cli": 2000, "addresses": 2000, "files": 500, "models": 300}
+import _writes
+
+ROOT = Path(__file__).resolve().parents[1]
+
+COUNTS = {"cli": 2000, "addresses": 2000, "files": 500, "models": 300, "server": 2000}
 MOST_GROWTH_MB = 300
 _WARM_UP = 40
 """Inputs until every library is loaded."""
-_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-
-
-class Writes:
-    """Paths that this process wrote to outside some folders, by Python's own audit events."""
-
-    def __init__(self, allowed: list[Path]) -> None:
-        self.allowed = [str(path) for path in allowed]
-        self.outside: set[str] = set()
-        sys.addaudithook(self._note)
-
-    def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "open":
-            path, mode, flags = arguments
-            if not isinstance(path, (str, bytes)) or not (flags & _WRITES or (mode and set(mode) & set("wax+"))):
-                return
-        elif event in (
-            "os.mkdir",
-            "os.remove",
-            "os.rmdir",
-            "os.rename",
-            "os.symlink",
-            "sqlite3.connect",
-            "shutil.rmtree",
-        ):
-            path = arguments[1 if event in ("os.rename", "os.symlink") else 0]
-            if any(isinstance(one, int) and one >= 0 for one in arguments[2 if event == "os.mkdir" else 1 :]):
-                return  # relative to an open folder, as `shutil.rmtree` works; that folder was named before
-        else:
-            return
-        place = os.path.abspath(os.fsdecode(path)) if isinstance(path, (str, bytes, os.PathLike)) else ""
-        if place and not place.startswith((*self.allowed, "/dev/null", "/proc/self")):
-            self.outside.add(f"{event} {place}")
+_BOMB = 5_000_000, 100
+"""Rows, and characters of each: 300 kilobytes on the disk, half a gigabyte once read."""
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "what", nargs="*", default=list(COUNTS), metavar="WHAT", help=f"of {', '.join(COUNTS)} (default: all)"
     )
@@ -84,21 +60,20 @@ def main() -> int:
     }
     tempfile.tempdir = str(root)
     os.chdir(root)
-    writes = Writes([root])
+    outside: set[str] = set()
+    _writes.watch([root], outside.add)
     good = True
     try:
         for what in options.what:
-            good &= _measure(what, options, root)
+            good &= _measure(what, options, root, outside)
     finally:
         os.chdir("/")
         shutil.rmtree(root, ignore_errors=True)
-    compiled = {line for line in writes.outside if "__pycache__" in line}
-    outside = sorted(writes.outside - compiled)
-    print(f"written outside its folder: {len(outside)}" + "".join(f"\n  {line}" for line in outside[:20]))
+    print(f"written outside its folder: {len(outside)}" + "".join(f"\n  {line}" for line in sorted(outside)[:20]))
     return 0 if good and not outside else 1
 
 
-def _measure(what: str, options: argparse.Namespace, root: Path) -> bool:
+def _measure(what: str, options: argparse.Namespace, root: Path, outside: set[str]) -> bool:
     import psutil
     from hypothesis import strategies as st
 
@@ -109,38 +84,88 @@ def _measure(what: str, options: argparse.Namespace, root: Path) -> bool:
     box = root / f"box-{what}"
     files.fill(box)
     check: Callable[[Any], object]
+    process = psutil.Process()
     with ExitStack() as stack:
         if what == "cli":
             strategy, check = command_line.words(box), command_line.check
         elif what == "addresses":
             stack.enter_context(addresses.without_jobs())
             strategy, check = addresses.addresses(addresses.fill(root / "home"), box), addresses.check
+        elif what == "server":
+            files.bomb(box / "bomb.parquet", *_BOMB)
+            with addresses.without_jobs():
+                known = addresses.fill(root / "home")
+            check, number = stack.enter_context(_served(root, outside))
+            strategy, process = addresses.addresses(known, box), psutil.Process(number)
         elif what == "files":
             strategy = st.tuples(files.damaged(), files.columns)
             check = lambda case: files.check(case, box)  # noqa: E731
         else:
             whole = TinyModels(root / "models")("bert")
             strategy, check = models.damages, lambda damage: models.check(damage, whole, root / "copy")
-        begun, held = time.monotonic(), [0.0]
-        seen = [0]
+        begun, held, most = time.monotonic(), 0.0, 0.0
+        seen = 0
 
         def checked(example: Any) -> object:
+            nonlocal seen, held, most
             if time.monotonic() - begun > options.seconds:
                 return "not drawn any more"
-            seen[0] += 1
-            if seen[0] == _WARM_UP:
-                held[0] = _megabytes(psutil.Process())
+            seen += 1
+            if seen == _WARM_UP:
+                held = _megabytes(process)
+            most = max(most, _megabytes(process))
+            if seen % 200 == 0:
+                print(f"{what}: {seen} after {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
             return check(example)
 
         outcome = collect(strategy, checked, options.count or COUNTS[what], options.seed)
         gc.collect()
-        growth = _megabytes(psutil.Process()) - held[0]
+        growth = _megabytes(process) - held
     faults = sum(outcome.counts.values())
+    seconds = time.monotonic() - begun
     print(
-        f"{what}: {seen[0]} inputs in {time.monotonic() - begun:.0f} s, {faults} faults, memory {held[0]:.0f} MB {growth:+.0f} MB"
+        f"{what}: {seen} inputs in {seconds:.0f} s, {faults} faults, memory {held:.0f} MB {growth:+.0f} MB (at most {most - held:+.0f})"
     )
     print(outcome, flush=True)
-    return not faults and (what != "addresses" or growth <= MOST_GROWTH_MB)
+    return not faults and (what not in ("addresses", "server") or growth <= MOST_GROWTH_MB)
+
+
+@contextmanager
+def _served(root: Path, outside: set[str]) -> Iterator[tuple[Callable[[Any], object], int]]:
+    """A real server on the store of this process: what opens an address there, and the server's process id."""
+    from isoviz.access import links
+    from isoviz.access.visitors import Role
+    from tests.browser.conftest import start
+    from tests.fuzzing import sessions
+
+    written = root / "written.log"
+    path = [_writes.starter(root / "starter", [root], written), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    server = start(
+        root / "home",
+        ISOVIZ_NO_TOKEN="",
+        ISOVIZ_ROOTS=str(root),
+        STREAMLIT_CLIENT_SHOW_ERROR_DETAILS="full",
+        ISOVIZ_QUOTA_JOBS="0",  # an address alone starts computations, which are no bad input
+        PYTHONPATH=os.pathsep.join(filter(None, path)),
+    )
+    log = next((root / "home").glob("server-*.log"))
+    visitor = sessions.by_link(server.url, links.read(server.store.folder).secrets[Role.RUNNER])
+    said = 0
+
+    def check(address: Any) -> object:
+        nonlocal said
+        answer = visitor.check(address)
+        text = log.read_text(errors="replace")
+        new, said = text[said:], len(text)
+        assert "Traceback" not in new, re.sub(r"^.*?(?=Traceback)", "", new, flags=re.DOTALL)
+        return answer
+
+    try:
+        yield check, server.process.pid
+    finally:
+        server.end()
+        assert written.is_file(), "the server was not watched"
+        outside |= set(written.read_text().splitlines())
 
 
 def _megabytes(process: Any) -> float:

@@ -4,10 +4,12 @@ must know."""
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.state import query_params, session_state
 
 from dashboard import wording
 
@@ -15,6 +17,24 @@ _TAKEN = "address:taken"
 _REFUSED = "address:refused"
 _MOST_LETTERS = 40
 """Of a value that are shown."""
+
+_read = query_params.parse_url_param
+
+
+def refuse_infinite_numbers() -> None:
+    """Let an infinite number in an address (`1e309`, 400 digits) be refused like every other value that does not fit its field.
+
+    Streamlit 1.67 refuses what raises a ValueError; a field of whole numbers raises an OverflowError there.
+    """
+    session_state.parse_url_param = _read_finite
+
+
+def _read_finite(value: str | list[str], value_type: str) -> Any:
+    read = _read(value, value_type)
+    numbers = read if isinstance(read, list) else [read]
+    if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
+        raise ValueError("an infinite number")
+    return read
 
 
 @contextlib.contextmanager
@@ -32,7 +52,10 @@ def report_ignored(prefix: str) -> Iterator[None]:
         yield
     finally:  # a page may begin anew before its end, and then its address is clean already
         # a field that was not there yet, because it needs what is still being computed, has taken nothing
-        st.session_state[_TAKEN] = {name: value for name, value in st.query_params.items() if name in st.session_state}
+        fields = set(
+            st.session_state
+        )  # to ask for a name that no field can have (empty, or Streamlit's own) is an error
+        st.session_state[_TAKEN] = {name: value for name, value in st.query_params.items() if name in fields}
         left = left_out(requested, st.query_params, st.session_state) | st.session_state.pop(_REFUSED)
         if left:
             refused = ", ".join(f"{name}={_cut(value)}" for name, value in left.items())

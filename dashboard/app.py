@@ -11,13 +11,14 @@ if str(ROOT) not in sys.path:
 
 import streamlit as st  # noqa: E402
 
-from dashboard import actions, menu, resources, unreadable, visitor  # noqa: E402
+from dashboard import actions, address, menu, resources, unreadable, visitor  # noqa: E402
 
 STATIC = ROOT / "dashboard" / "static"
 
 st.set_page_config(page_title="IsoViz", page_icon=str(STATIC / "icon.png"), layout="wide")
 st.logo(str(STATIC / "logo.svg"), icon_image=str(STATIC / "icon.svg"), size="large")
 resources.guard_files()
+address.refuse_infinite_numbers()
 page = st.navigation(menu.pages())
 visitor.current()  # stops the script of somebody whom the door would no longer let in
 visitor.offer_logout()

@@ -17,7 +17,7 @@ from isoviz.studies.result import SHADES, Axis, Panel, Series
 SHADE_SCALE: Final = [[0.0, "rgba(73,104,246,0.0)"], [1.0, "rgba(73,104,246,1.0)"]]
 """Of a matrix: nothing where there is no correlation, whatever the page's background."""
 
-_HEIGHT: Final = {"lines": 330, "bars": 270, "matrix": 340}
+_HEIGHT: Final = {"lines": 330, "bars": 270, "points": 320, "matrix": 340}
 _WIDE: Final = 420
 """Pixels of a figure's only panel."""
 _ALIASES: Final[Mapping[str, str]] = MappingProxyType({"none": "baseline", "BN": "batchnorm", "IsoBN": "isobn"})
@@ -36,6 +36,8 @@ def panel(drawn: Panel, *, alone: bool) -> go.Figure:
             _matrix(figure, drawn)
         case "bars":
             _bars(figure, drawn)
+        case "points":
+            _points(figure, drawn)
         case _:
             _lines(figure, drawn)
     named = sum(bool(trace.showlegend is not False and trace.name) for trace in figure.data)
@@ -46,6 +48,8 @@ def panel(drawn: Panel, *, alone: bool) -> go.Figure:
         xaxis=_axis(drawn.x_axis),
         yaxis=_axis(drawn.y_axis),
     )
+    if drawn.kind == "lines" and drawn.x_axis.log:
+        layout["xaxis"] |= _measured_places(drawn)
     if drawn.kind == "bars":
         layout["xaxis"] |= _decades(drawn)
         layout["bargap"] = 0.0
@@ -171,6 +175,73 @@ def _bars(figure: go.Figure, drawn: Panel) -> None:
                 name="zero",
                 hovertemplate="%{y:.3g} at 0<extra></extra>",
             )
+
+
+def _points(figure: go.Figure, drawn: Panel) -> None:
+    """Single points with their spread both ways; those that stand for a number are coloured by it, around 0."""
+    by_group = colours(series for series in drawn.series if series.value is None)
+    valued = [series for series in drawn.series if series.value is not None and series.x]
+    limit = max((abs(series.value) for series in valued if series.value is not None), default=0.0) or 1.0
+    if valued:
+        symbol = valued[0].group.partition(" = ")[0]
+        marker: dict[str, Any] = {
+            "size": 11,
+            "color": [series.value for series in valued for _ in series.x],
+            "colorscale": theme.STRENGTH_SCALE,
+            "cmin": -limit,
+            "cmax": limit,
+            "line": {"width": 1, "color": theme.NEUTRAL},
+            "colorbar": {"title": {"text": escape(symbol)}, "thickness": 10, "outlinewidth": 0, "len": 0.9},
+        }
+        _scatter_points(figure, valued, marker)
+    for place, (group, colour) in enumerate(by_group.items()):
+        part = [series for series in drawn.series if series.value is None and series.group == group and series.x]
+        symbols = list(theme.METHOD_SYMBOLS.values())
+        if part:
+            own = {"size": 10, "color": colour, "symbol": symbols[place % len(symbols)]}
+            _scatter_points(figure, part, own, name=part[0].name)
+
+
+def _scatter_points(figure: go.Figure, part: list[Series], marker: dict[str, Any], name: str = "") -> None:
+    """One trace of several series of points."""
+    figure.add_scatter(
+        x=[x for series in part for x in series.x],
+        y=[y for series in part for y in series.y],
+        error_x=_spread([_ends(series.x, series.x_low, series.x_high) for series in part]),
+        error_y=_spread([_ends(series.y, series.low, series.high) for series in part]),
+        mode="markers",
+        marker=marker,
+        name=escape(name),
+        showlegend=bool(name),
+        text=[escape(series.name) for series in part for _ in series.x],
+        hovertemplate="%{text}<br>%{x:.4g}, %{y:.4g}<extra></extra>",
+    )
+
+
+Ends = tuple[list[float], list[float]]
+
+
+def _ends(middle: list[float], low: list[float] | None, high: list[float] | None) -> Ends:
+    """How far the spread goes up and down from each point."""
+    up = [top - at for at, top in zip(middle, high or middle, strict=True)]
+    return up, [at - bottom for at, bottom in zip(middle, low or middle, strict=True)]
+
+
+def _spread(ends: list[Ends]) -> dict[str, Any]:
+    up, down = ([value for one in ends for value in one[side]] for side in (0, 1))
+    return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "color": theme.NEUTRAL, "thickness": 1}
+
+
+def _measured_places(drawn: Panel) -> dict[str, Any]:
+    """The ticks of a logarithmic axis where something was measured, if these are few; none close to the one before it."""
+    places = sorted({x for series in drawn.series for x in series.x})
+    if not places or len(places) > 16:
+        return {}
+    kept = [places[0]]
+    for place in places[1:]:
+        if place / kept[-1] >= 1.4:
+            kept.append(place)
+    return {"tickvals": kept, "ticktext": [f"{place:,.6g}" for place in kept]}
 
 
 def _decades(drawn: Panel) -> dict[str, Any]:

@@ -9,10 +9,12 @@ from typing import Final, Literal
 
 from pydantic import ValidationError
 
+from dashboard.papers import training
 from isoviz import studies
 from isoviz.studies import Result, Study, jobs
 from isoviz.studies.papers import Source, place_names
 from isoviz.studies.result import Figure
+from isoviz.studies.trained import TrainedStudy
 
 FOLDER: Final = Path(__file__).resolve().parent.parent.parent / "docs" / "data"
 """What `python -m isoviz study run NAME --out docs/data` wrote."""
@@ -20,7 +22,7 @@ FOLDER: Final = Path(__file__).resolve().parent.parent.parent / "docs" / "data"
 
 @dataclass(frozen=True)
 class Record:
-    """A result, and where it comes from: `recorded` ships with the project, `here` was computed on this machine."""
+    """A result, and where it comes from: `recorded` ships with the project, `here` comes from this machine."""
 
     origin: Literal["recorded", "here"]
     result: Result
@@ -33,22 +35,36 @@ class Record:
     @property
     def name(self) -> str:
         """What a page calls it."""
-        return f"{'Recorded' if self.origin == 'recorded' else 'Computed here'}, {self.scale}"
+        return f"{'Recorded' if self.origin == 'recorded' else 'On this machine'}, {self.scale}"
 
 
 def study_of(source: Source, place: str) -> type[Study] | None:
-    """The study that computes a place of a paper; None where there is none yet."""
-    for study in studies.catalogue().values():
+    """The study that computes a place of a paper, one of that place alone before one of several; None where there is none yet."""
+    singles = studies.places()
+    for study in (*singles, *(other for other in studies.catalogue().values() if other not in singles)):
         if study.paper.short == source.paper.short and place in place_names(study.place):
             return study
     return None
 
 
 def records(study: type[Study]) -> list[Record]:
-    """All results of a study that are at hand, those computed here first, then the recorded ones, the full scale first."""
-    here = [Record("here", found) for scale in study.scales if (found := jobs.find(study.slug, scale))]
-    shipped = [Record("recorded", found) for found in recorded() if found.provenance.study == study.slug]
-    return here + sorted(shipped, key=lambda record: record.scale)
+    """All results of a study that are at hand: those of this machine first, then the recorded ones, the full scale first."""
+    return [*computed(study), *shipped(study)]
+
+
+def computed(study: type[Study]) -> list[Record]:
+    """What this machine has: a computation that has ended, or a picture of the runs that have finished so far."""
+    if issubclass(study, TrainedStudy):
+        runs = training.standing(study)
+        return [Record("here", training.result(study, runs))] if runs.there else []
+    return [Record("here", found) for scale in study.scales if (found := jobs.find(study.slug, scale))]
+
+
+def shipped(study: type[Study]) -> list[Record]:
+    """Its recorded results, the full scale first; one that was computed together with others stands for its part."""
+    names = {study.slug, *(one.slug for one in studies.catalogue().values() if study.slug in one.parts)}
+    found = [Record("recorded", result) for result in recorded() if result.provenance.study in names]
+    return sorted(found, key=lambda record: record.scale)
 
 
 def recorded() -> tuple[Result, ...]:

@@ -8,22 +8,30 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, downloads, job_progress, resources, wording
+from dashboard import actions, downloads, job_progress, menu, resources, wording
 from dashboard.components import figure
 from dashboard.job_progress import Waited
-from dashboard.papers import drawing, records
+from dashboard.papers import drawing, records, training
 from dashboard.papers import printed as printed_tables
 from dashboard.papers.records import Record
+from dashboard.papers.training import Standing
 from dashboard.steady import steady
 from isoviz.jobs import queue
 from isoviz.studies import Study, jobs, published
 from isoviz.studies.papers import PAPERS, Place, Source, place_names
-from isoviz.studies.protocol import ComputedStudy
-from isoviz.studies.result import Figure, Table
+from isoviz.studies.result import Figure, Result, Table
+from isoviz.studies.trained import TrainedStudy
 
 PREFIX = "papers_"
 STUDY = "study"
 """Query parameter of a link to one study by its name: `/papers?study=istar-figure-2`."""
+TICK = 2.0
+"""Seconds between looks at the store while runs of a study are on their way."""
+_BADGES = {
+    "held": ":green-badge[:material/check: held]",
+    "not held": ":red-badge[:material/close: not held]",
+    "cannot tell": ":gray-badge[:material/question_mark: cannot tell]",
+}
 _NUMBERS = ("Printed", "Measured", "Difference")
 """Columns of what is printed beside what is measured."""
 
@@ -144,18 +152,131 @@ def _sentence(text: str) -> str:
 
 
 def measured(choice: Choice) -> None:
-    """What this engine computes for the same place: a result that is at hand, and the button that computes it again."""
+    """What this engine measures for the same place: a result that is at hand, and the button that computes it again."""
     st.markdown("##### Measured here")
-    if choice.study is None:
+    study = choice.study
+    if study is None:
         st.info("No study computes this one yet.", icon=":material/construction:")
-        return
-    found = records.records(choice.study)
-    _reproduce(choice, choice.study, found)
-    shown = _record_field(choice, found)
-    if shown is None:
-        st.caption("No result yet. Press the button above to compute it.")
+    elif issubclass(study, TrainedStudy):
+        busy = training.standing(study).under_way > 0
+        st.fragment(_trained, run_every=TICK if busy else None)(choice, study, busy)
     else:
-        result(choice, shown)
+        _computed(choice, study)
+
+
+def _trained(choice: Choice, study: type[TrainedStudy], was_busy: bool) -> None:
+    """A study of runs: launch those that are missing, and draw those that have finished; looks again while some are on their way."""
+    runs = training.standing(study)
+    with st.container(border=True):
+        _launch_missing(study, runs)
+        commands(study)
+    _profiles(study, runs)
+    _shown(choice)
+    if was_busy != (runs.under_way > 0):
+        st.rerun()
+
+
+def _launch_missing(study: type[TrainedStudy], runs: Standing) -> None:
+    """The button with how many runs it starts and about how long they take; after that, how far they are."""
+    count = len(runs.planned)
+    if runs.under_way:
+        st.progress(
+            runs.finished / count, text=f"{runs.finished} of {count} runs finished, {runs.under_way} on their way"
+        )
+        st.page_link(menu.LIVE, label="Watch them train", icon=":material/monitoring:")
+    if not runs.missing:
+        if not runs.under_way:
+            st.markdown(f":material/check: All {count} runs of the quick scale are in this store.")
+        return
+    refused = actions.sentences(resources.service().launch_refusal(runs.missing)) if actions.why_not() is None else None
+    with st.container(horizontal=True, vertical_alignment="center"):
+        pressed = actions.button(
+            "Reproduce (quick)",
+            key=PREFIX + "reproduce",
+            type="primary",
+            icon=":material/replay:",
+            disabled=refused is not None,
+        )
+        there = f" {count - len(runs.missing)} of {count} are there already." if len(runs.missing) < count else ""
+        time_needed = training.time_words(runs.missing)
+        words = (
+            f"Trains {len(runs.missing)} runs as one experiment; time: {time_needed}.{there} {study.scales['quick']}."
+        )
+        st.caption(wording.plain(refused or words), width="stretch")
+    if pressed and actions.done(training.launch, study, runs.missing):
+        st.rerun()
+
+
+def _profiles(study: type[TrainedStudy], runs: Standing) -> None:
+    """For a figure of layers: have those of the finished runs measured, once all have ended."""
+    if not runs.unprofiled or runs.under_way:
+        return
+    state = training.profiling(runs.unprofiled)
+    if state.under_way:
+        look = functools.partial(queue.look, jobs.PROFILES, state.key)
+        stop = functools.partial(resources.service().stop_job, jobs.PROFILES, state.key)
+        job_progress.watch([Waited("layers", look, stop)], key=PREFIX + "stop_layers")
+    elif state.in_trouble:
+        job_progress.trouble(state)
+    elif not job_progress.refused(state):
+        st.caption(f"{len(runs.unprofiled)} runs keep no weights here: their layers cannot be measured.")
+
+
+def _computed(choice: Choice, study: type[Study]) -> None:
+    """A study without runs: have it computed in the background, and how far that is."""
+    scale = training.QUICK
+    state = queue.look(jobs.STUDY, jobs.key_of(study.slug, scale))
+    with st.container(border=True):
+        if state.under_way:
+            look = functools.partial(queue.look, jobs.STUDY, state.key)
+            stop = functools.partial(resources.service().stop_job, jobs.STUDY, state.key)
+            job_progress.watch([Waited("", look, stop)], key=PREFIX + "stop")
+        else:
+            if state.in_trouble:
+                job_progress.trouble(state)
+            with st.container(horizontal=True, vertical_alignment="center"):
+                resources.expect_jobs()
+                done = state.status == "done"
+                pressed = actions.button(
+                    "Reproduced (quick)" if done else "Reproduce (quick)",
+                    key=PREFIX + "reproduce",
+                    type="primary",
+                    icon=":material/check:" if done else ":material/replay:",
+                    disabled=done,
+                )
+                words = f"No training run: {study.scales[scale]}. {_seconds(study, scale)}"
+                st.caption(wording.plain(words), width="stretch")
+            start = resources.service().start_job
+            if pressed and actions.done(start, jobs.STUDY, state.key, jobs.request_of(study.slug, scale)):
+                st.rerun()
+        commands(study)
+    _shown(choice)
+
+
+def _seconds(study: type[Study], scale: str) -> str:
+    known = [record.result.provenance.seconds for record in records.records(study) if record.scale == scale]
+    return f"Takes about {wording.duration(known[0])}." if known else "Takes under a minute on two cores."
+
+
+def commands(study: type[Study]) -> None:
+    """The same from a shell, at each scale, with what the full one needs."""
+    with st.expander("As a command", icon=":material/terminal:"):
+        for name, size in study.scales.items():
+            st.caption(f"**{name}**: {wording.plain(size)}")
+            st.code(f"python -m isoviz study run {study.slug} --scale {name}", language="bash", wrap_lines=True)
+            if name == "full" and issubclass(study, TrainedStudy):
+                st.caption(wording.plain(training.full_needs(study)))
+
+
+def _shown(choice: Choice) -> None:
+    """The result that is chosen among those at hand."""
+    assert choice.study is not None
+    found = records.records(choice.study)
+    chosen = _record_field(choice, found)
+    if chosen is None:
+        st.caption("No result yet. Press the button above.")
+    else:
+        result(choice, chosen)
 
 
 @steady
@@ -171,53 +292,17 @@ def _record_field(choice: Choice, found: list[Record]) -> Record | None:
     return names[str(name)]
 
 
-def _reproduce(choice: Choice, study: type[Study], found: list[Record]) -> None:
-    """Compute it here: what that takes, the button, how far it is; the same as a command."""
-    scale = "quick"
-    state = queue.look(jobs.STUDY, jobs.key_of(study.slug, scale))
-    with st.container(border=True):
-        if not issubclass(study, ComputedStudy):
-            st.caption("This study is drawn from training runs. Start them with the command below.")
-        elif state.under_way:
-            look = functools.partial(queue.look, jobs.STUDY, state.key)
-            stop = functools.partial(resources.service().stop_job, jobs.STUDY, state.key)
-            job_progress.watch([Waited("", look, stop)], key=PREFIX + "stop")
-        else:
-            if state.in_trouble:
-                job_progress.trouble(state)
-            with st.container(horizontal=True, vertical_alignment="center"):
-                resources.expect_jobs()
-                done = state.status == "done"
-                if actions.button(
-                    "Reproduced (quick)" if done else "Reproduce (quick)",
-                    key=PREFIX + "reproduce",
-                    type="primary",
-                    icon=":material/check:" if done else ":material/replay:",
-                    disabled=done,
-                ):
-                    start = resources.service().start_job
-                    if actions.attempt(start, jobs.STUDY, state.key, jobs.request_of(study.slug, scale)):
-                        st.rerun()
-                st.caption(
-                    wording.plain(f"No training run: {study.scales[scale]}. {_seconds(found, scale)}"), width="stretch"
-                )
-        with st.expander("As a command", icon=":material/terminal:"):
-            for name, size in study.scales.items():
-                st.caption(f"**{name}**: {wording.plain(size)}")
-                st.code(f"python -m isoviz study run {study.slug} --scale {name}", language="bash", wrap_lines=True)
-
-
-def _seconds(found: list[Record], scale: str) -> str:
-    known = [record.result.provenance.seconds for record in found if record.scale == scale]
-    return f"Takes about {wording.duration(known[0])}." if known else "Takes under a minute on two cores."
-
-
 # ------------------------------------------------------------------------------------------------------ one result
 
 
 def result(choice: Choice, record: Record) -> None:
     """Its figures, its printed numbers beside ours, its tables, and where all that comes from."""
     found = record.result
+    if found.planned and len(found.runs) < found.planned:
+        st.caption(
+            f":material/hourglass_empty: {len(found.runs)} of {found.planned} runs so far; what is missing is a gap."
+        )
+    verdicts(found)
     drawn = records.figures_at(found, choice.place.name)
     for one in drawn:
         _figure(choice, record, one)
@@ -241,13 +326,22 @@ def result(choice: Choice, record: Record) -> None:
                 _table(choice, table, place)
     origin = found.provenance
     packages = ", ".join(f"{name} {version}" for name, version in origin.versions.items())
-    where = "Recorded" if record.origin == "recorded" else "Computed here"
-    st.caption(
-        wording.plain(
-            f"{where} {origin.finished[:10]} in {wording.duration(origin.seconds)}, {origin.scale} scale, seed {origin.seed}. {packages}."
-        )
-    )
+    where = "Recorded" if record.origin == "recorded" else "From this machine,"
+    what = f"{len(found.runs)} runs" if found.planned else f"seed {origin.seed}"
+    took = wording.duration(origin.seconds)
+    st.caption(wording.plain(f"{where} {origin.finished[:10]}, {origin.scale} scale, {what}, {took}. {packages}."))
     _files(choice, record, beside)
+
+
+def verdicts(found: Result) -> None:
+    """Whether the paper's claims about this table or figure hold here, each with its numbers."""
+    if not found.verdicts:
+        return
+    st.markdown("**Do the claims hold?**")
+    for verdict in found.verdicts:
+        st.markdown(
+            f"{_BADGES[verdict.outcome]} **{wording.plain(verdict.claim)}**  \n{wording.plain(verdict.sentence)}"
+        )
 
 
 def _figure(choice: Choice, record: Record, drawn: Figure) -> None:
@@ -259,7 +353,7 @@ def _figure(choice: Choice, record: Record, drawn: Figure) -> None:
         ):
             with column:
                 if panel.title:
-                    st.caption(wording.plain(panel.title))
+                    st.caption(wording.plain(panel.title.replace("\n", ", ")))
                 made = drawing.panel(panel, alone=len(drawn.panels) == 1)
                 made.update_layout(uirevision=f"{choice.key}/{record.name}")
                 number = first + offset

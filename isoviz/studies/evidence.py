@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from isoviz import tasks
 from isoviz.comparisons import compare, wording
-from isoviz.comparisons.table import Comparison
+from isoviz.comparisons.table import Comparison, Part
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.runs.naming import method_title, variant
+from isoviz.statistics import correction, intervals, mean_sd, two_samples
 from isoviz.statistics.rank_correlation import rank_correlation
 from isoviz.studies.protocol import Judgement
 from isoviz.studies.records import Cell, RunRecord
 
 RUNNING: Final = ("queued", "running")
 MAJORITY: Final = 0.5
+ALPHA: Final = 0.05
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,11 @@ class Evidence:
     def finished(self) -> list[RunRecord]:
         return [run for run in self.runs if run.finished]
 
+    @property
+    def unfinished(self) -> int:
+        """Planned runs that have not ended."""
+        return len(self.planned) - sum(run.row.status not in RUNNING for run in self.runs)
+
     def cell(self, metric: str) -> Cell:
         """A number over all runs of this evidence, by seed."""
         values, excluded = {}, []
@@ -94,15 +101,83 @@ class Evidence:
                 answers.append(value > max(levels))
         return all(answers) if answers else None
 
-    def comparisons(self, metric: str | None = None) -> list[Comparison]:
-        """Every method (with its parameters) against the baseline, paired by seed, corrected over all of them (Holm)."""
+    def parts(self, metric: str | None = None) -> list[Part]:
+        """Every method (with its parameters) against the baseline, paired by seed, a part for each model on a task.
+
+        Corrected over all of them (Holm); none where there is nothing to compare yet.
+        """
         rows = [run.row for run in self.finished]
         started = {run.row.id: run.started for run in self.finished}
         try:
             table = compare(rows, metric=metric, started=started)
         except InputError:  # nothing to compare yet
             return []
-        return [found for part in table.parts for found in part.comparisons]
+        return table.parts
+
+    def comparisons(self, metric: str | None = None) -> list[Comparison]:
+        """All comparisons of `parts`."""
+        return [found for part in self.parts(metric) for found in part.comparisons]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One setting minus another, over the seeds that both have.
+
+    Attributes:
+        mean: of the differences; None without a common seed.
+        low, high: its 95 % interval; None below two seeds.
+        p: of the paired t-test; nan below three seeds, and without spread.
+        n: common seeds.
+    """
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    p: float
+    n: int
+
+    @classmethod
+    def of(cls, first: Mapping[int, float], second: Mapping[int, float]) -> Difference:
+        """Seed → value, of each."""
+        differences = [first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())]
+        mean, _ = mean_sd(differences)
+        ends = intervals.of_mean(differences)
+        p = float(two_samples.paired_t(differences)) if len(differences) >= wording.ENOUGH else math.nan
+        return cls(mean, ends.low if ends else None, ends.high if ends else None, p, len(differences))
+
+    def sign(self, p: float | None = None) -> int:
+        """1 or −1 where it can be told apart from 0 with p < 0.05 (its own, or a corrected one), else 0."""
+        used = self.p if p is None else p
+        return int(math.copysign(1, self.mean)) if self.mean is not None and used < ALPHA else 0
+
+    def words(self) -> str:
+        """`+0.012 [−0.003, 0.027], 3 seeds`."""
+        if self.mean is None:
+            return "no common seed"
+        ends = "" if self.low is None or self.high is None else f" [{number(self.low)}, {number(self.high)}]"
+        return f"{wording.number(self.mean, sign=True)}{ends}, {self.n} {'seed' if self.n == 1 else 'seeds'}"
+
+
+def against_baseline(
+    evidence: Evidence, metric: str, methods: Sequence[str], baseline: str = "baseline"
+) -> list[tuple[str, Difference]]:
+    """`method on task` → its difference from the baseline of the same model and task; collapsed runs count in isotropy."""
+    found = []
+    for model in evidence.models:
+        for task in evidence.tasks:
+            here = evidence.where(model=model, task=task)
+            none = here.where(method=baseline).cell(metric).values
+            for method in methods:
+                part = here.where(method=method)
+                if part.planned:
+                    name = f"{method_title(method)} on {task_title(task)}"
+                    found.append((name, Difference.of(part.cell(metric).values, none)))
+    return found
+
+
+def corrected(found: Sequence[Difference]) -> list[float]:
+    """p-values after Holm's correction, in order; nan where there is no test."""
+    return [float(p) for p in correction.holm([one.p for one in found])] if found else []
 
 
 def _field(config: RunConfig, name: str) -> Any:

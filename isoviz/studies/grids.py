@@ -32,16 +32,6 @@ class Plan:
     learning_rate: float | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def with_inputs(self, inputs: Inputs) -> Plan:
-        """The same with what the user chose in place of its own."""
-        return replace(
-            self,
-            models=tuple(model.found for model in inputs.models) or self.models,
-            tasks=inputs.tasks or self.tasks,
-            seeds=inputs.seeds or self.seeds,
-            settings={**self.settings, **inputs.settings},
-        )
-
     def declared(self) -> list[RunConfig]:
         """The runs as they are written down: nothing is looked up, so models and data need not be on this machine."""
         variants = [(slug, params) for slug, choices in self.methods for params in _combinations(choices)]
@@ -91,13 +81,38 @@ class Grid:
 
     def declared(self, scale: str, inputs: Inputs = OWN) -> list[RunConfig]:
         """See `Plan.declared`; each run once."""
-        plans = self.plans[scale]
-        return distinct(config for plan in plans for config in plan.with_inputs(inputs).declared())
+        return distinct(config for plan in chosen(self.plans[scale], inputs) for config in plan.declared())
 
     def configs(self, scale: str, inputs: Inputs = OWN, checks: DataChecks = IN_THIS_PROCESS) -> list[RunConfig]:
         """See `Plan.resolved`; each run once."""
-        plans = self.plans[scale]
-        return distinct(config for plan in plans for config in plan.with_inputs(inputs).resolved(inputs.data, checks))
+        plans = chosen(self.plans[scale], inputs)
+        return distinct(config for plan in plans for config in plan.resolved(inputs.data, checks))
+
+
+def chosen(plans: Sequence[Plan], inputs: Inputs) -> list[Plan]:
+    """Plans with what the user chose in place of their own models, tasks, seeds and sizes.
+
+    A model or task that some plan has keeps the settings it has there. Another one takes those of the first plan, and of the plans
+    that are for the same models and tasks as the first.
+    """
+    models = tuple(model.found for model in inputs.models)
+    like_first = [plan for plan in plans if (plan.models, plan.tasks) == (plans[0].models, plans[0].tasks)]
+    new_models = tuple(name for name in models if not any(name in plan.models for plan in plans))
+    new_tasks = tuple(name for name in inputs.tasks if not any(name in plan.tasks for plan in plans))
+    found = []
+    for plan in plans:
+        first = plan in like_first
+        of_models = _kept(plan.models, models, new_models if first else ())
+        of_tasks = _kept(plan.tasks, inputs.tasks, new_tasks if first else ())
+        if of_models and of_tasks:
+            settings = {**plan.settings, **inputs.settings}
+            seeds = inputs.seeds or plan.seeds
+            found.append(replace(plan, models=of_models, tasks=of_tasks, seeds=seeds, settings=settings))
+    return found
+
+
+def _kept(own: tuple[str, ...], asked: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in asked if name in own or name in new) if asked else own
 
 
 def identity(config: RunConfig) -> tuple[str, int]:

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from isoviz import recipes
 from isoviz.runs.planning import MethodChoice
+from isoviz.studies import quick
 from isoviz.studies.grids import Grid, Plan
-from isoviz.studies.quick import ENCODER, QUICK, SEEDS
 
 MODELS: Final = MappingProxyType(
     {
@@ -32,8 +32,8 @@ ZETAS: Final = (0.2, 0.4, 0.6, 0.8)
 ALL_ZETAS: Final = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 ZETA: Final = 0.2
 
-MAIN, SECOND = "demo/acceptability", "demo/paraphrase"
-"""The quick scale: of a text, and of a pair."""
+MAIN, SECOND = "demo/acceptability", "demo/similarity"
+"""The quick scale: one task of single texts, one of pairs."""
 
 _FULL: Final[dict[str, Any]] = {
     name: value for name, value in recipes.get("istar").settings.items() if name != "learning_rate"
@@ -46,10 +46,6 @@ def _full(methods: tuple[MethodChoice, ...], tasks: tuple[str, ...] = OF_SENTENC
     return Plan(tuple(MODELS), tasks, methods, FIVE, _RATE, _FULL)
 
 
-def _quick(methods: tuple[MethodChoice, ...], *tasks: str) -> Plan:
-    return Plan((ENCODER,), tasks, methods, SEEDS, None, QUICK)
-
-
 _SWEEP: Final[tuple[MethodChoice, ...]] = (
     ("baseline", {}),
     ("istar", {"lam": LAMBDAS, "zeta": ZETA}),
@@ -59,7 +55,7 @@ _SWEEP: Final[tuple[MethodChoice, ...]] = (
 LAMBDA: Final = Grid(
     "istar-lambda",
     {
-        "quick": (_quick(_SWEEP, MAIN, SECOND),),
+        "quick": quick.plans(_SWEEP, MAIN, SECOND),
         "full": (_full(_SWEEP), Plan(tuple(MODELS), ("squad",), _SWEEP, FIVE, _RATE, _SQUAD)),
     },
 )
@@ -69,7 +65,7 @@ _SEARCH: Final = (("istar", {"lam": SEARCHED, "zeta": ZETAS}),)
 SEARCH: Final = Grid(
     "istar-search",
     {
-        "quick": (_quick((("istar", {"lam": (-5.0, -1.0, 1.0, 5.0), "zeta": (0.2, 0.8)}),), MAIN),),
+        "quick": quick.plans([("istar", {"lam": (-5.0, -1.0, 1.0, 5.0), "zeta": (0.2, 0.8)})], MAIN),
         "full": (_full(_SEARCH), Plan(tuple(MODELS), ("squad",), _SEARCH, FIVE, _RATE, _SQUAD)),
     },
 )
@@ -78,7 +74,7 @@ SEARCH: Final = Grid(
 COSREG: Final = Grid(
     "istar-cosreg",
     {
-        "quick": (_quick((("cosreg", {"lam": (-1.0, 1.0)}), ("baseline", {})), MAIN),),
+        "quick": quick.plans([("cosreg", {"lam": (-1.0, 1.0)}), ("baseline", {})], MAIN),
         "full": (_full((("cosreg", {"lam": (-1.0, 1.0)}), ("baseline", {})), ("glue/qnli",)),),
     },
 )
@@ -87,7 +83,7 @@ COSREG: Final = Grid(
 SHRINKAGE: Final = Grid(
     "istar-zeta",
     {
-        "quick": (_quick((("istar", {"lam": -1.0, "zeta": ALL_ZETAS}),), MAIN),),
+        "quick": quick.plans([("istar", {"lam": -1.0, "zeta": ALL_ZETAS})], MAIN),
         "full": (_full((("istar", {"lam": -1.0, "zeta": ALL_ZETAS}),), ("glue/rte",)),),
     },
 )
@@ -110,7 +106,7 @@ OPTIMA_ON_COLA: Final = MappingProxyType(
 LAYERS: Final = Grid(
     "istar-layers",
     {
-        "quick": (_quick(_layers(4, -1.0, ZETA), MAIN),),
+        "quick": quick.plans(_layers(4, -1.0, ZETA), MAIN),
         "full": tuple(
             Plan((model,), ("glue/cola",), _layers(DEPTHS[model], *optimum), FIVE, _RATE, _FULL)
             for model, optimum in OPTIMA_ON_COLA.items()

@@ -106,7 +106,7 @@ class IStarFigure3(TrainedStudy):
     )
     scales: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
-            "quick": "demo/tiny-bert on two demo tasks, 1,000 training rows, 3 epochs, λ at 7 values and none, 3 seeds",
+            "quick": "demo/tiny-bert on 2 demo tasks, 1,000 and 1,500 training rows, 3 epochs, λ at 7 values and none, 3 seeds",
             "full": "ALBERT, BERT and DistilBERT on 9 tasks, λ at 7 values and none, 5 seeds",
         }
     )

@@ -1,7 +1,11 @@
-"""A study without runs, computed in the background: the same result for everyone who asks for it at the same scale."""
+"""What studies have computed in the background: those without runs, and the layers of runs that others need.
+
+The same for everyone who asks for the same.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import isoviz
@@ -54,3 +58,31 @@ def find(study: str, scale: str) -> Result | None:
     """The result that was computed here; None if there is none."""
     kept = STUDY.results.find(key_of(study, scale))
     return None if kept is None else Result.model_validate(kept.facts["result"])
+
+
+def _profile(job: Job) -> None:
+    from isoviz.runs.store import Store
+    from isoviz.studies import layer_profiles, records
+
+    store = Store()
+    try:
+        runs = [records.record(store, run_id) for run_id in job.request["runs"]]
+        found = layer_profiles.complete(store, runs, lambda share, what: job.report(round(STEPS * share), STEPS, what))
+    finally:
+        store.close()
+    job.publish({"measured": [run.row.id for run in found if run.layers is not None]}, {})
+
+
+PROFILES: Final = JobKind(
+    name="layer_profiles",
+    room=__name__,
+    work=_profile,
+    results=ResultStore("studies"),
+    lane=ENCODERS,
+)
+"""Of `profiles_request`; leaves a layer profile beside each run whose weights are here, and `{"measured": their ids}`."""
+
+
+def profiles_request(runs: Sequence[str]) -> dict[str, Any]:
+    """What is asked for: runs of this app's store, by id."""
+    return {"runs": sorted(runs)}

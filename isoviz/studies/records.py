@@ -87,9 +87,18 @@ class RunRecord:
         return tasks.get(self.config.task, self.config.own).primary
 
     def number(self, name: str) -> float | None:
-        """A task metric, a measure of isotropy by its slug where the run reports it, or `minutes_per_epoch`; None where there is none."""
+        """A task metric, a measure of isotropy by its slug where the run reports it, or `ev_2`, `ev_3`, `weight_norm`, `minutes_per_epoch`.
+
+        None where there is none.
+        """
         if not self.finished or self.row.result is None:
             return None
+        if name in ("ev_2", "ev_3"):
+            curve = self.row.result.isotropy.curve("ev")
+            return curve[int(name[-1]) - 1] if len(curve) >= int(name[-1]) else None
+        if name == "weight_norm":
+            output = self.row.result.isotropy.output
+            return output.norm if output else None
         if name == "minutes_per_epoch":
             seconds = self.row.result.timing.get("seconds_per_epoch")
             return None if seconds is None else seconds / 60

@@ -15,13 +15,19 @@ from isoviz.exploring import measuring
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
 from isoviz.runs.store import Store
-from tests.dashboard.reading import ROWS, keep
+from tests.dashboard.reading import ROWS, keep, packages_scanned_once
 from tests.tiny import TinyModels, write_cola
 
 ROOT = Path(__file__).resolve().parents[2]
 OpenPage = Callable[..., AppTest]
 PATIENCE = 180.0
 """Seconds that a run of a page may take on a busy machine."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _packages_scanned_once() -> Iterator[None]:
+    with packages_scanned_once():
+        yield
 
 
 @pytest.fixture

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Widget
 
@@ -14,6 +19,15 @@ from isoviz.exploring.results import ViewResult
 from isoviz.models import sources
 
 ROWS = 24
+_components_of_packages = functools.cache(manifest_scanner.scan_component_manifests)
+
+
+@contextmanager
+def packages_scanned_once() -> Iterator[None]:
+    """AppTest looks for components in all installed packages at every rerun, which takes ten times as long as the page; a server
+    does so once."""
+    with patch.object(manifest_scanner, "scan_component_manifests", _components_of_packages):
+        yield
 
 
 def key_for(request: ViewRequest) -> str:

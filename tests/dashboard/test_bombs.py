@@ -25,6 +25,7 @@ from isoviz.limits import Limits
 from isoviz.tasks.protocol import OwnTask
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.test_train_page import errors
+from tests.fuzzing.files import bomb
 
 GROWTH = 300 * 2**20
 COLUMNS = OwnTask(text="text", label="label")
@@ -41,16 +42,6 @@ def _small_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 <= GROWTH
 
 
-def parquet(path: Path, rows: int, length: int, label: int = 1) -> Path:
-    """Rows of one long text each, all the same: a few kilobytes on disk, `rows` × `length` bytes in memory."""
-    indices = pyarrow.array(np.zeros(rows, dtype=np.int8))
-    texts = pyarrow.DictionaryArray.from_arrays(indices, pyarrow.array(["x " * (length // 2)]))
-    table = pyarrow.table({"text": texts, "label": pyarrow.array(np.arange(rows, dtype=np.int8) % (label + 1))})
-    pyarrow.parquet.write_table(table, path, store_schema=False, row_group_size=rows, compression="zstd")
-    assert path.stat().st_size < 300_000
-    return path
-
-
 READERS: dict[str, Callable[[str], Any]] = {
     "preview": reading.preview,
     "guess": lambda data: reading.guess(data, COLUMNS),
@@ -62,20 +53,20 @@ OF_KIND = {"kind": "classification", "label_names": ("0", "1")}
 
 @pytest.mark.parametrize("name", ["guess", "report", "check"])
 def test_more_rows_than_allowed(tmp_path: Path, name: str) -> None:
-    bomb = parquet(tmp_path / "train.parquet", 5_000_000, 100)
+    file = bomb(tmp_path / "train.parquet", 5_000_000, 100)
     with pytest.raises(InputError, match=r"has 5,000,000 rows; .* at most 3,000,000 rows \(ISOVIZ_READ_ROWS\)"):
-        READERS[name](str(bomb))
+        READERS[name](str(file))
 
 
 @pytest.mark.parametrize("name", ["report", "check"])
 def test_few_rows_of_one_long_text(tmp_path: Path, name: str) -> None:
-    bomb = parquet(tmp_path / "train.parquet", 1_000_000, 20_000)
+    file = bomb(tmp_path / "train.parquet", 1_000_000, 20_000)
     with pytest.raises(InputError, match=r"ISOVIZ_READ_(MEMORY|EXPANDED)"):
-        READERS[name](str(bomb))
+        READERS[name](str(file))
 
 
 def test_the_preview_of_a_bomb_is_small(tmp_path: Path) -> None:
-    preview = reading.preview(str(parquet(tmp_path / "train.parquet", 1_000_000, 20_000)))
+    preview = reading.preview(str(bomb(tmp_path / "train.parquet", 1_000_000, 20_000)))
     assert preview.columns == ("text", "label") and len(preview.rows) == 20
     assert all(len(str(row["text"])) < 2_100 for row in preview.rows)
 
@@ -110,7 +101,7 @@ def test_deeply_nested_json(tmp_path: Path, content: str) -> None:
 
 
 def test_an_upload_that_is_a_bomb_is_not_kept(tmp_path: Path) -> None:
-    content = parquet(tmp_path / "bomb.parquet", 5_000_000, 100).read_bytes()
+    content = bomb(tmp_path / "bomb.parquet", 5_000_000, 100).read_bytes()
     folder = uploads.save_own(tmp_path, {"train": ("a.parquet", content)})  # a table, of which a page sees 20 rows
     with pytest.raises(InputError, match="ISOVIZ_READ_ROWS"):
         reading.guess(str(folder), COLUMNS)
@@ -141,7 +132,7 @@ def test_an_archive_of_zeros(tmp_path: Path) -> None:
 
 def test_the_page_says_which_limit(open_page: OpenPage, tmp_path: Path) -> None:
     page = open_page("train", train_tasks="Own data")
-    page.text_input(key="train_data.own").set_value(str(parquet(tmp_path / "train.parquet", 5_000_000, 100))).run()
+    page.text_input(key="train_data.own").set_value(str(bomb(tmp_path / "train.parquet", 5_000_000, 100))).run()
     page.selectbox(key="train_own.text").set_value("text")
     page.selectbox(key="train_own.label").set_value("label").run()
     assert not page.exception

@@ -41,7 +41,7 @@ def test_one_experiment_has_its_tables_trade_off_and_runs(open_page: OpenPage, s
     shown = texts(page)
     assert "Experiment of 4 runs" in shown and "Do these methods differ?" in shown
     assert {"Trade-off", "Every run"} <= {heading.value for heading in page.subheader}
-    assert len(drawn(page)) == 4  # every seed; against performance; performance and isotropy against λ
+    assert len(drawn(page)) == 2  # every seed; isotropy against performance
     assert len(page.dataframe[-1].value) == 4
 
 

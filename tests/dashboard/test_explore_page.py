@@ -256,6 +256,29 @@ def test_what_no_field_can_take_of_an_address_is_told(
     assert not open_page("explore", **address(explored[0], explore_layer="1")).toast
 
 
+def test_names_that_no_field_can_have(
+    open_page: OpenPage,
+    kept_view: ViewResult,
+    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    """Streamlit takes neither for a key, and raises where one is asked for."""
+    assert errors(open_page("explore", **address(explored[0]), **{"": "x", "$$ID-x-none": "x"})) == []
+
+
+def test_numbers_that_are_infinite_once_read(
+    open_page: OpenPage,
+    kept_view: ViewResult,
+    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
+) -> None:
+    """Streamlit raises where such a number is for a field of whole numbers."""
+    digits = "9" * 400
+    asked = address(explored[0], explore_layer=digits, explore_neighbours=f"-{digits}")
+    assert errors(open_page("explore", **asked)) == []
+    assert errors(open_page("explore", explore_rows=digits)) == []
+    page = open_page("train", train_max_eval=digits, train_epochs="1e309")
+    assert errors(page) == [] and page.number_input(key="train_epochs").value == 3
+
+
 @pytest.mark.parametrize(
     ("model", "told"),
     [

@@ -11,10 +11,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.papers import drawing, printed, records
+from isoviz import studies
 from isoviz.jobs import queue, scheduling
+from isoviz.runs.store import Store
 from isoviz.studies import jobs, papers, published
 from isoviz.studies.result import Axis, Matrix, Panel, Reference, Series
 from tests.dashboard.conftest import OpenPage
+from tests.dashboard.made_up import finish
 from tests.dashboard.reading import drawn, mounted, texts
 
 FIGURE_2 = {"papers_paper": "I-STAR", "papers_istar": "Figure 2"}
@@ -79,7 +82,7 @@ def test_what_was_computed_here_comes_before_what_was_recorded(open_page: OpenPa
     page = open_page("papers", **FIGURE_2)
     assert not page.exception and not buttons(page)["Reproduced (quick)"]
     (choice,) = [one for one in page.button_group if one.label == "Result"]
-    assert choice.value == "Computed here, quick"
+    assert choice.value == "On this machine, quick"
 
 
 def test_a_viewer_sees_why_the_button_does_nothing(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,6 +100,77 @@ def test_a_result_leaves_as_files(open_page: OpenPage, offered: dict[str, Callab
     beside = pd.read_csv(io.BytesIO(offered["isobn-figures-printed-and-measured.csv"]()))
     assert len(beside) == len(result["published"])
     assert r"\toprule" in offered["isobn-table-2-2.tex"]().decode()
+
+
+FIGURE_3 = {"papers_paper": "I-STAR", "papers_istar": "Figure 3"}
+
+
+def some_runs(store: Store, count: int) -> int:
+    """So many finished runs of Figure 3's first task and model, of made-up numbers; how many there will be."""
+    configs = studies.get("istar-figure-3").configs("quick")  # type: ignore[attr-defined]
+    for place, cfg in enumerate(configs[:count]):
+        finish(store, cfg, 0.5 + 0.015625 * place, 0.25 + 0.0078125 * place)
+    return len(configs)
+
+
+def test_a_study_of_runs_shows_what_there_is_and_says_what_is_missing(open_page: OpenPage, store: Store) -> None:
+    planned = some_runs(store, 5)
+    page = open_page("papers", **FIGURE_3)
+    assert not page.exception
+    shown = texts(page)
+    assert f"5 of {planned} runs so far" in shown and f"Trains {planned - 5} runs as one experiment" in shown
+    assert "Do the claims hold?" in shown and "Isotropy and performance are inversely related." in shown
+    points = [trace for figure in drawn(page) for trace in figure["data"] if trace["mode"] == "markers"]
+    assert points and all("error_x" in trace for trace in points)
+
+
+def test_a_press_launches_the_missing_runs_as_one_experiment(open_page: OpenPage, store: Store) -> None:
+    planned = some_runs(store, 5)
+    page = open_page("papers", **FIGURE_3)
+    page.button(key="papers_reproduce").click().run()
+    assert not page.exception
+    queued = store.list(status="queued")
+    assert len(queued) == planned - 5 and len({row.group for row in queued}) == 1
+    assert str(queued[0].group).startswith("istar-figure-3 ")
+    assert "Reproduce (quick)" not in buttons(page)
+    assert not store.list(status="queued", group=None)[0].visitor
+    again = open_page("papers", **FIGURE_3)
+    assert "Reproduce (quick)" not in buttons(again) and len(store.list()) == planned
+
+
+def test_a_viewer_cannot_launch_them(open_page: OpenPage, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    some_runs(store, 2)
+    monkeypatch.setenv("ISOVIZ_READ_ONLY", "1")
+    page = open_page("papers", **FIGURE_3)
+    assert not page.exception and page.button(key="papers_reproduce").disabled
+
+
+def test_points_are_coloured_by_their_number_and_have_their_spread() -> None:
+    points = Panel(
+        kind="points",
+        x_axis=Axis(label="IsoScore*"),
+        y_axis=Axis(label="accuracy"),
+        series=[
+            _series(
+                f"λ = {lam}",
+                group=f"λ = {lam}",
+                value=lam,
+                x=[x],
+                y=[0.5],
+                x_low=[x - 0.125],
+                x_high=[x + 0.25],
+                low=[0.25],
+                high=[1.0],
+            )
+            for lam, x in ((-5.0, 0.25), (1.0, 0.5))
+        ]
+        + [_series("isobn", x=[0.5], y=[0.5])],
+    )
+    by_number, by_method = drawing.panel(points, alone=True).data
+    assert list(by_number.marker.color) == [-5, 1] and by_number.marker.cmin == -by_number.marker.cmax == -5
+    assert list(by_number.error_x.array) == [0.25, 0.25] and list(by_number.error_x.arrayminus) == [0.125, 0.125]
+    assert list(by_number.error_y.array) == [0.5, 0.5] and list(by_number.error_y.arrayminus) == [0.25, 0.25]
+    assert by_method.marker.color == "#c51711" and by_method.name == "isobn"
 
 
 @pytest.mark.parametrize("source", papers.PAPERS, ids=lambda source: source.slug)

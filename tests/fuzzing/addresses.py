@@ -23,7 +23,7 @@ from isoviz.runs.store import Store
 from isoviz.tasks.protocol import OwnTask
 from isoviz.whatif import chains
 from tests.dashboard.made_up import config, fail, finish
-from tests.dashboard.reading import ROWS, address, keep
+from tests.dashboard.reading import ROWS, address, keep, packages_scanned_once
 from tests.fuzzing import nasty
 from tests.tiny import TinyModels
 from tests.whatif.trained import train
@@ -151,7 +151,7 @@ def _query(known: Mapping[str, st.SearchStrategy[str]]) -> st.SearchStrategy[dic
 def without_jobs() -> Iterator[None]:
     """No process is started and none runs in the background: a page shows what is there."""
     environment = patch.dict(os.environ, {"ISOVIZ_RUNNER": "off", "HF_HUB_OFFLINE": "1"})
-    with environment, patch.object(queue, "start", lambda *_, **__: JobState("none")):
+    with environment, patch.object(queue, "start", lambda *_, **__: JobState("none")), packages_scanned_once():
         yield
         resources.close()
 

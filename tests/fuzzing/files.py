@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow
+import pyarrow.parquet
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
@@ -210,6 +212,16 @@ def fill(folder: Path) -> None:
     (folder / "gone.csv").symlink_to(folder / "nowhere")
     os.mkfifo(folder / "queue.csv")
     os.mkfifo(folder / "queue.npy")
+
+
+def bomb(path: Path, rows: int, length: int, label: int = 1) -> Path:
+    """A Parquet file of rows with one long text each, all the same: a few kilobytes on disk, `rows` × `length` bytes in memory."""
+    indices = pyarrow.array(np.zeros(rows, dtype=np.int8))
+    texts = pyarrow.DictionaryArray.from_arrays(indices, pyarrow.array(["x " * (length // 2)]))
+    content = pyarrow.table({"text": texts, "label": pyarrow.array(np.arange(rows, dtype=np.int8) % (label + 1))})
+    pyarrow.parquet.write_table(content, path, store_schema=False, row_group_size=rows, compression="zstd")
+    assert path.stat().st_size < 300_000
+    return path
 
 
 def check(case: tuple[Content, dict[str, str]], folder: Path) -> int:

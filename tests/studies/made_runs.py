@@ -20,7 +20,8 @@ Numbers = Callable[[RunConfig], Mapping[str, Any]]
 def record(
     config: RunConfig, status: str = "finished", profile: LayerProfile | None = None, **numbers: Any
 ) -> RunRecord:
-    """A run with these task metrics; `star`, `isoscore`, `i1`, `i2`, `ev` and `collapsed` are what they say."""
+    """A run with this `score` in the task's primary metric; `star`, `isoscore`, `i1`, `i2`, `ev`, `minutes` and `collapsed` are what
+    they say, the rest are further metrics."""
     found = dict(numbers)
     isotropy = measured(
         star=found.pop("star", 0.25),
@@ -33,7 +34,7 @@ def record(
     minutes = found.pop("minutes", 0.5)
     primary = tasks.get(config.task).primary
     result = Finished(
-        metrics={primary: 0.8, **found},
+        metrics={primary: found.pop("score", 0.8), **found},
         isotropy=isotropy,
         timing={"train_seconds": 5.0, "seconds_per_epoch": 60 * minutes},
         collapsed=collapsed,

@@ -1,0 +1,327 @@
+"""Figures 4, 5 and 6 of I-STAR: what CosReg and I-STAR change in the layers of a fine-tuned encoder."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import ClassVar, Literal
+
+from isoviz.config import RunConfig
+from isoviz.methods.protocol import Paper
+from isoviz.runs.naming import setting
+from isoviz.statistics import mean_sd
+from isoviz.studies import istar_grids as grids
+from isoviz.studies.evidence import Difference, Evidence, goes_with, number, task_title
+from isoviz.studies.grids import Grid
+from isoviz.studies.istar_lambda import PAPER
+from isoviz.studies.protocol import Claim, Judgement
+from isoviz.studies.records import LayerProfile
+from isoviz.studies.result import Axis, Figure, Panel, Row, Series, Table
+from isoviz.studies.trained import Drawing, TrainedStudy
+
+NONE = "no penalty"
+_ELSEWHERE = {*grids.OF_SENTENCES, "squad", grids.SECOND}
+"""Tasks of the shared sweep: a figure draws from one of them, or from those that the user names instead."""
+Curve = Callable[[LayerProfile], Sequence[float | None]]
+
+
+def profiles(evidence: Evidence) -> dict[int, LayerProfile]:
+    """Seed → the layer profile of the finished run."""
+    return {run.seed: run.layers for run in evidence.finished if run.layers is not None}
+
+
+def of_lambda(evidence: Evidence, lam: float) -> Evidence:
+    """The runs with this λ; 0 is plain fine-tuning."""
+    return evidence.where(lam=lam) if lam else evidence.where(method="baseline")
+
+
+def lambda_name(lam: float) -> str:
+    """`λ = −1`."""
+    return f"λ = {setting(lam)}" if lam else NONE
+
+
+def _lines(evidence: Evidence, lams: Sequence[float], curve: Curve, first: int, spread: bool) -> list[Series]:
+    """One line per λ: the mean over seeds at every position that all of them have, from number `first` on."""
+    series = []
+    for lam in lams:
+        found = [curve(profile) for profile in profiles(of_lambda(evidence, lam)).values()]
+        places = [at for at in range(len(found[0]) if found else 0) if all(one[at] is not None for one in found)]
+        if not places:
+            continue
+        moments = [mean_sd(one[at] for one in found) for at in places]
+        means = [mean or 0.0 for mean, _ in moments]
+        halves = [sd or 0.0 for _, sd in moments]
+        series.append(
+            Series(
+                name=lambda_name(lam),
+                role="measured",
+                group=lambda_name(lam),
+                x=[float(first + at) for at in places],
+                y=means,
+                low=[mean - half for mean, half in zip(means, halves, strict=True)] if spread else None,
+                high=[mean + half for mean, half in zip(means, halves, strict=True)] if spread else None,
+                spread="mean ± standard deviation over seeds" if spread else "",
+                value=lam,
+            )
+        )
+    return series
+
+
+def _drawing(
+    evidence: Evidence,
+    place: str,
+    title: str,
+    lams: Sequence[float],
+    curve: Curve,
+    axes: tuple[str, str],
+    first: int = 0,
+    spread: bool = True,
+) -> Drawing:
+    panels, rows = [], []
+    for task in evidence.tasks:
+        for model in evidence.models:
+            here = evidence.where(model=model, task=task)
+            lines = _lines(here, lams, curve, first, spread)
+            name = f"{task_title(task)}, {model.rsplit('/', 1)[-1]}"
+            panels.append(Panel(title=name, x_axis=Axis(label=axes[0]), y_axis=Axis(label=axes[1]), series=lines))
+            for lam in lams:
+                part = of_lambda(here, lam)
+                count: Row = [name, lambda_name(lam), f"{len(profiles(part))} of {len(part.planned)}"]
+                line = next((one for one in lines if one.value == lam), None)
+                ends: Row = [None, None, None] if line is None else [line.y[0], line.y[-1], max(line.y, key=abs)]
+                rows.append([*count, *ends])
+    header = ["task and model", "penalty", "runs measured", "first", "last", "largest"]
+    table = Table(title=f"{title}: ends of the lines", header=header, rows=rows, notes=["means over seeds"])
+    figure = Figure(title=title, place=place, columns=min(3, len(panels)), panels=panels)
+    missing = len(evidence.finished) - len(profiles_of_all(evidence))
+    notes = [f"{missing} finished runs are not measured layer by layer yet."] if missing else []
+    return Drawing(figures=[figure], tables=[table], notes=notes)
+
+
+def profiles_of_all(evidence: Evidence) -> list[LayerProfile]:
+    """Of every finished run that has one."""
+    return [run.layers for run in evidence.finished if run.layers is not None]
+
+
+def _by_seed(evidence: Evidence, lam: float, value: Callable[[LayerProfile], float | None]) -> dict[int, float]:
+    found = {seed: value(profile) for seed, profile in profiles(of_lambda(evidence, lam)).items()}
+    return {seed: number for seed, number in found.items() if number is not None}
+
+
+def _settled(found: Difference, direction: int, sentence: str) -> Judgement:
+    if found.n < 3:
+        return "cannot tell", "Fewer than three seeds of each setting have been measured."
+    sign = found.sign() * direction
+    return ("held" if sign > 0 else "not held" if sign < 0 else "cannot tell"), sentence
+
+
+def mean_length(profile: LayerProfile) -> float:
+    """Length of the mean activation vector of the last layer's tokens."""
+    return math.sqrt(sum(value * value for value in profile.mean_activation))
+
+
+def cosreg_centres(evidence: Evidence) -> Judgement:
+    """Length of the mean vector: CosReg at λ = 1 minus none, and λ = −1 minus none."""
+    none = _by_seed(evidence, 0.0, mean_length)
+    pushed = Difference.of(_by_seed(evidence, 1.0, mean_length), none)
+    pulled = Difference.of(_by_seed(evidence, -1.0, mean_length), none)
+    sentence = f"The mean vector's length changes by {pushed.words()} at λ = 1 and by {pulled.words()} at λ = −1."
+    if min(pushed.n, pulled.n) < 3:
+        return "cannot tell", "Fewer than three seeds of each setting have been measured."
+    if pushed.sign() < 0 < pulled.sign():
+        return "held", sentence
+    return ("not held" if pushed.sign() > 0 or pulled.sign() < 0 else "cannot tell"), sentence
+
+
+def cosreg_leaves_isotropy(evidence: Evidence) -> Judgement:
+    """IsoScore* of the last layer: CosReg at λ = 1 minus none."""
+    found = Difference.of(_by_seed(evidence, 1.0, _last), _by_seed(evidence, 0.0, _last))
+    none = mean_sd(_by_seed(evidence, 0.0, _last).values())[0]
+    level = "" if none is None else f" from {number(none)}"
+    return _settled(found, -1, f"IsoScore* of the last layer changes{level} by {found.words()} with CosReg at λ = 1.")
+
+
+def _last(profile: LayerProfile) -> float | None:
+    return profile.isoscore_star[-1]
+
+
+class IStarFigure4(TrainedStudy):
+    """Mean activation of every dimension, with CosReg both ways and without."""
+
+    slug: ClassVar[str] = "istar-figure-4"
+    title: ClassVar[str] = "Does CosReg change more than the mean?"
+    paper: ClassVar[Paper] = PAPER
+    place: ClassVar[str] = "Figure 4"
+    kind: ClassVar[Literal["figure", "table"]] = "figure"
+    summary: ClassVar[str] = (
+        "The mean of each dimension over the last layer's tokens of the validation set, after fine-tuning with CosReg at λ = −1 and "
+        "1 and without a penalty."
+    )
+    open_points: ClassVar[tuple[str, ...]] = (
+        "Which vectors are averaged is not said; here all unpadded tokens of the last layer.",
+        "The printed IsoScore* values of CosReg, 0.004 to 0.007, are of SST-2, the figure is of QNLI.",
+        "Single dimensions are far larger than the rest in the paper's encoders, so the axis hides most of them.",
+    )
+    claims: ClassVar[tuple[Claim, ...]] = (
+        Claim("CosReg at λ = 1 moves the mean towards zero, and at λ = −1 away from it.", cosreg_centres),
+        Claim("CosReg does not make representations more isotropic.", cosreg_leaves_isotropy),
+    )
+    scales: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "quick": "demo/tiny-bert on demo/acceptability, 1,000 training rows, 3 epochs, CosReg at λ = −1 and 1 and none, 3 seeds",
+            "full": "ALBERT, BERT and DistilBERT on QNLI, CosReg at λ = −1 and 1 and none, 5 seeds",
+        }
+    )
+    grids: ClassVar[tuple[Grid, ...]] = (grids.COSREG,)
+    profiles: ClassVar[bool] = True
+
+    def show(self, evidence: Evidence) -> Drawing:
+        """A line per λ over the dimensions."""
+        axes = ("dimension", "mean activation")
+        title = "Mean activation of each dimension"
+        return _drawing(
+            evidence, self.place, title, (-1.0, 0.0, 1.0), lambda one: one.mean_activation, axes, first=1, spread=False
+        )
+
+
+DIMENSION_LAMBDAS = (-5.0, -3.0, 0.0, 3.0, 5.0)
+
+
+def dimension_follows_lambda(evidence: Evidence) -> Judgement:
+    """Spearman's ρ of λ with TwoNN of the last layer."""
+    lams, values, names = [], [], []
+    for model in evidence.models:
+        for task in evidence.tasks:
+            here = evidence.where(model=model, task=task)
+            for lam in DIMENSION_LAMBDAS:
+                mean = mean_sd(_by_seed(here, lam, lambda one: one.twonn[-1]).values())[0]
+                if mean is not None:
+                    lams.append(lam)
+                    values.append(mean)
+                    names.append(f"{model} on {task}")
+    return goes_with(lams, values, names, "of λ with the last layer's intrinsic dimension", 1)
+
+
+class IStarFigure5(TrainedStudy):
+    """TwoNN of the first token's vectors, layer by layer."""
+
+    slug: ClassVar[str] = "istar-figure-5"
+    title: ClassVar[str] = "Does isotropy change the intrinsic dimension?"
+    paper: ClassVar[Paper] = PAPER
+    place: ClassVar[str] = "Figure 5"
+    kind: ClassVar[Literal["figure", "table"]] = "figure"
+    summary: ClassVar[str] = (
+        "TwoNN intrinsic dimension of the [CLS] vectors of the validation set in every layer, after I-STAR at λ = −5, −3, 3 and 5 and "
+        "without a penalty."
+    )
+    open_points: ClassVar[tuple[str, ...]] = (
+        "The paper's TwoNN library counted from 0 until 2024, which lowers its values by up to a few percent. Here it counts from 1.",
+        "TwoNN falls short in many dimensions: it gives 47 for 800 points of a 100-dimensional Gaussian.",
+        "The embedding output (layer 0) has the same [CLS] vector for every text, so it has no dimension.",
+    )
+    claims: ClassVar[tuple[Claim, ...]] = (
+        Claim("A larger λ raises the intrinsic dimension of the last layer.", dimension_follows_lambda),
+    )
+    scales: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "quick": "demo/tiny-bert on demo/acceptability, 1,000 training rows, 3 epochs, λ at 4 values and none, 3 seeds (of Figure 3)",
+            "full": "ALBERT, BERT and DistilBERT on SST-2, λ at 4 values and none, 5 seeds; runs of Figure 3",
+        }
+    )
+    grids: ClassVar[tuple[Grid, ...]] = (grids.LAMBDA,)
+    profiles: ClassVar[bool] = True
+
+    @classmethod
+    def uses(cls, config: RunConfig) -> bool:
+        """One task; the λ of the figure and the baseline."""
+        asked = config.params.get("lam", 0.0) if config.method == "istar" else 0.0
+        return (
+            config.task not in _ELSEWHERE - {"glue/sst2"} and config.method != "cosreg" and asked in DIMENSION_LAMBDAS
+        )
+
+    def show(self, evidence: Evidence) -> Drawing:
+        """A line per λ over the layers."""
+        axes = ("layer", "TwoNN of [CLS]")
+        return _drawing(
+            evidence, self.place, "Intrinsic dimension by layer", DIMENSION_LAMBDAS, lambda one: one.twonn, axes
+        )
+
+
+LAYER_LAMBDAS = (-1.0, 0.0, 1.0)
+
+
+def _halves(values: Sequence[float | None]) -> tuple[float | None, float | None]:
+    """Means over the earlier and the later half of the layers, without the embedding output."""
+    layers = values[1:]
+    cut = len(layers) // 2
+    return mean_sd(layers[:cut])[0], mean_sd(layers[-cut:])[0]
+
+
+def early_layers_move_most(evidence: Evidence) -> Judgement:
+    """How far λ = 1 moves IsoScore* from that of none, in the earlier half of the layers minus the later half."""
+    none, positive = profiles(of_lambda(evidence, 0.0)), profiles(of_lambda(evidence, 1.0))
+    early, late = {}, {}
+    for seed in none.keys() & positive.keys():
+        pairs = zip(positive[seed].isoscore_star, none[seed].isoscore_star, strict=True)
+        first, last = _halves([None if a is None or b is None else abs(a - b) for a, b in pairs])
+        if first is not None and last is not None:
+            early[seed], late[seed] = first, last
+    found = Difference.of(early, late)
+    a, b = mean_sd(early.values())[0], mean_sd(late.values())[0]
+    sentence = (
+        f"λ = 1 moves IsoScore* by {number(a or 0.0)} in the earlier half of the layers and by {number(b or 0.0)} in the later half "
+        f"(difference {found.words()})."
+    )
+    return _settled(found, 1, sentence)
+
+
+def last_layer_stays(evidence: Evidence) -> Judgement:
+    """IsoScore* at λ = 1: the later half of the layers minus the earlier half."""
+    positive = profiles(of_lambda(evidence, 1.0))
+    halves = {seed: _halves(profile.isoscore_star) for seed, profile in positive.items()}
+    known = {seed: (a, b) for seed, (a, b) in halves.items() if a is not None and b is not None}
+    found = Difference.of({s: b for s, (_, b) in known.items()}, {s: a for s, (a, _) in known.items()})
+    return _settled(
+        found, -1, f"At λ = 1, IsoScore* of the later layers minus that of the earlier ones is {found.words()}."
+    )
+
+
+class IStarFigure6(TrainedStudy):
+    """IsoScore* of every layer's tokens."""
+
+    slug: ClassVar[str] = "istar-figure-6"
+    title: ClassVar[str] = "Which layers does I-STAR change?"
+    paper: ClassVar[Paper] = PAPER
+    place: ClassVar[str] = "Figure 6"
+    kind: ClassVar[Literal["figure", "table"]] = "figure"
+    summary: ClassVar[str] = (
+        "IsoScore* (ζ = 0.2) of each layer's tokens on the validation set, after I-STAR at λ = −1 and 1 and without a penalty."
+    )
+    open_points: ClassVar[tuple[str, ...]] = (
+        "Whether Σ_S is that of the layer or of all layers is not said. Here it is the layer's own, from training tokens.",
+        "The number of seeds behind the lines is not given.",
+    )
+    claims: ClassVar[tuple[Claim, ...]] = (
+        Claim("I-STAR changes the isotropy of early layers most.", early_layers_move_most),
+        Claim("Later layers stay less isotropic than early ones even at λ = 1.", last_layer_stays),
+    )
+    scales: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "quick": "demo/tiny-bert on demo/acceptability, 1,000 training rows, 3 epochs, λ = −1, 1 and none, 3 seeds (of Figure 3)",
+            "full": "ALBERT, BERT and DistilBERT on QNLI, λ = −1, 1 and none, 5 seeds; runs of Figure 3",
+        }
+    )
+    grids: ClassVar[tuple[Grid, ...]] = (grids.LAMBDA,)
+    profiles: ClassVar[bool] = True
+
+    @classmethod
+    def uses(cls, config: RunConfig) -> bool:
+        """One task; the λ of the figure and the baseline."""
+        asked = config.params.get("lam", 0.0) if config.method == "istar" else 0.0
+        return config.task not in _ELSEWHERE - {"glue/qnli"} and config.method != "cosreg" and asked in LAYER_LAMBDAS
+
+    def show(self, evidence: Evidence) -> Drawing:
+        """A line per λ over the layers."""
+        axes = ("layer", "IsoScore*, ζ = 0.2")
+        return _drawing(evidence, self.place, "IsoScore* by layer", LAYER_LAMBDAS, lambda one: one.isoscore_star, axes)

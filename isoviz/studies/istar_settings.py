@@ -1,0 +1,197 @@
+"""Figures 7 and 8 of I-STAR: performance against the shrinkage ζ, and with the penalty on one layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal
+
+from isoviz import tasks
+from isoviz.methods.protocol import Paper
+from isoviz.runs.naming import setting
+from isoviz.studies import istar_grids as grids
+from isoviz.studies.evidence import Difference, Evidence, corrected, goes_with, task_title
+from isoviz.studies.grids import Grid
+from isoviz.studies.istar_lambda import PAPER
+from isoviz.studies.istar_tables import best
+from isoviz.studies.protocol import Claim, Judgement
+from isoviz.studies.result import Axis, Figure, Panel, Reference, Row, Series, Table
+from isoviz.studies.trained import Drawing, TrainedStudy
+
+SPREAD = "mean ± standard deviation over seeds"
+
+
+def line(evidence: Evidence, name: str, values: Sequence[Any], metric: str) -> list[Series]:
+    """The task's metric against one parameter of the method; values without a finished run are gaps."""
+    ends = [(float(value), found) for value in values if (found := evidence.where(**{name: value}).ends(metric))]
+    if not ends:
+        return []
+    return [
+        Series(
+            name="I-STAR",
+            role="measured",
+            group="istar",
+            x=[value for value, _ in ends],
+            y=[found[0] for _, found in ends],
+            low=[found[1] for _, found in ends],
+            high=[found[2] for _, found in ends],
+            spread=SPREAD,
+        )
+    ]
+
+
+def _drawing(evidence: Evidence, place: str, name: str, symbol: str, title: str, aside: Sequence[Any] = ()) -> Drawing:
+    """A panel per model and task; values in `aside` are a dashed line instead of a place on the axis."""
+    panels: list[Panel] = []
+    rows: list[Row] = []
+    for task in evidence.tasks:
+        metric = tasks.get(task).primary
+        for model in evidence.models:
+            here = evidence.where(model=model, task=task)
+            values = here.distinct(name)
+            references = []
+            for value in aside:
+                mean = here.where(**{name: value}).cell(metric).mean
+                if mean is not None:
+                    references.append(Reference(label="all layers together", axis="y", value=mean))
+            if not aside and (chosen := best(here, metric, name)):
+                at = float(chosen.planned[0].params[name])
+                references.append(Reference(label=f"best {symbol}", axis="x", value=at))
+            panels.append(
+                Panel(
+                    title=f"{task_title(task)}, {model.rsplit('/', 1)[-1]}",
+                    x_axis=Axis(label=symbol),
+                    y_axis=Axis(label=metric),
+                    series=line(here, name, [value for value in values if value not in aside], metric),
+                    references=references,
+                )
+            )
+            for value in values:
+                shown = "all" if value in aside else setting(value)
+                rows.append([task_title(task), model, shown, here.where(**{name: value}).cell(metric).text()])
+    figure = Figure(title=title, place=place, columns=min(3, len(panels)), panels=panels)
+    table = Table(title=title, header=["task", "model", symbol, "performance"], rows=rows, notes=[f"{SPREAD}."])
+    return Drawing(figures=[figure], tables=[table])
+
+
+def _each(evidence: Evidence) -> list[tuple[Evidence, str]]:
+    return [
+        (evidence.where(model=model, task=task), tasks.get(task).primary)
+        for model in evidence.models
+        for task in evidence.tasks
+    ]
+
+
+def inner_zeta_is_best(evidence: Evidence) -> Judgement:
+    """The best ζ between 0 and 1, minus ζ = 0 and minus ζ = 1."""
+    found, told = [], []
+    for here, metric in _each(evidence):
+        inner = best(here.where(lambda config: 0 < float(config.params["zeta"]) < 1), metric, "zeta")
+        for end in (0.0, 1.0):
+            if inner:
+                other = here.where(zeta=end).cell(metric).values
+                found.append(Difference.of(inner.cell(metric).values, other))
+                told.append(f"ζ = {setting(inner.planned[0].params['zeta'])} minus ζ = {end:g}: {found[-1].words()}")
+    if not any(one.n >= 3 for one in found):
+        return "cannot tell", "Fewer than three seeds of each ζ have finished."
+    signs = [one.sign(p) for one, p in zip(found, corrected(found), strict=True)]
+    sentence = f"{'; '.join(told)}. The best of four is optimistic."
+    if all(sign > 0 for sign in signs):
+        return "held", sentence
+    return ("not held" if any(sign < 0 for sign in signs) else "cannot tell"), sentence
+
+
+class IStarFigure7(TrainedStudy):
+    """One line over ζ."""
+
+    slug: ClassVar[str] = "istar-figure-7"
+    title: ClassVar[str] = "How much shrinkage does I-STAR need?"
+    paper: ClassVar[Paper] = PAPER
+    place: ClassVar[str] = "Figure 7"
+    kind: ClassVar[Literal["figure", "table"]] = "figure"
+    summary: ClassVar[str] = (
+        "The task's metric against ζ, the weight of Σ_S, from 0 (the batch alone) to 1 (Σ_S alone), at one negative λ."
+    )
+    open_points: ClassVar[tuple[str, ...]] = (
+        "At ζ = 1 the penalty has a value but no gradient, so that end is plain fine-tuning.",
+        "The gradient scales with 1 − ζ: a line over ζ at one λ compares penalties of different strength.",
+        "λ is that of the paper's Table 2, −1 for all three encoders on RTE; other hyperparameters are not printed.",
+    )
+    claims: ClassVar[tuple[Claim, ...]] = (Claim("The best ζ lies strictly between 0 and 1.", inner_zeta_is_best),)
+    scales: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "quick": "demo/tiny-bert on demo/acceptability, 1,000 training rows, 3 epochs, ζ at 6 values, λ = −1, 3 seeds",
+            "full": "ALBERT, BERT and DistilBERT on RTE, ζ at 6 values, λ = −1, 5 seeds",
+        }
+    )
+    grids: ClassVar[tuple[Grid, ...]] = (grids.SHRINKAGE,)
+
+    def show(self, evidence: Evidence) -> Drawing:
+        """Performance against ζ, the best one marked."""
+        return _drawing(evidence, self.place, "zeta", "ζ", "Performance against ζ")
+
+
+def a_layer_beats_all(evidence: Evidence) -> Judgement:
+    """Each single layer minus all layers together."""
+    found, told = [], []
+    for here, metric in _each(evidence):
+        together = here.where(layer=0).cell(metric).values
+        for layer in here.distinct("layer"):
+            if layer:
+                found.append(Difference.of(here.where(layer=layer).cell(metric).values, together))
+                told.append(f"layer {layer} {found[-1].words()}")
+    if not any(one.n >= 3 for one in found):
+        return "cannot tell", "Fewer than three seeds of each layer have finished."
+    signs = [one.sign(p) for one, p in zip(found, corrected(found), strict=True)]
+    sentence = (
+        f"One layer minus all together: {'; '.join(told[:6])} (paired by seed; Holm's correction for {len(found)})."
+    )
+    if any(sign > 0 for sign in signs):
+        return "held", sentence
+    return ("not held" if all(sign < 0 for sign in signs) else "cannot tell"), sentence
+
+
+def no_trend_over_layers(evidence: Evidence) -> Judgement:
+    """Spearman's ρ of the layer's number with performance; a clear one is a pattern, its absence shows none."""
+    x, y, names = [], [], []
+    for number, (here, metric) in enumerate(_each(evidence)):
+        for layer in here.distinct("layer"):
+            mean = here.where(layer=layer).cell(metric).mean
+            if layer and mean is not None:
+                x.append(float(layer))
+                y.append(mean)
+                names.append(str(number))
+    outcome, sentence = goes_with(x, y, names, "of the layer's number with performance", 1)
+    return ("cannot tell" if outcome == "cannot tell" else "not held"), sentence
+
+
+class IStarFigure8(TrainedStudy):
+    """One line over the layers."""
+
+    slug: ClassVar[str] = "istar-figure-8"
+    title: ClassVar[str] = "Does it matter which layer I-STAR acts on?"
+    paper: ClassVar[Paper] = PAPER
+    place: ClassVar[str] = "Figure 8"
+    kind: ClassVar[Literal["figure", "table"]] = "figure"
+    summary: ClassVar[str] = (
+        "The task's metric with the penalty on one layer's tokens at a time, and with all layers' together as a dashed line."
+    )
+    open_points: ClassVar[tuple[str, ...]] = (
+        "λ and ζ are those that Table 2 found best for all layers together, which favours the dashed line.",
+        "The embedding output is not among the layers.",
+    )
+    claims: ClassVar[tuple[Claim, ...]] = (
+        Claim("A penalty on a single layer can beat the one on all layers.", a_layer_beats_all),
+        Claim("No consistent pattern emerges over the layers.", no_trend_over_layers),
+    )
+    scales: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "quick": "demo/tiny-bert on demo/acceptability, 1,000 training rows, 3 epochs, 4 layers and all together, λ = −1, 3 seeds",
+            "full": "ALBERT, BERT and DistilBERT on CoLA, every layer and all together, λ and ζ of Table 2, 5 seeds",
+        }
+    )
+    grids: ClassVar[tuple[Grid, ...]] = (grids.LAYERS,)
+
+    def show(self, evidence: Evidence) -> Drawing:
+        """Performance against the layer."""
+        return _drawing(evidence, self.place, "layer", "layer", "Performance against the penalised layer", aside=(0,))

@@ -1,0 +1,59 @@
+"""Printed numbers beside ours, where a run has the paper's own model and task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from isoviz.studies.evidence import Evidence
+from isoviz.studies.published import Printed, of
+from isoviz.studies.result import Published
+
+Choose = Callable[[Printed, Evidence], Evidence]
+"""The runs that a printed number is of, among those of its model and task."""
+
+
+def by_method(cell: Printed, evidence: Evidence) -> Evidence:
+    """The runs of the printed method."""
+    return evidence.where(method=cell.method)
+
+
+def beside(
+    evidence: Evidence,
+    paper: str,
+    place: str,
+    models: Mapping[str, str],
+    choose: Choose = by_method,
+    middle: Literal["mean", "median"] = "mean",
+) -> list[Published]:
+    """Every printed number of a place whose model and task are among the planned runs, ours None before any has finished.
+
+    Args:
+        models: our model → its name in the paper's table.
+        middle: what the paper prints of several seeds.
+    """
+    found = []
+    for cell in of(paper, place):
+        for model, name in models.items():
+            if name != cell.model or cell.value is None or not cell.task:
+                continue
+            part = choose(cell, evidence.where(model=model, task=cell.task))
+            if not part.planned:
+                continue
+            ours = getattr(part.cell(cell.metric), middle)
+            scale = 1.0 if cell.on_our_scale == cell.value else 100.0
+            found.append(
+                Published(
+                    what=f"{cell.model}, {cell.task}, {cell.label}, {cell.metric}",
+                    published=cell.value,
+                    reproduced=None if ours is None else scale * ours,
+                    where=place,
+                    differs=cell.doubt,
+                )
+            )
+    return found
+
+
+def titled(where: str, found: list[Published]) -> list[Published]:
+    """The same with the paper's name before the place."""
+    return [one.model_copy(update={"where": f"{where}, {one.where}"}) for one in found]

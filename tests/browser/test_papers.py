@@ -1,0 +1,46 @@
+"""From the menu to a study computed on this machine: the recorded picture at once, then ours in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Server, fits
+
+OpenTab = Callable[..., Page]
+
+
+def names(page: Page) -> list[str]:
+    """Of the lines that the page's first figure has in its legend."""
+    script = "plot => plot.data.filter(t => t.showlegend !== false).map(t => t.name)"
+    found: list[str] = page.locator(".js-plotly-plot").first.evaluate(script)
+    return found
+
+
+def test_a_quick_study_to_its_finished_picture(server: Server, open_tab: OpenTab) -> None:
+    page = open_tab(server.url)
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Papers").click()
+    figure = page.locator(".js-plotly-plot")
+    expect(figure.locator(".main-svg").first).to_be_visible()  # recorded, before anything is pressed
+    expect(page.get_by_text("Recorded 20")).to_be_visible()
+    assert "unbiased estimate" in names(page)
+    page.get_by_role("button", name="Reproduce (quick)").click()
+    expect(page.get_by_role("progressbar").first).to_be_visible()
+    expect(page.get_by_role("button", name="Reproduced (quick)")).to_be_visible()
+    expect(page.get_by_role("radio", name="On this machine, quick")).to_be_checked()
+    expect(page.get_by_text("From this machine, 20")).to_be_visible()
+    expect(figure.locator(".main-svg").first).to_be_visible()
+    assert "unbiased estimate" in names(page)
+    page.get_by_role("radio", name="Recorded, full").click()
+    expect(page.get_by_text("Recorded 20")).to_be_visible()
+
+
+def test_an_address_restores_a_place_on_a_phone(server: Server, open_tab: OpenTab) -> None:
+    page = open_tab(f"{server.url}/papers?papers_paper=IsoBN&papers_isobn=Figure+4", dark=True, width=390)
+    expect(page.get_by_role("heading", name="Figure 4 ·")).to_be_visible()
+    expect(page.locator(".js-plotly-plot .main-svg").first).to_be_visible()
+    assert fits(page)
+    page.get_by_role("radio", name="Table 2").or_(page.get_by_role("button", name="Table 2")).first.click()
+    expect(page.get_by_role("heading", name="Table 2 ·")).to_be_visible()
+    page.wait_for_url("**papers_isobn=Table+2**")
