@@ -63,7 +63,7 @@ def section(task: str, metric: str, runs: Sequence[str]) -> None:
     """
     if len(runs) > MOST_RUNS and not st.toggle(f"Compare {len(runs):,} runs", key=f"compare_{task}"):
         return
-    found = kept(("comparison", tuple(runs), metric), lambda: _compared(runs, metric))
+    found = kept(("comparison", tuple(runs), metric), lambda: compared(runs, metric))
     if found is None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -82,7 +82,7 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
-def _compared(runs: Sequence[str], metric: str) -> Table | str | None:
+def compared(runs: Sequence[str], metric: str) -> Table | str | None:
     """The comparison; why there is none, in words; None where all have the same method and parameters."""
     rows, started = _read(runs)
     if len({(row.config.method, *sorted(row.config.params.items())) for row in rows}) < 2:

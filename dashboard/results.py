@@ -146,7 +146,7 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric]) -> 
     metric = _metric(task, runs)
     chosen = tables.with_metric(runs, metric)
     summary = kept(("summary", of, task, metric), lambda: tables.summary(chosen))
-    levels = _levels(runs) if known and metric == known.primary else []
+    levels = simple_levels(runs) if known and metric == known.primary else []
     st.dataframe(
         readable(summary, levels, isotropy),
         hide_index=True,
@@ -229,7 +229,7 @@ def _clouds(runs: pd.DataFrame, isotropy: list[Metric]) -> str:
 
 
 def _strip(task: str, of: Filter, runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]) -> None:
-    rows, drawn = kept(("strip", of, task, metric), lambda: _seed_strip(runs, metric, levels))
+    rows, drawn = kept(("strip", of, task, metric), lambda: seed_strip(runs, metric, levels))
     if drawn is None:
         return
     if rows > STRIP_ROWS:
@@ -245,7 +245,7 @@ def _strip(task: str, of: Filter, runs: pd.DataFrame, metric: str, levels: list[
     explanations.show(charts.SEEDS)
 
 
-def _seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]) -> tuple[int, go.Figure | None]:
+def seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]) -> tuple[int, go.Figure | None]:
     """How many rows there are, and the figure of the first ones; None where no seed has a value."""
     seeds = tables.ordered(tables.newest_per_seed(runs))
     seeds = seeds[seeds["value"].notna()]
@@ -260,7 +260,7 @@ def _seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]
     return len(setups), charts.seed_strip(seeds.assign(row=words), metric, measures.comparing(), levels)
 
 
-def _levels(runs: pd.DataFrame) -> list[tuple[str, float]]:
+def simple_levels(runs: pd.DataFrame) -> list[tuple[str, float]]:
     """The simple baselines of the task, as the first finished run measured them when it started."""
     finished = runs[runs["status"] == "finished"]
     if finished.empty:
