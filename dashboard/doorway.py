@@ -24,6 +24,7 @@ from dashboard import early_script, visitor
 from dashboard.visitor import ByLink, ByLogin, Entrance
 from isoviz.access import links
 from isoviz.access.reach import Reach
+from isoviz.access.visitors import Role
 
 COOKIE_SECONDS = 30 * 86400
 """How long a browser keeps the cookie of a link: a month, as Jupyter's. The link itself lasts until it is renewed."""
@@ -31,6 +32,7 @@ COOKIE_SECONDS = 30 * 86400
 HEALTH = ("_stcore/health", "isoviz/health")
 """Answered to everybody: monitors have no link."""
 
+_LOOKING = ("GET", "HEAD", "OPTIONS")
 _LOGIN = ("auth/login", "auth/logout", "oauth2callback")
 _PAGE = re.compile(r"/[^/.]*")
 """Addresses of pages; everything else has a folder or an ending."""
@@ -76,6 +78,8 @@ class Doorway:
             answer = self._by_link(connection, secret)
         elif asking is None and scope["path"] not in self.open_to_all:
             answer = self._outside(connection) if is_page else _refusal("Open the app by its link first.", 401)
+        elif asking is not None and scope["method"] not in _LOOKING and not asking.may(Role.RUNNER):
+            answer = _refusal("Viewers cannot upload or change anything.")  # Streamlit would keep their bytes in memory
         if asking is not None:
             visitor.note_request(scope, asking)
         await (answer or self.app)(scope, receive, send)

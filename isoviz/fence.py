@@ -1,13 +1,14 @@
 """How far the browser reaches into this machine's files: a process that serves pages reads only below the folders it was held to.
 
-The command line, workers and notebooks are not held to anything. The check lies where the engine turns text into a path, not in
+The command line, notebooks and what the operator has computed are not held to anything; a process that works for another visitor is
+(`isoviz.limits.confined`). The check lies where the engine turns text into a path, not in
 the fields of a page, so that no page can forget it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -32,6 +33,15 @@ class Roots:
 
     named: tuple[Path, ...]
     own: tuple[Path, ...] = ()
+
+    def as_json(self) -> dict[str, list[str]]:
+        """For another process, which reads it with `roots_of`."""
+        return {"named": [str(path) for path in self.named], "own": [str(path) for path in self.own]}
+
+
+def roots_of(body: Mapping[str, Sequence[str]] | None) -> Roots | None:
+    """The folders that `Roots.as_json` wrote; None for None."""
+    return None if body is None else Roots(tuple(map(Path, body["named"])), tuple(map(Path, body["own"])))
 
 
 _held_to: Callable[[], Roots] | None = None

@@ -7,13 +7,16 @@ and means, and is not limited.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Final
 
 import psutil
 
+from isoviz import fence
 from isoviz.errors import DataError, InputError
+from isoviz.fence import Roots
 
 GIB: Final = 2**30
 
@@ -88,6 +91,28 @@ def from_environment() -> Limits:
         values[field.name] = int(number) if isinstance(field.default, int) else number
     values.setdefault("memory", min(Limits.memory, psutil.virtual_memory().total / 2 / GIB))
     return Limits(**values)  # type: ignore[arg-type]
+
+
+@contextmanager
+def confined(roots: Roots | None) -> Iterator[None]:
+    """Around work for a visitor: data and models are read only below these folders, and no table that exceeds the operator's limits.
+
+    What a visitor asked for was checked when it was asked for, but a folder can be replaced by a link in the meantime.
+
+    Args:
+        roots: None where the operator or the command line asked: nothing is held to anything then.
+    """
+    global active
+    if roots is None:
+        yield
+        return
+    fence.hold_to(lambda: roots)
+    active = from_environment()
+    try:
+        yield
+    finally:
+        fence.hold_to(None)
+        active = None
 
 
 def check(what: str, **counts: float) -> None:

@@ -42,13 +42,15 @@ def _setup(model: str, task: str, runs: pd.DataFrame, measure: Metric) -> list[B
     summary = tables.summary(chosen)
     if summary.empty:
         return [*blocks, Words("No run has finished.")]
-    levels = results.simple_levels(runs)
-    table = results.readable(summary, levels, [measure])
+    ids = [str(run) for run in runs["run"]]
+    published = results.published_table(task, metric, runs, summary, [measure], ids)
+    levels = tables.references(published.simple)
+    table = results.readable(results.with_comparison(published), levels, [measure])
     blocks.append(Numbers(f"{metric}: mean and sample standard deviation over n seeds", table, (_cloud(measure),)))
     _, strip = results.seed_strip(chosen, metric, levels)
     if strip is not None:
         blocks.append(Picture(f"{metric} of every seed", strip, f"{metric} of every seed on {task}, by method"))
-    blocks += _differences([str(run) for run in runs["run"]], metric)
+    blocks += _differences(task, metric, ids)
     return [*blocks, *_tradeoff(runs, task, metric, measure)]
 
 
@@ -56,9 +58,9 @@ def _cloud(measure: Metric) -> str:
     return f"{measure.heading}: {measures.cloud(measure)}."
 
 
-def _differences(runs: list[str], metric: str) -> list[Block]:
+def _differences(task: str, metric: str, runs: list[str]) -> list[Block]:
     """Sentences and tables of `dashboard.comparison`; why there are none where runs cannot be compared."""
-    found = comparison.compared(runs, metric)
+    found = comparison.compared(task, metric, runs)
     if found is None:
         return []
     if isinstance(found, str):

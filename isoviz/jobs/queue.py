@@ -19,6 +19,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz import fence
 from isoviz.jobs import progress, scheduling
 from isoviz.jobs.kinds import INPUTS, KINDS, JobKind
 from isoviz.jobs.processes import is_alive
@@ -143,6 +144,8 @@ def start(
 
                 save_file({name: np.ascontiguousarray(array) for name, array in inputs.items()}, folder / INPUTS)
             content = {"kind": kind.name, "surroundings": surroundings(), "request": dict(request), "visitor": visitor}
+            if visitor is not None and (roots := fence.roots()) is not None:
+                content["roots"] = roots.as_json()
             write_json(folder / REQUEST, content)
         else:
             scheduling.adopt_job(folder)

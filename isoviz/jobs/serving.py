@@ -14,6 +14,7 @@ from typing import Final
 
 import psutil
 
+from isoviz import fence, limits
 from isoviz.errors import IsoVizError, is_out_of_memory
 from isoviz.jobs import scheduling
 from isoviz.jobs.kinds import KINDS, Job, JobKind, Recent
@@ -80,7 +81,8 @@ def work(kind: JobKind, folder: Path, memory: Recent) -> bool:
     try:
         kind.results.limit()  # one that is no number is reported before the work
         job = Job(kind, folder.name, folder, content["request"], ProgressFile(folder), memory)
-        kind.work(job)
+        with limits.confined(fence.roots_of(content.get("roots"))):
+            kind.work(job)
         with scheduling.exclusive():
             kind.results.shrink(keep=job.published)
         return True

@@ -12,6 +12,7 @@ from typing import Final
 
 from filelock import Timeout
 
+from isoviz import fence
 from isoviz.events import ENDINGS, Stopped
 from isoviz.jobs import scheduling
 from isoviz.jobs.processes import Process, is_alive, reap
@@ -154,7 +155,9 @@ class SlotServer:
         # First the store, then the worker: if we die in between, the spare dies with us and its number tells it.
         self._store.set_worker(row.id, spare.pid, spare.started)
         try:
-            spare.order(CALL, {"store": self._store.url, "run": row.id, "train": self._train}, log)
+            spare.order(
+                CALL, {"store": self._store.url, "run": row.id, "train": self._train, "roots": _roots_for(row)}, log
+            )
         except OSError as error:  # it died this moment: watching finds that out
             _log.warning("run %s: the spare worker is gone: %s", row.id, error)
         self._watch(row, spare)
@@ -209,6 +212,12 @@ class SlotServer:
         exit_code = self._spare.tend()
         if exit_code is not None:
             _log.warning("slot %s: the spare worker ended with %s", self._slot, exit_code)
+
+
+def _roots_for(row: RunRow) -> dict[str, list[str]] | None:
+    """Where the process of a run may read: for a visitor only where pages may."""
+    roots = fence.roots() if row.visitor is not None else None
+    return None if roots is None else roots.as_json()
 
 
 def _size(path: Path) -> int:

@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from isoviz import fence, limits
 from isoviz.config import RunConfig
 from isoviz.events import Event
 from isoviz.jobs.kinds import QUEUED, Kind
@@ -35,13 +36,14 @@ def prepare() -> None:
     import_modules(PRELOADED, gently=True)
 
 
-def train_run(store: str, run: str, train: str) -> int:
+def train_run(store: str, run: str, train: str, roots: dict[str, Any] | None = None) -> int:
     """Train a run. What it has to say goes to the store and to the run's log. SIGTERM asks it to stop with a checkpoint.
 
     Args:
         store: URL.
         run: id.
         train: what trains, as `MODULE:NAME`.
+        roots: where the visitor who launched it may read (`isoviz.fence.Roots`); None: anywhere.
 
     Returns:
         The exit code: 0 when the run ended in the store, however it ended.
@@ -58,7 +60,7 @@ def train_run(store: str, run: str, train: str) -> int:
         # Loaded here, where its failure is the run's: the imports take memory.
         load(train)(config, emit, should_stop, run_dir, resume)
 
-    with gentle_stop(_say) as stop:
+    with gentle_stop(_say) as stop, limits.confined(fence.roots_of(roots)):
         _say(f"worker {os.getpid()} takes run {run}")
         return 0 if execute(opened, run, train=trainer, stop=stop).ended is not None else 1
 

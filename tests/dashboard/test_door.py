@@ -173,6 +173,17 @@ def test_without_a_cookie_nothing_is_behind_the_door(guarded: Server) -> None:
     assert json.loads(ask(guarded, "/isoviz/health")[2]) == {"status": "ok", "runner": "off"}
 
 
+def test_a_viewer_leaves_no_bytes_with_the_server(guarded: Server, public: Server) -> None:
+    """Streamlit keeps what is put at its upload endpoint for a session in memory, and every visitor has a session."""
+    path = "/_stcore/upload_file/a/b"
+    for method in ("PUT", "POST", "DELETE", "PATCH"):
+        status, _, body = ask(guarded, path, method=method, cookie=cookie(guarded, Role.VIEWER))
+        assert status == 403 and b"Viewers cannot upload" in body, method
+        assert ask(public, path, method=method, host="isoviz.example.org")[0] == 403, method
+    status, _, body = ask(guarded, path, method="PUT", cookie=cookie(guarded, Role.RUNNER))
+    assert status in (400, 403) and b"Viewers" not in body, "there is no such session"
+
+
 def test_a_token_of_the_page_is_no_way_past_the_door(guarded: Server) -> None:
     """The routes' tokens serve the visitor whose page got them, with that visitor's cookie."""
     run = Story(guarded.store).begin()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from isoviz import fence
+from isoviz.fence import Roots
 from isoviz.jobs import queue, serving
 from isoviz.jobs.kinds import Recent
-from tests.jobs.here import write_job
-from tests.jobs.light import LIGHT, STORE
+from tests.jobs.here import lane_taken, write_job
+from tests.jobs.light import LANE, LIGHT, STORE
 
 
 def work(request: dict[str, Any]) -> bool:
@@ -32,6 +35,24 @@ def test_failure_is_reported_in_the_users_terms(
     assert (state.status, state.message, state.field, state.advice) == ("failed", message, field, advice)
     queue.stop(LIGHT, "k")
     assert queue.look(LIGHT, "k").status == "none"
+
+
+def test_the_job_of_a_visitor_reads_where_pages_may(tmp_path: Path) -> None:
+    """A folder that was checked when the job was asked for may be a link to another one by now."""
+    (tmp_path / "shared").mkdir()
+    link, secret = tmp_path / "shared" / "rows.csv", tmp_path / "secret.csv"
+    secret.write_text("text,label\n")
+    link.symlink_to(secret)
+    fence.hold_to(lambda: Roots((tmp_path / "shared",)))  # as the app
+    for visitor, status in (("anna", "failed"), (None, "done")):
+        with lane_taken(LANE):
+            queue.start(LIGHT, "k", {"does": "read", "path": str(link)}, visitor=visitor)
+        fence.hold_to(None)
+        serving.work(LIGHT, LIGHT.results.job_folder("k"), Recent(1))
+        state = queue.look(LIGHT, "k")
+        assert state.status == status, state
+        assert (visitor is None) != ("cannot be read from the browser" in state.message)
+        queue.stop(LIGHT, "k")
 
 
 def test_limit_that_is_no_number_stops_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:

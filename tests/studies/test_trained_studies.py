@@ -20,7 +20,7 @@ from isoviz.studies.trained import TrainedStudy
 from tests.dashboard import made_up
 from tests.studies import made_runs
 
-TRAINED = [study for study in studies.places() if issubclass(study, TrainedStudy)]
+TRAINED = [one.study for one in studies.listed() if issubclass(one.study, TrainedStudy)]
 COMPUTED = [study for study in studies.catalogue().values() if issubclass(study, ComputedStudy)]
 
 
@@ -68,6 +68,10 @@ RUNS = {
     "calibration-table-3": (18, (4 + 2) * 3),
     "calibration-table-4": (45, (3 * 4 + 1) * 9 * 3),
     "calibration-table-5": (18, (4 + 2) * 3),
+    "isobn-table-1": (27, 2 * 7 * 4 * 5),
+    "isolayer-figure-2": (12, 2 * 3 * 2 * 5),
+    "isolayer-table-2": (12, 2 * 3 * 2 * 5),
+    "isolayer-table-3": (24, 2 * 3 * 5 * 5),
     "istar-figure-3": (48, 3 * 9 * 8 * 5),
     "istar-figure-4": (9, 3 * 3 * 5),
     "istar-figure-5": (15, 3 * 5 * 5),
@@ -212,6 +216,8 @@ def test_the_command_trains_what_is_missing_and_draws_it(capsys, monkeypatch):
     assert "cannot tell: Isotropy and performance are inversely related." in out
 
 
-def test_every_place_of_the_papers_is_listed_once():
-    found = {(study.paper.short, study.place) for study in studies.places()}
-    assert len(found) == len(studies.places())
+def test_every_place_of_the_papers_is_listed_once_and_can_be_named():
+    assert [(one.source, one.place) for one in studies.listed()] == every_place()
+    assert len({one.slug for one in studies.listed()}) == len(studies.listed()) == 23
+    assert all(studies.get(one.slug) is one.study for one in studies.listed())
+    assert studies.get("isobn-table-2") is studies.get("isobn-figures")
