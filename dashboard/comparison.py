@@ -21,6 +21,9 @@ from isoviz.runs.rows import RunRow
 MOST_RUNS = 200
 """Runs of a task above which the comparison is made only when asked for."""
 
+MOST_SENTENCES = 6
+"""Comparisons in sentences at once; more are behind a button, below an overview."""
+
 TOLD_APART = Explanation(
     title="Do these methods differ?",
     reading=(
@@ -61,9 +64,9 @@ def section(task: str, metric: str, runs: Sequence[str]) -> None:
     Args:
         runs: ids, of any settings; where they differ in more than the method, it says in what.
     """
-    if len(runs) > MOST_RUNS and not st.toggle(f"Compare {len(runs):,} runs", key=f"compare_{task}"):
+    if len(runs) > MOST_RUNS and not st.toggle(f"Compare {len(runs):,} runs", key=_toggle(task)):
         return
-    found = kept(("comparison", tuple(runs), metric), lambda: _compared(runs, metric))
+    found = compared(task, metric, runs)
     if found is None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -76,6 +79,17 @@ def section(task: str, metric: str, runs: Sequence[str]) -> None:
         return
     for at, part in enumerate(found.parts):
         _part(task, part, found, at if len(found.parts) > 1 else None)
+
+
+def compared(task: str, metric: str, runs: Sequence[str]) -> Table | str | None:
+    """The comparison; why there is none, in words; None where there is nothing to compare, or before a reader asks for many runs."""
+    if len(runs) > MOST_RUNS and not st.session_state.get(_toggle(task)):
+        return None
+    return kept(("comparison", tuple(runs), metric), lambda: _compared(runs, metric))
+
+
+def _toggle(task: str) -> str:
+    return f"compare_{task}"
 
 
 def _sentence(text: str) -> str:
@@ -114,7 +128,13 @@ def _part(task: str, part: Part, table: Table, place: int | None) -> None:
     if place is not None:
         where = (part.settings.get(name) for name in ("model", "direction", "data"))
         st.caption(wording.plain(", ".join(str(word) for word in where if word)))
-    st.markdown("\n".join(f"- {wording.plain(found.sentence)}" for found in part.comparisons))
+    sentences = "\n".join(f"- {wording.plain(found.sentence)}" for found in part.comparisons)
+    if len(part.comparisons) > MOST_SENTENCES:
+        st.markdown(wording.plain(overview(part)))
+        with st.expander(f"All {len(part.comparisons)} comparisons in sentences", icon=":material/notes:"):
+            st.markdown(sentences)
+    else:
+        st.markdown(sentences)
     frame = as_frame(part)
     words = f"Each setting's {part.metric} on {part.task} against the baseline's, with intervals and tests"
     st.dataframe(frame.rename(columns=HEADINGS), hide_index=True, placeholder="", alt=words)
@@ -125,7 +145,19 @@ def _part(task: str, part: Part, table: Table, place: int | None) -> None:
         st.caption(wording.plain(" · ".join([*notes, *part.notes])))
     name = downloads.file_name("compared", task, part.metric, "" if place is None else f"{part.model} {place + 1}")
     caption = f"{part.model} on {part.task}: {part.metric}, differences from {_baseline(part)}. {' '.join(notes)}"
-    downloads.buttons(name, as_numbers(part), lambda: _latex(frame, caption), parquet_too=True)
+    downloads.buttons(name, as_numbers(part), lambda: _latex(frame, caption, part.warnings), parquet_too=True)
+
+
+def overview(part: Part) -> str:
+    """`3 of 13 settings differ from Baseline: IsoBN β = 0.5 (+0.012), …; of 2 there are not enough seeds to tell.`"""
+    differing = [found for found in part.comparisons if found.verdict == "apart"]
+    unknown = sum(found.verdict == "too few seeds" for found in part.comparisons)
+    names = ", ".join(
+        f"{found.arm} ({number(found.difference, scale=part.scale, sign=True)})" for found in differing[:MOST_SENTENCES]
+    )
+    text = f"{len(differing)} of {len(part.comparisons)} settings differ from {_baseline(part)}"
+    text += f": {names}{', …' if len(differing) > MOST_SENTENCES else ''}" if differing else ""
+    return text + (f"; {unknown} have too few seeds to tell." if unknown else ".")
 
 
 def as_frame(part: Part) -> pd.DataFrame:
@@ -146,6 +178,8 @@ def as_numbers(part: Part) -> pd.DataFrame:
         seeds = " · ".join(f"{seed}: {value!r}" for seed, value in arm.values.items())
         lines.append(line | {"n": arm.n, "seeds": seeds} | against.get(arm.label, {}) | ends.get(arm.label, {}))
     frame = pd.DataFrame(lines)
+    if part.warnings:
+        frame["warning"] = " ".join(part.warnings)
     if "unpaired" in frame:
         frame["unpaired"] = [
             " ".join(map(str, seeds)) if isinstance(seeds, list) else "" for seeds in frame["unpaired"]
@@ -196,6 +230,7 @@ def _baseline(part: Part) -> str:
     return next((arm.label for arm in part.arms if arm.is_baseline), "the baseline")
 
 
-def _latex(frame: pd.DataFrame, caption: str) -> str:
+def _latex(frame: pd.DataFrame, caption: str, warnings: Sequence[str]) -> str:
     columns = {downloads.latex_text(heading): frame[name].astype(str) for name, heading in HEADINGS.items()}
-    return downloads.latex_table(columns, caption, "l" + "r" * (len(columns) - 2) + "l")
+    column_format = "l" + "r" * (len(columns) - 2) + "l"
+    return downloads.latex_table(columns, caption, column_format, label="tab:compared", notes=warnings)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard.tables import decimals
 from isoviz.metrics.protocol import Metric
 
 _LATEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
@@ -19,6 +18,9 @@ _LATEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
     "^": r"\textasciicircum{}",
     "Σ_S": r"$\Sigma_S$",
     "±": r"$\pm$",
+    "×": r"$\times$",
+    "†": r"$\dagger$",
+    "< ": "$<$ ",
     "−": "$-$",
     "₁": "$_1$",
     "₂": "$_2$",
@@ -56,27 +58,43 @@ def _unexecuted(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
 
 
-def latex(summary: pd.DataFrame, metric: str, isotropy: Sequence[Metric], caption: str) -> str:
-    """A booktabs table of `tables.summary`: mean ± s of the task metric and of these measures of isotropy, n seeds."""
-    parts = zip(summary["title"], summary["variant"], summary["settings"], strict=True)
-    columns: dict[str, Iterable[str]] = {
-        "Model": summary["model"],
-        "Method": [" ".join(filter(None, words)) for words in parts],
-        latex_text(metric): _spread(summary, "mean"),
-        "n": summary["n"].astype(str),
-    }
-    columns |= {latex_heading(one): _spread(summary, one.slug, one.decimals) for one in isotropy}
-    numbers = "r" * (len(columns) - 2)
-    if summary["remarks"].any():
-        columns["Remarks"] = summary["remarks"]
-    return latex_table(columns, caption, f"ll{numbers}" + "l" * ("Remarks" in columns))
+def latex_table(
+    columns: Mapping[str, Iterable[str]],
+    caption: str,
+    column_format: str,
+    *,
+    label: str = "",
+    last: int = 0,
+    notes: Sequence[str] = (),
+) -> str:
+    """A `table` environment, which needs only the package booktabs. The headings are LaTeX already, all else is text.
 
-
-def latex_table(columns: Mapping[str, Iterable[str]], caption: str, column_format: str) -> str:
-    """A booktabs table. The headings are LaTeX already, the cells are text."""
-    table = pd.DataFrame({heading: [latex_text(cell) for cell in cells] for heading, cells in columns.items()})
-    text: str = table.to_latex(index=False, escape=False, caption=latex_text(caption), column_format=column_format)
-    return text
+    Args:
+        label: for references.
+        last: so many of the last rows stand below a rule of their own.
+        notes: below the table, a line each.
+    """
+    rows = [" & ".join(map(latex_text, cells)) for cells in zip(*columns.values(), strict=True)]
+    first = len(rows) - last
+    lines = [
+        r"\begin{table}[t]",
+        r"\centering",
+        rf"\caption{{{latex_text(caption)}}}",
+        *([rf"\label{{{label}}}"] if label else []),
+        rf"\begin{{tabular}}{{{column_format}}}",
+        r"\toprule",
+        rf"{' & '.join(columns)} \\",
+        r"\midrule",
+        *(rf"{row} \\" for row in rows[:first]),
+        *([r"\midrule"] if last and first else []),
+        *(rf"{row} \\" for row in rows[first:]),
+        r"\bottomrule",
+        r"\end{tabular}",
+        *([r"\par\smallskip"] if notes else []),
+        *(rf"\footnotesize {latex_text(note)}\par" for note in notes),
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def latex_heading(metric: Metric) -> str:
@@ -89,22 +107,25 @@ def latex_text(text: str) -> str:
     return _LATEX_SIGNS.sub(lambda sign: _LATEX[sign[0]], text)
 
 
-def _spread(summary: pd.DataFrame, column: str, places: int = 3) -> list[str]:
-    return [
-        decimals(mean, places) if sd is None or pd.isna(sd) else f"{decimals(mean, places)} ± {decimals(sd, places)}"
-        for mean, sd in zip(summary[column], summary["sd" if column == "mean" else f"{column}_sd"], strict=True)
-    ]
-
-
 def buttons(
-    name: str, table: pd.DataFrame, latex_text: Callable[[], str] | None = None, *, parquet_too: bool = False
+    name: str,
+    table: pd.DataFrame,
+    latex_text: Callable[[], str] | None = None,
+    *,
+    parquet_too: bool = False,
+    markdown: Callable[[], str] | None = None,
+    json: Callable[[], str] | None = None,
 ) -> None:
-    """Download buttons for a table, side by side; each file is made when it is asked for."""
+    """Download buttons for a table, side by side; each file is made when somebody downloads it."""
     files = [("CSV", f"{name}.csv", "text/csv", lambda: csv(table))]
     if parquet_too:
         files.append(("Parquet", f"{name}.parquet", _PARQUET, lambda: parquet(table)))
     if latex_text is not None:
         files.append(("LaTeX", f"{name}.tex", "application/x-tex", lambda: latex_text().encode()))
+    if markdown is not None:
+        files.append(("Markdown", f"{name}.md", "text/markdown", lambda: markdown().encode()))
+    if json is not None:
+        files.append(("JSON", f"{name}.json", "application/json", lambda: json().encode()))
     with st.container(horizontal=True):
         for label, file, mime, make in files:
             st.download_button(

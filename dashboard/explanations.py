@@ -57,11 +57,11 @@ MATRIX = Explanation(
 )
 
 
-def show(entry: Explanation) -> None:
-    """ "How to read this" for a figure drawn by Streamlit."""
+def show(entry: Explanation, label: str = "How to read this") -> None:
+    """The explanation behind a button; of two side by side, one needs a label of its own."""
     import streamlit as st
 
-    with st.popover("How to read this", type="tertiary", icon=":material/help:"):
+    with st.popover(label, type="tertiary", icon=":material/help:"):
         st.markdown(entry.reading)
         st.latex(entry.formula)
         st.caption(entry.paper)

@@ -17,6 +17,8 @@ from dashboard import (
     explanations,
     learned,
     measures,
+    pivot,
+    publication,
     resources,
     run_lists,
     tables,
@@ -24,18 +26,20 @@ from dashboard import (
 )
 from dashboard.components import figure
 from dashboard.explanations import Explanation
+from dashboard.publication import Published
 from dashboard.run_lists import Filter, kept
 from isoviz import tasks
+from isoviz.comparisons import Table
 from isoviz.events import Started
 from isoviz.metrics.protocol import Metric
+from isoviz.runs import citing
 from isoviz.runs.rows import STATUSES
 
 RESULTS = Explanation(
     title="Mean ± s over n seeds",
     reading=(
         "Runs that differ only in the seed share a row: mean, sample standard deviation s, number of seeds n, and "
-        "every single value. Collapsed runs are included in the mean and listed in the remarks; failed and "
-        "diverged runs are counted there."
+        "every single value. Collapsed, failed and diverged runs are in no mean and counted in the remarks."
     ),
     formula=r"\bar y = \frac{1}{n} \sum_i y_i, \quad s = \sqrt{\frac{1}{n - 1} \sum_i (y_i - \bar y)^2}",
     formula_text="mean, and sample standard deviation with divisor n − 1",
@@ -58,10 +62,10 @@ COLUMNS: dict[str, str] = {
     "mean": "Mean",
     "sd": "± s",
     "n": "n",
-    "seeds": "Each seed",
-    "remarks": "Remarks",
+    "difference": "Difference",
 }
-"""Column → heading of what stands before the measures of isotropy; `seconds` stands after them."""
+"""Column → heading of what stands before the measures of isotropy; `LAST` stands after them."""
+LAST: dict[str, str] = {"seeds": "Each seed", "published": "Published", "remarks": "Remarks", "seconds": "Seconds"}
 
 _RUN_COLUMNS = {
     "status": "Status",
@@ -79,6 +83,10 @@ _MORE_RUN_COLUMNS = {
     "group": "Experiment",
     "name": "Name",
 }
+
+
+_ALIKE = ("model", "task", "metric", "problem", "group")
+"""Columns of the list that are left out where all runs have the same."""
 
 
 def nothing_yet() -> None:
@@ -132,6 +140,9 @@ def by_task(chosen: Filter, isotropy: list[Metric]) -> None:
     runs = run_lists.frame(chosen)
     if runs.empty:
         st.info("No run matches these filters. Clear one of them.", icon=":material/filter_alt_off:")
+        return
+    _cite(runs, isotropy)
+    pivot.section(chosen, runs)
     for task, part in runs.groupby("task", sort=True):
         _task(str(task), chosen, part, isotropy)
 
@@ -146,25 +157,81 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric]) -> 
     metric = _metric(task, runs)
     chosen = tables.with_metric(runs, metric)
     summary = kept(("summary", of, task, metric), lambda: tables.summary(chosen))
-    levels = _levels(runs) if known and metric == known.primary else []
+    ids = [str(run) for run in runs["run"]]
+    table = published_table(task, metric, runs, summary, isotropy, ids)
+    levels = tables.references(table.simple)
     st.dataframe(
-        readable(summary, levels, isotropy),
+        readable(with_comparison(table), levels, isotropy),
         hide_index=True,
         column_config=_column_config(metric, isotropy),
         placeholder="",
         alt=f"Mean {metric} and isotropy per model, method and parameters on {task}, with every seed",
     )
     st.caption(_clouds(chosen, isotropy))
-    name = downloads.file_name("results", task, metric)
-    caption = f"{task}: mean and sample standard deviation over n seeds."
+    for line in table.lines():
+        if printed := publication.published_text(line):
+            st.caption(wording.plain(f"Published, {line['title']}: {printed}"))
     downloads.buttons(
-        name,
-        summary.drop(columns="setup"),
-        lambda: downloads.latex(summary, metric, isotropy, caption),
+        downloads.file_name("results", task, metric),
+        learned.in_file(with_comparison(table).drop(columns="setup"), runs),
+        lambda: publication.latex(table),
         parquet_too=True,
+        markdown=lambda: publication.markdown(table),
+        json=lambda: publication.as_json(table),
     )
     _strip(task, of, chosen, metric, levels)
-    comparison.section(task, metric, [str(run) for run in runs["run"]])
+    comparison.section(task, metric, ids)
+
+
+def published_table(
+    task: str, metric: str, runs: pd.DataFrame, summary: pd.DataFrame, isotropy: list[Metric], ids: list[str]
+) -> Published:
+    """The task's table with all that a reader of it needs."""
+    found = comparison.compared(task, metric, ids)
+    begun = _started(runs)
+    known = tasks.catalogue().get(task)
+    return Published(
+        task=task,
+        metric=metric,
+        summary=summary,
+        isotropy=isotropy,
+        parts=found.parts if isinstance(found, Table) else (),
+        tests=found.tests if isinstance(found, Table) else 0,
+        why_none=found if isinstance(found, str) else "",
+        simple=begun.baselines if begun and known and metric == known.primary else {},
+        rows=(begun.train_rows, begun.eval_rows) if begun else None,
+        warnings=learned.warnings(runs),
+    )
+
+
+def with_comparison(table: Published) -> pd.DataFrame:
+    """The summary with the difference from the baseline, and what the papers print."""
+    lines = table.lines()
+    differences = [publication.difference_text(table.comparison(line), table.scale) for line in lines]
+    printed = [publication.published_text(line) for line in lines]
+    return table.summary.assign(difference=differences, published=printed)
+
+
+def _cite(runs: pd.DataFrame, isotropy: list[Metric]) -> None:
+    """BibTeX of the methods, data, models and measures of the runs that are shown."""
+    with st.popover("Cite", icon=":material/format_quote:", key="results_cite", on_change="rerun") as panel:
+        if not panel.open:
+            return
+        entries = kept(
+            ("cite", tuple(runs["run"]), tuple(metric.slug for metric in isotropy)),
+            lambda: citing.bibtex_of(
+                zip(runs["model"], runs["task"], runs["method"], strict=True), [metric.slug for metric in isotropy]
+            ),
+        )
+        if not entries:
+            st.caption("Nothing to cite: these runs use bundled data and models only.")
+            return
+        st.caption("Methods, tasks, models and measures of the runs shown below.")
+        text = "\n\n".join(entries.values()) + "\n"
+        st.download_button(
+            "BibTeX", text, "isoviz.bib", "application/x-bibtex", icon=":material/download:", on_click="ignore"
+        )
+        st.code(text, language="latex", height=320)
 
 
 def _metric(task: str, runs: pd.DataFrame) -> str:
@@ -183,18 +250,22 @@ def readable(summary: pd.DataFrame, levels: list[tuple[str, float]], isotropy: l
     frame = pd.concat([summary, pd.DataFrame(references)], ignore_index=True) if references else summary
     names = _headings(isotropy)
     frame = frame.reindex(columns=list(names))
-    idle = [name for name in ("settings", "remarks", "variant") if not summary[name].any()]
+    idle = [name for name in ("settings", "remarks", "variant", "difference", "published") if not _any(summary, name)]
     if summary["model"].nunique() == 1:
         idle.append("model")
-    words = ["model", "title", "variant", "settings", "seeds", "remarks"]
+    words = ["model", "title", "variant", "settings", "difference", "published", "seeds", "remarks"]
     return frame.fillna(dict.fromkeys(words, "")).drop(columns=idle).rename(columns=names)
+
+
+def _any(frame: pd.DataFrame, column: str) -> bool:
+    return column in frame and bool(frame[column].any())
 
 
 def _headings(isotropy: list[Metric]) -> dict[str, str]:
     names = dict(COLUMNS)
     for metric in isotropy:
         names |= {metric.slug: metric.heading, f"{metric.slug}_sd": f"± s of {metric.heading}"}
-    return names | {"seconds": "Seconds"}
+    return names | LAST
 
 
 def _column_config(metric: str, isotropy: list[Metric]) -> dict[str, Any]:
@@ -203,7 +274,14 @@ def _column_config(metric: str, isotropy: list[Metric]) -> dict[str, Any]:
         "Mean": number(f"{metric}, mean", **_NUMBER),
         "± s": number("± s", help="Sample standard deviation over the seeds; needs two.", **_NUMBER),
         "n": number("n", format="%d", help="Seeds that finished."),
-        "Each seed": st.column_config.TextColumn("Each seed", help="seed: value"),
+        "Difference": st.column_config.TextColumn(
+            "Difference", help="From the baseline, with its 95 % interval. The table below says whether they differ."
+        ),
+        "Published": st.column_config.TextColumn(
+            "Published",
+            help="What a paper prints for this model, task and method, with its own parameters. †: doubtful.",
+        ),
+        "Each seed": st.column_config.TextColumn("Each seed", help="seed: value", width=230),
         "Seconds": number("Seconds", format="%.1f", help="Mean training time of a run."),
     }
     for one in isotropy:
@@ -229,7 +307,7 @@ def _clouds(runs: pd.DataFrame, isotropy: list[Metric]) -> str:
 
 
 def _strip(task: str, of: Filter, runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]) -> None:
-    rows, drawn = kept(("strip", of, task, metric), lambda: _seed_strip(runs, metric, levels))
+    rows, drawn = kept(("strip", of, task, metric), lambda: seed_strip(runs, metric, levels))
     if drawn is None:
         return
     if rows > STRIP_ROWS:
@@ -245,7 +323,7 @@ def _strip(task: str, of: Filter, runs: pd.DataFrame, metric: str, levels: list[
     explanations.show(charts.SEEDS)
 
 
-def _seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]) -> tuple[int, go.Figure | None]:
+def seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]) -> tuple[int, go.Figure | None]:
     """How many rows there are, and the figure of the first ones; None where no seed has a value."""
     seeds = tables.ordered(tables.newest_per_seed(runs))
     seeds = seeds[seeds["value"].notna()]
@@ -260,13 +338,13 @@ def _seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]
     return len(setups), charts.seed_strip(seeds.assign(row=words), metric, measures.comparing(), levels)
 
 
-def _levels(runs: pd.DataFrame) -> list[tuple[str, float]]:
-    """The simple baselines of the task, as the first finished run measured them when it started."""
+def _started(runs: pd.DataFrame) -> Started | None:
+    """What the first finished run said when it began: rows, and the simple baselines of the task."""
     finished = runs[runs["status"] == "finished"]
     if finished.empty:
-        return []
-    started = resources.store().events_of_kind(str(finished.iloc[0]["run"]), Started, limit=1)
-    return tables.references(started[0].baselines) if started else []
+        return None
+    found = resources.store().events_of_kind(str(finished.iloc[0]["run"]), Started, limit=1)
+    return next(iter(found), None)
 
 
 def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
@@ -287,10 +365,11 @@ def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
     config |= {one.heading: number(help=measures.help_text(one), format=f"%.{one.decimals}f") for one in isotropy}
     first = _first_of_page(len(runs))
     listed = runs.iloc[first : first + PAGE_RUNS]
-    table = listed[list(names)].rename(columns=names)
+    told = [name for name in names if name not in _ALIKE or runs[name].nunique() > 1]
+    table = listed[told].rename(columns=names)
     table.insert(0, "Run", [f"run?id={run}" for run in listed["run"]])
     st.dataframe(table, hide_index=True, column_config=config, placeholder="", alt="Every run that matches the filters")
-    downloads.buttons("runs", runs[columns], parquet_too=True)
+    downloads.buttons("runs", learned.in_file(runs[columns], runs), parquet_too=True)
 
 
 def _first_of_page(runs: int) -> int:

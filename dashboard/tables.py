@@ -138,26 +138,30 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     """One line per setup: mean and sample standard deviation over seeds, every seed visible, nothing dropped silently.
 
     A seed that ran more than once counts once, with its newest finished run: its repeats are no independent draws.
-    Runs that did not finish are counted in `remarks`; collapsed ones are in the mean and named there.
+    Runs that did not finish, and collapsed ones, are in no mean; `remarks` counts them. `n` is how many are.
     """
     isotropy = [metric.slug for metric in measures.of_runs()]
     columns = ["model", "task", "method", "title", "variant", "settings", "metric", "mean", "sd", "n", "seeds"]
     columns += [f"{name}{part}" for name in isotropy for part in ("", "_sd")] + ["seconds", "remarks", "setup"]
     if frame.empty:
         return pd.DataFrame(columns=columns)
-    counted = newest_per_seed(frame).sort_values("seed", kind="stable")
+    newest = newest_per_seed(frame).sort_values("seed", kind="stable")
+    counted = newest[newest["collapsed"] == ""]
     numbers = counted.groupby("setup", sort=False)[["value", *isotropy, "seconds"]]
     spreads = pd.concat([numbers.mean(), numbers.std().add_suffix("_sd")], axis=1).rename(
         columns={"value": "mean", "value_sd": "sd"}
     )
-    seeds = [f"{seed}: {decimals(value)}" for seed, value in zip(counted["seed"], counted["value"], strict=True)]
-    by_setup = pd.Series(seeds, index=counted.index, dtype=object).groupby(counted["setup"], sort=False)
+    seeds = [
+        f"{seed}: {decimals(value)}{' (collapsed)' if collapsed else ''}"
+        for seed, value, collapsed in zip(newest["seed"], newest["value"], newest["collapsed"], strict=True)
+    ]
+    by_setup = pd.Series(seeds, index=newest.index, dtype=object).groupby(newest["setup"], sort=False)
     lines = _firsts(frame)[["model", "task", "method", "title", "variant", "metric", "setup"]]
     lines = lines.join(spreads, on="setup").assign(
         settings=lines["setup"].map(settings_text(frame)),
-        n=lines["setup"].map(by_setup.size()).fillna(0).astype(int),
+        n=lines["setup"].map(counted.groupby("setup").size()).fillna(0).astype(int),
         seeds=lines["setup"].map(by_setup.agg(" · ".join)).fillna(""),
-        remarks=lines["setup"].map(_remarks(frame, counted)),
+        remarks=lines["setup"].map(_remarks(frame, newest)),
     )
     return lines[columns].reset_index(drop=True)
 
@@ -201,14 +205,14 @@ def seeds_of(group: pd.DataFrame) -> pd.DataFrame:
     return newest_per_seed(group).sort_values("seed")
 
 
-def _remarks(frame: pd.DataFrame, counted: pd.DataFrame) -> dict[str, str]:
+def _remarks(frame: pd.DataFrame, newest: pd.DataFrame) -> dict[str, str]:
     """Setup → what became of its runs, beside those that count."""
     remarks: dict[str, list[str]] = {str(setup): [] for setup in frame["setup"].unique()}
     finished = frame["status"] == "finished"
     for (setup, status), runs in _counts(frame[~finished], "status").items():
         remarks[setup].append(f"{runs} {status}")
-    used = Counter(counted["setup"].tolist())
-    for (setup, reason), runs in _counts(counted[counted["problem"] != ""], "problem").items():
+    used = Counter(newest["setup"].tolist())
+    for (setup, reason), runs in _counts(newest[newest["problem"] != ""], "problem").items():
         remarks[setup].append(f"{runs} of {used[setup]} {reason}")
     for setup, runs in Counter(frame.loc[finished, "setup"].tolist()).items():
         if repeated := runs - used[setup]:
@@ -319,6 +323,11 @@ def newest_per_seed(frame: pd.DataFrame) -> pd.DataFrame:
     """The finished runs, one per setup and seed: the newest, as its repeats are no independent draws. In the frame's order."""
     finished = frame[frame["status"] == "finished"]
     return finished.loc[finished.sort_values("run").drop_duplicates(["setup", "seed"], keep="last").index.sort_values()]
+
+
+def setup_field(setup: str, name: str) -> Any:
+    """One setting of a setup."""
+    return json.loads(setup).get(name)
 
 
 def _without_parameters(setup: str, names: Iterable[str | None]) -> str:

@@ -146,7 +146,7 @@ def _figures(choice: Choice, was_waiting: bool) -> None:
     runs = _compared(choice)
     measure = metrics.get(choice.measure)
     compared = (choice.metric, choice.measure, choice.parameter or None)
-    points = run_lists.kept(("points", choice), lambda: tables.points(runs, *compared))
+    points = run_lists.kept(("points", choice), lambda: tables.points(tables.ordered(runs), *compared))
     waiting = _waiting(runs)
     st.caption(_counts(runs, points, choice, waiting))
     if points.empty:
@@ -159,6 +159,7 @@ def _figures(choice: Choice, was_waiting: bool) -> None:
         _associations(choice, runs)
         with st.container(horizontal=True):
             explanations.show(charts.TRADEOFF)
+            explanations.show(ASSOCIATION, "About the rank correlation")
             explanations.show_metric(measure)
             st.caption("Press a mark to open its run.", width="content")
         if points["at"].nunique() > 1:
@@ -185,9 +186,7 @@ def _associations(choice: Choice, runs: pd.DataFrame) -> None:
             ).sentence
         ),
     )
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**Does isotropy go with performance?** {wording.plain(here)}", width="stretch")
-        explanations.show(ASSOCIATION)
+    st.markdown(f"**Does isotropy go with performance?** {wording.plain(here)}")
     everything = run_lists.frame(run_lists.Filter(None if choice.group == choosing.ALL else choice.group))
     if everything.groupby(["model", "task"]).ngroups < 2:
         return
@@ -243,10 +242,13 @@ def _map(choice: Choice, runs: pd.DataFrame) -> None:
         st.caption(f"The maps of the first {MOST_MAPS} of {len(grids)} setups. Choose one launch to see others.")
     for at, grid in enumerate(grids[:MOST_MAPS]):
         name = ", ".join(filter(None, (grid["title"].iloc[0], grid["settings"].iloc[0])))
-        shown = (("value", choice.metric, 3), ("isotropy", measures.with_cloud(measure), measure.decimals))
-        for place, (column, title, places) in zip(st.columns(2), shown, strict=True):
+        shown = (
+            ("value", choice.metric, "", 3),
+            ("isotropy", measure.heading, measures.cloud(measure), measure.decimals),
+        )
+        for place, (column, title, cloud, places) in zip(st.columns(2), shown, strict=True):
             with place:
-                st.markdown(f"**{wording.plain(title)}**, {wording.plain(name)}")
+                st.markdown(f"**{wording.plain(title)}**, {wording.plain(', '.join(filter(None, (cloud, name))))}")
                 cells = grid.assign(mean=grid[column])
                 labels = (choice.parameter_label, others[second])
                 make = functools.partial(charts.parameter_map, cells, title, labels, places)

@@ -39,12 +39,8 @@ class Record:
 
 
 def study_of(source: Source, place: str) -> type[Study] | None:
-    """The study that computes a place of a paper, one of that place alone before one of several; None where there is none yet."""
-    singles = studies.places()
-    for study in (*singles, *(other for other in studies.catalogue().values() if other not in singles)):
-        if study.paper.short == source.paper.short and place in place_names(study.place):
-            return study
-    return None
+    """The study that computes a place of a paper; None where there is none yet."""
+    return next((one.study for one in studies.listed() if (one.source, one.place.name) == (source, place)), None)
 
 
 def records(study: type[Study]) -> list[Record]:

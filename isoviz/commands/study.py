@@ -21,7 +21,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    cards = [study.card() for study in studies.places()]
+    cards = [one.study.card(one.slug if one.study.parts else "") for one in studies.listed()]
     if options.json:
         print_json({"studies": cards})
         return 0

@@ -15,8 +15,11 @@ BIBTEX = """\
 @article{zhou2020isobn,
   title={IsoBN: Fine-Tuning BERT with Isotropic Batch Normalization},
   author={Zhou, Wenxuan and Lin, Bill Yuchen and Ren, Xiang},
-  journal={arXiv preprint arXiv:2005.02178},
-  year={2020}
+  journal={Proceedings of the AAAI Conference on Artificial Intelligence},
+  volume={35},
+  number={16},
+  pages={14621--14629},
+  year={2021}
 }
 """
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 BIBTEX = """\
 @inproceedings{attieh2023optimizing,
   title={Optimizing the Performance of Text Classification Models by Improving the Isotropy of the Embeddings using a Joint Loss Function},
-  author={Attieh, Joseph and Zewoudie, Abraham and Vlassov, Vladimir and Flanagan, Adrian and B{\\"a}ckstr{\\"o}m, Tom},
+  author={Attieh, Joseph and Zewoudie, Abraham Woubie and Vlassov, Vladimir and Flanagan, Adrian and B{\\"a}ckstr{\\"o}m, Tom},
   booktitle={Document Analysis and Recognition -- ICDAR 2023},
   pages={121--136},
   year={2023}

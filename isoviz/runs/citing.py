@@ -19,12 +19,16 @@ def bibtex(configs: Iterable[RunConfig], measures: Iterable[str] = ()) -> dict[s
         configs: of the runs. Own data, own models and what a package of the user's adds have no entry unless they bring one.
         measures: slugs of the measures of isotropy that are reported.
     """
+    return bibtex_of([(config.model, config.task, config.method) for config in configs], measures)
+
+
+def bibtex_of(runs: Iterable[tuple[str, str, str]], measures: Iterable[str] = ()) -> dict[str, str]:
+    """As `bibtex`, of (model, task, method)."""
     known = dict(bibliography.entries())
     for method in methods.catalogue().values():
         known |= bibliography.parse(method.paper.bibtex) if method.paper else {}
     keys: set[str] = set()
-    for config in dict.fromkeys((c.model, c.task, c.method) for c in configs):
-        model, task, method_slug = config
+    for model, task, method_slug in dict.fromkeys(runs):
         keys |= _of_method(method_slug)
         keys |= set(found.cites) if (found := tasks.catalogue().get(task)) else set()
         keys |= set(families.CITES.get(_family(model), ()))

@@ -8,15 +8,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 from isoviz.catalogues import in_folder
 from isoviz.errors import unknown_name
 from isoviz.studies.inputs import Inputs
-from isoviz.studies.papers import every_place
+from isoviz.studies.papers import Place, Source, every_place
 from isoviz.studies.protocol import Study
 from isoviz.studies.result import Result
 
-__all__ = ["Inputs", "Result", "Study", "catalogue", "get", "places"]
+__all__ = ["Inputs", "Listed", "Result", "Study", "catalogue", "get", "listed"]
 
 
 @functools.cache
@@ -25,17 +26,31 @@ def catalogue() -> Mapping[str, type[Study]]:
     return MappingProxyType(dict(sorted(in_folder(__name__, Study).items())))
 
 
+class Listed(NamedTuple):
+    """One figure or table: the name that runs it, which one it is, and the study that computes it."""
+
+    slug: str
+    source: Source
+    place: Place
+    study: type[Study]
+
+
 @functools.cache
-def places() -> tuple[type[Study], ...]:
-    """The studies that show one figure or table each, in the order of print; bundles of them are left out."""
-    single = [study for study in catalogue().values() if not study.parts]
-    order = {(source.paper.short, place.name): at for at, (source, place) in enumerate(every_place())}
-    return tuple(sorted(single, key=lambda one: order.get((one.paper.short, one.place), len(order))))
+def listed() -> tuple[Listed, ...]:
+    """Every figure and table of the papers that a study computes, in the order of print."""
+    names = {
+        (study.paper.short, place): (slug, study)
+        for study in catalogue().values()
+        for slug, place in (study.parts or {study.slug: study.place}).items()
+    }
+    wanted = [(names.get((source.paper.short, place.name)), source, place) for source, place in every_place()]
+    return tuple(Listed(found[0], source, place, found[1]) for found, source, place in wanted if found)
 
 
 def get(slug: str) -> type[Study]:
-    """The study of that name; `InputError` with the allowed names otherwise."""
+    """The study of that name, or the one that this is a part of; `InputError` with the allowed names otherwise."""
+    known = {**{one.slug: one.study for one in listed()}, **catalogue()}
     try:
-        return catalogue()[slug]
+        return known[slug]
     except KeyError:
-        raise unknown_name("study", slug, catalogue(), field="study") from None
+        raise unknown_name("study", slug, known, field="study") from None

@@ -18,7 +18,7 @@ from isoviz.methods.protocol import Paper
 from isoviz.studies import isobn_published as paper
 from isoviz.studies.inputs import Inputs, NamedModel
 from isoviz.studies.isobn_clouds import BETA, MAX_LENGTH, POOLER, Cloud, encode
-from isoviz.studies.protocol import ComputedStudy, Progress
+from isoviz.studies.protocol import Claim, ComputedStudy, Judgement, Progress
 from isoviz.studies.result import Axis, Figure, Matrix, Panel, Published, Result, Series, Table, provenance
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def beside_printed(clouds: Sequence[Cloud]) -> list[Published]:
     return found
 
 
-def _loaded(slugs: Sequence[str], data: Mapping[str, str], rows: int | None) -> Iterator[tuple[Task, list[Any], str]]:
+def loaded(slugs: Sequence[str], data: Mapping[str, str], rows: int | None) -> Iterator[tuple[Task, list[Any], str]]:
     """Task, its text columns and the data's fingerprint, each checked before anything is computed."""
     from isoviz import tasks
 
@@ -229,14 +229,14 @@ def compute(
 
     started = time.perf_counter()
     found = [(model, sources.resolve(model.found)) for model in models]
-    loaded = list(_loaded(tasks, inputs.data, rows))
+    read = list(loaded(tasks, inputs.data, rows))
     clouds: list[Cloud] = []
     notes: list[str] = []
     prints: dict[str, str] = {}
     for place, (model, source) in enumerate(found):
         by_tensor: dict[str, list[Cloud]] = {}
-        for turn, (task, texts, _) in enumerate(loaded):
-            at, whole = place * len(loaded) + turn, len(found) * len(loaded)
+        for turn, (task, texts, _) in enumerate(read):
+            at, whole = place * len(read) + turn, len(found) * len(read)
 
             def tell(share: float, what: str, at: int = at, whole: int = whole, title: str = task.title) -> None:
                 progress((at + share) / whole, f"{title}: {what}")
@@ -256,14 +256,14 @@ def compute(
     progress(1.0, "done")
     config = {
         "models": [{"name": name, "fingerprint": mark} for name, mark in prints.items()],
-        "tasks": [{"slug": task.slug, "rows": len(texts[0]), "fingerprint": mark} for task, texts, mark in loaded],
+        "tasks": [{"slug": task.slug, "rows": len(texts[0]), "fingerprint": mark} for task, texts, mark in read],
         "max_length": MAX_LENGTH,
         "max_rows": rows,
         "beta": BETA,
     }
     return Result(
         title="How isotropic are the [CLS] embeddings of a pre-trained encoder?",
-        figures=[draw(clouds, len(loaded)) for draw in (spreads, correlations, explained)],
+        figures=[draw(clouds, len(read)) for draw in (spreads, correlations, explained)],
         tables=[dimensions_table(clouds), ev_table(clouds)],
         published=beside_printed(clouds),
         notes=[*OF_ALL, *dict.fromkeys(notes)],
@@ -277,6 +277,54 @@ def compute(
             inputs.words(),
         ),
     )
+
+
+def spread_over_decades(result: Result) -> Judgement:
+    """Orders of magnitude between the smallest and the largest standard deviation of each cloud."""
+    rows = [row for row in result.tables[0].rows if row[5] and row[7]]
+    decades = [math.log10(float(row[7] or 1) / float(row[5] or 1)) for row in rows]
+    if not decades:
+        return "cannot tell", "No cloud has dimensions that vary."
+    median = sorted(decades)[len(decades) // 2]
+    sentence = f"From smallest to largest, σ spans {min(decades):.1f} to {max(decades):.1f} orders of magnitude over {len(rows)} clouds."
+    return ("held" if median >= 3 else "not held"), sentence
+
+
+def strongly_correlated(result: Result) -> Judgement:
+    """Share of pairs of dimensions with |ρ| of at least `STRONG`."""
+    shares = [float(row[-1]) for row in result.tables[0].rows if row[-1] is not None]
+    if not shares:
+        return "cannot tell", "No cloud has two dimensions."
+    sentence = f"{min(shares):.2g} to {max(shares):.2g} % of the pairs of dimensions have |ρ| of {STRONG:g} or more."
+    return ("held" if min(shares) >= 5 else "not held" if max(shares) < 5 else "cannot tell"), sentence
+
+
+def _ev(result: Result, form: str, k: int) -> dict[tuple[object, ...], float]:
+    rows = [row for row in result.tables[1].rows if row[3] == form]
+    return {tuple(row[:3]): float(row[3 + k]) for row in rows if row[3 + k] is not None}  # type: ignore[arg-type]
+
+
+def three_directions_hold_most(result: Result) -> Judgement:
+    """EV_3 before any normalisation, against one half."""
+    found = list(_ev(result, "none", 3).values())
+    if not found:
+        return "cannot tell", "No cloud has three components."
+    sentence = f"EV_3 is {min(found):.2f} to {max(found):.2f} over {len(found)} clouds before any normalisation; the paper averages 0.86."
+    return ("held" if min(found) > 0.5 else "not held" if max(found) <= 0.5 else "cannot tell"), sentence
+
+
+def isobn_lowers_most(result: Result) -> Judgement:
+    """EV_1, EV_2 and EV_3 after IsoBN against those after batch normalisation."""
+    pairs = []
+    for k in (1, 2, 3):
+        after, other = _ev(result, "IsoBN", k), _ev(result, "BN", k)
+        pairs += [(after[key], other[key]) for key in after.keys() & other.keys()]
+    if not pairs:
+        return "cannot tell", "No cloud has three components."
+    lower = sum(one < two for one, two in pairs)
+    mean = sum(one - two for one, two in pairs) / len(pairs)
+    sentence = f"IsoBN's EV_k is below batch normalisation's in {lower} of {len(pairs)} cases (k = 1 to 3), by {-mean:.3f} on average."
+    return ("held" if lower == len(pairs) else "not held" if lower < len(pairs) / 2 else "cannot tell"), sentence
 
 
 class IsoBNFigures(ComputedStudy):
@@ -304,6 +352,22 @@ class IsoBNFigures(ComputedStudy):
         "ε of IsoBN is 0.1 in the text, where γ sums ρ², and 0.001 in the code, where γ averages it. Here as in the text.",
         "ε of batch normalisation is not given. Here 1e-5 under the root, so a dimension with σ far below 0.003 stays below "
         "unit variance.",
+    )
+    claims: ClassVar[tuple[Claim, ...]] = (
+        Claim(
+            "Standard deviations of the dimensions differ by many orders of magnitude (Figure 1).", spread_over_decades
+        ),
+        Claim("Many dimensions are strongly correlated (Figure 2).", strongly_correlated),
+        Claim("Three directions hold most of the variance before normalisation (Table 2).", three_directions_hold_most),
+        Claim("IsoBN lowers EV_k further than batch normalisation (Table 2, Figure 4).", isobn_lowers_most),
+    )
+    parts: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "isobn-figure-1": "Figure 1",
+            "isobn-figure-2": "Figure 2",
+            "isobn-figure-4": "Figure 4",
+            "isobn-table-2": "Table 2",
+        }
     )
     scales: ClassVar[Mapping[str, str]] = MappingProxyType(
         {

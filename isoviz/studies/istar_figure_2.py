@@ -16,7 +16,7 @@ from isoviz.errors import InputError
 from isoviz.methods.istar import IStar
 from isoviz.methods.protocol import Paper
 from isoviz.studies.inputs import Inputs
-from isoviz.studies.protocol import ComputedStudy, Progress
+from isoviz.studies.protocol import Claim, ComputedStudy, Judgement, Progress
 from isoviz.studies.result import Axis, Figure, Panel, Published, Reference, Result, Series, provenance
 
 if TYPE_CHECKING:
@@ -252,6 +252,37 @@ def compute(plan: Plan, scale: str, progress: Progress) -> Result:
     )
 
 
+def _lines_of(result: Result) -> tuple[dict[str, Series], float]:
+    panel = result.figures[0].panels[0]
+    truth = next(line.value for line in panel.references if line.axis == "y")
+    return {series.group: series for series in panel.series if series.role == "measured"}, truth
+
+
+def small_samples_look_less_isotropic(result: Result) -> Judgement:
+    """ζ = 0 at the smallest and the largest n, against the cloud's own value."""
+    lines, truth = _lines_of(result)
+    plain = lines["ζ = 0"]
+    assert plain.high is not None
+    below = [high < truth for high in plain.high]
+    sentence = (
+        f"With ζ = 0 the score is {plain.y[0]:.3f} at n = {plain.x[0]:.0f} and {plain.y[-1]:.3f} at n = {plain.x[-1]:,.0f}; that of the "
+        f"cloud is {truth:.3f}."
+    )
+    return ("held" if all(below) and plain.y[0] < plain.y[-1] else "not held"), sentence
+
+
+def shrinkage_brings_it_closer(result: Result) -> Judgement:
+    """At the smallest n, the distance from the cloud's value falls with ζ."""
+    lines, truth = _lines_of(result)
+    gaps = [abs(series.y[0] - truth) for _, series in sorted(lines.items())]
+    first = next(iter(lines.values()))
+    shown = ", ".join(f"{gap:.3f}" for gap in gaps)
+    sentence = (
+        f"At n = {first.x[0]:.0f} the distance from the cloud's value is {shown} from the smallest to the largest ζ."
+    )
+    return ("held" if gaps == sorted(gaps, reverse=True) else "not held"), sentence
+
+
 class IStarFigure2(ComputedStudy):
     """IsoScore* against the sample size, one line per ζ."""
 
@@ -263,7 +294,7 @@ class IStarFigure2(ComputedStudy):
     summary: ClassVar[str] = (
         "IsoScore* of samples of n points of a 768-dimensional Gaussian cloud of known isotropy, for shrinkage weights ζ "
         "from 0 to 0.8. Small samples look less isotropic than the cloud they come from; shrinkage and the unbiased "
-        "estimate mend it."
+        "estimate correct that."
     )
     open_points: ClassVar[tuple[str, ...]] = (
         "The text lists neither the values of ζ nor the sample sizes of the figure. It names n = 700; the values of ζ here "
@@ -274,6 +305,11 @@ class IStarFigure2(ComputedStudy):
         "Σ_S, as here.",
         "Whether a line is one sample or a mean over samples is not said; here it is a mean, with its spread.",
     )
+    claims: ClassVar[tuple[Claim, ...]] = (
+        Claim("IsoScore of fewer points than dimensions underestimates the isotropy of their distribution.",
+              small_samples_look_less_isotropic),
+        Claim("Shrinkage brings the score of a small sample closer to the true one.", shrinkage_brings_it_closer),
+    )  # fmt: skip
     scales: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             name: f"{plan.points:,} points, Σ_S from {plan.shrinkage_points:,}, n from {plan.sizes[0]} to "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from isoviz.errors import InputError, unknown_name
@@ -56,7 +57,7 @@ class Study:
         claims: what the paper says of this figure or table.
         scales: "quick" and "full", each with a sentence on its size.
         takes: which options a user may set (fields of `Inputs`); none where nothing but a scale can be chosen.
-        parts: slugs of the studies that show one place each of what this one computes; empty for a single place.
+        parts: of a study that computes several places at once: a name for each, and which place it is. Any of these names runs it.
     """
 
     slug: ClassVar[str]
@@ -69,7 +70,7 @@ class Study:
     claims: ClassVar[tuple[Claim, ...]] = ()
     scales: ClassVar[Mapping[str, str]]
     takes: ClassVar[tuple[str, ...]] = ()
-    parts: ClassVar[tuple[str, ...]] = ()
+    parts: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     @classmethod
     def check_scale(cls, scale: str) -> str:
@@ -88,14 +89,16 @@ class Study:
         return inputs
 
     @classmethod
-    def card(cls) -> dict[str, Any]:
-        """What a list of studies shows of it, JSON-ready."""
+    def card(cls, part: str = "") -> dict[str, Any]:
+        """What a list of studies shows of it, or of one of its parts, JSON-ready."""
+        place = cls.parts[part] if part else cls.place
         return {
-            "slug": cls.slug,
+            "slug": part or cls.slug,
             "title": cls.title,
             "paper": cls.paper.short,
-            "place": cls.place,
-            "kind": cls.kind,
+            "place": place,
+            "kind": place.partition(" ")[0].lower() if part else cls.kind,
+            "computed_with": cls.slug,
             "summary": cls.summary,
             "claims": [claim.sentence for claim in cls.claims],
             "open_points": list(cls.open_points),

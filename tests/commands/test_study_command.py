@@ -22,7 +22,8 @@ def test_list_is_one_document_with_every_study(capsys):
     assert main(["study", "list", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert list(document) == ["studies", "warnings"]
-    assert {card["slug"] for card in document["studies"]} == {study.slug for study in studies.places()}
+    assert {card["slug"] for card in document["studies"]} == {one.slug for one in studies.listed()}
+    assert len(document["studies"]) == 23
     for card in document["studies"]:
         assert set(card["scales"]) == {"quick", "full"}
         assert card["kind"] in ("figure", "table")

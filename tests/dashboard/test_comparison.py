@@ -58,6 +58,18 @@ def test_a_sentence_a_table_and_files(
     assert isobn["seeds"] == "0: 0.71 · 1: 0.73 · 2: 0.7 · 3: 0.72"
 
 
+def test_many_comparisons_begin_with_an_overview(open_page: OpenPage, store: Store) -> None:
+    for seed, noise in enumerate((0.001, -0.002, 0.0)):
+        finish(store, config("baseline", seed), 0.7 + noise, 0.25)
+        for lam in range(1, 9):
+            finish(store, config("istar", seed, {"lam": lam}), 0.7 + (lam == 8) * 0.2 + noise * lam / 3, 0.25)
+    page = open_page("results")
+    assert not page.exception
+    said = [str(one.value).replace("\\", "") for one in page.markdown]
+    assert "1 of 8 settings differ from Baseline: I-STAR λ = 8 (+0.199)." in said
+    assert any(expander.label == "All 8 comparisons in sentences" for expander in page.expander)
+
+
 def test_different_setups_are_refused_by_name(open_page: OpenPage, filled: Store) -> None:
     finish(filled, config("isobn", 0, epochs=9), 0.7, 0.25)
     page = open_page("results")
@@ -74,12 +86,19 @@ def test_one_setting_has_nothing_to_be_told_apart_from(open_page: OpenPage, stor
     assert not page.exception and not any("methods differ" in str(one.value) for one in page.markdown)
 
 
-def test_nothing_learned_is_a_warning(open_page: OpenPage, store: Store) -> None:
+def test_nothing_learned_is_a_warning(
+    open_page: OpenPage, store: Store, offered: dict[str, Callable[[], bytes]]
+) -> None:
     for method in ("baseline", "isobn"):
         for seed in range(3):
             finish(store, config(method, seed), 0.55 + seed / 100, 0.25)
     page = open_page("results")
-    assert any("Nothing was learned" in str(one.value) for one in page.warning)
+    assert sum("Nothing was learned" in str(one.value) for one in page.warning) == 1
+    files = [name for name in offered if name.startswith(("compared-", "results-demo", "runs."))]
+    assert len(files) == 3 + 5 + 2
+    for name in files:
+        text = pd.read_parquet(io.BytesIO(offered[name]())).to_csv() if "parquet" in name else offered[name]().decode()
+        assert "Nothing was learned: no run beats bag of words" in text, name
 
 
 def test_one_method_in_two_setups_is_no_comparison_of_methods(open_page: OpenPage, store: Store) -> None:

@@ -16,6 +16,7 @@ from isoviz.studies import isobn_published as paper
 from isoviz.studies.inputs import Inputs
 from isoviz.studies.isobn_clouds import measure, most_components
 from isoviz.studies.isobn_figures import PLANS, IsoBNFigures, compute, dimensions_table, ev_table, explained, spreads
+from isoviz.studies.result import Result, Table, provenance
 from tests import tiny
 
 pytestmark = pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
@@ -289,3 +290,28 @@ def test_the_scales_are_those_of_the_paper_and_of_the_demo():
     assert all(paper.is_its(model) for model in PLANS["full"].models)
     assert all(tasks.get(slug).generated for slug in PLANS["quick"].tasks)
     json.dumps(IsoBNFigures.card())
+
+
+def with_rows(sigma=(1e-8, 1.0), strong=20.0, ev=None):
+    """A result with one cloud of these numbers."""
+    ev = ev or {"none": (0.7, 0.8, 0.9), "BN": (0.6, 0.7, 0.8), "IsoBN": (0.3, 0.5, 0.6)}
+    dimensions = Table(
+        title="d",
+        header=list("abcdefghijk"),
+        rows=[["MRPC", "e", "v", 10, 4, sigma[0], 0.1, sigma[1], 0, 0, strong]],
+    )
+    shares = Table(
+        title="ev", header=list("abcdefg"), rows=[["MRPC", "e", "v", form, *values] for form, values in ev.items()]
+    )
+    return Result(
+        title="t", tables=[dimensions, shares], provenance=provenance("isobn-figures", "quick", 0, {}, [], 1.0)
+    )
+
+
+def test_claims_are_judged_by_the_tables():
+    as_printed, otherwise = with_rows(), with_rows((0.1, 0.3), 0.1, {
+        "none": (0.1, 0.2, 0.3), "BN": (0.1, 0.2, 0.3), "IsoBN": (0.2, 0.3, 0.4),
+    })  # fmt: skip
+    assert [claim.judge(as_printed)[0] for claim in IsoBNFigures.claims] == ["held"] * 4
+    assert [claim.judge(otherwise)[0] for claim in IsoBNFigures.claims] == ["not held"] * 4
+    assert "in 3 of 3 cases (k = 1 to 3), by 0.233 on average" in IsoBNFigures.claims[3].judge(as_printed)[1]

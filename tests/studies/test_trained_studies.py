@@ -10,7 +10,14 @@ from isoviz import studies
 from isoviz.__main__ import main
 from isoviz.runs.store import Store
 from isoviz.studies import records
-from isoviz.studies.evidence import Evidence, goes_with, improves, never_consistently_better
+from isoviz.studies.evidence import (
+    Difference,
+    Evidence,
+    against_baseline,
+    corrected,
+    goes_with,
+    never_consistently_better,
+)
 from isoviz.studies.grids import identity
 from isoviz.studies.inputs import Inputs
 from isoviz.studies.istar_lambda import IStarFigure3
@@ -20,7 +27,7 @@ from isoviz.studies.trained import TrainedStudy
 from tests.dashboard import made_up
 from tests.studies import made_runs
 
-TRAINED = [study for study in studies.places() if issubclass(study, TrainedStudy)]
+TRAINED = [one.study for one in studies.listed() if issubclass(one.study, TrainedStudy)]
 COMPUTED = [study for study in studies.catalogue().values() if issubclass(study, ComputedStudy)]
 
 
@@ -68,6 +75,10 @@ RUNS = {
     "calibration-table-3": (18, (4 + 2) * 3),
     "calibration-table-4": (45, (3 * 4 + 1) * 9 * 3),
     "calibration-table-5": (18, (4 + 2) * 3),
+    "isobn-table-1": (27, 2 * 7 * 4 * 5),
+    "isolayer-figure-2": (12, 2 * 3 * 2 * 5),
+    "isolayer-table-2": (12, 2 * 3 * 2 * 5),
+    "isolayer-table-3": (24, 2 * 3 * 5 * 5),
     "istar-figure-3": (48, 3 * 9 * 8 * 5),
     "istar-figure-4": (9, 3 * 3 * 5),
     "istar-figure-5": (15, 3 * 5 * 5),
@@ -138,22 +149,25 @@ def test_judgements_by_their_rules():
     configs = [made_up.config(method, seed) for method in ("baseline", "isobn") for seed in range(5)]
 
     def evidence(gain):
-        return Evidence(
-            tuple(configs),
-            tuple(
-                made_runs.record(
-                    c, score=0.7 + 0.01 * c.seed + (gain * (1 + 0.1 * c.seed) if c.method == "isobn" else 0)
-                )
-                for c in configs
-            ),
-        )
+        def score(config):
+            return 0.7 + 0.01 * config.seed + (gain * (1 + 0.1 * config.seed) if config.method == "isobn" else 0.0)
 
-    for gain, better, consistent in ((0.1, "held", "not held"), (-0.1, "not held", "held")):
-        found = evidence(gain).comparisons()
-        assert improves(found)[0] == better
-        assert improves(found, -1)[0] == ("held" if gain < 0 else "not held")
-        assert never_consistently_better(found)[0] == consistent
-    assert improves([])[0] == never_consistently_better([])[0] == "cannot tell"
+        return Evidence(tuple(configs), tuple(made_runs.record(config, score=score(config)) for config in configs))
+
+    for gain, outcome in ((0.1, "not held"), (-0.1, "held")):
+        pairs = against_baseline(evidence(gain), "accuracy", ["isobn"])
+        ((name, found),) = pairs
+        assert (name, found.n, found.sign()) == ("IsoBN on Acceptability", 5, 1 if gain > 0 else -1)
+        assert found.mean == pytest.approx(1.2 * gain) and found.low < found.mean < found.high
+        assert never_consistently_better({"IsoBN": pairs})[0] == outcome
+        # two of three tasks are most, one is not
+        ((_, other),) = against_baseline(evidence(-gain), "accuracy", ["isobn"])
+        most = {"IsoBN": [pairs[0], pairs[0], ("IsoBN on RTE", other)]}
+        assert never_consistently_better(most)[0] == outcome
+    assert never_consistently_better({"IsoBN": []})[0] == "cannot tell"
+    assert corrected([found, found]) == pytest.approx([2 * found.p, 2 * found.p])
+    assert Difference.of({0: 1.0}, {1: 1.0}).words() == "no common seed"
+    assert Difference.of({0: 1.0}, {0: 0.5}).words() == "+0.500, 1 seed"
     assert evidence(0.1).learned() is True
     assert Evidence(tuple(configs), ()).learned() is None
     assert goes_with([1, 2, 3], [1, 2, 3], ["a"] * 3, "of x with y", 1)[0] == "cannot tell"
@@ -212,6 +226,8 @@ def test_the_command_trains_what_is_missing_and_draws_it(capsys, monkeypatch):
     assert "cannot tell: Isotropy and performance are inversely related." in out
 
 
-def test_every_place_of_the_papers_is_listed_once():
-    found = {(study.paper.short, study.place) for study in studies.places()}
-    assert len(found) == len(studies.places())
+def test_every_place_of_the_papers_is_listed_once_and_can_be_named():
+    assert [(one.source, one.place) for one in studies.listed()] == every_place()
+    assert len({one.slug for one in studies.listed()}) == len(studies.listed()) == 23
+    assert all(studies.get(one.slug) is one.study for one in studies.listed())
+    assert studies.get("isobn-table-2") is studies.get("isobn-figures")

@@ -1,0 +1,135 @@
+"""Results side by side: one setup per cell, never several averaged; with averages over tasks as the papers print them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import downloads, explanations, learned, tables
+from dashboard.explanations import Explanation
+from dashboard.run_lists import Filter, kept
+from isoviz.statistics import mean_sd
+from isoviz.tasks.metrics import METRICS
+
+SIDES = {"task": "Task", "model": "Model", "label": "Method", "variant": "Parameters"}
+"""Column of `tables.summary` (`label`: method with parameters) → what a reader chooses to go across."""
+_ROWS = {"model": "Model", "task": "Task", "data": "Data", "label": "Method", "title": "Method", "settings": "Settings"}
+AVERAGE = "Average"
+
+PIVOT = Explanation(
+    title="Side by side",
+    reading=(
+        "Each cell is one setup: the mean of each task's own metric over its seeds, ± a standard deviation. Setups that differ in "
+        "anything else stand in rows of their own. The average over tasks, as in the papers, needs all of them; its ± is over the "
+        "seeds that all tasks share."
+    ),
+    formula=r"\bar y = \frac{1}{T} \sum_{t=1}^{T} \bar y_t",
+    formula_text="average: the mean of the T tasks' means, each task counting the same",
+    paper="Rudman & Eickhoff 2024, table 1. Zhou et al. 2021, table 1.",
+)
+
+
+def section(chosen: Filter, runs: pd.DataFrame) -> None:
+    """The table, with what goes across to choose; nothing where there is one setup."""
+    runs = runs.assign(label=_labels(runs))
+    offered = [name for name in SIDES if runs[name].nunique() > 1]
+    if not offered or runs["setup"].nunique() < 2:
+        return
+    many = runs["task"].nunique() > 1 or runs["model"].nunique() > 1
+    title = "Side by side: models, tasks, methods, parameters"
+    with st.expander(
+        title, icon=":material/pivot_table_chart:", expanded=many, key="results_pivot", on_change="rerun"
+    ) as panel:
+        if not panel.open:
+            return
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            titles = [SIDES[name] for name in offered]
+            across = st.segmented_control(
+                "Columns", titles, default=titles[0], required=True, key="results_columns", bind="query-params"
+            )
+            st.space("stretch")
+            explanations.show(PIVOT)
+        side = next(name for name in offered if SIDES[name] == across)
+        shown = kept(("pivot", chosen, side), lambda: made(runs, side))
+        st.dataframe(
+            shown,
+            hide_index=True,
+            placeholder="",
+            alt=f"Mean and standard deviation of each task's metric, one setup per cell, {across} across",
+        )
+        words = "Mean ± sample standard deviation over seeds, by each task's own metric."
+        downloads.buttons(
+            downloads.file_name("results", "by", across),
+            learned.in_file(shown, runs),
+            lambda: downloads.latex_table(
+                {downloads.latex_text(str(name)): shown[name].fillna("") for name in shown},
+                words,
+                "l" * len(shown.columns),
+                label="tab:results",
+                notes=learned.warnings(runs),
+            ),
+            parquet_too=True,
+        )
+
+
+def made(runs: pd.DataFrame, side: str) -> pd.DataFrame:
+    """The table as text: rows are setups without `side`, columns its values; across tasks or models, an average where that is fair.
+
+    Args:
+        runs: of `tables.runs_frame`, with each task's primary metric in `value`.
+    """
+    setups = tables.summary(runs).assign(data=lambda lines: lines["setup"].map(_data), label=_labels)
+    seeds = {setup: _by_seed(part) for setup, part in runs.groupby("setup", sort=False)}
+    setups["settings"] = setups["setup"].map(tables.settings_text(runs))
+    left_out = {"task": "title", "model": "title", "label": "title", "variant": "label"}[side]
+    rows = [name for name in _ROWS if name not in (side, left_out) and setups[name].nunique() > 1]
+    rows = rows or ["model" if side == "label" else "title"]
+    values = list(dict.fromkeys(setups[side]))
+    metrics = setups.groupby(side, sort=False)["metric"].agg(lambda names: ", ".join(dict.fromkeys(names)))
+    headings = {value: f"{value} ({metrics[value]})" if side == "task" else value or "none" for value in values}
+    averaged = side == "task" and all(METRICS[name].highest == 1 for name in setups["metric"] if name in METRICS)
+    lines = []
+    for key, part in setups.groupby(rows, sort=False, dropna=False):
+        line: dict[str, Any] = dict(zip((_ROWS[name] for name in rows), key, strict=True))
+        # where the rows do not separate two setups, each has a row of its own rather than a mean that nobody ran
+        for place in range(int(part.groupby(side).size().max())):
+            cells = {value: group.iloc[place] for value, group in part.groupby(side, sort=False) if len(group) > place}
+            found = {headings[value]: _cell(cell["mean"], cell["sd"]) for value, cell in cells.items()}
+            lines.append({**line, **{heading: found.get(heading, "") for heading in headings.values()}})
+            if averaged and len(values) > 1:
+                whole = len(cells) == len(values) and all(cell["n"] for cell in cells.values())
+                lines[-1][AVERAGE] = _average([seeds[cell["setup"]] for cell in cells.values()]) if whole else ""
+    return pd.DataFrame(lines)
+
+
+def _labels(frame: pd.DataFrame) -> list[str]:
+    """Method with parameters."""
+    return [" ".join(filter(None, words)) for words in zip(frame["title"], frame["variant"], strict=True)]
+
+
+def _data(setup: str) -> str:
+    return str(tables.setup_field(setup, "data") or "")
+
+
+def _by_seed(runs: pd.DataFrame) -> dict[int, float]:
+    counted = tables.newest_per_seed(runs)
+    counted = counted[(counted["collapsed"] == "") & counted["value"].notna()]
+    return dict(zip(counted["seed"], counted["value"], strict=True))
+
+
+def _average(tasks: Sequence[dict[int, float]]) -> str:
+    """The mean of the tasks' means; its spread is that of the seeds that all of them share, none with fewer than two."""
+    mean = sum(sum(task.values()) / len(task) for task in tasks) / len(tasks)
+    shared = set.intersection(*(set(task) for task in tasks))
+    _, sd = mean_sd([sum(task[seed] for task in tasks) / len(tasks) for seed in sorted(shared)])
+    return _cell(mean, sd)
+
+
+def _cell(mean: float, sd: float | None) -> str:
+    if mean is None or math.isnan(mean):
+        return "undefined"
+    return tables.decimals(mean) + ("" if sd is None or math.isnan(sd) else f" ± {tables.decimals(sd)}")

@@ -1,0 +1,281 @@
+"""A task's results as they are published: the same table as LaTeX, Markdown and JSON, with all that a reader needs beside it.
+
+No Streamlit here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from dashboard import downloads, measures
+from dashboard.tables import decimals
+from isoviz import tasks
+from isoviz.comparisons import Comparison, Part
+from isoviz.comparisons.wording import number, probability
+from isoviz.metrics.protocol import Metric
+from isoviz.runs.naming import setting
+from isoviz.studies.published import Printed, matching
+from isoviz.tasks.metrics import METRICS
+
+SIMPLE = {
+    "majority": "Majority class",
+    "mean": "Mean label",
+    "bag_of_words": "Bag of words",
+    "copied": "Source, copied",
+    "word_by_word": "Word by word",
+    "random_weights": "Random weights, trained",
+}
+"""Simple approaches as a published table calls them; others by their own names."""
+_TOLD = ("epochs", "learning_rate", "batch_size", "schedule", "max_length", "precision")
+"""Settings that a caption names, where all rows of the table share them."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """Everything of one task's table.
+
+    Attributes:
+        summary: of `tables.summary`.
+        metric: the task metric in `mean`.
+        isotropy: the measures with a column.
+        parts: the comparison with the baseline, one part per model; empty where there is none, and why in `why_none`.
+        tests: how many comparisons the correction is for.
+        simple: name of a simple approach → what it reaches; empty for another metric than the task's primary one.
+        rows: training and validation rows, where known.
+        warnings: what speaks against comparing.
+    """
+
+    task: str
+    metric: str
+    summary: pd.DataFrame
+    isotropy: Sequence[Metric]
+    parts: Sequence[Part] = ()
+    tests: int = 0
+    why_none: str = ""
+    simple: Mapping[str, float | None] = field(default_factory=dict)
+    rows: tuple[int, int] | None = None
+    warnings: Sequence[str] = ()
+
+    @property
+    def scale(self) -> float:
+        """The metric's value of perfect predictions."""
+        known = METRICS.get(self.metric)
+        return known.highest if known else 0.0
+
+    def comparison(self, line: Mapping[str, Any]) -> Comparison | None:
+        """The comparison of a line of the summary with the baseline."""
+        label = " ".join(filter(None, (str(line["title"]), str(line["variant"]))))
+        for part in self.parts:
+            if part.model == line["model"]:
+                return next((found for found in part.comparisons if found.arm == label), None)
+        return None
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The summary, line by line."""
+        return [{str(name): value for name, value in line.items()} for line in self.summary.to_dict("records")]
+
+
+def printed_beside(line: Mapping[str, Any]) -> tuple[Printed, ...]:
+    """What the papers print for a line of `tables.summary`."""
+    return matching.beside(str(line["model"]), str(line["task"]), str(line["method"]), str(line["metric"]))
+
+
+def published_text(line: Mapping[str, Any]) -> str:
+    """What the papers print for a line, each number with its place; empty for most."""
+    return "; ".join(
+        f"{printed_text(one)} ({'' if one.statistic in ('', 'mean') else f'{one.statistic}; '}{matching.where(one)})"
+        for one in printed_beside(line)
+    )
+
+
+def printed_text(printed: Printed, places: int = 3) -> str:
+    """`0.708 ± 0.016`, on the scale of our runs; a dagger where the print is doubtful."""
+    value = printed.on_our_scale
+    assert value is not None and printed.value
+    spread = "" if printed.sd is None else f" ± {decimals(printed.sd * value / printed.value, places)}"
+    return f"{decimals(value, places)}{spread}{' †' if printed.doubt else ''}"
+
+
+# ------------------------------------------------------------------------------------------------------- text cells
+
+
+def _columns(table: Published) -> dict[str, list[str]]:
+    """Heading → cells, settings first, simple approaches below them. Columns that say nothing are left out."""
+    lines = table.lines()
+    places = 2 if table.scale >= 100 else 3
+    compared = [table.comparison(line) for line in lines]
+    columns: dict[str, list[str]] = {
+        "Model": [str(line["model"]) for line in lines],
+        "Method": [" ".join(filter(None, (line["title"], line["variant"], line["settings"]))) for line in lines],
+        metric_title(table.metric): [_spread(line["mean"], line["sd"], places) for line in lines],
+        "n": [str(line["n"]) for line in lines],
+        "Difference [95 % interval]": [difference_text(found, table.scale) for found in compared],
+        "p": ["" if found is None or found.p_holm is None else probability(found.p_holm) for found in compared],
+    }
+    for metric in table.isotropy:
+        columns[measures.with_cloud(metric)] = [
+            _spread(line[metric.slug], line[f"{metric.slug}_sd"], metric.decimals) for line in lines
+        ]
+    columns["Published"] = [published_text(line) for line in lines]
+    columns["Remarks"] = [str(line["remarks"] or "") for line in lines]
+    kept = {name: cells for name, cells in columns.items() if any(cells)}
+    if len(set(columns["Model"])) == 1:
+        del kept["Model"]
+    for name, value in table.simple.items():
+        if value is not None:
+            for heading, cells in kept.items():
+                words = {"Method": simple_title(name), metric_title(table.metric): decimals(value, places)}
+                cells.append(words.get(heading, ""))
+    return kept
+
+
+def simple_title(name: str) -> str:
+    """A simple approach as a published table calls it."""
+    return SIMPLE.get(name, name.replace("_", " ").capitalize())
+
+
+def metric_title(metric: str) -> str:
+    """A task metric's heading."""
+    return METRICS[metric].title if metric in METRICS else metric.replace("_", " ")
+
+
+def _spread(mean: float | None, sd: float | None, places: int) -> str:
+    if mean is None or math.isnan(mean):
+        return "undefined"
+    return decimals(mean, places) + ("" if sd is None or math.isnan(sd) else f" ± {decimals(sd, places)}")
+
+
+def difference_text(found: Comparison | None, scale: float) -> str:
+    """`−0.006 [−0.042, 0.030]`; empty for the baseline."""
+    if found is None or found.difference is None:
+        return ""
+    ends = "" if found.low is None else f" [{number(found.low, scale=scale)}, {number(found.high, scale=scale)}]"
+    return number(found.difference, scale=scale, sign=True) + ends
+
+
+def caption(table: Published) -> str:
+    """One sentence on what is in the table, and with which data and settings."""
+    known = tasks.catalogue().get(table.task)
+    models = list(dict.fromkeys(table.summary["model"]))
+    name = known.title if known else table.task
+    of = f" of {models[0]}" if len(models) == 1 else ""
+    size = ""
+    if table.rows:
+        size = f" on {table.rows[1]:,} validation rows after training on {table.rows[0]:,}"
+    return f"{name}: {metric_title(table.metric).lower() if table.metric != 'f1' else 'F1'}{of}{size}. {_seeds(table)}"
+
+
+def _seeds(table: Published) -> str:
+    counts = sorted({int(n) for n in table.summary["n"] if n})
+    if not counts:
+        return "No run has finished."
+    if counts[-1] == 1:
+        return "One seed each, so there is no spread."
+    over = f"{counts[-1]}" if counts == counts[-1:] else "n"
+    return f"Mean ± sample standard deviation over {over} seeds."
+
+
+def notes(table: Published) -> list[str]:
+    """Below the table: warnings, settings, how differences were tested, what is left out."""
+    found = list(table.warnings)
+    if settings := shared_settings(table.summary):
+        found.append(f"Settings: {settings}.")
+    comparisons = [one for part in table.parts for one in part.comparisons]
+    if any(one.difference is not None for one in comparisons):
+        baselines = ", ".join(dict.fromkeys(one.baseline for one in comparisons))
+        paired = "paired by seed" if all(one.paired for one in comparisons) else "between unpaired seeds"
+        text = f"Differences are from {baselines}, {paired}."
+        if any(one.p is not None for one in comparisons):
+            tests = " and ".join(dict.fromkeys(one.test for one in comparisons if one.p is not None))
+            correction = f", with Holm's correction for {table.tests} comparisons" if table.tests > 1 else ""
+            text += f" Intervals are 95 %; p is from the {tests}{correction}."
+        found.append(text)
+    elif table.why_none:
+        found.append(f"No differences: {table.why_none}")
+    if any(one.doubt for line in table.lines() for one in printed_beside(line)):
+        found.append("† The printed number is doubtful.")
+    return found
+
+
+def shared_settings(summary: pd.DataFrame) -> str:
+    """The training settings that all rows share, in words: `4 epochs, learning rate 0.0006, …`."""
+    setups = [json.loads(setup) for setup in summary["setup"]]
+    words = []
+    for name in _TOLD:
+        values = {json.dumps(setup.get(name)) for setup in setups}
+        if len(values) == 1:
+            value = setups[0].get(name)
+            written = {"no": "float32"}.get(value, value) if name == "precision" else value
+            text = re.sub(r"e([+−])0", r"e\1", setting(written))  # 5e−05 is 5e−5
+            words.append(f"{name.replace('_', ' ')} {text}")
+    return ", ".join(words)
+
+
+# ------------------------------------------------------------------------------------------------------- files
+
+
+def latex(table: Published) -> str:
+    """A complete `table` environment for booktabs: caption, label, simple approaches below a rule, notes below the table."""
+    columns = _columns(table)
+    simple = sum(value is not None for value in table.simple.values())
+    headings = {name: downloads.latex_text(name) for name in columns}
+    headings |= {
+        measures.with_cloud(
+            metric
+        ): f"{downloads.latex_heading(metric)} ({downloads.latex_text(measures.cloud(metric))})"
+        for metric in table.isotropy
+    }
+    return downloads.latex_table(
+        {headings[name]: cells for name, cells in columns.items()},
+        caption(table),
+        "".join("l" if name in ("Model", "Method", "Published", "Remarks") else "r" for name in columns),
+        label=downloads.file_name("tab:results", table.task, table.metric).replace("tab-results", "tab:results"),
+        last=simple,
+        notes=notes(table),
+    )
+
+
+def markdown(table: Published) -> str:
+    """Caption, a table with pipes, notes."""
+    columns = _columns(table)
+    lines = list(zip(*columns.values(), strict=True))
+    body = [columns.keys(), ["---"] * len(columns), *lines]
+    rows = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in body]
+    return "\n".join([f"**{caption(table)}**", "", *rows, "", *(f"- {note}" for note in notes(table)), ""])
+
+
+def as_json(table: Published) -> str:
+    """Every number in full, with settings, comparisons and printed values."""
+    document = {
+        "task": table.task,
+        "metric": table.metric,
+        "caption": caption(table),
+        "notes": notes(table),
+        "warnings": list(table.warnings),
+        "rows": None if table.rows is None else {"train": table.rows[0], "validation": table.rows[1]},
+        "simple": dict(table.simple),
+        "settings": [_json_line(table, line) for line in table.lines()],
+        "comparison": [part.model_dump(mode="json") for part in table.parts],
+    }
+    return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)
+
+
+def _json_line(table: Published, line: Mapping[str, Any]) -> dict[str, Any]:
+    numbers = {name: _finite(value) for name, value in line.items() if name not in ("setup", "settings")}
+    printed = [
+        {"value": one.on_our_scale, "as_printed": one.value, "sd_as_printed": one.sd, "seeds": one.seeds}
+        | {"statistic": one.statistic, "where": matching.where(one), "remark": one.remark, "doubt": one.doubt}
+        for one in printed_beside(line)
+    ]
+    return {**numbers, "setup": json.loads(str(line["setup"])), "published": printed}
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

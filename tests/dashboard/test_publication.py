@@ -1,0 +1,137 @@
+"""A task's table as LaTeX, Markdown and JSON: complete as it is, and nothing claimed that a reader could not check."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from dashboard import downloads, measures, publication, tables
+from dashboard.publication import Published
+from isoviz import comparisons, metrics
+from isoviz.runs.rows import RunRow
+from tests.dashboard.made_up import config, result, row
+
+SIMPLE = {"majority": 0.5, "bag_of_words": 0.534, "copied": None}
+THREE = [(0.70, 0.71, 0.81), (0.74, 0.73, 0.86), (0.68, 0.70, 0.79), (0.72, 0.72, 0.82)]
+PAIRS = [(0.70, 0.71), (0.74, 0.73), (0.68, 0.70), (0.72, 0.72)]
+
+
+def rows(pairs: list[tuple[float, ...]], **more: Any) -> list[RunRow]:
+    methods = ("baseline", "isobn", "cosreg")
+    return [
+        row(f"{method}{seed}", config(method, seed, **more), found=result(value, 0.25, isoscore=0.1 + seed / 100))
+        for seed, values in enumerate(pairs)
+        for method, value in zip(methods, values, strict=False)
+    ]
+
+
+def table(runs: list[RunRow], **more: Any) -> Published:
+    frame = tables.runs_frame(runs)
+    compared = comparisons.compare(runs)
+    return Published(
+        task=runs[0].config.task,
+        metric="accuracy",
+        summary=tables.summary(frame),
+        isotropy=[metrics.get("isoscore")],
+        parts=compared.parts,
+        tests=compared.tests,
+        simple=SIMPLE,
+        rows=(1000, 500),
+        **more,
+    )
+
+
+def test_latex_is_a_whole_table_with_all_that_a_reader_needs() -> None:
+    text = publication.latex(table(rows(PAIRS)))
+    assert r"\label{tab:results-demo-acceptability-accuracy}" in text
+    (caption,) = re.findall(r"\\caption\{(.*)\}", text)
+    assert caption == (
+        "Acceptability (demo): accuracy of demo/tiny-bert on 500 validation rows after training on 1,000. "
+        r"Mean $\pm$ sample standard deviation over 4 seeds."
+    )
+    assert r"Method & Accuracy & n & Difference [95 \% interval] & p & IsoScore (classifier input) \\" in text
+    assert r"Baseline & 0.710 $\pm$ 0.026 & 4 &  &  & 0.115 $\pm$ 0.013 \\" in text
+    assert re.search(r"IsoBN \$\\beta\$ = 0\.5 & 0\.715 .*? & 4 & \+0\.005 \[\$-\$0\.0\d\d, 0\.0\d\d\] & 0\.", text)
+    body = text.split(r"\midrule")
+    assert len(body) == 3 and "Majority class & 0.500 &" in body[2] and "Bag of words & 0.534 &" in body[2]
+    assert "Source, copied" not in text  # undefined here
+    assert "Settings: epochs 3, learning rate 5e$-$5, batch size 32" in text
+    assert "paired by seed" in text and "paired t-test" in text and "Holm" not in text  # of one comparison
+
+
+def test_one_seed_claims_no_spread() -> None:
+    text = publication.latex(table(rows(PAIRS[:1])))
+    assert "One seed each, so there is no spread." in text
+    assert r"$\pm$" not in text and "standard deviation" not in text and "& p &" not in text
+
+
+def test_the_correction_and_the_warnings_are_below_the_table() -> None:
+    told = "Nothing was learned: no run beats bag of words (0.900). Do not compare."
+    text = publication.latex(table(rows(THREE), warnings=[told]))
+    assert "Holm's correction for 2 comparisons" in text and rf"\footnotesize {told}\par" in text
+    assert told in publication.markdown(table(rows(PAIRS), warnings=[told]))
+    assert json.loads(publication.as_json(table(rows(PAIRS), warnings=[told])))["warnings"] == [told]
+
+
+def test_markdown_has_the_same_cells() -> None:
+    text = publication.markdown(table(rows(PAIRS)))
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert lines[0].startswith(
+        "| Method | Accuracy | n | Difference [95 % interval] | p | IsoScore (classifier input) |"
+    )
+    assert len({line.count("|") for line in lines}) == 1 and len(lines) == 2 + 2 + 2
+    assert "| Bag of words | 0.534 |" in text
+
+
+def test_json_has_every_number_and_seed() -> None:
+    document = json.loads(publication.as_json(table(rows(PAIRS))))
+    assert document["rows"] == {"train": 1000, "validation": 500} and document["simple"] == SIMPLE
+    isobn = next(line for line in document["settings"] if line["method"] == "isobn")
+    assert isobn["mean"] == pytest.approx(0.715) and isobn["setup"]["epochs"] == 3
+    (part,) = document["comparison"]
+    assert part["arms"][0]["values"] == {"0": 0.70, "1": 0.74, "2": 0.68, "3": 0.72}
+    assert part["comparisons"][0]["difference"] == pytest.approx(0.005)
+
+
+def test_printed_numbers_stand_beside_the_papers_models() -> None:
+    printed = table(rows(PAIRS, model="google-bert/bert-base-cased", task="glue/rte", data="x"))
+    text = publication.markdown(printed)
+    assert "0.708 ± 0.016 (median; IsoBN, 002, Table 1)" in text and "0.622 ± 0.005 (I-STAR, 001, Table 1)" in text
+    line = next(line for line in printed.lines() if line["method"] == "isobn")
+    assert publication.published_text(line) == "0.708 ± 0.016 (median; IsoBN, 002, Table 1)"
+    assert "Published" not in publication.markdown(table(rows(PAIRS)))
+
+
+def test_text_of_data_is_escaped() -> None:
+    made = table(rows(PAIRS, model="a_b & 100%"))
+    assert r"a\_b \& 100\%" in publication.latex(made)
+    with_pipe = table(rows([(0.5, 0.6)], model="a|b"))
+    two = Published(
+        **{
+            **with_pipe.__dict__,
+            "summary": pd.concat([with_pipe.summary, with_pipe.summary.assign(model="c")], ignore_index=True),
+        }
+    )
+    assert r"a\|b" in publication.markdown(two)
+
+
+def test_every_measure_has_a_heading_in_latex() -> None:
+    made = Published(**{**table(rows(PAIRS)).__dict__, "isotropy": measures.of_runs()})
+    head = next(line for line in publication.latex(made).splitlines() if line.startswith("Method"))
+    for metric in measures.of_runs():
+        assert f"{downloads.latex_heading(metric)} (" in head
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no TeX here")
+def test_it_compiles(tmp_path: Path) -> None:
+    body = publication.latex(table(rows(THREE)))
+    text = rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{body}\end{{document}}"
+    (tmp_path / "t.tex").write_text(text, encoding="utf-8")
+    subprocess.run(["pdflatex", "-halt-on-error", "t.tex"], cwd=tmp_path, check=True, capture_output=True, timeout=120)
