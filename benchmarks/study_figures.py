@@ -24,7 +24,7 @@ from _report import Table, literal, write_section
 
 from isoviz import studies
 from isoviz.studies import Result
-from isoviz.studies.result import Figure, Panel
+from isoviz.studies.result import Figure, Panel, Verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 DASHES = ("-", "--", "-.", ":")
@@ -45,13 +45,13 @@ def draw(figure: Figure, path: Path) -> None:
         _panel(axis, figure.panels[0])
         _limits(axis, figure.panels[0])
         axis.set_title("\n".join(filter(None, [figure.title, figure.panels[0].title])), fontsize=10, loc="left")
-        if figure.panels[0].kind == "lines":
+        if figure.panels[0].kind in ("lines", "points"):
             axis.legend(fontsize=7.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         save(drawn, path)
         return
     rows = -(-len(figure.panels) // figure.columns)
     size = (0.5 + 2.9 * figure.columns, 0.6 + 2.6 * rows)
-    shared = figure.panels[0].kind != "matrix"
+    shared = figure.panels[0].kind in ("lines", "bars") and len({panel.y_axis.label for panel in figure.panels}) == 1
     drawn, axes = plt.subplots(
         rows, figure.columns, figsize=size, layout="constrained", squeeze=False, sharex=shared, sharey=shared
     )
@@ -63,19 +63,19 @@ def draw(figure: Figure, path: Path) -> None:
         panel = figure.panels[number]
         _panel(axis, panel)
         axis.set_title(panel.title, fontsize=7.5, loc="left")
-        if panel.kind == "lines" and number == 0:
+        if panel.kind in ("lines", "points") and number == 0:
             axis.legend(fontsize=7, frameon=False, loc="lower right")
     if shared:
         for axis, panel in zip(axes.flat, figure.panels, strict=False):
             _limits(axis, panel)  # only now: an open end is that of the longest bar of all panels
             axis.label_outer()
-    else:
+    if figure.panels[0].kind == "matrix":
         drawn.colorbar(axes.flat[0].images[0], ax=axes, shrink=0.5, aspect=30)
     save(drawn, path)
 
 
 def _panel(axis: Any, panel: Panel) -> None:
-    {"lines": _lines, "bars": _bars, "matrix": _matrix}[panel.kind](axis, panel)
+    {"lines": _lines, "bars": _bars, "points": _points, "matrix": _matrix}[panel.kind](axis, panel)
     axis.set_xlabel(panel.x_axis.label)
     axis.set_ylabel(panel.y_axis.label)
 
@@ -143,6 +143,26 @@ def _bars(axis: Any, panel: Panel) -> None:
         axis.set_xticks([zero, *decades], ["0", *(f"$10^{{{decade}}}$" for decade in decades)])
 
 
+def _points(axis: Any, panel: Panel) -> None:
+    """Each series as one point with its spreads, coloured by its value on a scale with 0 in the middle."""
+    plt = pyplot()
+    most = max((abs(series.value) for series in panel.series if series.value is not None), default=1.0) or 1.0
+    for order, series in enumerate(panel.series):
+        colour = COLOURS[order % len(COLOURS)]
+        if series.value is not None:
+            colour = "#555555" if series.value == 0 else plt.get_cmap("coolwarm")(0.5 + series.value / most / 2)
+        x_error = (
+            [[series.x[0] - series.x_low[0]], [series.x_high[0] - series.x[0]]]
+            if series.x_low and series.x_high
+            else None
+        )
+        y_error = (
+            [[series.y[0] - series.low[0]], [series.high[0] - series.y[0]]] if series.low and series.high else None
+        )
+        axis.errorbar(series.x, series.y, xerr=x_error, yerr=y_error, color=colour, marker="o", markersize=5, linestyle="",
+                      label=series.name)  # fmt: skip
+
+
 def _matrix(axis: Any, panel: Panel) -> None:
     assert panel.matrix is not None
     axis.imshow(panel.matrix.array(), cmap="Blues", vmin=0, vmax=1, interpolation="auto")
@@ -172,12 +192,21 @@ def page(result: Result) -> str:
             *(f"![{literal(figure.title)}](images/{image(result, figure)})" for figure in result.figures),
             *(table.markdown() for table in tables),
             *([_bullets(numbers)] if numbers else []),
+            *(
+                ["What our numbers say of the paper's claims:", _bullets(map(_verdict, result.verdicts))]
+                if result.verdicts
+                else []
+            ),
             "What the paper leaves open or contradicts:",
             _bullets(study.open_points),
             literal(" ".join(result.notes)),
             f"`{command}`; seed {record.seed}, {record.finished[:10]}, {record.seconds:.0f} s; {versions}.",
         ]
     )
+
+
+def _verdict(verdict: Verdict) -> str:
+    return f"{verdict.outcome.capitalize()}: “{verdict.claim}” {verdict.sentence}"
 
 
 def _of_lines(title: str, panel: Panel) -> Table:

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import actions, measures, menu, resources, results, run_lists, tables, theme, tradeoffs, wording
+from dashboard.report import offering
 from dashboard.run_lists import Filter
 from dashboard.tradeoffs import Choice
 from dashboard.train import launching
@@ -130,6 +131,11 @@ def add_seeds(name: str) -> None:
         st.caption(wording.plain(refused or words), width="stretch")
     if pressed and actions.done(resources.service().launch, configs, group=name):
         st.rerun()
+
+
+def report(name: str) -> None:
+    """All of it as files."""
+    offering.selection(Filter(name), name, key="experiment_report")
 
 
 def comparison(name: str) -> None:

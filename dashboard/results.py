@@ -158,7 +158,7 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric]) -> 
     chosen = tables.with_metric(runs, metric)
     summary = kept(("summary", of, task, metric), lambda: tables.summary(chosen))
     ids = [str(run) for run in runs["run"]]
-    table = _published(task, metric, runs, summary, isotropy, ids)
+    table = published_table(task, metric, runs, summary, isotropy, ids)
     levels = tables.references(table.simple)
     st.dataframe(
         readable(with_comparison(table), levels, isotropy),
@@ -183,7 +183,7 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric]) -> 
     comparison.section(task, metric, ids)
 
 
-def _published(
+def published_table(
     task: str, metric: str, runs: pd.DataFrame, summary: pd.DataFrame, isotropy: list[Metric], ids: list[str]
 ) -> Published:
     """The task's table with all that a reader of it needs."""
@@ -306,7 +306,7 @@ def _clouds(runs: pd.DataFrame, isotropy: list[Metric]) -> str:
 
 
 def _strip(task: str, of: Filter, runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]) -> None:
-    rows, drawn = kept(("strip", of, task, metric), lambda: _seed_strip(runs, metric, levels))
+    rows, drawn = kept(("strip", of, task, metric), lambda: seed_strip(runs, metric, levels))
     if drawn is None:
         return
     if rows > STRIP_ROWS:
@@ -322,7 +322,7 @@ def _strip(task: str, of: Filter, runs: pd.DataFrame, metric: str, levels: list[
     explanations.show(charts.SEEDS)
 
 
-def _seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]) -> tuple[int, go.Figure | None]:
+def seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]) -> tuple[int, go.Figure | None]:
     """How many rows there are, and the figure of the first ones; None where no seed has a value."""
     seeds = tables.ordered(tables.newest_per_seed(runs))
     seeds = seeds[seeds["value"].notna()]

@@ -14,6 +14,7 @@ if name is None:
 else:
     experiments.heading(name)
     experiments.add_seeds(name)
+    experiments.report(name)
     experiments.comparison(name)
     experiments.tradeoff(name)
     experiments.runs(name)

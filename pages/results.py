@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import results, run_lists
+from dashboard.report import offering
 
 st.title("Results", anchor=False)
 st.caption("Compare runs: means with every seed beside them, and which runs failed or collapsed.")
@@ -17,3 +18,4 @@ else:
     isotropy = results.isotropy_field(facets, chosen)
     results.by_task(chosen, isotropy)
     results.every_run(chosen, isotropy)
+    offering.selection(chosen, chosen.group or "results", key="results_report")

@@ -16,6 +16,7 @@ from isoviz.events import Event, Measured, Resumed, parse_event
 from isoviz.home import DATABASE, home
 from isoviz.runs.execution import execute
 from isoviz.runs.store import Store
+from tests.dashboard.reading import packages_scanned_once
 
 OpenPage = Callable[..., AppTest]
 Emit, ShouldStop = Callable[[Event], None], Callable[[], bool]
@@ -81,7 +82,8 @@ def open_page(old_store: Store) -> Iterator[OpenPage]:
             app.query_params[key] = value
         return app.run()
 
-    yield opened
+    with packages_scanned_once():
+        yield opened
     resources.close()
 
 

@@ -11,10 +11,11 @@ import streamlit as st
 from dashboard import actions, downloads, job_progress, menu, resources, wording
 from dashboard.components import figure
 from dashboard.job_progress import Waited
-from dashboard.papers import drawing, records, training
+from dashboard.papers import as_report, drawing, frames, records, training
 from dashboard.papers import printed as printed_tables
 from dashboard.papers.records import Record
 from dashboard.papers.training import Standing
+from dashboard.report import offering
 from dashboard.steady import steady
 from isoviz.jobs import queue
 from isoviz.studies import Study, jobs, published
@@ -32,8 +33,6 @@ _BADGES = {
     "not held": ":red-badge[:material/close: not held]",
     "cannot tell": ":gray-badge[:material/question_mark: cannot tell]",
 }
-_NUMBERS = ("Printed", "Measured", "Difference")
-"""Columns of what is printed beside what is measured."""
 
 
 @dataclass(frozen=True)
@@ -306,24 +305,29 @@ def result(choice: Choice, record: Record) -> None:
     drawn = records.figures_at(found, choice.place.name)
     for one in drawn:
         _figure(choice, record, one)
-    beside = _beside(choice, record)
+    named = [one for one in found.published if choice.place.name in place_names(one.where)]
+    beside = frames.beside(named)
     if beside is not None:
         st.markdown("**Printed beside measured**")
-        same = beside["Differs from the paper"].nunique() == 1 if "Differs from the paper" in beside else False
+        same = frames.DIFFERS in beside and beside[frames.DIFFERS].nunique() == 1
         st.dataframe(
-            beside.drop(columns="Differs from the paper") if same else beside,
+            beside.drop(columns=frames.DIFFERS) if same else beside,
             hide_index=True,
             placeholder="",
-            column_config={name: st.column_config.NumberColumn(name, format="%.4g") for name in _NUMBERS},
+            column_config={name: st.column_config.NumberColumn(name, format="%.4g") for name in frames.NUMBERS},
             alt="Each printed number beside the one measured here",
         )
         if same:
-            st.caption(wording.plain(f"Not as in the paper: {beside['Differs from the paper'].iloc[0]}."))
+            st.caption(wording.plain(f"Not as in the paper: {beside[frames.DIFFERS].iloc[0]}."))
     tables = st.expander("The numbers of the figure", icon=":material/table_chart:") if drawn else st.container()
     if found.tables:
         with tables:
             for place, table in enumerate(found.tables):
                 _table(choice, table, place)
+    notes = [note for note in found.notes if not (found.planned and note.endswith("runs have finished."))]
+    if notes:
+        st.markdown("**How it was measured here**")
+        st.markdown(wording.plain(" ".join(notes)))
     origin = found.provenance
     packages = ", ".join(f"{name} {version}" for name, version in origin.versions.items())
     where = "Recorded" if record.origin == "recorded" else "From this machine,"
@@ -346,6 +350,9 @@ def verdicts(found: Result) -> None:
 
 def _figure(choice: Choice, record: Record, drawn: Figure) -> None:
     st.markdown(f"**{wording.plain(drawn.title)}**")
+    if not any(panel.series or panel.matrix for panel in drawn.panels):
+        st.info("Appears when the runs that it is drawn from have finished.", icon=":material/hourglass_empty:")
+        return
     width = min(drawn.columns, 3)
     for first in range(0, len(drawn.panels), width):
         for offset, (column, panel) in enumerate(
@@ -366,28 +373,9 @@ def _figure(choice: Choice, record: Record, drawn: Figure) -> None:
                 )
 
 
-def _beside(choice: Choice, record: Record) -> pd.DataFrame | None:
-    found = [one for one in record.result.published if choice.place.name in place_names(one.where)]
-    if not found:
-        return None
-    lines = [
-        {
-            "What": one.what,
-            "Printed": one.published,
-            "Measured": one.reproduced,
-            "Difference": None if one.reproduced is None else one.reproduced - one.published,
-            "In the paper": one.where,
-            "Differs from the paper": one.differs,
-        }
-        for one in found
-    ]
-    frame = pd.DataFrame(lines)
-    return frame if frame["Differs from the paper"].any() else frame.drop(columns="Differs from the paper")
-
-
 def _table(choice: Choice, table: Table, place: int) -> None:
     st.markdown(f"**{wording.plain(table.title)}**")
-    frame = as_frame(table)
+    frame = frames.as_frame(table)
     config = {
         name: st.column_config.NumberColumn(name, format="%.3g")
         for name in frame.columns
@@ -403,18 +391,6 @@ def _table(choice: Choice, table: Table, place: int) -> None:
     )
 
 
-def as_frame(table: Table) -> pd.DataFrame:
-    """A table's rows; columns that mix words and numbers are text."""
-    frame = pd.DataFrame(table.rows, columns=table.header)
-    for name in frame.columns:
-        if (
-            frame[name].map(lambda cell: isinstance(cell, str)).any()
-            and not frame[name].map(lambda cell: isinstance(cell, str)).all()
-        ):
-            frame[name] = [line[list(table.header).index(name)] for line in table.lines()]
-    return frame.convert_dtypes() if frame.empty else frame
-
-
 def _latex(table: Table) -> str:
     lines = table.lines()
     columns = {downloads.latex_text(name): [line[place] for line in lines] for place, name in enumerate(table.header)}
@@ -423,6 +399,9 @@ def _latex(table: Table) -> str:
 
 
 def _files(choice: Choice, record: Record, beside: pd.DataFrame | None) -> None:
+    assert choice.study is not None
+    make = functools.partial(as_report.document, choice.source, choice.study, record.result)
+    offering.buttons(make, f"{record.result.provenance.study}-{record.scale}", key=f"{PREFIX}report_{choice.key}")
     with st.container(horizontal=True):
         st.download_button(
             "Result (JSON)",
@@ -448,15 +427,44 @@ def _files(choice: Choice, record: Record, beside: pd.DataFrame | None) -> None:
 # ------------------------------------------------------------------------------------------------------ reservations
 
 
+def all_claims(choice: Choice) -> None:
+    """Every claim of the paper with its verdict, whichever table or figure it stands in; computed when a reader wants it."""
+    if st.toggle(f"All claims of {choice.source.name}", key=PREFIX + "claims", bind="query-params"):
+        frame = claims_frame(choice.source)
+        st.dataframe(
+            frame, hide_index=True, placeholder="", alt=f"Every claim of {choice.source.name} with its verdict"
+        )
+        downloads.buttons(downloads.file_name("claims", choice.source.slug), frame)
+
+
+def claims_frame(source: Source) -> pd.DataFrame:
+    """One line per claim; those of studies without a result say so."""
+    lines = []
+    for place in source.places:
+        study = records.study_of(source, place.name)
+        if study is None:
+            continue
+        found = next(iter(records.records(study)), None)
+        known = {verdict.claim: verdict for verdict in found.result.verdicts} if found else {}
+        for claim in study.claims:
+            verdict = known.get(claim.sentence)
+            lines.append(
+                {
+                    "Where": place.name,
+                    "Claim": claim.sentence,
+                    "Verdict": verdict.outcome if verdict else "no result yet",
+                    "Numbers": verdict.sentence if verdict else "",
+                    "From": found.name if found and verdict else "",
+                }
+            )
+    return pd.DataFrame(lines, columns=["Where", "Claim", "Verdict", "Numbers", "From"])
+
+
 @steady
 def reservations(choice: Choice) -> None:
-    """What the paper leaves open or contradicts, and how the result was made, in one paragraph each."""
+    """What the paper leaves open or contradicts, in one paragraph."""
     if choice.study is None:
         return
     if choice.study.open_points:
         st.markdown("##### What the paper leaves open or contradicts")
         st.markdown(wording.plain(" ".join(choice.study.open_points)))
-    found = records.records(choice.study)
-    if found and found[0].result.notes:
-        st.markdown("##### How it was measured here")
-        st.markdown(wording.plain(" ".join(found[0].result.notes)))

@@ -16,8 +16,6 @@ from isoviz.errors import InputError
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from isoviz.metrics.cloud import Points
-
 Kind = Literal["polynomial", "exponential"]
 
 FLOOR = 1e-7
@@ -68,13 +66,6 @@ def energy_matched_c1(kind: Kind, count: int, c2: float, gamma: float, energy: f
             f"c1: cannot be chosen from a weight with squared norm {energy:g}; give c1 above 0", field="params.c1"
         )
     return float(np.sqrt(energy / np.square(spectrum_target(kind, count, 1.0, c2, gamma)).sum()))
-
-
-def spectrum_now(weight: Points) -> NDArray[np.float64]:
-    """The singular values of a weight (N, h), largest first, shape (min(N, h),), in float64. Not centred."""
-    from isoviz.metrics.cloud import float64_matrix
-
-    return np.asarray(np.linalg.svd(float64_matrix(weight), compute_uv=False), dtype=np.float64)
 
 
 def spectrum_penalty(weight: Tensor, target: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""x ↦ xA + b, so that a transform can be applied to a mean and a covariance instead of the points."""
+"""x ↦ xA + b, so that transforms in a row become one."""
 
 from __future__ import annotations
 
@@ -34,13 +34,6 @@ class Affine(NamedTuple):
         """xA + b of (n, d) points or of one (d,) mean."""
         image: NDArray[np.float64] = points * self.linear if self.diagonal else points @ self.linear
         return image + self.offset
-
-    def of_covariance(self, covariance: NDArray[np.float64]) -> NDArray[np.float64]:
-        """AᵀΣA, (d', d'), of a (d, d) covariance."""
-        if self.diagonal:
-            scaled: NDArray[np.float64] = self.linear[:, None] * covariance * self.linear
-            return scaled
-        return self.linear.T @ covariance @ self.linear
 
     def then(self, following: Affine) -> Affine:
         """This map first, `following` after it."""

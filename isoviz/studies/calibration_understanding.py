@@ -7,18 +7,17 @@ from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from isoviz import tasks
-from isoviz.config import RunConfig
 from isoviz.methods.protocol import Paper
 from isoviz.runs.naming import method_title
 from isoviz.studies import calibration_grids as grids
 from isoviz.studies import printed
 from isoviz.studies.evidence import (
+    Difference,
     Evidence,
     against_baseline,
     corrected,
     goes_with,
     never_consistently_better,
-    number,
     task_title,
 )
 from isoviz.studies.grids import Grid
@@ -38,35 +37,40 @@ def metric_of(task: str) -> str:
     return "f1" if task == "glue/mrpc" else tasks.get(task).primary
 
 
+def _scores(evidence: Evidence, method: str) -> list[tuple[str, Difference]]:
+    """`method on task` → its score minus the baseline's, collapsed runs left out."""
+    return [
+        pair
+        for task in evidence.tasks
+        for pair in against_baseline(evidence.where(task=task), metric_of(task), [method])
+    ]
+
+
 def none_is_better(evidence: Evidence) -> Judgement:
     """No method is told to be better than the baseline on most tasks."""
-    found = [one for task in evidence.tasks for one in evidence.where(task=task).comparisons(metric_of(task))]
-    return never_consistently_better(found)
+    return never_consistently_better({method_title(method): _scores(evidence, method) for method in grids.ORDER[1:]})
 
 
 def spectrum_hurts(evidence: Evidence) -> Judgement:
     """Where spectrum control collapses, or is told to be worse than the baseline."""
     chosen = evidence.where(lambda config: config.method in SPECTRUM)
     collapsed = [run for run in chosen.finished if run.row.collapsed]
-    found = [
-        one for task in evidence.tasks for one in evidence.where(_with_spectrum, task=task).comparisons(metric_of(task))
-    ]
-    tested = [one for one in found if one.verdict in ("apart", "not apart")]
+    found = [pair for method in SPECTRUM for pair in _scores(evidence, method)]
+    tested = any(one.n >= 3 for _, one in found)
     if not tested and not collapsed:
         return "cannot tell", "Fewer than three seeds of each method have finished."
-    worse = [one for one in tested if one.verdict == "apart" and (one.difference or 0.0) < 0]
-    lowest = min((one.difference for one in found if one.difference is not None), default=None)
+    worse = [
+        name for (name, one), p in zip(found, corrected([one for _, one in found]), strict=True) if one.sign(p) < 0
+    ]
+    known = [(one.mean, name, one) for name, one in found if one.mean is not None]
+    lowest = f"; the lowest is {min(known)[1]}: {min(known)[2].words()}" if known else ""
     sentence = (
-        f"{len(collapsed)} of {len(chosen.finished)} runs collapsed, and {len(worse)} of {len(tested)} comparisons with the baseline "
-        f"are lower beyond chance{'' if lowest is None else f'; the lowest difference is {number(lowest)}'}."
+        f"{len(collapsed)} of {len(chosen.finished)} runs collapsed, and {len(worse)} of {len(found)} comparisons with the baseline "
+        f"are lower beyond chance (Holm){lowest}."
     )
     if collapsed or worse:
         return "held", sentence
-    return ("not held" if len(tested) == len(found) and not chosen.unfinished else "cannot tell"), sentence
-
-
-def _with_spectrum(config: RunConfig) -> bool:
-    return config.method in ("baseline", *SPECTRUM)
+    return ("not held" if tested and not chosen.unfinished else "cannot tell"), sentence
 
 
 def stars_remain(evidence: Evidence) -> Judgement:

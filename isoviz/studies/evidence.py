@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from isoviz import tasks
 from isoviz.comparisons import compare, wording
-from isoviz.comparisons.table import Comparison, Part
+from isoviz.comparisons.table import Part
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.runs.naming import method_title, variant
@@ -114,10 +114,6 @@ class Evidence:
             return []
         return table.parts
 
-    def comparisons(self, metric: str | None = None) -> list[Comparison]:
-        """All comparisons of `parts`."""
-        return [found for part in self.parts(metric) for found in part.comparisons]
-
 
 @dataclass(frozen=True)
 class Difference:
@@ -203,64 +199,30 @@ def number(value: float) -> str:
     return wording.number(value)
 
 
-def counted(found: Sequence[Comparison]) -> str:
-    """`2 of 6 comparisons with the baseline are higher beyond chance, 1 lower, 3 cannot be told apart`."""
-    apart = [one for one in found if one.verdict == "apart" and one.difference is not None]
-    higher = sum(one.difference > 0 for one in apart if one.difference is not None)
-    lower = len(apart) - higher
-    return (
-        f"{higher} of {len(found)} comparisons with the baseline are higher beyond chance and {lower} lower "
-        "(paired by seed, after Holm's correction)"
+def never_consistently_better(found: Mapping[str, Sequence[tuple[str, Difference]]]) -> Judgement:
+    """Is no method better than the baseline on most tasks? A claim of absence: held while no method is told to be better on most.
+
+    Args:
+        found: method → its differences from the baseline by name; corrected over all of them.
+    """
+    pairs = [pair for several in found.values() for pair in several]
+    if not any(one.n >= wording.ENOUGH for _, one in pairs):
+        return "cannot tell", "Fewer than three seeds of each method have finished."
+    adjusted = iter(corrected([one for _, one in pairs]))
+    signs = {method: [one.sign(next(adjusted)) for _, one in several] for method, several in found.items()}
+    better = {method: sum(sign > 0 for sign in several) for method, several in signs.items()}
+    worse = sum(sign < 0 for several in signs.values() for sign in several)
+    consistent = [method for method, count in better.items() if count > MAJORITY * len(signs[method])]
+    known = [(one.mean, name, one) for name, one in pairs if one.mean is not None]
+    ends = "; ".join(
+        f"{word} {name}: {one.words()}" for word, (_, name, one) in (("highest", max(known)), ("lowest", min(known)))
     )
-
-
-def extremes(found: Sequence[Comparison], scale: float = 1.0) -> str:
-    """The largest and the smallest difference with their intervals."""
-    known = [one for one in found if one.difference is not None]
-    if not known:
-        return "no difference is known"
-    shown = []
-    for word, one in (
-        ("largest", max(known, key=lambda one: one.difference or 0.0)),
-        ("smallest", min(known, key=lambda one: one.difference or 0.0)),
-    ):
-        ends = "" if one.low is None else f" [{number(one.low)}, {number(one.high or 0.0)}]"
-        shown.append(f"{word} {one.arm}: {wording.number(one.difference, sign=True)}{ends}")
-    return "; ".join(shown)
-
-
-def improves(found: Sequence[Comparison], direction: int = 1) -> Judgement:
-    """Does the method move the number in that direction on most tasks? Held if most comparisons are told apart that way, not held if
-    any is told apart the other way and none this way; else it cannot be told."""
-    tested = [one for one in found if one.verdict in ("apart", "not apart") and one.difference is not None]
-    if not tested:
-        return "cannot tell", "Fewer than three seeds of each method have finished."
-    that_way = sum(one.verdict == "apart" and direction * (one.difference or 0.0) > 0 for one in tested)
-    other_way = sum(one.verdict == "apart" and direction * (one.difference or 0.0) < 0 for one in tested)
-    sentence = f"{counted(tested)}; {extremes(tested)}."
-    if that_way > MAJORITY * len(tested):
-        return "held", sentence
-    if other_way > that_way:
-        return "not held", sentence
-    return "cannot tell", sentence
-
-
-def never_consistently_better(found: Sequence[Comparison]) -> Judgement:
-    """Is no method better than the baseline on most tasks? A claim of absence: held while no method is told to be better on most."""
-    tested = [one for one in found if one.verdict in ("apart", "not apart") and one.difference is not None]
-    if not tested:
-        return "cannot tell", "Fewer than three seeds of each method have finished."
-    by_arm: dict[str, list[Comparison]] = {}
-    for one in tested:
-        by_arm.setdefault(one.arm, []).append(one)
-    consistent = [
-        arm
-        for arm, several in by_arm.items()
-        if sum(one.verdict == "apart" and (one.difference or 0.0) > 0 for one in several) > MAJORITY * len(several)
-    ]
-    sentence = f"{counted(tested)}; {extremes(tested)}."
+    sentence = (
+        f"{sum(better.values())} of {len(pairs)} comparisons with the baseline are higher beyond chance and {worse} lower (paired by "
+        f"seed, after Holm's correction); {ends}."
+    )
     if consistent:
-        return "not held", f"{', '.join(consistent)}: better on most tasks. {sentence}"
+        return "not held", f"Better on most tasks: {', '.join(consistent)}. {sentence}"
     return "held", sentence
 
 

@@ -55,8 +55,10 @@ def _settings(evidence: Evidence, y: str) -> tuple[list[float], list[float], lis
             here = evidence.where(model=model, task=task)
             for lam in (0.0, *grids.LAMBDAS):
                 part = here.where(method="istar", lam=lam) if lam else here.where(method="baseline")
-                star, other = part.cell(STAR).mean, part.cell(y or tasks.get(task).primary).mean
-                if star is not None and other is not None:
+                scores = part.cell(y or tasks.get(task).primary)
+                star, other = part.cell(STAR).mean, scores.mean
+                # the runs that a collapse spared are no picture of their setting
+                if star is not None and other is not None and len(scores.values) > len(scores.excluded):
                     lams.append(lam)
                     stars.append(star)
                     others.append(other)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 from isoviz import tasks
+from isoviz.comparisons import wording
+from isoviz.comparisons.table import Comparison
 from isoviz.config import RunConfig
 from isoviz.methods.protocol import Paper
 from isoviz.runs.naming import setting
 from isoviz.studies import istar_grids as grids
 from isoviz.studies import printed
-from isoviz.studies.evidence import Difference, Evidence, corrected, extremes, task_title
+from isoviz.studies.evidence import Difference, Evidence, corrected, number, task_title
 from isoviz.studies.grids import Grid
 from isoviz.studies.istar_lambda import PAPER
 from isoviz.studies.protocol import Claim, Judgement
@@ -35,6 +37,16 @@ def negative(evidence: Evidence) -> Evidence:
     return evidence.where(lambda config: config.method == "istar" and float(config.params["lam"]) < 0)
 
 
+def _range(found: Sequence[Comparison]) -> str:
+    """The settings with the lowest and the highest difference, with their intervals."""
+    known = sorted((one for one in found if one.difference is not None), key=lambda one: one.difference or 0.0)
+    told = []
+    for one in known[:1] + known[1:][-1:]:
+        ends = f" [{number(one.low)}, {number(one.high)}]" if one.low is not None and one.high is not None else ""
+        told.append(f"{one.arm} {wording.number(one.difference, sign=True)}{ends}")
+    return " to ".join(told)
+
+
 def negative_wins(evidence: Evidence) -> Judgement:
     """Is some negative λ better than plain fine-tuning beyond chance on most tasks?"""
     chosen = evidence.where(
@@ -45,7 +57,7 @@ def negative_wins(evidence: Evidence) -> Judgement:
         return "cannot tell", "Fewer than three seeds of each setting have finished."
     wins = [part for part in parts if any(c.verdict == "apart" and (c.difference or 0) > 0 for c in part.comparisons)]
     losses = [part for part in parts if all(c.verdict == "apart" and (c.difference or 0) < 0 for c in part.comparisons)]
-    told = "; ".join(f"{task_title(part.task)}: {extremes(part.comparisons)}" for part in parts[:4])
+    told = "; ".join(f"{task_title(part.task)}: {_range(part.comparisons)}" for part in parts[:4])
     sentence = (
         f"Some negative λ beats plain fine-tuning beyond chance on {len(wins)} of {len(parts)} tasks, and every one loses on "
         f"{len(losses)} (paired by seed, after Holm's correction). {told}."

@@ -5,6 +5,7 @@ Measured once after the run, and kept in its folder.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -89,7 +90,11 @@ def measure(store: Store, run: RunRecord) -> LayerProfile:
     numbers = tuple(range(views.depth + 1))
     twonn, star = [], []
     for layer in numbers:
-        twonn.append(float(metrics.twonn(views.points(layer, "cls"))))
+        with (
+            warnings.catch_warnings()
+        ):  # the embedding output has one [CLS] vector for all texts: no dimension, as expected
+            warnings.simplefilter("ignore")
+            twonn.append(float(metrics.twonn(views.points(layer, "cls"))))
         own = views.tokens[layer].stream.covariance()
         of_training = training.tokens[layer].stream.covariance()
         mixed = (1 - REPORTED_ZETA) * own + REPORTED_ZETA * of_training

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,13 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import downloads, resources
 from dashboard.explore import numbers
+from isoviz.errors import IsoVizError
 from isoviz.exploring import measuring
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
+from isoviz.jobs import guarded, guarded_worker
+from isoviz.jobs.worker import load
+from isoviz.limits import Limits
 from isoviz.runs.store import Store
 from tests.dashboard.reading import ROWS, keep, packages_scanned_once
 from tests.tiny import TinyModels, write_cola
@@ -22,6 +28,28 @@ ROOT = Path(__file__).resolve().parents[2]
 OpenPage = Callable[..., AppTest]
 PATIENCE = 180.0
 """Seconds that a run of a page may take on a busy machine."""
+
+
+class _ReaderHere:
+    """Answers as a reading process does, in this one."""
+
+    def ask(self, order: bytes, allowed: Limits, pulse: Callable[[], None]) -> dict[str, Any]:
+        asked = json.loads(order)
+        try:
+            answer = guarded_worker._called(load(asked["call"]), asked["arguments"])
+        except IsoVizError as error:
+            answer = guarded_worker._refusal(type(error).__name__, str(error), error.field, error.advice)
+        found: dict[str, Any] = json.loads(answer)
+        return found
+
+    def end(self) -> None: ...
+
+
+@pytest.fixture(autouse=True)
+def reading_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What pages have read is read in this process: each test has a home of its own, and so would wait seconds for a process of its
+    own. `test_bombs` has such processes."""
+    monkeypatch.setattr(guarded, "_reader", lambda pulse: nullcontext(_ReaderHere()))
 
 
 @pytest.fixture(scope="session", autouse=True)

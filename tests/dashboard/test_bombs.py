@@ -32,6 +32,11 @@ COLUMNS = OwnTask(text="text", label="label")
 
 
 @pytest.fixture(autouse=True)
+def reading_here() -> None:
+    """Not here: what pages have read is read in a process of its own."""
+
+
+@pytest.fixture(autouse=True)
 def _small_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Low limits; and whatever happens, this process never holds what the files hold."""
     for name, setting in {"MEMORY": "0.5", "EXPANDED": "0.4", "ROWS": "3000000", "CELLS": "9000000"}.items():

@@ -45,7 +45,7 @@ def test_table_1_has_the_stars_with_what_welch_and_holm_make_of_them():
 @pytest.mark.parametrize(("gain", "outcome"), [(0.05, "not held"), (-0.05, "held"), (0.0, "held")])
 def test_table_1_asks_for_a_consistent_gain(gain, outcome):
     def numbers(config):
-        return {"score": 0.8 + wobble(config) + (gain if config.method == "cosreg" else 0.0)}
+        return {"score": 0.8 + wobble(config) + (gain * (1 + 0.01 * config.seed) if config.method == "cosreg" else 0.0)}
 
     claim = "No calibration method is consistently better than the uncalibrated model."
     assert verdicts(draw(CalibrationTable1, numbers))[claim].outcome == outcome

@@ -6,13 +6,21 @@ import json
 
 import pytest
 
-from isoviz import studies
+from isoviz import methods, studies, tasks
 from isoviz.__main__ import main
 from isoviz.runs.store import Store
 from isoviz.studies import records
-from isoviz.studies.evidence import Evidence, goes_with, improves, never_consistently_better
+from isoviz.studies.evidence import (
+    Difference,
+    Evidence,
+    against_baseline,
+    corrected,
+    goes_with,
+    never_consistently_better,
+)
 from isoviz.studies.grids import identity
 from isoviz.studies.inputs import Inputs
+from isoviz.studies.isobn_table_1 import IsoBNTable1
 from isoviz.studies.istar_lambda import IStarFigure3
 from isoviz.studies.papers import every_place
 from isoviz.studies.protocol import ComputedStudy
@@ -59,6 +67,10 @@ def test_its_full_scale_is_the_papers_and_valid(study):
     planned = study.declared("full")
     assert not any(config.model.startswith("demo/") or config.task.startswith("demo/") for config in planned)
     assert all(config.batching == "shuffled" for config in planned)
+    for config in {(c.task, c.method, c.direction): c for c in planned}.values():
+        task = tasks.get(config.task)
+        methods.get(config.method).check_kind(task.kind)
+        assert task.checked_direction(config.direction) == (config.direction or "")
     assert len({config.seed for config in planned}) in (3, 5)
 
 
@@ -142,22 +154,25 @@ def test_judgements_by_their_rules():
     configs = [made_up.config(method, seed) for method in ("baseline", "isobn") for seed in range(5)]
 
     def evidence(gain):
-        return Evidence(
-            tuple(configs),
-            tuple(
-                made_runs.record(
-                    c, score=0.7 + 0.01 * c.seed + (gain * (1 + 0.1 * c.seed) if c.method == "isobn" else 0)
-                )
-                for c in configs
-            ),
-        )
+        def score(config):
+            return 0.7 + 0.01 * config.seed + (gain * (1 + 0.1 * config.seed) if config.method == "isobn" else 0.0)
 
-    for gain, better, consistent in ((0.1, "held", "not held"), (-0.1, "not held", "held")):
-        found = evidence(gain).comparisons()
-        assert improves(found)[0] == better
-        assert improves(found, -1)[0] == ("held" if gain < 0 else "not held")
-        assert never_consistently_better(found)[0] == consistent
-    assert improves([])[0] == never_consistently_better([])[0] == "cannot tell"
+        return Evidence(tuple(configs), tuple(made_runs.record(config, score=score(config)) for config in configs))
+
+    for gain, outcome in ((0.1, "not held"), (-0.1, "held")):
+        pairs = against_baseline(evidence(gain), "accuracy", ["isobn"])
+        ((name, found),) = pairs
+        assert (name, found.n, found.sign()) == ("IsoBN on Acceptability", 5, 1 if gain > 0 else -1)
+        assert found.mean == pytest.approx(1.2 * gain) and found.low < found.mean < found.high
+        assert never_consistently_better({"IsoBN": pairs})[0] == outcome
+        # two of three tasks are most, one is not
+        ((_, other),) = against_baseline(evidence(-gain), "accuracy", ["isobn"])
+        most = {"IsoBN": [pairs[0], pairs[0], ("IsoBN on RTE", other)]}
+        assert never_consistently_better(most)[0] == outcome
+    assert never_consistently_better({"IsoBN": []})[0] == "cannot tell"
+    assert corrected([found, found]) == pytest.approx([2 * found.p, 2 * found.p])
+    assert Difference.of({0: 1.0}, {1: 1.0}).words() == "no common seed"
+    assert Difference.of({0: 1.0}, {0: 0.5}).words() == "+0.500, 1 seed"
     assert evidence(0.1).learned() is True
     assert Evidence(tuple(configs), ()).learned() is None
     assert goes_with([1, 2, 3], [1, 2, 3], ["a"] * 3, "of x with y", 1)[0] == "cannot tell"
@@ -173,6 +188,18 @@ def test_chosen_tasks_and_models_keep_their_settings_and_new_ones_take_the_first
         ("squad", 384, 1, 7), ("glue/rte", 256, 1, 7),
     }  # fmt: skip
     assert len(squad) == 2 * 8
+
+
+def test_a_record_names_no_folder(tmp_path):
+    folder = tmp_path / "encoder"
+    folder.mkdir()
+    inputs = Inputs.read([f"google-bert/bert-base-cased={folder}"], ["glue/rte"])
+    planned = IsoBNTable1.declared("full", inputs)
+    assert {config.model for config in planned} == {str(folder)} and len(planned) == 4 * 5
+    result = IsoBNTable1().draw(made_runs.records(planned, lambda config: {"score": 0.7}), "full", inputs)
+    assert str(tmp_path) not in result.model_dump_json()
+    assert result.provenance.config["models"] == ["google-bert/bert-base-cased"]
+    assert {one.published: round(one.reproduced, 6) for one in result.published} == {67.87: 70.0, 70.75: 70.0}
 
 
 def grids_of(scale, **chosen):

@@ -1,0 +1,76 @@
+"""A study's result as a report."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dashboard import wording
+from dashboard.papers import drawing, printed
+from dashboard.papers.frames import as_frame, beside
+from dashboard.report.document import Block, Code, Document, Heading, Numbers, Picture, Points, Words
+from isoviz import bibliography, metrics
+from isoviz.studies import Result, Study, published
+from isoviz.studies.papers import Source, place_names
+
+_BASE: Final = ("isoscore",)
+
+
+def document(source: Source, study: type[Study], result: Result) -> Document:
+    """Verdicts, figures, printed numbers beside ours, tables, what is open, provenance and citations."""
+    origin = result.provenance
+    runs = f", {len(result.runs)} of {result.planned} runs" if result.planned else ""
+    about = f"{source.paper.short}, {study.place} · {study.title} · {origin.scale} scale{runs}, {origin.finished[:10]}"
+    blocks: list[Block] = [Words(study.summary)]
+    if result.verdicts:
+        blocks.append(Heading("Do the claims hold?"))
+        blocks.append(
+            Points(tuple(f"{one.outcome.capitalize()}: {one.claim} {one.sentence}" for one in result.verdicts))
+        )
+    if result.figures or result.tables:
+        blocks.append(Heading("Measured"))
+    for figure in result.figures:
+        for panel in figure.panels:
+            title = ": ".join(filter(None, (figure.title, panel.title.replace("\n", ", "))))
+            blocks.append(Picture(title, drawing.panel(panel, alone=len(figure.panels) == 1), drawing.words(panel)))
+    blocks += [Numbers(table.title, as_frame(table), tuple(table.notes)) for table in result.tables]
+    if (compared := beside(result.published)) is not None:
+        blocks += [Heading("Printed beside measured"), Numbers("Each printed number and ours", compared)]
+    for place in place_names(study.place):
+        if place.startswith("Table"):
+            table = printed.table(published.of(source.slug, place))
+            notes = tuple(f"{mark} {text}" for mark, text in table.doubts)
+            blocks += [Heading(f"{place} as printed"), Numbers(f"{source.paper.short}, {place}", table.frame, notes)]
+    if study.open_points:
+        blocks += [Heading("What the paper leaves open or contradicts"), Points(study.open_points)]
+    if result.notes:
+        blocks += [Heading("How it was measured"), *map(Words, result.notes)]
+    blocks += [Heading("Provenance"), *provenance(study, result)]
+    blocks += [Heading("Citations"), Code("BibTeX", citations(source))]
+    return Document(f"{source.name}, {study.place}", about, tuple(blocks))
+
+
+def provenance(study: type[Study], result: Result) -> list[Block]:
+    """The command that does the same, and what it was computed with."""
+    origin = result.provenance
+    command = " ".join(["python -m isoviz study run", study.slug, "--scale", origin.scale, *origin.inputs])
+    versions = ", ".join(f"{name} {version}" for name, version in origin.versions.items())
+    settings = "\n".join(f"{name}: {value}" for name, value in origin.config.items())
+    return [
+        Code("The same again", command),
+        Words(f"{versions}. Computed in {wording.duration(origin.seconds)}, finished {origin.finished}.", "note"),
+        Code("Settings", settings),
+        *([Words(f"Runs: {', '.join(result.runs)}.", "note")] if result.runs else []),
+    ]
+
+
+def citations(source: Source) -> str:
+    """Of the paper, and of the score that all of them are measured by."""
+    entries = bibliography.parse(source.paper.bibtex)
+    known = bibliography.entries()
+    catalogue = metrics.catalogue()
+    entries |= {
+        catalogue[slug].paper.key: known[catalogue[slug].paper.key]
+        for slug in _BASE
+        if catalogue[slug].paper.key in known
+    }
+    return "\n\n".join(entries.values())

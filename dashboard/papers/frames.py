@@ -1,0 +1,44 @@
+"""A study's tables as frames, and its printed numbers beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pandas as pd
+
+from isoviz.studies.result import Published, Table
+
+NUMBERS: Final = ("Printed", "Measured", "Difference")
+DIFFERS: Final = "Differs from the paper"
+"""Columns of `beside`; the last one only where something differs."""
+
+
+def as_frame(table: Table) -> pd.DataFrame:
+    """A table's rows; columns that mix words and numbers are text."""
+    lines = table.lines()
+    columns = {}
+    for place, name in enumerate(table.header):
+        cells = [row[place] for row in table.rows]
+        words = [isinstance(cell, str) for cell in cells]
+        columns[name] = [line[place] for line in lines] if any(words) and not all(words) else cells
+    return pd.DataFrame(columns, columns=table.header)
+
+
+def beside(found: Sequence[Published]) -> pd.DataFrame | None:
+    """Each printed number, ours and their difference; None without any."""
+    if not found:
+        return None
+    lines = [
+        {
+            "What": one.what,
+            "Printed": one.published,
+            "Measured": one.reproduced,
+            "Difference": None if one.reproduced is None else one.reproduced - one.published,
+            "In the paper": one.where,
+            DIFFERS: one.differs,
+        }
+        for one in found
+    ]
+    frame = pd.DataFrame(lines)
+    return frame if frame[DIFFERS].any() else frame.drop(columns=DIFFERS)

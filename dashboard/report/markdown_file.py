@@ -1,0 +1,140 @@
+"""A report as Markdown with its pictures as PNG, in one zip: for a repository, a wiki, a paper's supplement."""
+
+from __future__ import annotations
+
+import functools
+import io
+import re
+import tempfile
+import threading
+import zipfile
+from pathlib import Path
+
+from plotly.io.json import to_json_plotly
+
+from dashboard import downloads
+from dashboard.report.document import Block, Code, Document, Heading, Numbers, Picture, Points, Words, cell
+from isoviz.errors import IsoVizError
+
+WIDTH = 900
+"""Pixels of a picture's page; the PNG has twice as many."""
+_drawing = threading.Lock()
+"""A browser takes hundreds of megabytes: one at a time."""
+NO_BROWSER = "needs Chrome or Chromium on the server, which draws the PNG files"
+
+
+class PictureError(IsoVizError):
+    """No PNG can be made here."""
+
+
+def render(document: Document) -> bytes:
+    """A zip with `report.md`, a PNG and the data (JSON of plotly) of each figure, and a CSV of each table.
+
+    Raises:
+        PictureError: there are pictures, and no browser that draws them.
+    """
+    pictures = draw(document.pictures)
+    parts = [f"# {_text(document.title)}", _text(document.about)]
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as files:
+        tables = shown = 0
+        for block in document.blocks:
+            if isinstance(block, Picture):
+                name = f"figure-{shown + 1}"
+                files.writestr(f"{name}.png", pictures[shown])
+                files.writestr(f"{name}.json", to_json_plotly(block.figure))
+                parts.append(f"**{_text(block.title)}**\n\n![{_text(block.words)}]({name}.png)")
+                shown += 1
+                continue
+            if isinstance(block, Numbers):
+                tables += 1
+                files.writestr(f"table-{tables}.csv", downloads.csv(block.frame))
+            parts.append(_markdown(block))
+        files.writestr("report.md", "\n\n".join(parts) + "\n")
+    return packed.getvalue()
+
+
+@functools.cache
+def can_draw() -> bool:
+    """Whether this machine has a browser that kaleido finds."""
+    try:
+        from choreographer.browsers.chromium import Chromium
+    except ImportError:
+        return False
+    return Chromium.find_browser(skip_local=False) is not None
+
+
+def draw(pictures: list[Picture]) -> list[bytes]:
+    """Each figure as PNG, by kaleido in a browser of this machine; nothing is fetched."""
+    if not pictures:
+        return []
+    import kaleido
+    from choreographer.errors import BrowserClosedError, BrowserFailedError, ChromeNotFoundError
+
+    with tempfile.TemporaryDirectory(prefix="isoviz-report-") as folder:
+        files = [Path(folder) / f"{place}.png" for place in range(len(pictures))]
+        wanted = [
+            {
+                "fig": _on_white(picture),
+                "path": str(file),
+                "opts": {"format": "png", "width": WIDTH, "height": picture.figure.layout.height or 420, "scale": 2},
+            }
+            for picture, file in zip(pictures, files, strict=True)
+        ]
+        try:
+            with _drawing:
+                # without mathjax, which would come from another host
+                kaleido.write_fig_from_object_sync(wanted, kopts={"mathjax": False})
+        except (ChromeNotFoundError, BrowserFailedError, BrowserClosedError):
+            raise PictureError(NO_BROWSER) from None
+        return [file.read_bytes() for file in files]
+
+
+def _on_white(picture: Picture) -> dict[str, object]:
+    spec = picture.figure.to_plotly_json()
+    spec["layout"].pop("template", None)
+    spec["layout"] |= {
+        "paper_bgcolor": "#ffffff",
+        "plot_bgcolor": "#ffffff",
+        "font": {"color": "#18222d", "family": "sans-serif"},
+    }
+    return spec
+
+
+def _markdown(block: Block) -> str:
+    match block:
+        case Heading(text):
+            return f"## {_text(text)}"
+        case Words(text, kind):
+            return f"> **{_text(text)}**" if kind == "warning" else _text(text)
+        case Points(lines):
+            return "\n".join(f"- {_text(line)}" for line in lines)
+        case Code(title, text):
+            return f"**{_text(title)}**\n\n{_fenced(text)}"
+        case Numbers(title, _, notes):
+            return "\n\n".join([f"**{_text(title)}**", _table(block), *map(_text, notes)])
+        case Picture():
+            raise AssertionError("a picture is a file of its own")
+
+
+def _table(block: Numbers) -> str:
+    header = [_cell(str(name)) for name in block.frame.columns]
+    lines = [[_cell(cell(value)) for value in line] for line in block.frame.to_numpy(dtype=object)]
+    rule = ["---"] * len(header)
+    return "\n".join("| " + " | ".join(line) + " |" for line in [header, rule, *lines])
+
+
+def _cell(text: str) -> str:
+    return _text(text).replace("|", "\\|")
+
+
+def _text(text: str) -> str:
+    """Text as it is, on one line: names and labels come from people."""
+    escaped = "".join(f"\\{sign}" if sign in "\\`*_[]<>#" else sign for sign in text)
+    return " ".join(escaped.split())
+
+
+def _fenced(text: str) -> str:
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text.rstrip()}\n{fence}"

@@ -1,0 +1,131 @@
+"""An experiment, or any selection of runs, as a report."""
+
+from __future__ import annotations
+
+import time
+
+import pandas as pd
+
+from dashboard import charts, comparison, learned, measures, resources, results, run_lists, tables
+from dashboard.report.document import Block, Code, Document, Heading, Numbers, Picture, Points, Words
+from dashboard.run_lists import Filter
+from isoviz import tasks
+from isoviz.metrics.protocol import Metric
+from isoviz.runs import citing, planning
+from isoviz.runs.rows import RunRow
+
+
+def document(chosen: Filter, title: str) -> Document:
+    """Per task its table, every seed, the comparison and the trade-off; then every run, provenance and citations."""
+    frame = run_lists.frame(chosen)
+    rows = _rows(frame)
+    counts = ", ".join(f"{count} {status}" for status, count in frame["status"].value_counts().items())
+    about = f"{len(frame)} runs ({counts}), {time.strftime('%Y-%m-%d')}, isoviz {_version()}"
+    measure = measures.default_for(frame["method"])
+    blocks: list[Block] = []
+    for (model, task), part in frame.groupby(["model", "task"], sort=False):
+        blocks += _setup(str(model), str(task), part, measure)
+    blocks += [Heading("Every run"), Numbers("All runs, with what speaks against them", _every_run(frame, measure))]
+    blocks += [Heading("Provenance"), *_provenance(rows)]
+    entries = citing.bibtex([row.config for row in rows], [measure.slug])
+    blocks += [Heading("Citations"), Code("BibTeX", "\n\n".join(entries.values()))]
+    return Document(title, about, tuple(blocks))
+
+
+def _setup(model: str, task: str, runs: pd.DataFrame, measure: Metric) -> list[Block]:
+    """Everything about one model on one task."""
+    known = tasks.catalogue().get(task)
+    metric = tables.primary_metric(task, {name: None for values in runs["metrics"] for name in values})
+    blocks: list[Block] = [Heading(f"{known.title if known else task}: {model}")]
+    blocks += [Words(warning, "warning") for warning in learned.warnings(runs)]
+    chosen = tables.with_metric(runs, metric)
+    summary = tables.summary(chosen)
+    if summary.empty:
+        return [*blocks, Words("No run has finished.")]
+    ids = [str(run) for run in runs["run"]]
+    published = results.published_table(task, metric, runs, summary, [measure], ids)
+    levels = tables.references(published.simple)
+    table = results.readable(results.with_comparison(published), levels, [measure])
+    blocks.append(Numbers(f"{metric}: mean and sample standard deviation over n seeds", table, (_cloud(measure),)))
+    _, strip = results.seed_strip(chosen, metric, levels)
+    if strip is not None:
+        blocks.append(Picture(f"{metric} of every seed", strip, f"{metric} of every seed on {task}, by method"))
+    blocks += _differences(task, metric, ids)
+    return [*blocks, *_tradeoff(runs, task, metric, measure)]
+
+
+def _cloud(measure: Metric) -> str:
+    return f"{measure.heading}: {measures.cloud(measure)}."
+
+
+def _differences(task: str, metric: str, runs: list[str]) -> list[Block]:
+    """Sentences and tables of `dashboard.comparison`; why there are none where runs cannot be compared."""
+    found = comparison.compared(task, metric, runs)
+    if found is None:
+        return []
+    if isinstance(found, str):
+        return [Words(f"Not compared: {found}", "note")]
+    blocks: list[Block] = []
+    for part in found.parts:
+        blocks += [Words(warning, "warning") for warning in part.warnings]
+        blocks.append(Points(tuple(one.sentence for one in part.comparisons)))
+        frame = comparison.as_frame(part).rename(columns=comparison.HEADINGS)
+        notes = (*comparison.excluded(part), *part.notes)
+        blocks.append(Numbers("Do these methods differ?", frame, notes))
+    return blocks
+
+
+def _tradeoff(runs: pd.DataFrame, task: str, metric: str, measure: Metric) -> list[Block]:
+    labels = tables.number_parameters(runs)
+    parameter = next(iter(labels), None)
+    points = tables.points(runs, metric, measure.slug, parameter)
+    if points.empty:
+        return []
+    figure = charts.tradeoff(points, metric, measure, labels.get(parameter or "", ""))
+    words = f"{metric} against {measure.number_title} of {len(points)} runs on {task}"
+    return [Picture(f"{measure.number_title} against {metric}", figure, words)]
+
+
+def _every_run(frame: pd.DataFrame, measure: Metric) -> pd.DataFrame:
+    names = {
+        "run": "Run",
+        "status": "Status",
+        "model": "Model",
+        "task": "Task",
+        "title": "Method",
+        "variant": "Parameters",
+        "seed": "Seed",
+        "metric": "Metric",
+        "value": "Value",
+        measure.slug: measure.heading,
+        "seconds": "Seconds",
+        "problem": "Remarks",
+    }
+    return frame[list(names)].rename(columns=names)
+
+
+def _rows(frame: pd.DataFrame) -> list[RunRow]:
+    store = resources.store()
+    wanted = set(frame["run"])
+    return [row for row in store.list(order="oldest") if row.id in wanted]
+
+
+def _provenance(rows: list[RunRow]) -> list[Block]:
+    """The commands, versions and devices."""
+    blocks: list[Block] = [Code("The same again", planning.command([row.config for row in rows]))]
+    from isoviz.events import Started
+
+    found: dict[str, None] = {}
+    for row in rows:
+        for started in resources.store().events_of_kind(row.id, Started, limit=1):
+            versions = ", ".join(f"{name} {version}" for name, version in started.versions.items())
+            precision = "float32" if started.precision == "no" else started.precision
+            threads = f"{started.threads} thread{'s' if started.threads != 1 else ''}"
+            found["; ".join(filter(None, (f"{started.device}, {precision}, {threads}", versions)))] = None
+    return [*blocks, *(Words(f"Computed on {line}.", "note") for line in found)]
+
+
+def _version() -> str:
+    import isoviz
+
+    return isoviz.__version__

@@ -1,0 +1,60 @@
+"""A tab that is closed while the server reads a large file for it: nobody waits any more, so the reading ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlencode
+
+import psutil
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Server, start
+from tests.fuzzing.files import bomb
+from tests.runs.observing import gone, until
+
+_LOOK_SECONDS, _BUSY_SECONDS = 2.0, 0.4
+"""A reader that takes so much processor time from one look to the next is at work, even on a crowded machine."""
+_ENDED_SECONDS = 8.0
+"""The file takes longer than that by far; the server looks twenty times a second."""
+
+
+def readers(server: Server) -> dict[int, float]:
+    """The server's reading processes, and the processor seconds that they have taken."""
+    found = {}
+    for child in psutil.Process(server.process.pid).children():
+        with suppress(psutil.NoSuchProcess):  # it ended while we looked
+            if "isoviz.jobs.guarded_worker" in " ".join(child.cmdline()):
+                found[child.pid] = sum(child.cpu_times()[:2])
+    return found
+
+
+def at_work(server: Server) -> list[int]:
+    """Those that take processor time now."""
+    before = readers(server)
+    time.sleep(_LOOK_SECONDS)
+    return [pid for pid, seconds in readers(server).items() if seconds - before.get(pid, seconds) > _BUSY_SECONDS]
+
+
+def test_reading_ends_with_the_tab(open_tab: Callable[..., Page], tmp_path: Path) -> None:
+    file = bomb(tmp_path / "train.parquet", 3_000_000, 20)
+    (tmp_path / "home").mkdir()
+    server = start(tmp_path / "home", ISOVIZ_ROOTS=str(tmp_path))
+    try:
+        address = {
+            "train_tasks": "Own data",
+            "train_data.own": str(file),
+            "train_own.text": "text",
+            "train_own.label": "label",
+        }
+        page = open_tab(f"{server.url}/train?{urlencode(address)}")
+        expect(page.get_by_role("combobox", name="Label column", exact=True)).to_be_visible()  # after the preview
+        busy: list[int] = []
+        until(lambda: busy.extend(at_work(server)) or busy)
+        page.close()
+        assert until(lambda: all(map(gone, busy))) < _ENDED_SECONDS
+        assert not at_work(server), "nobody reads it in its place"
+    finally:
+        server.end()

@@ -1,0 +1,43 @@
+"""A report opened from disk with the network cut, and its pictures as PNG by a real browser."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, expect
+
+from dashboard.report import html_file, markdown_file
+from tests.dashboard.test_reports import NASTY, sample
+
+
+def test_a_report_opens_with_the_network_cut(chromium: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(html_file.render(sample()), encoding="utf-8")
+    context = chromium.new_context(offline=True, viewport={"width": 390, "height": 800}, color_scheme="dark")
+    page = context.new_page()
+    asked: list[str] = []
+    errors: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+    page.goto(path.as_uri())
+    expect(page.locator(".plot .main-svg").first).to_be_visible()
+    assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [path.as_uri()] and errors == []
+    expect(page.get_by_text(NASTY).first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    assert (
+        page.locator(".plot").evaluate("plot => plot._fullLayout.font.color") == "rgb(232, 237, 242)"
+    )  # dark page, light words
+    context.close()
+
+
+@pytest.mark.skipif(not markdown_file.can_draw(), reason="no browser for kaleido")
+def test_pictures_are_drawn_for_markdown() -> None:
+    with zipfile.ZipFile(io.BytesIO(markdown_file.render(sample()))) as files:
+        picture = Image.open(io.BytesIO(files.read("figure-1.png")))
+    assert picture.width == 2 * markdown_file.WIDTH
+    assert len(set(picture.convert("RGB").get_flattened_data())) > 10  # something is drawn

@@ -1,0 +1,159 @@
+"""Reports: everything is in the file, nothing is asked from anywhere, and what people typed is text."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from html.parser import HTMLParser
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from dashboard import report
+from dashboard.papers import as_report, records
+from dashboard.report import html_file, markdown_file, of_runs
+from dashboard.report.document import Code, Document, Heading, Numbers, Picture, Points, Words
+from dashboard.run_lists import Filter
+from isoviz import studies
+from isoviz.runs.store import Store
+from isoviz.studies import papers
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.made_up import config, fail, finish
+
+NASTY = '<img src="https://example.org/x.png" onerror="alert(1)"> & `code` | <!-- </script>'
+
+
+class Elements(HTMLParser):
+    """Every element of a file with its attributes, and the text outside scripts and styles."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.words = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.found and self.found[-1][0] not in ("script", "style"):
+            self.words += data
+
+
+def sample(figure: go.Figure | None = None) -> Document:
+    frame = pd.DataFrame({NASTY: [NASTY, "b"], "score": [0.123456, None], "n": [3, 4]})
+    figure = figure or go.Figure(go.Scatter(x=[1, 2], y=[3, 4], name=NASTY))
+    blocks = (
+        Heading("Part"),
+        Words(NASTY, "warning"),
+        Points((NASTY,)),
+        Numbers("A table", frame, (NASTY,)),
+        Picture("A figure", figure, NASTY),
+        Code("A command", "python -m isoviz\n```\nx"),
+    )
+    return Document(NASTY, "about", blocks)
+
+
+def test_what_people_typed_is_text_in_html() -> None:
+    elements = Elements(html_file.render(sample()))
+    assert not [tag for tag, _ in elements.found if tag == "img"]
+    assert elements.words.count(NASTY) >= 5
+    plots = [attributes for _, attributes in elements.found if attributes.get("class") == "plot"]
+    assert json.loads(str(plots[0]["data-figure"]))["data"][0]["name"] == NASTY
+
+
+def test_nothing_in_the_file_names_another_host_to_load_from() -> None:
+    elements = Elements(html_file.render(sample()))
+    assert not [
+        name for _, attributes in elements.found for name in ("src", "href", "srcset", "action") if name in attributes
+    ]
+    policy = next(attributes for tag, attributes in elements.found if tag == "meta" and "http-equiv" in attributes)
+    assert str(policy["content"]).startswith("default-src 'none'")
+    assert [tag for tag, _ in elements.found].count("script") == 2
+
+
+def test_a_figure_that_needs_all_of_plotly_has_it() -> None:
+    lines, heat = html_file.render(sample()), html_file.render(sample(go.Figure(go.Heatmap(z=[[1, 2]]))))
+    assert len(heat) > 2 * len(lines)
+    assert html_file.render(Document("t", "a")).count("<script") == 0
+
+
+def test_numbers_have_four_digits_and_gaps_are_empty() -> None:
+    text = html_file.render(sample())
+    assert '<td class="number">0.1235</td>' in text and '<td class="number"></td>' in text
+
+
+def unpacked(document: Document, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """The files of the zip, with pictures that no browser had to draw."""
+    monkeypatch.setattr(markdown_file, "draw", lambda pictures: [b"PNG"] * len(pictures))
+    with zipfile.ZipFile(io.BytesIO(markdown_file.render(document))) as files:
+        return {name: files.read(name) for name in files.namelist()}
+
+
+def test_markdown_has_its_figures_and_tables_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = unpacked(sample(), monkeypatch)
+    assert set(files) == {"report.md", "figure-1.png", "figure-1.json", "table-1.csv"}
+    text = files["report.md"].decode()
+    assert "(figure-1.png)" in text and "<img" not in text.replace("\\<img", "")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(rows) == 4 and {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {4}
+    assert "````\npython -m isoviz\n```\nx\n````" in text  # a fence longer than what it holds
+
+
+def test_a_machine_without_a_browser_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from choreographer.errors import ChromeNotFoundError
+
+    def none_found(*arguments: Any, **options: Any) -> None:
+        raise ChromeNotFoundError
+
+    monkeypatch.setattr("kaleido.write_fig_from_object_sync", none_found)
+    with pytest.raises(markdown_file.PictureError, match="Chromium"):
+        markdown_file.render(sample())
+
+
+def test_an_experiment_has_tables_tests_trade_off_provenance_and_citations(store: Store) -> None:
+    for seed in (0, 1, 2):
+        finish(store, config("baseline", seed), 0.5 + 0.0625 * seed, 0.25, group="sweep")
+        finish(store, config("istar", seed, {"lam": 1}), 0.75, 0.5, group="sweep")
+    fail(store, config("isobn"), group="sweep")
+    finish(store, config("flow"), 0.5, 0.25, group="other")
+    document = of_runs.document(Filter("sweep"), "sweep")
+    text = html_file.render(document)
+    words = Elements(text).words
+    assert "7 runs" in words and "1 failed" in words and "other" not in words.split()
+    assert "Do these methods differ?" in words and "python -m isoviz" in words and "rudman" in words.lower()
+    assert len(document.pictures) == 2
+    every = next(
+        block.frame for block in document.blocks if isinstance(block, Numbers) and block.title.startswith("All")
+    )
+    assert len(every) == 7 and every["Remarks"].str.startswith("failed").sum() == 1
+
+
+def test_a_study_has_its_figure_printed_numbers_and_what_is_open() -> None:
+    study = studies.get("istar-figure-2")
+    recorded = next(one for one in records.recorded() if one.provenance.study == study.slug)
+    document = as_report.document(papers.get("istar"), study, recorded)
+    words = Elements(html_file.render(document)).words
+    assert "Printed beside measured" in words and "--scale full" in words and study.open_points[0] in words
+    assert "@" in words and len(document.pictures) == 1
+
+
+def test_pages_offer_reports_and_a_viewer_starts_no_browser(
+    open_page: OpenPage, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish(store, config("baseline"), 0.5, 0.25, group="sweep")
+    monkeypatch.setattr(report.markdown_file, "can_draw", lambda: True)
+    monkeypatch.setenv("ISOVIZ_READ_ONLY", "1")
+    for page, query in (
+        ("experiments", {"experiment": "sweep"}),
+        ("results", {}),
+        ("papers", {"study": "istar-figure-2"}),
+    ):
+        shown = open_page(page, **query)
+        assert not shown.exception
+        found = {button.label: button.disabled for button in shown.get("download_button")}
+        assert found["Report (HTML)"] is False and found["Report (Markdown, PNG)"] is True, page
