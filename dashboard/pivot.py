@@ -97,7 +97,8 @@ def made(runs: pd.DataFrame, side: str) -> pd.DataFrame:
     headings = {value: f"{value} ({metrics[value]})" if side == "task" else value or "none" for value in values}
     averaged = side == "task" and all(METRICS[name].highest == 1 for name in setups["metric"] if name in METRICS)
     placed: dict[tuple[Any, ...], dict[str, list[dict[str, Any]]]] = {}
-    for setup in setups.to_dict("records"):
+    for record in setups.to_dict("records"):
+        setup = {str(name): value for name, value in record.items()}
         placed.setdefault(tuple(setup[name] for name in rows), {}).setdefault(setup[side], []).append(setup)
     lines = []
     for key, found in placed.items():
