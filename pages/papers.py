@@ -19,3 +19,4 @@ with address.report_ignored("papers"):
     sections.printed(choice)
     sections.measured(choice)
     sections.reservations(choice)
+    sections.all_claims(choice)

@@ -19,10 +19,7 @@ def document(source: Source, study: type[Study], result: Result) -> Document:
     """Verdicts, figures, printed numbers beside ours, tables, what is open, provenance and citations."""
     origin = result.provenance
     runs = f", {len(result.runs)} of {result.planned} runs" if result.planned else ""
-    about = (
-        f"{source.paper.short}, {study.place}: {study.title} {origin.scale} scale{runs}, {origin.finished[:10]}, "
-        f"isoviz {origin.versions.get('isoviz', '')}"
-    )
+    about = f"{source.paper.short}, {study.place} · {study.title} · {origin.scale} scale{runs}, {origin.finished[:10]}"
     blocks: list[Block] = [Words(study.summary)]
     if result.verdicts:
         blocks.append(Heading("Do the claims hold?"))

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import plotly.graph_objects as go
+from plotly.colors import sample_colorscale
 
 from dashboard import theme
 from isoviz import methods
@@ -48,6 +49,8 @@ def panel(drawn: Panel, *, alone: bool) -> go.Figure:
         xaxis=_axis(drawn.x_axis),
         yaxis=_axis(drawn.y_axis),
     )
+    if drawn.kind == "lines" and _counts(drawn):
+        layout["xaxis"] |= {"tick0": 0, "dtick": 1}
     if drawn.kind == "lines" and drawn.x_axis.log:
         layout["xaxis"] |= _measured_places(drawn)
     if drawn.kind == "bars":
@@ -62,14 +65,23 @@ def panel(drawn: Panel, *, alone: bool) -> go.Figure:
 
 
 def colours(series: Iterable[Series]) -> dict[str, str]:
-    """Group → colour: that of the method it is named after, else one of the palette; what the paper does not have is grey."""
+    """Group → colour: of the number that it stands for, around 0; of the method that it is named after; else one of the palette.
+
+    What the paper does not have is grey.
+    """
+    all_series = list(series)
+    limit = max((abs(one.value) for one in all_series if one.value is not None), default=0.0) or 1.0
     found: dict[str, str] = {}
     spare = iter(theme.PALETTE * 4)
-    for one in series:
+    for one in all_series:
         if one.group in found:
             continue
         slug = _ALIASES.get(one.group, one.group)
-        if one.role == "added":
+        if one.value is not None:
+            share = (one.value / limit + 1) / 2
+            (sampled,) = sample_colorscale(theme.STRENGTH_SCALE, share, colortype="tuple")
+            found[one.group] = "#" + "".join(f"{round(255 * part):02x}" for part in sampled)
+        elif one.role == "added":
             found[one.group] = theme.NEUTRAL
         elif slug in methods.catalogue():
             found[one.group] = theme.method_colour(slug)
@@ -230,6 +242,17 @@ def _ends(middle: list[float], low: list[float] | None, high: list[float] | None
 def _spread(ends: list[Ends]) -> dict[str, Any]:
     up, down = ([value for one in ends for value in one[side]] for side in (0, 1))
     return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "color": theme.NEUTRAL, "thickness": 1}
+
+
+def _counts(drawn: Panel) -> bool:
+    """Whether the x axis counts a few things, such as layers: between two of them is nothing."""
+    places = {x for series in drawn.series for x in series.x}
+    return (
+        0 < len(places) <= 25
+        and not drawn.x_axis.log
+        and all(x == round(x) for x in places)
+        and max(places) - min(places) <= 25
+    )
 
 
 def _measured_places(drawn: Panel) -> dict[str, Any]:

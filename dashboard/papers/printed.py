@@ -63,7 +63,7 @@ def table(cells: Sequence[Printed]) -> PrintedTable:
     for column in ("Model", "Method"):
         if frame[column].nunique() == 1:
             frame = frame.drop(columns=column)
-    remarks = dict.fromkeys(cell.remark for cell in cells if cell.remark)
+    remarks = dict.fromkeys(cell.remark.replace("starred as", "* is") for cell in cells if cell.remark)
     return PrintedTable(frame, tuple((mark, text) for text, mark in marks.items()), tuple(remarks))
 
 

@@ -324,6 +324,10 @@ def result(choice: Choice, record: Record) -> None:
         with tables:
             for place, table in enumerate(found.tables):
                 _table(choice, table, place)
+    notes = [note for note in found.notes if not (found.planned and note.endswith("runs have finished."))]
+    if notes:
+        st.markdown("**How it was measured here**")
+        st.markdown(wording.plain(" ".join(notes)))
     origin = found.provenance
     packages = ", ".join(f"{name} {version}" for name, version in origin.versions.items())
     where = "Recorded" if record.origin == "recorded" else "From this machine,"
@@ -346,6 +350,9 @@ def verdicts(found: Result) -> None:
 
 def _figure(choice: Choice, record: Record, drawn: Figure) -> None:
     st.markdown(f"**{wording.plain(drawn.title)}**")
+    if not any(panel.series or panel.matrix for panel in drawn.panels):
+        st.info("Appears when the runs that it is drawn from have finished.", icon=":material/hourglass_empty:")
+        return
     width = min(drawn.columns, 3)
     for first in range(0, len(drawn.panels), width):
         for offset, (column, panel) in enumerate(
@@ -420,15 +427,44 @@ def _files(choice: Choice, record: Record, beside: pd.DataFrame | None) -> None:
 # ------------------------------------------------------------------------------------------------------ reservations
 
 
+def all_claims(choice: Choice) -> None:
+    """Every claim of the paper with its verdict, whichever table or figure it stands in; computed when a reader wants it."""
+    if st.toggle(f"All claims of {choice.source.name}", key=PREFIX + "claims", bind="query-params"):
+        frame = claims_frame(choice.source)
+        st.dataframe(
+            frame, hide_index=True, placeholder="", alt=f"Every claim of {choice.source.name} with its verdict"
+        )
+        downloads.buttons(downloads.file_name("claims", choice.source.slug), frame)
+
+
+def claims_frame(source: Source) -> pd.DataFrame:
+    """One line per claim; those of studies without a result say so."""
+    lines = []
+    for place in source.places:
+        study = records.study_of(source, place.name)
+        if study is None:
+            continue
+        found = next(iter(records.records(study)), None)
+        known = {verdict.claim: verdict for verdict in found.result.verdicts} if found else {}
+        for claim in study.claims:
+            verdict = known.get(claim.sentence)
+            lines.append(
+                {
+                    "Where": place.name,
+                    "Claim": claim.sentence,
+                    "Verdict": verdict.outcome if verdict else "no result yet",
+                    "Numbers": verdict.sentence if verdict else "",
+                    "From": found.name if found and verdict else "",
+                }
+            )
+    return pd.DataFrame(lines, columns=["Where", "Claim", "Verdict", "Numbers", "From"])
+
+
 @steady
 def reservations(choice: Choice) -> None:
-    """What the paper leaves open or contradicts, and how the result was made, in one paragraph each."""
+    """What the paper leaves open or contradicts, in one paragraph."""
     if choice.study is None:
         return
     if choice.study.open_points:
         st.markdown("##### What the paper leaves open or contradicts")
         st.markdown(wording.plain(" ".join(choice.study.open_points)))
-    found = records.records(choice.study)
-    if found and found[0].result.notes:
-        st.markdown("##### How it was measured here")
-        st.markdown(wording.plain(" ".join(found[0].result.notes)))

@@ -119,7 +119,9 @@ def _provenance(rows: list[RunRow]) -> list[Block]:
     for row in rows:
         for started in resources.store().events_of_kind(row.id, Started, limit=1):
             versions = ", ".join(f"{name} {version}" for name, version in started.versions.items())
-            found[f"{started.device}, {started.precision}, {started.threads} threads; {versions}"] = None
+            precision = "float32" if started.precision == "no" else started.precision
+            threads = f"{started.threads} thread{'s' if started.threads != 1 else ''}"
+            found["; ".join(filter(None, (f"{started.device}, {precision}, {threads}", versions)))] = None
     return [*blocks, *(Words(f"Computed on {line}.", "note") for line in found)]
 
 

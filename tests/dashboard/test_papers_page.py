@@ -145,6 +145,33 @@ def test_a_viewer_cannot_launch_them(open_page: OpenPage, store: Store, monkeypa
     assert not page.exception and page.button(key="papers_reproduce").disabled
 
 
+def test_lines_that_stand_for_a_number_have_its_colour_and_layers_are_counted() -> None:
+    panel = Panel(
+        x_axis=Axis(label="layer"),
+        y_axis=Axis(label="IsoScore*"),
+        series=[
+            _series(f"λ = {lam}", group=f"λ = {lam}", value=lam, x=[0, 4], low=[0, 0], high=[1, 1])
+            for lam in (-1.0, 0.0, 1.0)
+        ],
+    )
+    figure = drawing.panel(panel, alone=True)
+    lines = [trace for trace in figure.data if trace.showlegend is not False]
+    assert [trace.line.color for trace in lines] == ["#2f5be0", "#9aa0aa", "#d9730d"]  # negative, zero, positive
+    assert figure.layout.xaxis.dtick == 1
+
+
+def test_every_claim_of_a_paper_is_listed_with_its_verdict(open_page: OpenPage, store: Store) -> None:
+    some_runs(store, 5)
+    page = open_page("papers", papers_paper="I-STAR", papers_istar="Figure 3", papers_claims="true")
+    assert not page.exception
+    frame = page.dataframe[-1].value.set_index("Claim")
+    source = papers.get("istar")
+    found = [records.study_of(source, place.name) for place in source.places]
+    assert set(frame.index) == {claim.sentence for study in found if study for claim in study.claims}
+    assert frame.loc["Isotropy and performance are inversely related.", "Where"] == "Figure 3"
+    assert set(frame["Verdict"]) <= {"held", "not held", "cannot tell", "no result yet"}
+
+
 def test_points_are_coloured_by_their_number_and_have_their_spread() -> None:
     points = Panel(
         kind="points",
