@@ -75,6 +75,7 @@ def choose() -> Choice:
     return Choice(source, place, records.study_of(source, place.name))
 
 
+@steady
 def _take_link() -> None:
     """Follow a link to a study by its name, once."""
     asked = st.query_params.get(STUDY)
@@ -150,6 +151,7 @@ def _sentence(text: str) -> str:
 # ------------------------------------------------------------------------------------------------------ what is measured
 
 
+@steady
 def measured(choice: Choice) -> None:
     """What this engine measures for the same place: a result that is at hand, and the button that computes it again."""
     st.markdown("##### Measured here")
