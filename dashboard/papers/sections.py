@@ -86,9 +86,9 @@ def _take_link() -> None:
         for place in source.places:
             study = records.study_of(source, place.name)
             if study is not None and study.slug == asked:
-                st.session_state[PREFIX + "paper"] = source.name
-                st.session_state[PREFIX + source.slug] = place.name
-                return
+                # the fields read the address, and a field that is set here would not write it
+                st.query_params.from_dict({PREFIX + "paper": source.name, PREFIX + source.slug: place.name})
+                st.rerun()
     st.warning(f"No study is called “{wording.plain(asked)}”.", icon=":material/search_off:")
 
 
