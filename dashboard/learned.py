@@ -17,16 +17,17 @@ def warnings(runs: pd.DataFrame) -> list[str]:
     Args:
         runs: of `tables.runs_frame`, with the primary metric of each task in `value`.
     """
-    finished = runs[runs["status"] == "finished"]
-    found: dict[tuple[str, ...], str] = {}
-    for key, part in finished.groupby(["model", "task", "data"], sort=False):
-        simple = {name: value for run in part["baselines"] for name, value in run.items()}
-        scores = [metrics.get(part["primary"].iloc[0]) for metrics in part["metrics"]]
-        if warning := nothing_learned(str(part["task"].iloc[0]), scores, simple):
-            found[tuple(map(str, key))] = warning
-    if finished.groupby(["model", "task", "data"]).ngroups == 1:
-        return list(found.values())
-    return [f"{model} on {task}: {warning}" for (model, task, _), warning in found.items()]
+    columns = ("status", "model", "task", "data", "primary", "metrics", "baselines")
+    scores: dict[tuple[str, str, str], list[float | None]] = {}
+    simple: dict[tuple[str, str, str], dict[str, float | None]] = {}
+    for status, model, task, data, primary, metrics, baselines in zip(*(runs[name] for name in columns), strict=True):
+        if status == "finished":
+            scores.setdefault((model, task, data), []).append(metrics.get(primary))
+            simple.setdefault((model, task, data), {}).update(baselines)
+    told = {key: nothing_learned(key[1], values, simple[key]) for key, values in scores.items()}
+    if len(told) == 1:
+        return [warning for warning in told.values() if warning]
+    return [f"{model} on {task}: {warning}" for (model, task, _), warning in told.items() if warning]
 
 
 def banner(runs: pd.DataFrame) -> None:

@@ -83,7 +83,11 @@ def made(runs: pd.DataFrame, side: str) -> pd.DataFrame:
         runs: of `tables.runs_frame`, with each task's primary metric in `value`.
     """
     setups = tables.summary(runs).assign(data=lambda lines: lines["setup"].map(_data), label=_labels)
-    seeds = {setup: _by_seed(part) for setup, part in runs.groupby("setup", sort=False)}
+    counted = tables.newest_per_seed(runs)
+    counted = counted[(counted["collapsed"] == "") & counted["value"].notna()]
+    seeds: dict[str, dict[int, float]] = {}
+    for setup, seed, value in zip(counted["setup"], counted["seed"], counted["value"], strict=True):
+        seeds.setdefault(setup, {})[seed] = value
     setups["settings"] = setups["setup"].map(tables.settings_text(runs))
     left_out = {"task": "title", "model": "title", "label": "title", "variant": "label"}[side]
     rows = [name for name in _ROWS if name not in (side, left_out) and setups[name].nunique() > 1]
@@ -92,17 +96,24 @@ def made(runs: pd.DataFrame, side: str) -> pd.DataFrame:
     metrics = setups.groupby(side, sort=False)["metric"].agg(lambda names: ", ".join(dict.fromkeys(names)))
     headings = {value: f"{value} ({metrics[value]})" if side == "task" else value or "none" for value in values}
     averaged = side == "task" and all(METRICS[name].highest == 1 for name in setups["metric"] if name in METRICS)
+    placed: dict[tuple[Any, ...], dict[str, list[dict[str, Any]]]] = {}
+    for record in setups.to_dict("records"):
+        setup = {str(name): value for name, value in record.items()}
+        placed.setdefault(tuple(setup[name] for name in rows), {}).setdefault(setup[side], []).append(setup)
     lines = []
-    for key, part in setups.groupby(rows, sort=False, dropna=False):
-        line: dict[str, Any] = dict(zip((_ROWS[name] for name in rows), key, strict=True))
+    for key, found in placed.items():
         # where the rows do not separate two setups, each has a row of its own rather than a mean that nobody ran
-        for place in range(int(part.groupby(side).size().max())):
-            cells = {value: group.iloc[place] for value, group in part.groupby(side, sort=False) if len(group) > place}
-            found = {headings[value]: _cell(cell["mean"], cell["sd"]) for value, cell in cells.items()}
-            lines.append({**line, **{heading: found.get(heading, "") for heading in headings.values()}})
+        for place in range(max(map(len, found.values()))):
+            cells = {value: group[place] for value, group in found.items() if len(group) > place}
+            line: dict[str, Any] = dict(zip((_ROWS[name] for name in rows), key, strict=True))
+            line |= {
+                headings[value]: _cell(cells[value]["mean"], cells[value]["sd"]) if value in cells else ""
+                for value in values
+            }
             if averaged and len(values) > 1:
                 whole = len(cells) == len(values) and all(cell["n"] for cell in cells.values())
-                lines[-1][AVERAGE] = _average([seeds[cell["setup"]] for cell in cells.values()]) if whole else ""
+                line[AVERAGE] = _average([seeds[cell["setup"]] for cell in cells.values()]) if whole else ""
+            lines.append(line)
     return pd.DataFrame(lines)
 
 
@@ -113,12 +124,6 @@ def _labels(frame: pd.DataFrame) -> list[str]:
 
 def _data(setup: str) -> str:
     return str(tables.setup_field(setup, "data") or "")
-
-
-def _by_seed(runs: pd.DataFrame) -> dict[int, float]:
-    counted = tables.newest_per_seed(runs)
-    counted = counted[(counted["collapsed"] == "") & counted["value"].notna()]
-    return dict(zip(counted["seed"], counted["value"], strict=True))
 
 
 def _average(tasks: Sequence[dict[int, float]]) -> str:

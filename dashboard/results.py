@@ -65,7 +65,7 @@ COLUMNS: dict[str, str] = {
     "difference": "Difference",
 }
 """Column → heading of what stands before the measures of isotropy; `LAST` stands after them."""
-LAST: dict[str, str] = {"seeds": "Each seed", "published": "Published", "remarks": "Remarks", "seconds": "Seconds"}
+LAST: dict[str, str] = {"seeds": "Each seed", "published": "Published", "remarks": "Remarks"}
 
 _RUN_COLUMNS = {
     "status": "Status",
@@ -271,7 +271,7 @@ def _headings(isotropy: list[Metric]) -> dict[str, str]:
 def _column_config(metric: str, isotropy: list[Metric]) -> dict[str, Any]:
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {
-        "Mean": number(f"{metric}, mean", **_NUMBER),
+        "Mean": number(metric, help="Mean over the seeds.", **_NUMBER),
         "± s": number("± s", help="Sample standard deviation over the seeds; needs two.", **_NUMBER),
         "n": number("n", format="%d", help="Seeds that finished."),
         "Difference": st.column_config.TextColumn(
@@ -281,8 +281,7 @@ def _column_config(metric: str, isotropy: list[Metric]) -> dict[str, Any]:
             "Published",
             help="What a paper prints for this model, task and method, with its own parameters. †: doubtful.",
         ),
-        "Each seed": st.column_config.TextColumn("Each seed", help="seed: value", width=230),
-        "Seconds": number("Seconds", format="%.1f", help="Mean training time of a run."),
+        "Each seed": st.column_config.TextColumn("Each seed", help="seed: value", width=300),
     }
     for one in isotropy:
         how = f"%.{one.decimals}f"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from isoviz.config import RunConfig
@@ -67,7 +67,11 @@ class TrainedStudy(Study):
 
     def draw(self, runs: Sequence[RunRecord], scale: str, inputs: Inputs = OWN) -> Result:
         """The study as far as its runs have come. Pure: trains nothing, reads nothing; the runs may be none."""
-        evidence = Evidence(tuple(self.declared(scale, inputs)), tuple(runs))
+        names = {model.found: model.name for model in inputs.models}  # a record speaks of no folder
+        evidence = Evidence(
+            tuple(_named(config, names) for config in self.declared(scale, inputs)),
+            tuple(replace(run, row=replace(run.row, config=_named(run.config, names))) for run in runs),
+        )
         drawing = self.show(evidence)
         return Result(
             title=self.title,
@@ -89,6 +93,11 @@ class TrainedStudy(Study):
                 _versions(evidence),
             ),
         )
+
+
+def _named(config: RunConfig, names: Mapping[str, str]) -> RunConfig:
+    name = names.get(config.model, config.model)
+    return config if name == config.model else config.model_copy(update={"model": name})
 
 
 def _seconds(run: RunRecord) -> float:

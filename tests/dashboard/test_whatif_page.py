@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard import learned
 from dashboard.whatif import panel, sections
 from dashboard.whatif.to_train import form_address
 from isoviz import metrics
@@ -116,6 +117,18 @@ def test_numbers_figures_and_words_of_a_chain(runs: tuple[str, str], open_page: 
     assert "No training method corresponds to" in words and "ZCA whitening: it divides by the whole covariance" in words
     kinds = {found.proto.label for found in page.get("download_button")}
     assert kinds == {f"{table} ({kind})" for table in ("Numbers", "Both maps") for kind in ("CSV", "Parquet")}
+
+
+def test_a_run_that_learned_nothing_carries_the_banner(
+    runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = learned.nothing_learned
+    better = {"majority": 2.0}  # than any score
+    monkeypatch.setattr(learned, "nothing_learned", lambda task, scores, _: asked(task, scores, better))
+    page = open_page("whatif", run=runs[0])
+    assert errors(page) == []
+    (told,) = [str(box.value) for box in page.warning if "Nothing was learned" in str(box.value)]
+    assert "this run does not beat majority" in told
 
 
 def test_a_slider_moves_the_numbers_and_the_address(runs: tuple[str, str], open_page: OpenPage) -> None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from isoviz import studies
+from isoviz import methods, studies, tasks
 from isoviz.__main__ import main
 from isoviz.runs.store import Store
 from isoviz.studies import records
@@ -20,6 +20,7 @@ from isoviz.studies.evidence import (
 )
 from isoviz.studies.grids import identity
 from isoviz.studies.inputs import Inputs
+from isoviz.studies.isobn_table_1 import IsoBNTable1
 from isoviz.studies.istar_lambda import IStarFigure3
 from isoviz.studies.papers import every_place
 from isoviz.studies.protocol import ComputedStudy
@@ -66,6 +67,10 @@ def test_its_full_scale_is_the_papers_and_valid(study):
     planned = study.declared("full")
     assert not any(config.model.startswith("demo/") or config.task.startswith("demo/") for config in planned)
     assert all(config.batching == "shuffled" for config in planned)
+    for config in {(c.task, c.method, c.direction): c for c in planned}.values():
+        task = tasks.get(config.task)
+        methods.get(config.method).check_kind(task.kind)
+        assert task.checked_direction(config.direction) == (config.direction or "")
     assert len({config.seed for config in planned}) in (3, 5)
 
 
@@ -183,6 +188,18 @@ def test_chosen_tasks_and_models_keep_their_settings_and_new_ones_take_the_first
         ("squad", 384, 1, 7), ("glue/rte", 256, 1, 7),
     }  # fmt: skip
     assert len(squad) == 2 * 8
+
+
+def test_a_record_names_no_folder(tmp_path):
+    folder = tmp_path / "encoder"
+    folder.mkdir()
+    inputs = Inputs.read([f"google-bert/bert-base-cased={folder}"], ["glue/rte"])
+    planned = IsoBNTable1.declared("full", inputs)
+    assert {config.model for config in planned} == {str(folder)} and len(planned) == 4 * 5
+    result = IsoBNTable1().draw(made_runs.records(planned, lambda config: {"score": 0.7}), "full", inputs)
+    assert str(tmp_path) not in result.model_dump_json()
+    assert result.provenance.config["models"] == ["google-bert/bert-base-cased"]
+    assert {one.published: round(one.reproduced, 6) for one in result.published} == {67.87: 70.0, 70.75: 70.0}
 
 
 def grids_of(scale, **chosen):
