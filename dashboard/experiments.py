@@ -104,7 +104,10 @@ def _heading(name: str, was_busy: bool) -> None:
     badges = [f"{theme.status_badge(status)} {counts[status]}" for status in STATUSES if counts.get(status)]
     st.markdown(f"Experiment of {len(frame)} run{'s' if len(frame) != 1 else ''}: " + " · ".join(badges))
     with st.container(horizontal=True):
-        st.page_link(menu.EXPERIMENTS, label="All experiments", icon=":material/arrow_back:")
+        # a link to the page that is open would leave the address as it is
+        if st.button("All experiments", key="experiment_all", type="tertiary", icon=":material/arrow_back:"):
+            st.query_params.clear()
+            st.rerun()
         st.page_link(menu.LIVE, label="Live", icon=":material/monitoring:", query_params={"group": name})
         st.page_link(menu.RESULTS, label="Results", icon=":material/table_chart:", query_params={"results_group": name})
         link = {"tradeoffs_group": name}

@@ -75,6 +75,7 @@ def choose() -> Choice:
     return Choice(source, place, records.study_of(source, place.name))
 
 
+@steady
 def _take_link() -> None:
     """Follow a link to a study by its name, once."""
     asked = st.query_params.get(STUDY)
@@ -85,9 +86,9 @@ def _take_link() -> None:
         for place in source.places:
             study = records.study_of(source, place.name)
             if study is not None and study.slug == asked:
-                st.session_state[PREFIX + "paper"] = source.name
-                st.session_state[PREFIX + source.slug] = place.name
-                return
+                # the fields read the address, and a field that is set here would not write it
+                st.query_params.from_dict({PREFIX + "paper": source.name, PREFIX + source.slug: place.name})
+                st.rerun()
     st.warning(f"No study is called “{wording.plain(asked)}”.", icon=":material/search_off:")
 
 
@@ -150,6 +151,7 @@ def _sentence(text: str) -> str:
 # ------------------------------------------------------------------------------------------------------ what is measured
 
 
+@steady
 def measured(choice: Choice) -> None:
     """What this engine measures for the same place: a result that is at hand, and the button that computes it again."""
     st.markdown("##### Measured here")

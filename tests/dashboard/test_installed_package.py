@@ -36,7 +36,7 @@ def test_an_installed_metric_of_a_run_is_on_its_pages(
 ) -> None:
     install_package("lab", MODULES, ENTRIES)
     run = train(tmp_path / "home", tiny_models)
-    assert "Mean length" in open_page("results").dataframe[0].value.columns
+    assert "Mean length" in open_page("results", results_isotropy="Mean length").dataframe[0].value.columns
     assert "Mean length" in "".join(open_page("tradeoffs").selectbox(key="tradeoffs_isotropy").options)
     assert "Mean length" in [tile.label for tile in open_page("whatif", run=run).metric]
     tables = [table.value.iloc[:, 0].tolist() for table in open_page("run", id=run).dataframe]

@@ -35,6 +35,13 @@ def moved(before: dict[str, tuple[int, ...]], after: dict[str, tuple[int, ...]])
     return [name for name in before if name in after and before[name] != after[name]]
 
 
+def test_the_papers_page_keeps_its_fields_in_place(open_page: OpenPage) -> None:
+    first = places(open_page("papers", papers_paper="I-STAR", papers_istar="Figure 2"))
+    assert "papers_claims" in first
+    for query in ({"papers_istar": "Figure 3"}, {"papers_istar": "Table 1"}, {"study": "no-such-study"}):
+        assert moved(first, places(open_page("papers", papers_paper="I-STAR", **query))) == []
+
+
 def test_a_part_that_draws_nothing_keeps_the_place_of_what_follows() -> None:
     def page() -> None:
         import streamlit as st
