@@ -68,8 +68,7 @@ def measurement_json(isotropy: Measurement) -> dict[str, Any]:
     head = isotropy.cloud("head")
     found = {**({} if head is None else {**as_json(head), "cloud": head.cloud, "split": head.split})}
     for slug in metrics.catalogue():
-        reading = isotropy.reading(slug)
-        if slug not in found and reading is not None:
+        if slug not in found and (reading := isotropy.reading(slug)) is not None:
             found[slug] = isotropy.number(slug)
             cloud = isotropy.cloud(isotropy.home(slug))
             if cloud is not None:

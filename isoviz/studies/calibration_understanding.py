@@ -47,18 +47,18 @@ def _scores(evidence: Evidence, method: str) -> list[tuple[str, Difference]]:
 
 
 def none_is_better(evidence: Evidence) -> Judgement:
-    """No method is told to be better than the baseline on most tasks."""
+    """No method is significantly better than the baseline on most tasks."""
     return never_consistently_better({method_title(method): _scores(evidence, method) for method in grids.ORDER[1:]})
 
 
 def spectrum_hurts(evidence: Evidence) -> Judgement:
-    """Where spectrum control collapses, or is told to be worse than the baseline."""
+    """Where spectrum control collapses, or is significantly worse than the baseline."""
     chosen = evidence.where(lambda config: config.method in SPECTRUM)
     collapsed = [run for run in chosen.finished if run.row.collapsed]
     found = [pair for method in SPECTRUM for pair in _scores(evidence, method)]
     tested = any(one.n >= 3 for _, one in found)
     if not tested and not collapsed:
-        return "cannot tell", "Fewer than three seeds of each method have finished."
+        return "cannot tell", "Fewer than three seeds of each method have a score."
     worse = [
         name for (name, one), p in zip(found, corrected([one for _, one in found]), strict=True) if one.sign(p) < 0
     ]
@@ -74,7 +74,7 @@ def spectrum_hurts(evidence: Evidence) -> Judgement:
 
 
 def stars_remain(evidence: Evidence) -> Judgement:
-    """From the printed means and deviations alone; our runs are not asked."""
+    """From the printed means and deviations alone, whatever our runs say."""
     marked = [star for star in calibration_table_1() if star.starred]
     kept = [star for star in marked if star.student_holm is not None and star.student_holm < 0.05]
     return ("held" if len(kept) == len(marked) else "not held"), f"From the printed numbers: {verdict()}"
@@ -160,11 +160,11 @@ def spectrum_raises_i1(evidence: Evidence) -> Judgement:
     """I1 with spectrum control minus I1 without, by task."""
     found = against_baseline(evidence, "i1", SPECTRUM)
     if not any(one.n >= 3 for _, one in found):
-        return "cannot tell", "Fewer than three seeds of each method have finished."
+        return "cannot tell", "Fewer than three seeds of each method have a score."
     signs = [one.sign(p) for (_, one), p in zip(found, corrected([one for _, one in found]), strict=True)]
     up, down = sum(sign > 0 for sign in signs), sum(sign < 0 for sign in signs)
-    told = "; ".join(f"{name} {one.words()}" for name, one in found[:6])
-    sentence = f"I1 rises beyond chance in {up} of {len(signs)} cases and falls in {down}: {told}."
+    shown = "; ".join(f"{name} {one.words()}" for name, one in found[:6])
+    sentence = f"I1 rises beyond chance in {up} of {len(signs)} cases and falls in {down}: {shown}."
     if up > len(signs) / 2:
         return "held", sentence
     return ("not held" if down > up else "cannot tell"), sentence
@@ -175,7 +175,7 @@ def others_leave_it(evidence: Evidence) -> Judgement:
     found = against_baseline(evidence, "i1", ("cosreg", "flow"))
     known = [(name, one) for name, one in found if one.low is not None and one.high is not None and one.n >= 3]
     if not known:
-        return "cannot tell", "Fewer than three seeds of each method have finished."
+        return "cannot tell", "Fewer than three seeds of each method have a score."
     inside = all(max(abs(one.low or 0.0), abs(one.high or 0.0)) <= SMALL_CHANGE for _, one in known)
     outside = [
         name for name, one in known if min(abs(one.low or 0.0), abs(one.high or 0.0)) > SMALL_CHANGE and one.sign()

@@ -23,7 +23,7 @@ NAMES: Final = MappingProxyType(
     {"bleu": "BLEU", "rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "i1": "I1", "i2": "I2",
      "minutes_per_epoch": "minutes per epoch"}
 )  # fmt: skip
-TOO_FEW = "Fewer than three seeds of each method have finished."
+TOO_FEW = "Fewer than three seeds of each method have a score."
 
 
 def sets(evidence: Evidence) -> list[tuple[str, Evidence]]:
@@ -46,7 +46,7 @@ def _signs(found: list[tuple[str, Difference]]) -> list[int]:
     return [one.sign(p) for (_, one), p in zip(found, corrected([one for _, one in found]), strict=True)]
 
 
-def _told(found: list[tuple[str, Difference]]) -> str:
+def _listed(found: list[tuple[str, Difference]]) -> str:
     return "; ".join(f"{name} {one.words()}" for name, one in found)
 
 
@@ -60,7 +60,7 @@ def none_is_better(evidence: Evidence, metric: str) -> Judgement:
     if not _enough(found):
         return "cannot tell", TOO_FEW
     better = sum(sign > 0 for sign in _signs(found))
-    sentence = f"{better} of {len(found)} are better beyond chance in {NAMES[metric]} (Holm): {_told(found)}."
+    sentence = f"{better} of {len(found)} are better beyond chance in {NAMES[metric]} (Holm): {_listed(found)}."
     return ("not held" if better else "held"), sentence
 
 
@@ -70,7 +70,7 @@ def spectrum_trades(evidence: Evidence, metric: str) -> Judgement:
     if not _enough(isotropy) or not _enough(score):
         return "cannot tell", TOO_FEW
     up, down = _signs(isotropy), _signs(score)
-    sentence = f"I1: {_told(isotropy)}. {NAMES[metric]}: {_told(score)}."
+    sentence = f"I1: {_listed(isotropy)}. {NAMES[metric]}: {_listed(score)}."
     if all(sign > 0 for sign in up) and all(sign < 0 for sign in down):
         return "held", sentence
     return ("not held" if any(sign < 0 for sign in up) or any(sign > 0 for sign in down) else "cannot tell"), sentence
@@ -90,11 +90,11 @@ def flow_is_slow(evidence: Evidence) -> Judgement:
 
 
 def cosreg_changes_nothing(evidence: Evidence, metric: str) -> Judgement:
-    """CosReg minus none, in the score and in I1; a difference that is told speaks against it, none that is told proves nothing."""
+    """CosReg minus none, in the score and in I1; a significant difference refutes the claim, the lack of one proves nothing."""
     found = _against(evidence, metric, ("cosreg",)) + _against(evidence, "i1", ("cosreg",))
     if not _enough(found):
         return "cannot tell", TOO_FEW
-    sentence = f"{NAMES[metric]}, then I1: {_told(found)}."
+    sentence = f"{NAMES[metric]}, then I1: {_listed(found)}."
     return ("not held" if any(_signs(found)) else "cannot tell"), sentence
 
 

@@ -39,8 +39,8 @@ class Evidence:
         """The part whose configurations have these fields, or method parameters, and pass the test."""
 
         def chosen(config: RunConfig) -> bool:
-            asked = all(_field(config, name) == value for name, value in fields.items())
-            return asked and (test is None or test(config))
+            matches = all(_field(config, name) == value for name, value in fields.items())
+            return matches and (test is None or test(config))
 
         return Evidence(
             tuple(config for config in self.planned if chosen(config)),
@@ -142,7 +142,7 @@ class Difference:
         return cls(mean, ends.low if ends else None, ends.high if ends else None, p, len(differences))
 
     def sign(self, p: float | None = None) -> int:
-        """1 or −1 where it can be told apart from 0 with p < 0.05 (its own, or a corrected one), else 0."""
+        """1 or −1 if it differs from 0 with p < 0.05 (its own, or a corrected one), else 0."""
         used = self.p if p is None else p
         return int(math.copysign(1, self.mean)) if self.mean is not None and used < ALPHA else 0
 
@@ -200,14 +200,14 @@ def number(value: float) -> str:
 
 
 def never_consistently_better(found: Mapping[str, Sequence[tuple[str, Difference]]]) -> Judgement:
-    """Is no method better than the baseline on most tasks? A claim of absence: held while no method is told to be better on most.
+    """Is no method better than the baseline on most tasks? A claim of absence: held unless some method is significantly better on most.
 
     Args:
         found: method → its differences from the baseline by name; corrected over all of them.
     """
     pairs = [pair for several in found.values() for pair in several]
     if not any(one.n >= wording.ENOUGH for _, one in pairs):
-        return "cannot tell", "Fewer than three seeds of each method have finished."
+        return "cannot tell", "Fewer than three seeds of each method have a score."
     adjusted = iter(corrected([one for _, one in pairs]))
     signs = {method: [one.sign(next(adjusted)) for _, one in several] for method, several in found.items()}
     better = {method: sum(sign > 0 for sign in several) for method, several in signs.items()}
@@ -229,7 +229,7 @@ def never_consistently_better(found: Mapping[str, Sequence[tuple[str, Difference
 def goes_with(x: Sequence[float], y: Sequence[float], names: Iterable[str], words: str, direction: int) -> Judgement:
     """Do two numbers, averaged over seeds, rise together (direction 1) or against each other (−1) within tasks?
 
-    Held or not held where the permutation test says p < 0.05, by the sign; else it cannot be told.
+    Held or not held where the permutation test says p < 0.05, by the sign; otherwise the answer is "cannot tell".
     """
     kept = [(a, b, name) for a, b, name in zip(x, y, names, strict=True) if math.isfinite(a) and math.isfinite(b)]
     if not kept:

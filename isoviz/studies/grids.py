@@ -111,8 +111,8 @@ def chosen(plans: Sequence[Plan], inputs: Inputs) -> list[Plan]:
     return found
 
 
-def _kept(own: tuple[str, ...], asked: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for name in asked if name in own or name in new) if asked else own
+def _kept(own: tuple[str, ...], wanted: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in wanted if name in own or name in new) if wanted else own
 
 
 def identity(config: RunConfig) -> tuple[str, int]:

@@ -60,8 +60,8 @@ def blocks_fit_better(result: Result) -> Judgement:
     """The blocks' distance from the real matrix against the identity's."""
     rows = result.tables[0].rows
     better = [float(row[5] or 0) < float(row[4] or 0) for row in rows]
-    told = "; ".join(f"{row[0]}, {row[1]}: {row[5]:.3f} against {row[4]:.3f}" for row in rows)
-    sentence = f"Distance of IsoBN's blocks from the real matrix against that of the identity: {told}."
+    shown = "; ".join(f"{row[0]}, {row[1]}: {row[5]:.3f} against {row[4]:.3f}" for row in rows)
+    sentence = f"Distance of IsoBN's blocks from the real matrix against that of the identity: {shown}."
     return ("held" if all(better) else "not held" if not any(better) else "cannot tell"), sentence
 
 
@@ -69,9 +69,9 @@ def nearly_block_diagonal(result: Result) -> Judgement:
     """Do the groups hold most dimensions, and do the blocks leave less than a tenth of the correlation to explain?"""
     rows = result.tables[0].rows
     fits = [float(row[5] or 0) < 0.1 and float(row[3] or 0) > 50 for row in rows]
-    told = "; ".join(f"{row[0]}, {row[1]}: {row[3]:.0f} % of the dimensions are in a group of two or more, distance {row[5]:.3f}"
+    shown = "; ".join(f"{row[0]}, {row[1]}: {row[3]:.0f} % of the dimensions are in a group of two or more, distance {row[5]:.3f}"
                      for row in rows)  # fmt: skip
-    return ("held" if all(fits) else "not held" if not any(fits) else "cannot tell"), f"{told}."
+    return ("held" if all(fits) else "not held" if not any(fits) else "cannot tell"), f"{shown}."
 
 
 class IsoBNFigure3(ComputedStudy):

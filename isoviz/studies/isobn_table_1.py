@@ -40,15 +40,15 @@ def improves_everywhere(evidence: Evidence) -> Judgement:
     """Told to be better on every task: held. Told to be worse somewhere: not held."""
     found = differences(evidence)
     if not any(one.n >= 3 for _, one in found):
-        return "cannot tell", "Fewer than three seeds of each method have finished."
+        return "cannot tell", "Fewer than three seeds of each method have a score."
     if any(evidence.where(task=task).learned() is False for task in evidence.tasks):
         return (
             "cannot tell",
             "Nothing was learned on one of the tasks: the baseline does not beat the simple approaches.",
         )
     signs = [one.sign(p) for (_, one), p in zip(found, corrected([one for _, one in found]), strict=True)]
-    told = "; ".join(f"{name} {one.words()}" for name, one in found)
-    sentence = f"IsoBN at its best β minus none (optimistic): {told}."
+    shown = "; ".join(f"{name} {one.words()}" for name, one in found)
+    sentence = f"IsoBN at its best β minus none (optimistic): {shown}."
     if all(sign > 0 for sign in signs) and not evidence.unfinished:
         return "held", sentence
     return ("not held" if any(sign < 0 for sign in signs) else "cannot tell"), sentence

@@ -27,7 +27,7 @@ assert PAPER is not None
 COMPONENTS: Final = 20
 """K of Figure 2."""
 METHODS: Final = ("baseline", "isolayer")
-TOO_FEW = "Fewer than three seeds of each method have finished."
+TOO_FEW = "Fewer than three seeds of each method have a score."
 _QUICK = "demo/tiny-bert on 2 demo tasks, 1,000 and 2,000 training rows, 3 epochs, 3 seeds"
 _FULL = "bert-base-cased and roberta-large on RTE, CoLA and MRPC, 5 seeds"
 SCALES: Final = MappingProxyType({"quick": _QUICK, "full": _FULL})
@@ -35,12 +35,14 @@ OF_ALL: Final = (
     "Learning rate, batch size, epochs and patience stand in a report that was not published.",
     "Whether the layer has an activation and how it is initialised is not said. Here it is linear and starts as the identity.",
     "Equation 2 weighs the losses with α, step 4 with one half; they agree at α = 0.5.",
+    "Early stopping looks at training rows that the encoder has already fitted: their task loss is near zero, its balanced weight large, "
+    "and the layer may stop after a few steps close to the identity.",
     "The start of the running means of the losses is not given, and 0.15 is not the step of the code it is credited to.",
 )
 
 
 def _every_task(found: Sequence[tuple[str, Difference]], words: str, direction: int, unfinished: int) -> Judgement:
-    """Held where the change is told on every task, not held where the opposite is told on any."""
+    """Held if the change is significant on every task, not held if the opposite is significant on any."""
     if not any(one.n >= 3 for _, one in found):
         return "cannot tell", TOO_FEW
     signs = [direction * one.sign(p) for (_, one), p in zip(found, corrected([one for _, one in found]), strict=True)]
@@ -226,7 +228,7 @@ def _method_part(evidence: Evidence, method: str, metric: str) -> Evidence:
 
 
 def on_par_with_isobn(evidence: Evidence) -> Judgement:
-    """The layer minus IsoBN at its best β. A difference that is told speaks against it; none that is told proves no equality."""
+    """The layer minus IsoBN at its best β. A significant difference refutes the claim; the lack of one does not prove it."""
     found = []
     for model in evidence.models:
         for task in evidence.tasks:

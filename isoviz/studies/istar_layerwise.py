@@ -235,10 +235,8 @@ class IStarFigure5(TrainedStudy):
     @classmethod
     def uses(cls, config: RunConfig) -> bool:
         """One task; the λ of the figure and the baseline."""
-        asked = config.params.get("lam", 0.0) if config.method == "istar" else 0.0
-        return (
-            config.task not in _ELSEWHERE - {"glue/sst2"} and config.method != "cosreg" and asked in DIMENSION_LAMBDAS
-        )
+        lam = config.params.get("lam", 0.0) if config.method == "istar" else 0.0
+        return config.task not in _ELSEWHERE - {"glue/sst2"} and config.method != "cosreg" and lam in DIMENSION_LAMBDAS
 
     def show(self, evidence: Evidence) -> Drawing:
         """A line per λ over the layers."""
@@ -318,8 +316,8 @@ class IStarFigure6(TrainedStudy):
     @classmethod
     def uses(cls, config: RunConfig) -> bool:
         """One task; the λ of the figure and the baseline."""
-        asked = config.params.get("lam", 0.0) if config.method == "istar" else 0.0
-        return config.task not in _ELSEWHERE - {"glue/qnli"} and config.method != "cosreg" and asked in LAYER_LAMBDAS
+        lam = config.params.get("lam", 0.0) if config.method == "istar" else 0.0
+        return config.task not in _ELSEWHERE - {"glue/qnli"} and config.method != "cosreg" and lam in LAYER_LAMBDAS
 
     def show(self, evidence: Evidence) -> Drawing:
         """A line per λ over the layers."""

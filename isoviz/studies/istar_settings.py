@@ -84,18 +84,18 @@ def _each(evidence: Evidence) -> list[tuple[Evidence, str]]:
 
 def inner_zeta_is_best(evidence: Evidence) -> Judgement:
     """The best ζ between 0 and 1, minus ζ = 0 and minus ζ = 1."""
-    found, told = [], []
+    found, shown = [], []
     for here, metric in _each(evidence):
         inner = best(here.where(lambda config: 0 < float(config.params["zeta"]) < 1), metric, "zeta")
         for end in (0.0, 1.0):
             if inner:
                 other = here.where(zeta=end).cell(metric).values
                 found.append(Difference.of(inner.cell(metric).values, other))
-                told.append(f"ζ = {setting(inner.planned[0].params['zeta'])} minus ζ = {end:g}: {found[-1].words()}")
+                shown.append(f"ζ = {setting(inner.planned[0].params['zeta'])} minus ζ = {end:g}: {found[-1].words()}")
     if not any(one.n >= 3 for one in found):
-        return "cannot tell", "Fewer than three seeds of each ζ have finished."
+        return "cannot tell", "Fewer than three seeds of each ζ have a score."
     signs = [one.sign(p) for one, p in zip(found, corrected(found), strict=True)]
-    sentence = f"{'; '.join(told)}. The best of four is optimistic."
+    sentence = f"{'; '.join(shown)}. The best of four is optimistic."
     if all(sign > 0 for sign in signs):
         return "held", sentence
     return ("not held" if any(sign < 0 for sign in signs) else "cannot tell"), sentence
@@ -133,18 +133,18 @@ class IStarFigure7(TrainedStudy):
 
 def a_layer_beats_all(evidence: Evidence) -> Judgement:
     """Each single layer minus all layers together."""
-    found, told = [], []
+    found, shown = [], []
     for here, metric in _each(evidence):
         together = here.where(layer=0).cell(metric).values
         for layer in here.distinct("layer"):
             if layer:
                 found.append(Difference.of(here.where(layer=layer).cell(metric).values, together))
-                told.append(f"layer {layer} {found[-1].words()}")
+                shown.append(f"layer {layer} {found[-1].words()}")
     if not any(one.n >= 3 for one in found):
-        return "cannot tell", "Fewer than three seeds of each layer have finished."
+        return "cannot tell", "Fewer than three seeds of each layer have a score."
     signs = [one.sign(p) for one, p in zip(found, corrected(found), strict=True)]
     sentence = (
-        f"One layer minus all together: {'; '.join(told[:6])} (paired by seed; Holm's correction for {len(found)})."
+        f"One layer minus all together: {'; '.join(shown[:6])} (paired by seed; Holm's correction for {len(found)})."
     )
     if any(sign > 0 for sign in signs):
         return "held", sentence

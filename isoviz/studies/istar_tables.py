@@ -40,11 +40,11 @@ def negative(evidence: Evidence) -> Evidence:
 def _range(found: Sequence[Comparison]) -> str:
     """The settings with the lowest and the highest difference, with their intervals."""
     known = sorted((one for one in found if one.difference is not None), key=lambda one: one.difference or 0.0)
-    told = []
+    shown = []
     for one in known[:1] + known[1:][-1:]:
         ends = f" [{number(one.low)}, {number(one.high)}]" if one.low is not None and one.high is not None else ""
-        told.append(f"{one.arm} {wording.number(one.difference, sign=True)}{ends}")
-    return " to ".join(told)
+        shown.append(f"{one.arm} {wording.number(one.difference, sign=True)}{ends}")
+    return " to ".join(shown)
 
 
 def negative_wins(evidence: Evidence) -> Judgement:
@@ -54,13 +54,13 @@ def negative_wins(evidence: Evidence) -> Judgement:
     )
     parts = [part for part in chosen.parts() if any(one.verdict in ("apart", "not apart") for one in part.comparisons)]
     if not parts:
-        return "cannot tell", "Fewer than three seeds of each setting have finished."
+        return "cannot tell", "Fewer than three seeds of each setting have a score."
     wins = [part for part in parts if any(c.verdict == "apart" and (c.difference or 0) > 0 for c in part.comparisons)]
     losses = [part for part in parts if all(c.verdict == "apart" and (c.difference or 0) < 0 for c in part.comparisons)]
-    told = "; ".join(f"{task_title(part.task)}: {_range(part.comparisons)}" for part in parts[:4])
+    shown = "; ".join(f"{task_title(part.task)}: {_range(part.comparisons)}" for part in parts[:4])
     sentence = (
         f"Some negative λ beats plain fine-tuning beyond chance on {len(wins)} of {len(parts)} tasks, and every one loses on "
-        f"{len(losses)} (paired by seed, after Holm's correction). {told}."
+        f"{len(losses)} (paired by seed, after Holm's correction). {shown}."
     )
     if len(wins) > len(parts) / 2:
         return "held", sentence
@@ -79,9 +79,9 @@ def cosreg_loses(evidence: Evidence) -> Judgement:
                 names.append(task_title(task))
     signs = [one.sign(p) for one, p in zip(found, corrected(found), strict=True)]
     if not any(one.n >= 3 for one in found):
-        return "cannot tell", "Fewer than three seeds of each setting have finished."
-    told = "; ".join(f"{name} {one.words()}" for name, one in zip(names, found, strict=True))
-    sentence = f"The best negative λ minus CosReg: {told}; the best of several λ is optimistic."
+        return "cannot tell", "Fewer than three seeds of each setting have a score."
+    shown = "; ".join(f"{name} {one.words()}" for name, one in zip(names, found, strict=True))
+    sentence = f"The best negative λ minus CosReg: {shown}; the best of several λ is optimistic."
     if sum(sign > 0 for sign in signs) > len(signs) / 2:
         return "held", sentence
     return ("not held" if sum(sign < 0 for sign in signs) > len(signs) / 2 else "cannot tell"), sentence
@@ -159,7 +159,7 @@ def _of_cell(cell: Printed, evidence: Evidence) -> Evidence:
 
 def optimum_is_negative(evidence: Evidence) -> Judgement:
     """The best negative λ minus the best positive λ, each with its best ζ, by task."""
-    found, told = [], []
+    found, shown = [], []
     for model in evidence.models:
         for task in evidence.tasks:
             here, metric = evidence.where(model=model, task=task), tasks.get(task).primary
@@ -167,14 +167,14 @@ def optimum_is_negative(evidence: Evidence) -> Judgement:
             above = best(here.where(lambda config: float(config.params["lam"]) > 0), metric, "lam", "zeta")
             if below and above:
                 found.append(Difference.of(below.cell(metric).values, above.cell(metric).values))
-                told.append(
+                shown.append(
                     f"{task_title(task)} λ = {setting(below.planned[0].params['lam'])} minus "
                     f"λ = {setting(above.planned[0].params['lam'])}: {found[-1].words()}"
                 )
     if not any(one.n >= 3 for one in found):
-        return "cannot tell", "Fewer than three seeds of each setting have finished."
+        return "cannot tell", "Fewer than three seeds of each setting have a score."
     signs = [one.sign(p) for one, p in zip(found, corrected(found), strict=True)]
-    sentence = f"Best negative minus best positive λ: {'; '.join(told)}."
+    sentence = f"Best negative minus best positive λ: {'; '.join(shown)}."
     if all(sign > 0 for sign in signs):
         return "held", sentence
     return ("not held" if any(sign < 0 for sign in signs) else "cannot tell"), sentence

@@ -70,7 +70,7 @@ class RunRecord:
 
     @property
     def config(self) -> RunConfig:
-        """What was asked for."""
+        """Its configuration."""
         return self.row.config
 
     @property
