@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
 from isoviz import methods, studies, tasks
 from isoviz.__main__ import main
 from isoviz.runs.store import Store
-from isoviz.studies import records
+from isoviz.studies import layer_profiles, records
 from isoviz.studies.evidence import (
     Difference,
     Evidence,
@@ -241,12 +242,28 @@ def test_the_command_trains_what_is_missing_and_draws_it(capsys, monkeypatch):
     out, err = capsys.readouterr()
     assert "0 of 1 runs to carry out" in err
     assert "cannot tell: Isotropy and performance are inversely related." in out
+    check_profile(Store(), result.runs[0])
     assert main(["study", "run", "istar-figure-3", *small, "--fresh", "--json"]) == 0
     out, err = capsys.readouterr()
     assert "1 of 1 runs to carry out" in err
     again = studies.Result.model_validate({k: v for k, v in json.loads(out).items() if k != "warnings"})
     assert len(again.runs) == 1 and again.runs != result.runs
     assert again.tables == result.tables  # the same seed on the same machine
+
+
+def check_profile(store, run_id):
+    """The layers of a finished run, against what training itself measured of the same tokens."""
+    run = records.record(store, run_id)
+    assert run.layers is None and layer_profiles.lacking([run]) == [run_id]
+    (measured,) = layer_profiles.complete(store, [run], lambda share, what: None)
+    profile = measured.layers
+    assert profile.layers == (0, 1, 2, 3, 4) and profile.rows == 500
+    assert profile.twonn[0] is None and all(value > 1 for value in profile.twonn[1:])
+    cloud = run.cloud("layer_4")
+    assert cloud.dimensions.mean_norm == pytest.approx(math.hypot(*profile.mean_activation), rel=1e-4)
+    # Σ_S of 32 training rows moves it a little
+    assert profile.isoscore_star[4] == pytest.approx(cloud.number("isoscore"), rel=0.1)
+    assert records.record(store, run_id).layers == profile and layer_profiles.lacking([measured]) == []
 
 
 def test_every_place_of_the_papers_is_listed_once_and_can_be_named():
