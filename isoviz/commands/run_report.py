@@ -220,7 +220,8 @@ def _by_setup(rows: Iterable[RunRow]) -> list[list[RunRow]]:
 def _summary(group: Sequence[RunRow]) -> dict[str, Any]:
     config = group[0].config
     finished = [row for row in group if row.result is not None]
-    results = [row.result for row in finished if row.result is not None]
+    # as everywhere: what predicts a constant is in no mean
+    results = [row.result for row in finished if row.result is not None and not row.collapsed]
     scores = dict.fromkeys(name for result in results for name in result.metrics if name not in _NO_SCORE)
     numbers = [slug for slug, metric in metrics.catalogue().items() if metric.gives != "curve"]
     return {

@@ -35,6 +35,8 @@ OF_ALL: Final = (
     "Learning rate, batch size, epochs and patience stand in a report that was not published.",
     "Whether the layer has an activation and how it is initialised is not said. Here it is linear and starts as the identity.",
     "Equation 2 weighs the losses with α, step 4 with one half; they agree at α = 0.5.",
+    "Early stopping looks at training rows that the encoder has already fitted: their task loss is near zero, its balanced weight large, "
+    "and the layer may stop after a few steps close to the identity.",
     "The start of the running means of the losses is not given, and 0.15 is not the step of the code it is credited to.",
 )
 

@@ -79,7 +79,8 @@ def test_a_run_that_failed_says_why():
 
 SEEDS = [
     finished(0, 0.5, 0.25, lam=-1),
-    finished(1, 0.75, 0.5, lam=-1, collapsed="predicts one class"),
+    finished(1, 0.0, 0.0, lam=-1, collapsed="predicts one class"),  # in no mean
+    finished(2, 0.75, 0.5, lam=-1),
     finished(0, 1.0, 0.5, lam=1),
     row("r9", config("istar", 1, {"lam": 1}), "failed", error={"message": "out of memory"}),
 ]
@@ -93,7 +94,7 @@ def test_table_over_seeds(capsys):
     )
     assert columns.split()[:3] == ["setup", "seeds", "accuracy"]
     assert down.startswith("istar lam=-1 ") and "0.6250 ± 0.1768" in down  # √(2 · 0.125²)
-    assert down.endswith("1 of 2 collapsed: predicts one class")
+    assert down.endswith("1 of 3 collapsed: predicts one class")
     assert up.startswith("istar lam=1 ") and "1.0000" in up and "±" not in up  # one seed has no deviation
     assert up.endswith("1 not finished")
     assert [line.split()[0] for line in baselines] == ["(majority)", "(bag"]
@@ -101,14 +102,14 @@ def test_table_over_seeds(capsys):
 
 def test_the_same_as_a_document():
     down, up = summary_json(SEEDS)
-    assert down["seeds"] == [0, 1] and down["collapsed"] == {"predicts one class": 1}
+    assert down["seeds"] == [0, 1, 2] and down["collapsed"] == {"predicts one class": 1}
     assert down["metrics"]["accuracy"] == {"mean": 0.625, "sd": pytest.approx(0.125 * 2**0.5), "n": 2}
     assert down["isotropy"]["isoscore_star"]["mean"] == 0.375
     assert (up["seeds"], up["not_finished"], up["metrics"]["accuracy"]["sd"]) == ([0], 1, None)
 
 
 def test_runs_of_which_none_finished_have_no_table(capsys):
-    print_summary(SEEDS[3:], started())
+    print_summary(SEEDS[4:], started())
     assert capsys.readouterr().out == ""
 
 

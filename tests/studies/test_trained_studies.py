@@ -241,6 +241,12 @@ def test_the_command_trains_what_is_missing_and_draws_it(capsys, monkeypatch):
     out, err = capsys.readouterr()
     assert "0 of 1 runs to carry out" in err
     assert "cannot tell: Isotropy and performance are inversely related." in out
+    assert main(["study", "run", "istar-figure-3", *small, "--fresh", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert "1 of 1 runs to carry out" in err
+    again = studies.Result.model_validate({k: v for k, v in json.loads(out).items() if k != "warnings"})
+    assert len(again.runs) == 1 and again.runs != result.runs
+    assert again.tables == result.tables  # the same seed on the same machine
 
 
 def test_every_place_of_the_papers_is_listed_once_and_can_be_named():
