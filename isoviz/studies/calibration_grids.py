@@ -71,7 +71,7 @@ UNDERSTAND: Final = Grid(
 _SMALL: Final = (NONE, FLOW)
 _QUICK_WRITING: Final = {"epochs": 3, "max_length": 64, "batching": "shuffled", "max_eval": 200}
 TRANSLATION_ROWS, TRANSLATION_SMALL = 1500, 500
-SUMMARY_ROWS, SUMMARY_SMALL = 1000, 400
+SUMMARY_ROWS, SUMMARY_SMALL = 1000, 600
 
 
 def _writing(task: str, rows: int, small: int, **settings: Any) -> tuple[Plan, ...]:
