@@ -148,13 +148,17 @@ def _state(run: RunRow) -> None:
     """What can be done with the chosen run, and what to try if it went wrong."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.page_link(menu.RUN, label="Run page", icon=":material/article:", query_params={"id": run.id})
-        if run.group is not None:
-            st.page_link(
-                menu.EXPERIMENTS, label="Experiment", icon=":material/science:", query_params={"experiment": run.group}
-            )
+        experiment_link(run)
         buttons(run, "run")
         recorded_runs(run)
     trouble(run)
+
+
+def experiment_link(run: RunRow) -> None:
+    """To the experiment that a run belongs to, if it does."""
+    if run.group is not None:
+        query = {"experiment": run.group}
+        st.page_link(menu.EXPERIMENTS, label="Experiment", icon=":material/science:", query_params=query)
 
 
 def buttons(run: RunRow, address: str) -> None:

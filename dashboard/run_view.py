@@ -90,6 +90,7 @@ def _heading(run_id: str, status: str) -> None:
         live.buttons(run, "id")
         if run.status in ("queued", "running"):
             st.page_link(menu.LIVE, label="Watch live", icon=":material/monitoring:", query_params={"run": run.id})
+        live.experiment_link(run)
     live.trouble(run)
 
 

@@ -178,3 +178,10 @@ def test_an_undefined_number_says_so(store: Store) -> None:
     result = Finished(metrics={"matthews": None}, isotropy=isotropy, timing={})
     lines = {name: value for name, value, _ in run_view.result_lines(result, None)}
     assert lines == {"matthews": "undefined", "IsoScore": "undefined"}
+
+
+def test_a_run_leads_to_its_experiment(store: Store, open_page: OpenPage) -> None:
+    run = Story(store, group="sweep").whole()
+    alone = Story(store, seed=1).whole()
+    assert "Experiment" in [link.value for link in open_page("run", id=run.id).page_link]
+    assert "Experiment" not in [link.value for link in open_page("run", id=alone.id).page_link]
