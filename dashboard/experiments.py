@@ -103,7 +103,7 @@ def _heading(name: str, was_busy: bool) -> None:
     st.title(wording.plain(name), anchor=False)
     badges = [f"{theme.status_badge(status)} {counts[status]}" for status in STATUSES if counts.get(status)]
     st.markdown(f"Experiment of {len(frame)} run{'s' if len(frame) != 1 else ''}: " + " · ".join(badges))
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         # a link to the page that is open would leave the address as it is
         if st.button("All experiments", key="experiment_all", type="tertiary", icon=":material/arrow_back:"):
             st.query_params.clear()
