@@ -124,8 +124,16 @@ class CalibrationTable1(TrainedStudy):
         "Which checkpoints were taken (cased or uncased, base) is not said.",
     )
     claims: ClassVar[tuple[Claim, ...]] = (
-        Claim("No calibration method is consistently better than the uncalibrated model.", none_is_better),
-        Claim("Spectrum control degrades performance severely in some cases, or prevents learning.", spectrum_hurts),
+        Claim(
+            "No calibration method is consistently better than the uncalibrated model.",
+            none_is_better,
+            about_performance=True,
+        ),
+        Claim(
+            "Spectrum control degrades performance severely in some cases, or prevents learning.",
+            spectrum_hurts,
+            about_performance=True,
+        ),
         Claim("Calibration improves performance significantly in two cells, both of RoBERTa.", stars_remain),
     )
     scales: ClassVar[Mapping[str, str]] = MappingProxyType(
@@ -227,7 +235,7 @@ class CalibrationTable4(TrainedStudy):
     claims: ClassVar[tuple[Claim, ...]] = (
         Claim("Spectrum control makes the output embeddings more isotropic.", spectrum_raises_i1),
         Claim("CosReg and Flow hardly change the isotropy of the output embeddings.", others_leave_it),
-        Claim("Where isotropy rises, performance falls.", isotropy_against_performance),
+        Claim("Where isotropy rises, performance falls.", isotropy_against_performance, about_performance=True),
     )
     scales: ClassVar[Mapping[str, str]] = MappingProxyType(
         {name: f"the runs of Table 1: {size}" for name, size in CalibrationTable1.scales.items()}

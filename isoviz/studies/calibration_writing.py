@@ -166,10 +166,15 @@ class CalibrationTable2(_Written):
     )
     open_points: ClassVar[tuple[str, ...]] = OF_ALL
     claims: ClassVar[tuple[Claim, ...]] = (
-        Claim("CosReg changes neither BLEU nor isotropy.", lambda evidence: cosreg_changes_nothing(evidence, "bleu")),
+        Claim(
+            "CosReg changes neither BLEU nor isotropy.",
+            lambda evidence: cosreg_changes_nothing(evidence, "bleu"),
+            about_performance=True,
+        ),
         Claim(
             "Spectrum control makes the vocabulary more isotropic and costs BLEU.",
             lambda evidence: spectrum_trades(evidence, "bleu"),
+            about_performance=True,
         ),
         Claim("Flow takes many times as long per epoch.", flow_is_slow),
     )
@@ -201,10 +206,12 @@ class CalibrationTable3(_Written):
         Claim(
             "No calibrated model is significantly better in ROUGE-1.",
             lambda evidence: none_is_better(evidence, "rouge1"),
+            about_performance=True,
         ),
         Claim(
             "Spectrum control makes the vocabulary more isotropic at the cost of ROUGE-1.",
             lambda evidence: spectrum_trades(evidence, "rouge1"),
+            about_performance=True,
         ),
         Claim("Flow takes many times as long per epoch.", flow_is_slow),
     )
@@ -241,10 +248,11 @@ class CalibrationTable5(_Written):
     summary: ClassVar[str] = "Table 3 with ROUGE-2 and ROUGE-L; the runs are the same."
     open_points: ClassVar[tuple[str, ...]] = CalibrationTable3.open_points
     claims: ClassVar[tuple[Claim, ...]] = (
-        Claim("ROUGE-2 and ROUGE-L follow the pattern of ROUGE-1.", same_pattern),
+        Claim("ROUGE-2 and ROUGE-L follow the pattern of ROUGE-1.", same_pattern, about_performance=True),
         Claim(
             "No calibrated model is significantly better in ROUGE-L.",
             lambda evidence: none_is_better(evidence, "rougeL"),
+            about_performance=True,
         ),
     )
     scales: ClassVar[Mapping[str, str]] = MappingProxyType(

@@ -92,14 +92,22 @@ class Evidence:
     # ------------------------------------------------------------------ what can be said
 
     def learned(self) -> bool | None:
-        """Whether the baseline beats the best simple approach (bag of words and the like) in every seed; None without such levels."""
+        """Whether the baseline beats the best simple approach (bag of words and the like) in every seed; without baseline runs, whether
+        any run does. None without such levels."""
+        baseline = self.where(method="baseline")
         answers = []
-        for run in self.where(method="baseline").finished:
+        for run in (baseline if baseline.planned else self).finished:
             levels = [value for value in (run.started.baselines if run.started else {}).values() if value is not None]
             value = run.number(run.primary)
             if levels and value is not None:
                 answers.append(value > max(levels))
-        return all(answers) if answers else None
+        if not answers:
+            return None
+        return all(answers) if baseline.planned else any(answers)
+
+    def unlearned(self) -> list[str]:
+        """The tasks on which that is not so."""
+        return [task for task in self.tasks if self.where(task=task).learned() is False]
 
     def parts(self, metric: str | None = None) -> list[Part]:
         """Every method (with its parameters) against the baseline, paired by seed, a part for each model on a task.

@@ -101,7 +101,7 @@ class IsoLayerTable2(_OfLayer):
     )
     claims: ClassVar[tuple[Claim, ...]] = (
         Claim("The IsoLayer raises IsoScore on every task.", isoscore_rises),
-        Claim("The IsoLayer improves performance on every task.", performance_rises),
+        Claim("The IsoLayer improves performance on every task.", performance_rises, about_performance=True),
     )
 
     def show(self, evidence: Evidence) -> Drawing:
@@ -260,10 +260,10 @@ class IsoLayerTable3(_OfLayer):
         "In nine of twelve cells the printed EV_k allow no IsoScore as high as that of Table 2, so the two describe different matrices.",
     )
     claims: ClassVar[tuple[Claim, ...]] = (
-        Claim("The IsoLayer improves performance on every task.", performance_rises),
+        Claim("The IsoLayer improves performance on every task.", performance_rises, about_performance=True),
         Claim("The IsoLayer lowers EV_1 on every task.", lambda evidence: _every_task(
             against_baseline(evidence, "ev_1", ["isolayer"]), "EV_1 changes by", -1, evidence.unfinished)),
-        Claim("The IsoLayer is on par with IsoBN in performance.", on_par_with_isobn),
+        Claim("The IsoLayer is on par with IsoBN in performance.", on_par_with_isobn, about_performance=True),
     )  # fmt: skip
     scales: ClassVar[Mapping[str, str]] = MappingProxyType(
         {"quick": f"{_QUICK}, IsoBN at β = 0.5 and 1", "full": f"{_FULL}, IsoBN at β = 0.25, 0.5 and 1"}

@@ -117,7 +117,9 @@ class IStarFigure7(TrainedStudy):
         "The gradient scales with 1 − ζ: a line over ζ at one λ compares penalties of different strength.",
         "λ is that of the paper's Table 2, −1 for all three encoders on RTE; other hyperparameters are not printed.",
     )
-    claims: ClassVar[tuple[Claim, ...]] = (Claim("The best ζ lies strictly between 0 and 1.", inner_zeta_is_best),)
+    claims: ClassVar[tuple[Claim, ...]] = (
+        Claim("The best ζ lies strictly between 0 and 1.", inner_zeta_is_best, about_performance=True),
+    )
     scales: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "quick": "demo/tiny-bert on demo/acceptability, 1,000 training rows, 3 epochs, ζ at 6 values, λ = −1, 3 seeds",
@@ -181,8 +183,8 @@ class IStarFigure8(TrainedStudy):
         "The embedding output is not among the layers.",
     )
     claims: ClassVar[tuple[Claim, ...]] = (
-        Claim("A penalty on a single layer can beat the one on all layers.", a_layer_beats_all),
-        Claim("No consistent pattern emerges over the layers.", no_trend_over_layers),
+        Claim("A penalty on a single layer can beat the one on all layers.", a_layer_beats_all, about_performance=True),
+        Claim("No consistent pattern emerges over the layers.", no_trend_over_layers, about_performance=True),
     )
     scales: ClassVar[Mapping[str, str]] = MappingProxyType(
         {

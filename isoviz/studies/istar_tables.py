@@ -105,8 +105,12 @@ class IStarTable1(TrainedStudy):
         "The text has Matthews' and Pearson's correlation for CoLA and STS-B; the authors' code computes accuracy only.",
     )
     claims: ClassVar[tuple[Claim, ...]] = (
-        Claim("I-STAR with a negative λ improves on plain fine-tuning on most tasks.", negative_wins),
-        Claim("I-STAR with a negative λ improves on CosReg on most tasks.", cosreg_loses),
+        Claim(
+            "I-STAR with a negative λ improves on plain fine-tuning on most tasks.",
+            negative_wins,
+            about_performance=True,
+        ),
+        Claim("I-STAR with a negative λ improves on CosReg on most tasks.", cosreg_loses, about_performance=True),
     )
     scales: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
@@ -196,7 +200,9 @@ class IStarTable2(TrainedStudy):
         "ALBERT's average ζ is printed as 0.36; its nine values average 0.378.",
         "At another ζ the same λ pulls less or more: the penalty's gradient scales with 1 − ζ.",
     )
-    claims: ClassVar[tuple[Claim, ...]] = (Claim("Every optimal λ is negative.", optimum_is_negative),)
+    claims: ClassVar[tuple[Claim, ...]] = (
+        Claim("Every optimal λ is negative.", optimum_is_negative, about_performance=True),
+    )
     scales: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "quick": "demo/tiny-bert on demo/acceptability, 1,000 training rows, 3 epochs, λ at 4 values, ζ at 2, 3 seeds",

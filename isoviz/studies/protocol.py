@@ -29,10 +29,12 @@ class Claim:
     Attributes:
         sentence: the claim in our words, in the present tense.
         judge: of the study's evidence: the `Result` of a computed study, the `isoviz.studies.evidence.Evidence` of a trained one.
+        about_performance: compares scores, so that runs which learned nothing cannot decide it.
     """
 
     sentence: str
     judge: Callable[[Any], Judgement]
+    about_performance: bool = False
 
     def verdict(self, evidence: Any) -> Verdict:
         """The claim with what the evidence says of it."""

@@ -11,9 +11,9 @@ from isoviz.runs.planning import IN_THIS_PROCESS, DataChecks
 from isoviz.studies.evidence import Evidence, task_title
 from isoviz.studies.grids import Grid, distinct, used
 from isoviz.studies.inputs import Inputs
-from isoviz.studies.protocol import OWN, Study
+from isoviz.studies.protocol import OWN, Claim, Study
 from isoviz.studies.records import RunRecord
-from isoviz.studies.result import Figure, Published, Result, Table, provenance
+from isoviz.studies.result import Figure, Published, Result, Table, Verdict, provenance
 
 SEEDS_FOR_A_VERDICT = 3
 TAKES = ("model", "tasks", "data", "seeds", "max_train", "epochs")
@@ -79,7 +79,7 @@ class TrainedStudy(Study):
             tables=drawing.tables,
             published=drawing.published,
             notes=[*drawing.notes, *_notes(evidence)],
-            verdicts=[claim.verdict(evidence) for claim in self.claims],
+            verdicts=[_verdict(claim, evidence) for claim in self.claims],
             runs=[run.row.id for run in evidence.finished],
             planned=len(evidence.planned),
             provenance=provenance(
@@ -98,6 +98,15 @@ class TrainedStudy(Study):
 def _named(config: RunConfig, names: Mapping[str, str]) -> RunConfig:
     name = names.get(config.model, config.model)
     return config if name == config.model else config.model_copy(update={"model": name})
+
+
+def _verdict(claim: Claim, evidence: Evidence) -> Verdict:
+    """Of a claim about performance none where nothing was learned."""
+    if claim.about_performance and (unlearned := evidence.unlearned()):
+        where = ", ".join(map(task_title, unlearned))
+        sentence = f"Nothing was learned on {where}; the notes say how that is judged."
+        return Verdict(claim=claim.sentence, outcome="cannot tell", sentence=sentence)
+    return claim.verdict(evidence)
 
 
 def _seconds(run: RunRecord) -> float:
@@ -139,9 +148,8 @@ def _notes(evidence: Evidence) -> list[str]:
             f"{run.config.method} on {task_title(run.config.task)}" for run in collapsed
         )
         notes.append(f"Collapsed runs, whose scores are left out: {len(collapsed)} ({', '.join(where)}).")
-    for task in evidence.tasks:
-        if evidence.where(task=task).learned() is False:
-            notes.append(
-                f"{task_title(task)}: the baseline does not beat the best simple approach in every seed. Do not compare scores there."
-            )
-    return notes
+    return notes + [
+        f"{task_title(task)}: nothing was learned. Not every baseline run (or, without a baseline, no run) beats the best simple approach. "
+        "Do not compare scores there."
+        for task in evidence.unlearned()
+    ]

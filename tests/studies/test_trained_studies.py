@@ -124,13 +124,16 @@ def test_an_inverse_relation_is_seen_in_both_directions():
     assert outcomes(flat) == ["cannot tell", "cannot tell"]
 
 
-def test_nothing_is_claimed_where_nothing_was_learned():
-    planned = IStarFigure3.declared("quick")
-    runs = made_runs.records(planned, lambda config: {**falling(config), "score": falling(config)["score"] - 0.4})
-    result = IStarFigure3().draw(runs, "quick")
-    assert outcomes(result)[0] == "cannot tell"
-    assert "Nothing was learned" in result.verdicts[0].sentence
-    assert any("does not beat the best simple approach" in note for note in result.notes)
+@pytest.mark.parametrize("study", TRAINED, ids=lambda study: study.slug)
+def test_nothing_is_claimed_of_performance_where_nothing_was_learned(study):
+    runs = made_runs.records(study.declared("quick"), lambda config: {"score": 0.3 + 0.01 * config.seed})
+    result = study().draw(runs, "quick")
+    assert any("nothing was learned" in note for note in result.notes)
+    verdicts = {verdict.claim: verdict for verdict in result.verdicts}
+    for claim in study.claims:
+        verdict = verdicts[claim.sentence]
+        assert verdict.sentence.startswith("Nothing was learned") == claim.about_performance
+        assert verdict.outcome == "cannot tell" or not claim.about_performance
 
 
 def test_missing_collapsed_and_failed_runs_are_gaps_with_words():
