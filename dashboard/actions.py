@@ -33,7 +33,7 @@ def sentences(refused: AccessError | None) -> str | None:
 
 
 def notice() -> None:
-    """For whoever may only look: says so, once on each page."""
+    """Tells viewers that they can only look, once on each page."""
     if reason := why_not():
         st.caption(f":material/visibility: {wording.plain(reason)}")
 
@@ -92,7 +92,7 @@ def remember_stop(run_id: str) -> None:
 
 
 def stopping_for(row: RunRow) -> float | None:
-    """Seconds since the stop was asked for, or since this visitor first saw that it was; None if nobody asked."""
+    """Seconds since the stop was requested, or since this visitor first saw that it was; None if it was not."""
     stop_times = st.session_state.setdefault("stop_asked", {})
     if not row.stop_requested or row.status != "running":
         stop_times.pop(row.id, None)

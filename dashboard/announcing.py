@@ -1,4 +1,4 @@
-"""What the server reads about who may come in, and what it then says: the links that work, in the terminal and to the browser."""
+"""Reads who may sign in, and announces the links that work, in the terminal and to the browser."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _entrance(found: Reach) -> Entrance:
 
 
 def announce(found: Reach, entrance: Entrance, base_url: str) -> None:
-    """Say where the app is served and how to come in, and open a browser if that was asked for."""
+    """Print where the app is served and how to sign in; open a browser if that is wanted."""
     url = found.url or _local_url(found, base_url)
     print(f"IsoViz is served at {url}", flush=True)
     try:

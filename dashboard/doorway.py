@@ -1,7 +1,7 @@
 """The door in front of the server: from where it may be reached, who comes in, and what browsers may do with its pages.
 
 One ASGI middleware around everything that is served: pages, static files, uploads, our routes, and the WebSocket through which
-Streamlit runs a page. Behind it stands nobody without a `Visitor`.
+Streamlit runs a page. No request without a `Visitor` gets past it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Doorway:
     """ASGI middleware that lets visitors through.
 
     Args:
-        entrance: how people come in.
+        entrance: how visitors sign in.
         reach: from where.
         base_url: the path that Streamlit itself is served from.
     """
@@ -125,7 +125,7 @@ class Doorway:
         return None
 
     def _by_link(self, connection: HTTPConnection, secret: str) -> Response:
-        """Whoever opens a link gets a cookie, and the address without the secret."""
+        """Opening a link sets a cookie and drops the secret from the address."""
         cookie = None
         if isinstance(self.entrance, ByLink):
             cookie = self.entrance.admit(secret, connection.cookies)
@@ -150,7 +150,7 @@ class Doorway:
         return answer
 
     def _outside(self, connection: HTTPConnection) -> Response:
-        """The page for somebody who is not in, which says how to get in. Nothing of the app is behind it."""
+        """The page for visitors who are not signed in; it says how to sign in and shows nothing of the app."""
         if isinstance(self.entrance, ByLogin):
             return self._login(connection, self.entrance)
         # Of a page to which a link of another site leads, browsers keep back the cookie; the page's own link brings it.
@@ -241,7 +241,7 @@ def _digest(text: str) -> str:
 
 
 def _without_secret(connection: HTTPConnection) -> str:
-    """The address that was asked for, relative to itself, without a link's secret."""
+    """The requested address, relative to itself, without a link's secret."""
     pairs = parse_qsl(connection.scope["query_string"].decode("latin-1"), keep_blank_values=True)
     query = urlencode([pair for pair in pairs if pair[0] != links.PARAMETER])
     return f"./{connection.scope['path'].rpartition('/')[2]}" + (f"?{query}" if query else "")
@@ -263,13 +263,13 @@ _STYLE = (
 )
 _NO_LINK = """<h1>This IsoViz needs a link</h1>
 <p>Open it by its link, which ends in <code>?token=…</code>. IsoViz prints it when it starts.</p>
-<ul><li>Someone gave you a link that no longer works? It was changed: ask them for the new one.</li>
-<li>You started IsoViz yourself? <code>python -m isoviz links show</code> prints the links.</li>
-<li>You came in before in this browser? <a href="{clean}">Try again.</a></li></ul>"""
+<ul><li>Your link no longer works? It was replaced: ask for the new one.</li>
+<li>Did you start IsoViz yourself? <code>python -m isoviz links show</code> prints the links.</li>
+<li>Already opened IsoViz in this browser? <a href="{clean}">Try again.</a></li></ul>"""
 _RETURNING = '<h1>IsoViz</h1><p><a href="{clean}">Continue to IsoViz</a></p>'
 _ENTERING = "<h1>IsoViz</h1><p>Opening IsoViz …</p>"
 _LOG_IN = "<h1>Log in to IsoViz</h1>{buttons}"
-_NOT_LISTED = """<h1>No access</h1><p>{who} is not on this server's list. Ask whoever runs it to add you.</p>
+_NOT_LISTED = """<h1>No access</h1><p>{who} is not on this server's list. Ask the person who runs it to add you.</p>
 <p><a class="button" href="{base}/auth/logout">Log out</a></p>"""
 
 

@@ -49,7 +49,7 @@ RESULTS = Explanation(
 PAGE_RUNS = 200
 """Runs in the list at once: the browser is sent no others. The files have all of them."""
 STRIP_ROWS = 40
-"""Setups in the figure of seeds: more make a figure that nobody can look at."""
+"""Setups in the figure of seeds: more make an unreadable figure."""
 _PAGE = "results_page"
 
 _NUMBER: dict[str, Any] = {"format": "%.3f"}

@@ -58,7 +58,7 @@ def routes(base_url: str = "") -> list[BaseRoute]:
     ]
 
 
-# The endpoints are plain functions on purpose: Starlette runs those in its thread pool, so a slow disk blocks nobody.
+# The endpoints are plain functions on purpose: Starlette runs those in its thread pool, so a slow disk blocks no other request.
 
 
 def events(request: Request) -> Response:
@@ -181,7 +181,7 @@ def _finite(value: Any) -> Any:
 
 
 def _allowed_run(request: Request) -> RunRow:
-    """The run named in the path, if the token covers it; without that, nobody learns whether it exists."""
+    """The run named in the path, if the token covers it; without one, the answer does not reveal whether it exists."""
     run = request.path_params["run"]
     store = resources.store()
     token = request.headers.get(TOKEN_HEADER, "")

@@ -1,6 +1,6 @@
 """Runs of the store as frames: read with the filters in SQL, and kept until something that lists show has changed.
 
-What is kept is shared by all visitors, so nobody may write into it.
+What is kept is shared by all visitors, so it must not be changed.
 """
 
 from __future__ import annotations

@@ -24,13 +24,13 @@ _FILE = "token.key"
 
 
 def issue(folder: Path, subjects: Iterable[str]) -> str:
-    """A token by which whoever looks at this page may read exactly these runs (or views) of the store in `folder`."""
+    """A token with which this page's visitor may read exactly these runs (or views) of the store in `folder`."""
     body = json.dumps([visitor.current().id, *subjects], separators=(",", ":"))
     return _signer(folder).sign(body).decode("ascii")
 
 
 def allows(folder: Path, token: str, subject: str, asking: Visitor | None) -> bool:
-    """Whether `token` is genuine, covers `subject`, and was handed to whoever asks."""
+    """Whether `token` is genuine, covers `subject`, and was given to this visitor."""
     try:
         holder, *subjects = json.loads(_signer(folder).unsign(token))
     except BadSignature:

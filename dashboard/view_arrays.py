@@ -1,4 +1,4 @@
-"""The route behind the pictures of Explore: arrays of a finished view as bytes, to whoever holds its page's token."""
+"""The route behind the pictures of Explore: arrays of a finished view as bytes, for holders of its page's token."""
 
 from __future__ import annotations
 

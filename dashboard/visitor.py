@@ -32,16 +32,16 @@ class Entrance(Protocol):
     """One way in. `visitor` is asked at every request, message and rerun, so what is taken back ends at once."""
 
     def visitor(self, cookies: Mapping[str, str]) -> Visitor | None:
-        """Who sent these cookies; None for somebody who has to come in first."""
+        """Who sent these cookies; None if they have to sign in first."""
 
 
 class Open(enum.Enum):
     """Ways in that ask for nothing."""
 
     READ_ONLY = Visitor("public", Role.VIEWER)
-    """A public demo: everybody sees, nobody starts anything."""
+    """A public demo: anyone can look, no one can start anything."""
     UNGUARDED = OPERATOR
-    """Whoever reaches the port is who started the server; on the loopback address only."""
+    """Anyone who reaches the port counts as the operator; on the loopback address only."""
 
     def visitor(self, cookies: Mapping[str, str]) -> Visitor:
         """Always the same."""
@@ -50,7 +50,7 @@ class Open(enum.Enum):
 
 
 class ByLink:
-    """A link per role; whoever opens one gets a cookie that is signed with its secret.
+    """A link per role; opening one sets a cookie signed with its secret.
 
     Args:
         folder: gives the store's, where the links are kept.
@@ -89,21 +89,21 @@ class ByLink:
         return secret
 
     def visitor(self, cookies: Mapping[str, str]) -> Visitor | None:
-        """Whoever the signed cookie names."""
+        """The visitor named in the signed cookie."""
         value = cookies.get(self.cookie, "")
         role = _ROLES.get(value.partition("-")[0])
         if role not in self.roles:
             return None
         try:
             signed = _signer(self.links(), role).unsign(value).decode("ascii")
-        except (BadSignature, UnicodeError, StoreError):  # the last: no links can be read, so nobody is in
+        except (BadSignature, UnicodeError, StoreError):  # the last: no links can be read, so no one is signed in
             return None
         return OPERATOR if role is Role.OPERATOR else Visitor(signed.partition("-")[2], role)
 
     def admit(self, secret: str, cookies: Mapping[str, str]) -> str | None:
-        """The cookie for whoever opens a link with this secret; None if no link has it.
+        """The cookie for a visitor who opens a link with this secret; None if no link has it.
 
-        A browser that came in before keeps its name, and so its runs.
+        A browser that has been here before keeps its name, and so its runs.
         """
         try:
             kept = self.links()
@@ -140,12 +140,12 @@ class ByLogin:
         return bool(get_secrets_auth_section())
 
     def visitor(self, cookies: Mapping[str, str]) -> Visitor | None:
-        """Whoever logged in, if they are listed."""
+        """The visitor who logged in, if they are listed."""
         claims = self.claims(cookies)
         return None if claims is None else self.people.visitor(claims)
 
     def claims(self, cookies: Mapping[str, str]) -> Mapping[str, Any] | None:
-        """What the provider says of whoever logged in, listed or not; None for nobody."""
+        """What the provider says of the visitor who logged in, listed or not; None if no one did."""
         # Streamlit's own inner parts, which may move in another version: only who uses its login depends on them.
         from streamlit.auth_util import get_cookie_with_chunks, get_origin_from_redirect_uri
         from streamlit.web.server.server_util import AUTH_COOKIE_NAME, get_cookie_secret
@@ -183,13 +183,13 @@ _entrance: Entrance | None = None
 
 
 def enter_by(entrance: Entrance | None) -> None:
-    """The server says how its visitors come in."""
+    """Set how visitors sign in on this server."""
     global _entrance
     _entrance = entrance
 
 
 def current() -> Visitor:
-    """Whoever looks at the page whose script runs.
+    """The visitor of the page whose script runs.
 
     Somebody whose link or login has ended since sees that, and the script stops. In tests without a server it is the operator.
     """
@@ -205,7 +205,7 @@ def current() -> Visitor:
 
 
 def offer_logout() -> None:
-    """In the sidebar of whoever logged in."""
+    """In the sidebar of a visitor who logged in."""
     if isinstance(_entrance, ByLogin):
         st.sidebar.button("Log out", on_click=st.logout, icon=":material/logout:", help=f"You are {current().id}.")
 

@@ -1,6 +1,6 @@
 """What comes from outside: paths, numbers, and files that other libraries read. Here bad input becomes an `InputError`.
 
-Whoever takes a path, a number or a file from a person takes it through this module, so that what no disk can hold, no number
+Every path, number and file from a user is read through this module, so that what no disk can hold, no number
 can be and no library can parse is told in one line, and everything else that is raised is a bug.
 """
 

@@ -38,7 +38,7 @@ class Links:
 
         Args:
             url: where the app is reached, without a query.
-            role: what whoever opens the link may do.
+            role: of visitors who open the link.
         """
         return f"{url.rstrip('/')}/?{urlencode({PARAMETER: self.secrets[role]})}"
 
@@ -52,7 +52,7 @@ def read(folder: Path) -> Links:
     """The links of the store in this folder, which are made at the first reading.
 
     Raises:
-        StoreError: the file cannot be read or written, or somebody wrote something else into it.
+        StoreError: the file cannot be read or written, or it has been changed by hand.
     """
     path = path_of(folder)
     try:
@@ -67,7 +67,7 @@ def read(folder: Path) -> Links:
 
 
 def renew(folder: Path, roles: Iterable[Role] = tuple(Role)) -> Links:
-    """New secrets for these roles: their old links, and whoever came in by them, are refused from now on.
+    """New secrets for these roles: their old links, and visitors who used them, are refused from now on.
 
     Raises:
         StoreError: as `read`.
@@ -86,7 +86,7 @@ def _new_secret() -> str:
 
 
 def _checked(secret: object) -> str:
-    # A short or empty secret would be guessed: nobody gets in by a file that was cut off or edited by hand.
+    # A short or empty secret could be guessed: a file that was cut off or edited by hand lets no one in.
     if not isinstance(secret, str) or len(secret) < 16 or not secret.isascii():
         raise ValueError("no secret")
     return secret

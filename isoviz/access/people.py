@@ -24,7 +24,7 @@ class People:
         """The lists of `VARIABLES`.
 
         Raises:
-            InputError: nobody is listed, or an entry is neither address, domain nor `*`.
+            InputError: no one is listed, or an entry is neither address, domain nor `*`.
         """
         listed = {}
         for role, variable in VARIABLES.items():
@@ -36,14 +36,14 @@ class People:
             listed[role] = frozenset(entries)
         if not any(listed.values()):
             raise InputError(
-                f"login is configured, but nobody may come in: set {', '.join(VARIABLES.values())} (addresses, @domains or *)"
+                f"login is configured, but no one is allowed to log in: set {', '.join(VARIABLES.values())} (addresses, @domains or *)"
             )
         return cls(listed)
 
     def visitor(self, claims: Mapping[str, object]) -> Visitor | None:
-        """Who this is by what the provider says of them; None for somebody who is not listed.
+        """Who this is by what the provider says of them; None if they are not listed.
 
-        An address that the provider calls unverified is nobody's: whoever registers there may have typed any.
+        An address that the provider calls unverified counts for no one: a person registering there may have typed any address.
         """
         email = claims.get("email")
         if not isinstance(email, str) or "@" not in email or claims.get("email_verified") in (False, "false"):

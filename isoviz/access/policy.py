@@ -25,7 +25,7 @@ _QUOTAS: Final = {
 """Field of `Quotas` → its variable, its default, what it counts."""
 
 SETTINGS: Final = (
-    (READ_ONLY, "0", "1: nobody changes anything from the browser, the operator included"),
+    (READ_ONLY, "0", "1: nothing can be changed from the browser, not even by the operator"),
     (
         ROOTS,
         "the current folder and the home folder; none where others can reach the server",
@@ -65,7 +65,7 @@ class Policy:
     """What the operator has set.
 
     Attributes:
-        read_only: nobody changes anything from the browser.
+        read_only: nothing can be changed from the browser.
         roots: folders below which the browser may name data and models, absolute; None: anywhere.
         quotas: of every visitor but the operator.
     """

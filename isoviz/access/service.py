@@ -68,16 +68,16 @@ class Service:
         if self.policy.read_only:
             return AccessError(
                 "This server is read-only",
-                advice=f"Whoever runs it can change that ({READ_ONLY}).",
+                advice=f"The person who runs it can change that ({READ_ONLY}).",
             )
         if not self.visitor.may(Role.RUNNER):
             return AccessError(
                 "Your link is for viewing",
-                advice="To launch, change or compute something, ask whoever runs the server for a runner's link.",
+                advice="To launch, change or compute something, ask the person who runs the server for a runner's link.",
             )
         if run is not None and not self.visitor.may(Role.OPERATOR) and run.visitor != self.visitor.id:
             return AccessError(
-                "This run is somebody else's",
+                "This run belongs to someone else",
                 advice="Only who launched it, or the operator, can stop, resume or change it.",
             )
         return None
@@ -116,7 +116,7 @@ class Service:
         return None
 
     def run_again(self, run_id: str) -> str:
-        """Queue a new run with the configuration of another one, whoever launched that."""
+        """Queue a new run with the configuration of another one, no matter who launched that."""
         row = self._store.get(run_id)
         if self.visitor.may(Role.OPERATOR):  # whatever it reads was named on the command line, or admitted before
             self.require()
@@ -294,5 +294,5 @@ class Service:
 
 
 def of_command_line(store: Store) -> Service:
-    """For whoever types a command on the server's machine: nothing is refused."""
+    """For commands typed on the server's machine: nothing is refused."""
     return Service(store, OPERATOR, UNRESTRICTED)

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 
 class Role(enum.IntEnum):
-    """What somebody may do; each role includes those below it."""
+    """What a visitor may do; each role includes those below it."""
 
     VIEWER = 1
     """Sees runs, tables and figures, and starts nothing."""
     RUNNER = 2
     """Also launches, stops, resumes and deletes their own runs, and starts computations."""
     OPERATOR = 3
-    """Whoever started the server or types a command on its machine: every run, no quota. In the browser even they name folders
-    only under the roots (`isoviz.access.policy`), because a link that they follow may be somebody else's."""
+    """The person who started the server or types a command on its machine: every run, no quota. In the browser even they name folders
+    only under the roots (`isoviz.access.policy`), because they may follow a link that someone else made."""
 
 
 @dataclass(frozen=True)

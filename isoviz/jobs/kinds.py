@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from isoviz.jobs.results import ResultStore
 
 QUEUED, PERSON = 0, 1
-"""Priorities: a job that nobody waits for in front of a screen, and one that somebody does."""
+"""Priorities: a job that no one is waiting for at a screen, and one that someone is."""
 
 GIB: Final = 2**30
 
@@ -133,7 +133,7 @@ class JobKind(Kind):
         memory: bytes that must be free for another process to start beside others.
         warm_seconds: for which the process waits for another job after the last one; it goes sooner where memory is short.
         remembers: how many models or the like stay in its memory from one job to the next.
-        memory_field, memory_advice: the field and what to do, for somebody whose job ran out of memory.
+        memory_field, memory_advice: the field and what to do, for a job that ran out of memory.
     """
 
     room: str

@@ -1,4 +1,4 @@
-"""Jobs by the key of their content: whoever asks for the same gets the same result, from disk if it is there.
+"""Jobs by the key of their content: the same request gets the same result, from disk if it is there.
 
 A job is a folder in the store of its kind: `request.json`, inputs, then `process.json` of who works on it, its progress and log,
 and `error.json` if it has failed. It goes when the result has its place. Jobs outlive the page that asked for them, and what the
@@ -190,13 +190,13 @@ def stop(kind: JobKind, key: str) -> None:
 
 
 def let_go(kind: JobKind, key: str) -> None:
-    """Stop a job that nobody here wants any more, unless it has ended; somebody else who waits for it has it started again."""
+    """Stop a job that is no longer wanted here, unless it has ended; another page that waits for it starts it again."""
     if look(kind, key).under_way:
         stop(kind, key)
 
 
 def asker(kind: JobKind, key: str) -> str | None:
-    """The visitor who asked for the job of this key; None if it was nobody in a browser, or there is no such job."""
+    """The visitor who asked for the job of this key; None if that was not from a browser, or there is no such job."""
     content = read_json(kind.results.job_folder(key) / REQUEST)
     return content.get("visitor") if content else None
 

@@ -1,6 +1,6 @@
 """A spare: a process that has imported what the next job needs, so that it begins within a second.
 
-It holds half a gigabyte, so there is one only while somebody is about to need it, and one for all apps that work in the same folder.
+It holds half a gigabyte, so there is one only while it is likely to be needed soon, and one for all apps that work in the same folder.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from isoviz.jobs.processes import Spare, is_alive
 MEMORY: Final = 2 * 2**30
 """Bytes that must be free for a spare to be kept: it holds as much as torch and transformers take."""
 IDLE_SECONDS: Final = 600.0
-"""After which a spare goes that nobody has expected to need since."""
+"""After which an unused spare ends."""
 RETRY_SECONDS: Final = 30.0
 """Before another one is started where the last one ended by itself."""
 

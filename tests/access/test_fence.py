@@ -89,7 +89,7 @@ def test_outside_is_refused_alike_whether_it_is_there_or_not(shared: Path, held:
 
     words = {told(functools.partial(look, text)) for text in texts for look in (own.preview, launched)}
     assert words == {
-        f"data: folders outside {shared} cannot be read from the browser; ask whoever runs the server to add yours to "
+        f"data: folders outside {shared} cannot be read from the browser; ask the person who runs the server to add yours to "
         "ISOVIZ_ROOTS"
     }
     assert "no file or folder" in told(lambda: own.preview(shared / "missing"))
@@ -153,7 +153,7 @@ def test_a_hub_id_is_no_folder_outside(
 def test_without_roots_it_says_how_to_name_some() -> None:
     fence.hold_to(lambda: Roots(()))
     assert told(lambda: own.preview(os.getcwd())) == (
-        "data: folders of the server cannot be read from the browser; ask whoever runs it to name them in ISOVIZ_ROOTS"
+        "data: folders of the server cannot be read from the browser; ask the person who runs it to name them in ISOVIZ_ROOTS"
     )
 
 

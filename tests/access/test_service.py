@@ -119,7 +119,7 @@ def test_a_runner_changes_their_own_runs_and_the_operator_all(
     if name == "resume":
         store.request_stop(run)
     before = everything(store)
-    with pytest.raises(AccessError, match="somebody else's"):
+    with pytest.raises(AccessError, match="belongs to someone else"):
         WRITES[name](acting(BEN), run)
     assert everything(store) == before
     WRITES[name](acting(ANNA), run)
@@ -131,7 +131,7 @@ def test_a_runner_changes_their_own_runs_and_the_operator_all(
 
 def test_runs_from_the_command_line_are_the_operators(acting: Callable[..., Service], store: Store) -> None:
     (run,) = store.create([RunConfig()])
-    with pytest.raises(AccessError, match="somebody else's"):
+    with pytest.raises(AccessError, match="belongs to someone else"):
         acting(ANNA).stop(run)
     acting(OPERATOR).stop(run)
     (again,) = [acting(ANNA).run_again(run)]  # a configuration that everybody sees anyway, in a run of their own
@@ -213,7 +213,9 @@ def test_paths_outside_the_roots_do_not_enter_runs_or_jobs(
     for visitor in (ANNA, OPERATOR):
         service = acting(visitor)
         for path in bad:
-            with pytest.raises(DataError, match="outside .*shared cannot be read from the browser; ask whoever runs"):
+            with pytest.raises(
+                DataError, match="outside .*shared cannot be read from the browser; ask the person who runs"
+            ):
                 service.launch([RunConfig(data=path)])
             with pytest.raises(ModelError, match="cannot be read from the browser"):
                 service.launch([RunConfig(model=path)])

@@ -127,7 +127,7 @@ def test_a_run_of_somebody_else_shows_no_form_to_change_it(
 ) -> None:
     run = finish(store, config("baseline", 0), 0.5, 0.5)
     assert "delete-run" in disabled(open_page("run", id=run))
-    for who, reason in ((ANNA, "somebody else's"), (LOOKER, "for viewing")):
+    for who, reason in ((ANNA, "belongs to someone else"), (LOOKER, "for viewing")):
         visit(who)
         page = open_page("run", id=run)
         assert "delete-run" not in disabled(page) and reason in shown(page)

@@ -17,7 +17,7 @@ PATIENCE = 180.0
 
 @dataclass(frozen=True)
 class Visitor:
-    """Somebody who came in by a link.
+    """A visitor who used a link.
 
     Attributes:
         url: of the server.
