@@ -22,7 +22,7 @@ from tests.story import Story
 from tests.tiny import write_cola
 
 LOOKER, ANNA = Visitor("lena", Role.VIEWER), Visitor("anna", Role.RUNNER)
-OUTSIDE = "cannot be read from the browser; ask whoever runs the server to add yours to ISOVIZ_ROOTS"
+OUTSIDE = "cannot be read from the browser; ask the person who runs the server to add yours to ISOVIZ_ROOTS"
 PAGES = ("home", "explore", "train", "live", "tradeoffs", "results", "whatif", "run")
 
 
