@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
+import streamlit as st
 
 from dashboard import wording
 from isoviz.comparisons import nothing_learned
@@ -30,15 +33,13 @@ def warnings(runs: pd.DataFrame) -> list[str]:
     return [f"{model} on {task}: {warning}" for (model, task, _), warning in told.items() if warning]
 
 
-def banner(runs: pd.DataFrame) -> None:
-    """Show the warnings, each in a box."""
-    import streamlit as st
-
-    for warning in warnings(runs):
+def banner(warnings: Sequence[str]) -> None:
+    """Show them, each in a box."""
+    for warning in warnings:
         st.warning(wording.plain(warning), icon=":material/error:")
 
 
-def in_file(table: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+def in_file(table: pd.DataFrame, warnings: Sequence[str]) -> pd.DataFrame:
     """A table for a file, with the warnings repeated in a column where there are any."""
-    text = " ".join(warnings(runs))
+    text = " ".join(warnings)
     return table.assign(**{COLUMN: text}) if text else table

@@ -35,8 +35,8 @@ PIVOT = Explanation(
 
 def section(chosen: Filter, runs: pd.DataFrame) -> None:
     """The table, with what goes across to choose; nothing where there is one setup."""
-    runs = runs.assign(label=_labels(runs))
-    offered = [name for name in SIDES if runs[name].nunique() > 1]
+    labelled = kept(("pivot", chosen), lambda: runs.assign(label=_labels(runs)))
+    offered = [name for name in SIDES if labelled[name].nunique() > 1]
     if not offered or runs["setup"].nunique() < 2:
         return
     many = runs["task"].nunique() > 1 or runs["model"].nunique() > 1
@@ -54,7 +54,8 @@ def section(chosen: Filter, runs: pd.DataFrame) -> None:
             st.space("stretch")
             explanations.show(PIVOT)
         side = next(name for name in offered if SIDES[name] == across)
-        shown = kept(("pivot", chosen, side), lambda: made(runs, side))
+        shown = kept(("pivot", chosen, side), lambda: made(labelled, side))
+        warnings = kept(("warnings", chosen), lambda: learned.warnings(runs))
         st.dataframe(
             shown,
             hide_index=True,
@@ -64,13 +65,13 @@ def section(chosen: Filter, runs: pd.DataFrame) -> None:
         words = "Mean ± sample standard deviation over seeds, by each task's own metric."
         downloads.buttons(
             downloads.file_name("results", "by", across),
-            learned.in_file(shown, runs),
+            learned.in_file(shown, warnings),
             lambda: downloads.latex_table(
                 {downloads.latex_text(str(name)): shown[name].fillna("") for name in shown},
                 words,
                 "l" * len(shown.columns),
                 label="tab:results",
-                notes=learned.warnings(runs),
+                notes=warnings,
             ),
             parquet_too=True,
         )

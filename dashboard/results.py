@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -153,34 +154,71 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric]) -> 
         st.subheader(wording.plain(f"{known.title} · {task}" if known else task), anchor=False)
         st.space("stretch")
         explanations.show(RESULTS)
-    learned.banner(runs)
     metric = _metric(task, runs)
-    chosen = tables.with_metric(runs, metric)
-    summary = kept(("summary", of, task, metric), lambda: tables.summary(chosen))
     ids = [str(run) for run in runs["run"]]
-    table = published_table(task, metric, runs, summary, isotropy, ids)
-    levels = tables.references(table.simple)
+    undecided = comparison.compared(task, metric, ids) is None
+    key = ("task", of, task, metric, tuple(one.slug for one in isotropy), undecided)
+    found = kept(key, lambda: _found(task, metric, runs, isotropy, ids))
+    table = found.published
+    learned.banner(table.warnings)
     st.dataframe(
-        readable(with_comparison(table), levels, isotropy),
+        found.on_screen,
         hide_index=True,
         column_config=_column_config(metric, isotropy),
         placeholder="",
         alt=f"Mean {metric} and isotropy per model, method and parameters on {task}, with every seed",
     )
-    st.caption(_clouds(chosen, isotropy))
-    for line in table.lines():
-        if printed := publication.published_text(line):
-            st.caption(wording.plain(f"Published, {line['title']}: {printed}"))
+    st.caption(found.clouds)
+    for words in found.printed:
+        st.caption(wording.plain(words))
     downloads.buttons(
         downloads.file_name("results", task, metric),
-        learned.in_file(with_comparison(table).drop(columns="setup"), runs),
+        found.in_file,
         lambda: publication.latex(table),
         parquet_too=True,
         markdown=lambda: publication.markdown(table),
         json=lambda: publication.as_json(table),
     )
-    _strip(task, of, chosen, metric, levels)
+    _strip(task, metric, found)
     comparison.section(task, metric, ids)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A task's part of the page, the same for all visitors until a run changes.
+
+    Attributes:
+        on_screen, in_file: the table.
+        clouds: of which clouds its columns are.
+        printed: what papers print, a line each.
+        setups: how many rows the figure of the seeds would have; `seeds` shows the first of them, None without a value.
+    """
+
+    published: Published
+    on_screen: pd.DataFrame
+    in_file: pd.DataFrame
+    clouds: str
+    printed: tuple[str, ...]
+    setups: int
+    seeds: figure.Prepared | None
+
+
+def _found(task: str, metric: str, runs: pd.DataFrame, isotropy: list[Metric], ids: list[str]) -> _Found:
+    chosen = tables.with_metric(runs, metric)
+    table = published_table(task, metric, runs, tables.summary(chosen), isotropy, ids)
+    levels = tables.references(table.simple)
+    whole = with_comparison(table)
+    lines = [(line["title"], publication.published_text(line)) for line in table.lines()]
+    setups, drawn = seed_strip(chosen, metric, levels)
+    return _Found(
+        published=table,
+        on_screen=readable(whole, levels, isotropy),
+        in_file=learned.in_file(whole.drop(columns="setup"), table.warnings),
+        clouds=_clouds(chosen, isotropy),
+        printed=tuple(f"Published, {title}: {printed}" for title, printed in lines if printed),
+        setups=setups,
+        seeds=figure.prepared(drawn) if drawn is not None else None,
+    )
 
 
 def published_table(
@@ -305,16 +343,15 @@ def _clouds(runs: pd.DataFrame, isotropy: list[Metric]) -> str:
     return " · ".join(f"{wording.plain(', '.join(names))}: {words[cloud]}" for cloud, names in by_cloud.items())
 
 
-def _strip(task: str, of: Filter, runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]) -> None:
-    rows, drawn = kept(("strip", of, task, metric), lambda: seed_strip(runs, metric, levels))
-    if drawn is None:
+def _strip(task: str, metric: str, found: _Found) -> None:
+    if found.seeds is None:
         return
-    if rows > STRIP_ROWS:
+    if found.setups > STRIP_ROWS:
         st.caption(
-            f"The first {STRIP_ROWS} of {rows:,} rows of the table. Filter by experiment, model or method to see others."
+            f"The first {STRIP_ROWS} of {found.setups:,} rows of the table. Filter by experiment, model or method to see others."
         )
     figure.draw(
-        drawn,
+        found.seeds,
         key=f"strip_{task}",
         words=f"{metric} of every seed on {task}, by method",
         name=downloads.file_name("isoviz", "seeds", task, metric),
@@ -368,7 +405,8 @@ def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
     table = listed[told].rename(columns=names)
     table.insert(0, "Run", [f"run?id={run}" for run in listed["run"]])
     st.dataframe(table, hide_index=True, column_config=config, placeholder="", alt="Every run that matches the filters")
-    downloads.buttons("runs", learned.in_file(runs[columns], runs), parquet_too=True)
+    in_file = kept(("every run", chosen), lambda: learned.in_file(runs[columns], learned.warnings(runs)))
+    downloads.buttons("runs", in_file, parquet_too=True)
 
 
 def _first_of_page(runs: int) -> int:

@@ -152,7 +152,7 @@ def _figures(choice: Choice, was_waiting: bool) -> None:
     if points.empty:
         st.info("The first point appears when the first of these runs finishes.", icon=":material/hourglass_empty:")
     else:
-        learned.banner(runs)
+        learned.banner(learned.warnings(runs))
         _draw(
             "tradeoff", choice, points, lambda: charts.tradeoff(points, choice.metric, measure, choice.parameter_label)
         )
@@ -171,7 +171,9 @@ def _figures(choice: Choice, was_waiting: bool) -> None:
                 "performance against it."
             )
         file = downloads.file_name("isoviz", "tradeoffs", choice.task, choice.metric)
-        downloads.points(file, lambda: learned.in_file(_as_file(points, choice), runs), key="tradeoffs_points")
+        downloads.points(
+            file, lambda: learned.in_file(_as_file(points, choice), learned.warnings(runs)), key="tradeoffs_points"
+        )
     if was_waiting and not waiting:
         st.rerun()  # nothing is on its way any more: stop looking
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import plotly.graph_objects as go
 import streamlit as st
 from plotly.io.json import to_json_plotly
@@ -23,8 +25,37 @@ _mount = st.components.v2.component(
 )
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A figure as plotly.js takes it.
+
+    Attributes:
+        spec: JSON.
+        basic: plotly.js's basic part draws it.
+        height: pixels.
+    """
+
+    spec: str
+    basic: bool
+    height: int
+
+
+def prepared(figure: go.Figure) -> Prepared:
+    """For a figure that is drawn again and again."""
+    spec = figure.to_plotly_json()
+    spec["layout"].pop("template", None)  # the page's look takes its place
+    basic = {trace.type for trace in figure.data} <= _BASIC
+    return Prepared(to_json_plotly(spec), basic, int(figure.layout.height or _HEIGHT))
+
+
 def draw(
-    figure: go.Figure, *, key: str, words: str, name: str | None = None, about: str = "", opens_runs: bool = False
+    figure: go.Figure | Prepared,
+    *,
+    key: str,
+    words: str,
+    name: str | None = None,
+    about: str = "",
+    opens_runs: bool = False,
 ) -> str | None:
     """Mount a figure. It stays in its place when it is drawn anew with the same key, and so does its zoom while `uirevision` does.
 
@@ -37,16 +68,14 @@ def draw(
         about: a line below the picture in these files: which cloud it is of.
         opens_runs: a press on a mark with a run behind it (the fifth of its `customdata`) gives that run's id, once.
     """
-    spec = figure.to_plotly_json()
-    spec["layout"].pop("template", None)  # the page's look takes its place
-    basic = {trace.type for trace in figure.data} <= _BASIC
+    found = figure if isinstance(figure, Prepared) else prepared(figure)
     pressed = _mount(
         key=key,
         data={
-            "spec": to_json_plotly(spec),
-            "basic": basic,
-            "plotly": routes.basic_plotly_path() if basic else routes.plotly_path(),
-            "height": figure.layout.height or _HEIGHT,
+            "spec": found.spec,
+            "basic": found.basic,
+            "plotly": routes.basic_plotly_path() if found.basic else routes.plotly_path(),
+            "height": found.height,
             "words": words,
             "name": name or key.replace("_", "-"),
             "about": about,

@@ -95,7 +95,7 @@ def draw_panel(run: RunRow, key: str) -> None:
     except KeyError:  # made room for others this moment
         st.rerun()
     with contextlib.suppress(StoreError):  # deleted meanwhile: what is on screen goes on
-        learned.banner(tables.runs_frame([resources.store().summary(run.id)]))
+        learned.banner(learned.warnings(tables.runs_frame([resources.store().summary(run.id)])))
     cloud = form.cloud_field(embeddings.differs, method_title(run.config.method))
     form.take_address()
     _describe(embeddings)

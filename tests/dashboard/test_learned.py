@@ -28,13 +28,13 @@ def test_one_sentence_for_each_model_and_task(store: Store) -> None:
     filled(store, 0.55, 0.6)
     runs = tables.runs_frame(store.summaries())
     assert learned.warnings(runs) == ["Nothing was learned: no run beats bag of words (0.625). Do not compare."]
-    assert learned.in_file(runs[["run"]], runs)["warning"].str.startswith("Nothing").all()
+    assert learned.in_file(runs[["run"]], learned.warnings(runs))["warning"].str.startswith("Nothing").all()
     filled(store, 0.7, task="demo/paraphrase")
     (told,) = learned.warnings(tables.runs_frame(store.summaries()))
     assert told.startswith("demo/tiny-bert on demo/acceptability: Nothing was learned")
     finish(store, config("isobn"), 0.7, 0.25)
     runs = tables.runs_frame(store.summaries())
-    assert learned.warnings(runs) == [] and list(learned.in_file(runs[["run"]], runs)) == ["run"]
+    assert learned.warnings(runs) == [] and list(learned.in_file(runs[["run"]], learned.warnings(runs))) == ["run"]
 
 
 def test_another_metric_does_not_hide_it(store: Store) -> None:
