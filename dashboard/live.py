@@ -9,6 +9,7 @@ from dashboard.actions import attempt, button, done, remember_stop, stopping_for
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
+from dashboard.run_lists import kept
 from dashboard.steady import steady
 from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, RESUMABLE
@@ -238,7 +239,8 @@ def _replay_speed() -> int | None:
 @steady
 def recorded_runs(run: RunRow) -> None:
     """Choose one of the runs that have ended, to watch it train again."""
-    ended = resources.store().list(status=["finished", "stopped", "diverged", "failed"], limit=RECORDED)
+    statuses = ["finished", "stopped", "diverged", "failed"]
+    ended = kept("recorded", lambda: resources.store().list(status=statuses, limit=RECORDED))
     if not ended:
         return
     with st.popover("Replay a recorded run", icon=":material/history:", type="tertiary"):
