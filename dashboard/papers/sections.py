@@ -17,6 +17,7 @@ from dashboard.papers.records import Record
 from dashboard.papers.training import Standing
 from dashboard.report import offering
 from dashboard.steady import steady
+from isoviz import studies
 from isoviz.jobs import queue
 from isoviz.studies import Study, jobs, published
 from isoviz.studies.papers import PAPERS, Place, Source, place_names
@@ -82,13 +83,11 @@ def _take_link() -> None:
     if asked is None:
         return
     del st.query_params[STUDY]
-    for source in PAPERS:
-        for place in source.places:
-            study = records.study_of(source, place.name)
-            if study is not None and study.slug == asked:
-                # the fields read the address, and a field that is set here would not write it
-                st.query_params.from_dict({PREFIX + "paper": source.name, PREFIX + source.slug: place.name})
-                st.rerun()
+    for one in studies.listed():
+        if asked in (one.slug, one.study.slug):
+            # the fields read the address, and a field that is set here would not write it
+            st.query_params.from_dict({PREFIX + "paper": one.source.name, PREFIX + one.source.slug: one.place.name})
+            st.rerun()
     st.warning(f"No study is called “{wording.plain(asked)}”.", icon=":material/search_off:")
 
 

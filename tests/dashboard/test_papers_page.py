@@ -61,6 +61,8 @@ def test_printed_numbers_stand_beside_ours_and_say_what_differs(open_page: OpenP
 def test_a_link_to_a_study_by_its_name(open_page: OpenPage) -> None:
     page = open_page("papers", study="istar-figure-2")
     assert page.subheader[0].value.startswith("Figure 2 ·") and "study" not in page.query_params
+    part = open_page("papers", study="isobn-figure-4")  # computed with the paper's other figures
+    assert part.subheader[0].value.startswith("Figure 4 ·") and not part.warning
     lost = open_page("papers", study="figure-of-speech")
     assert not lost.exception and "figure-of-speech" in lost.warning[0].value.replace("\\", "")
 
