@@ -28,7 +28,7 @@ _HISTORY = 500
 
 
 def chosen() -> str | None:
-    """The experiment of the address; None without one, or after saying that there is none of that name."""
+    """The experiment of the address; None if there is none, or if no experiment has that name (which it reports)."""
     asked = st.query_params.get(NAME)
     if not asked:
         return None

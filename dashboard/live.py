@@ -20,7 +20,7 @@ TICK = 2.0
 
 WAITING_SHOWN = 6
 OVERLAID = 8
-"""Runs drawn over each other at most: beyond that the lines cannot be told apart."""
+"""Runs drawn over each other at most: more would be unreadable."""
 REPLAY = "replay"
 """Query parameter: how many times its speed a run that has ended is played at once."""
 SPEEDS = (1, 2, 5, 10, 20, 60)

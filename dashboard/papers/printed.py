@@ -37,7 +37,7 @@ class PrintedTable:
 
     Attributes:
         frame: one line per model and method, one column per task and metric, all text.
-        doubts: a mark that stands beside some cells, and why these cells are in doubt.
+        doubts: the mark of each doubtful cell, and why it is doubtful.
         remarks: what else the paper says of its numbers.
     """
 

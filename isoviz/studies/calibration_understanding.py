@@ -227,7 +227,7 @@ class CalibrationTable4(TrainedStudy):
     open_points: ClassVar[tuple[str, ...]] = (
         "The printed pairs are impossible under the printed formulas: I1 = 0.92 allows an I2 of at most 0.042. They fit rows in place "
         "of columns of the eigenvector matrix and no division by the number of vectors. Ours follow the formulas.",
-        "I1 and I2 depend on the scale of the weight: shrinking it drives I1 to 1 and I2 to 0. The length of the weight stands beside "
+        "I1 and I2 depend on the scale of the weight: shrinking it drives I1 to 1 and I2 to 0. The length of the weight is shown with "
         "them, because the printed gain of spectrum control is that of a weight that vanishes.",
         "On tasks with two or three labels the output layer has two or three rows; its isotropy says little.",
         "Several printed cells are swapped or lack a digit (RoBERTa on MNLI and QQP); two columns of DistilBERT agree on five tasks.",

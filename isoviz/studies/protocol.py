@@ -113,7 +113,7 @@ class ComputedStudy(Study):
     """A study that trains nothing. Subclasses implement `compute`."""
 
     def run(self, scale: str, progress: Progress, inputs: Inputs = OWN) -> Result:
-        """Compute the study at one of its scales, with the user's models and tasks in the place of its own; judge its claims.
+        """Compute the study at one of its scales, with the user's models and tasks instead of its own, and judge its claims.
 
         Raises:
             InputError: a scale that is not in `scales`, or an input that is not in `takes` or cannot serve.

@@ -1,4 +1,4 @@
-"""Which printed numbers stand beside a run of ours: same model, task, method and metric."""
+"""The printed numbers to compare one of our runs with: same model, task, method and metric."""
 
 from __future__ import annotations
 
