@@ -43,7 +43,7 @@ def smallest(rows: int, predicted: Literal["class", "number", "text"]) -> str:
     if difference is None:
         return f"{rows} rows cannot show a difference between two models: it may always be chance."
     if predicted == "text":
-        return f"A significant difference takes at least {rows * difference:.0f} of {rows:,} rows where two models differ (sign test, 5 %)."
+        return f"To differ significantly, two models must differ on at least {rows * difference:.0f} of the {rows:,} rows (sign test, 5 %)."
     return (
         f"One row is {1 / rows:.2g} of the accuracy. The smallest difference between two models that {rows:,} rows could show is "
         f"{difference:.2g} (exact McNemar test, 5 %); it usually takes more."
