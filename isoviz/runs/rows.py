@@ -290,7 +290,7 @@ def fold(progress: RunProgress, event: Event) -> RunProgress:
             scores = {slug: event.isotropy.number(slug) for slug in ("isoscore", "isoscore_star")}
             return taken(measured_epoch=event.epoch, **scores)
         case Checkpointed():
-            return taken(checkpoint_step=event.step)
+            return taken("step", checkpoint_step=event.step)  # not every step before it was reported
     return progress
 
 

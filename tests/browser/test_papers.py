@@ -10,6 +10,9 @@ from tests.browser.conftest import Server, fits
 
 OpenTab = Callable[..., Page]
 
+COMPUTING = 600_000
+"""Milliseconds that the study may compute: it takes 25 s of a free processor, and tests beside this one leave it little."""
+
 
 def names(page: Page) -> list[str]:
     """Of the lines that the page's first figure has in its legend."""
@@ -27,7 +30,7 @@ def test_a_quick_study_to_its_finished_picture(server: Server, open_tab: OpenTab
     assert "unbiased estimate" in names(page)
     page.get_by_role("button", name="Reproduce (quick)").click()
     expect(page.get_by_role("progressbar").first).to_be_visible()
-    expect(page.get_by_role("button", name="Reproduced (quick)")).to_be_visible()
+    expect(page.get_by_role("button", name="Reproduced (quick)")).to_be_visible(timeout=COMPUTING)
     expect(page.get_by_role("radio", name="On this machine, quick")).to_be_checked()
     expect(page.get_by_text("From this machine, 20")).to_be_visible()
     expect(figure.locator(".main-svg").first).to_be_visible()

@@ -118,6 +118,9 @@ def test_progress_tells_the_latest(store: Store, config: Make) -> None:
     )
     signals = store.signals(run_id)
     assert (signals.phase, signals.checkpoint_step, signals.status, signals.stop) == ("saving", 2, "running", False)
+    store.append(run_id, [Checkpointed(step=9, epoch=1, path="checkpoints/y")])  # steps 4 to 9 were not reported
+    saved = store.get(run_id).progress
+    assert saved is not None and (saved.step, saved.checkpoint_step) == (9, 9)
     store.append(run_id, [Resumed(step=2, epoch=1)])
     resumed = store.get(run_id).progress
     assert resumed is not None and resumed.step == 2
