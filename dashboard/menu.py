@@ -10,9 +10,21 @@ from dashboard import resources
 
 _PAGES = Path(__file__).resolve().parent.parent / "pages"
 
-HOME, EXPLORE, TRAIN, LIVE, EXPERIMENTS, TRADEOFFS, RESULTS, WHATIF, PAPERS, RUN = (
+HOME, PLAYGROUND, EXPLORE, TRAIN, LIVE, EXPERIMENTS, TRADEOFFS, RESULTS, WHATIF, PAPERS, RUN = (
     str(_PAGES / f"{name}.py")
-    for name in ("home", "explore", "train", "live", "experiments", "tradeoffs", "results", "whatif", "papers", "run")
+    for name in (
+        "home",
+        "playground",
+        "explore",
+        "train",
+        "live",
+        "experiments",
+        "tradeoffs",
+        "results",
+        "whatif",
+        "papers",
+        "run",
+    )
 )
 """What `st.page_link` and `st.switch_page` take."""
 
@@ -26,6 +38,12 @@ def pages() -> list[st.Page]:
             icon=":material/home:",
             default=True,
             help="What isotropy is, presets to start from, and your latest runs.",
+        ),
+        st.Page(
+            PLAYGROUND,
+            title="Playground",
+            icon=":material/bubble_chart:",
+            help="A cloud of points shaped by sliders, and what each isotropy measure sees of it. No model needed.",
         ),
         st.Page(
             EXPLORE,
