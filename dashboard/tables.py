@@ -52,7 +52,7 @@ def runs_frame(runs: Iterable[RunRow | RunSummary]) -> pd.DataFrame:
     `primary` is the metric by which runs of the task are compared, `baselines` what simple approaches reach in it, and `value`
     that of `metric`, which starts as the same. `params` is the parameter dictionary, `variant` its short text, `setup` identifies
     everything but seed and thread count: runs with the same `setup` may be averaged. `n` and `d` are those of the `head` cloud.
-    `problem` is empty for a finished run that nothing speaks against; `collapsed` says why its predictions count as constant.
+    `problem` is empty for a finished run that nothing speaks against; `collapsed` says why its scores do not count.
     """
     slugs = [metric.slug for metric in measures.of_runs()]
     variants: dict[str, str] = {}

@@ -100,6 +100,7 @@ def test_what_cannot_be_counted_is_left_out_with_its_reason():
         *runs(NONE),
         *runs(ISOBN[:3], "isobn"),
         row("collapsed", config("isobn", 3), found=result(0.5, 0.5, collapsed="predicts one class")),
+        row("chance", config("isobn", 8), found=result(0.49, 0.5, matthews=-0.02)),
         row("failed", config("isobn", 4), "failed", error={"message": "out of memory"}),
         row("diverged", config("isobn", 5), "diverged", error={"message": "the loss became non-finite"}),
         row("undefined", config("isobn", 6), found=result(None, 0.5)),
@@ -110,6 +111,7 @@ def test_what_cannot_be_counted_is_left_out_with_its_reason():
     assert arm.values == dict(enumerate(ISOBN[:3]))
     assert {one.run: one.reason for one in arm.excluded} == {
         "collapsed": "collapsed: predicts one class",
+        "chance": "collapsed: does no better than chance",
         "failed": "failed: out of memory",
         "diverged": "diverged: the loss became non-finite",
         "undefined": "accuracy is undefined",

@@ -11,6 +11,7 @@ from dashboard import tables
 from isoviz.events import Finished
 from isoviz.runs.naming import variant
 from tests.dashboard.made_up import config, result, row
+from tests.measured import cloud, measurement
 
 
 def frame(*rows: object) -> pd.DataFrame:
@@ -79,6 +80,16 @@ def test_a_run_of_before_collapse_was_kept_is_known_by_its_matthews_correlation(
     old = Finished.model_validate(new.model_dump(exclude={"collapsed"}))
     table = frame(row("r1", config(), found=old), row("r2", config(), found=new))
     assert list(table["problem"]) == ["collapsed: predicts one class", ""]
+
+
+def test_a_run_of_before_chance_was_judged_is_known_by_its_metrics() -> None:
+    """Such as I-STAR at λ = −5, of which only some seeds predict one class: accuracy 0.496, Matthews −0.012 on 500 rows."""
+    guessing, learned = result(0.496, 0.01, matthews=-0.012), result(0.56, 0.01, matthews=0.12)
+    few = result(0.5, 0.1, matthews=-0.012).model_copy(update={"isotropy": measurement(cloud("head", 50, 128), 0.1)})
+    table = frame(*(row(f"r{at}", config(seed=at), found=one) for at, one in enumerate((guessing, learned, few))))
+    assert list(table["collapsed"]) == ["does no better than chance", "", ""]
+    (line,) = tables.summary(table).to_dict("records")
+    assert line["remarks"].startswith("1 of 3 collapsed: does no better than chance")
 
 
 def test_a_setup_whose_every_run_failed_keeps_its_line() -> None:
