@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from scipy import stats
@@ -70,7 +71,10 @@ def test_sentences_read_as_answers():
     assert isobn.startswith(
         "IsoBN β = 0.5 − Baseline: +0.001 [−0.010, 0.012], 6 paired seeds: cannot be told apart (p = "
     )
-    assert "0 seeds would tell a true difference of this size. With as many as now, one of 0.0" in isobn
+    assert re.search(
+        r"Detecting a true difference of this size takes about \d+0 seeds\. The present seeds would likely detect one of 0\.0",
+        isobn,
+    )
     assert istar.startswith("I-STAR λ = 1 − Baseline: +0.099 [0.0")
     assert istar.endswith("can be told apart (p < 0.001 after Holm's correction for 2 comparisons).")
 
