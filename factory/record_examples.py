@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from isoviz.config import RunConfig
 from isoviz.runs import planning
@@ -30,7 +30,7 @@ ENCODER: Final = "demo/tiny-bert"
 SEEDS: Final = (0, 1, 2)
 SENTENCES, PAIRS = "demo/acceptability", "demo/similarity"
 """A classification of single sentences and a regression on pairs: on both, every baseline clearly beats bag of words."""
-SETTINGS: Final = MappingProxyType({"epochs": 3, "max_length": 48, "threads": 1})
+SETTINGS: Final = MappingProxyType[str, Any]({"epochs": 3, "max_length": 48, "threads": 1})
 """Those of the 60-second demo; one thread is the cheapest for so small a model."""
 ROWS: Final = MappingProxyType({SENTENCES: 1000, PAIRS: 1500})
 
