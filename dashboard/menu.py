@@ -10,29 +10,48 @@ from dashboard import resources
 
 _PAGES = Path(__file__).resolve().parent.parent / "pages"
 
-HOME, EXPLORE, TRAIN, LIVE, EXPERIMENTS, TRADEOFFS, RESULTS, WHATIF, PAPERS, RUN = (
+HOME, METHODS, EXPLORE, WHATIF, TRAIN, LIVE, EXPERIMENTS, RESULTS, TRADEOFFS, PAPERS, RUN = (
     str(_PAGES / f"{name}.py")
-    for name in ("home", "explore", "train", "live", "experiments", "tradeoffs", "results", "whatif", "papers", "run")
+    for name in (
+        *("home", "methods", "explore", "whatif", "train", "live"),
+        *("experiments", "results", "tradeoffs", "papers", "run"),
+    )
 )
 """What `st.page_link` and `st.switch_page` take."""
 
 
-def pages() -> list[st.Page]:
-    """All pages in the order of the menu; the page of one run is reached by links and by its address `/run?id=…`."""
-    return [
+def pages() -> dict[str, list[st.Page]]:
+    """All pages by the headings of the menu; the page of one run is reached by links and by its address `/run?id=…`."""
+    home = st.Page(
+        HOME,
+        title="Home",
+        icon=":material/home:",
+        default=True,
+        help="What isotropy is, presets to start from, and your latest runs.",
+    )
+    learn = [
         st.Page(
-            HOME,
-            title="Home",
-            icon=":material/home:",
-            default=True,
-            help="What isotropy is, presets to start from, and your latest runs.",
+            METHODS,
+            title="Methods",
+            icon=":material/school:",
+            help="Every method, measure and transform: equation, paper, parameters, cost, traps.",
         ),
+    ]
+    look = [
         st.Page(
             EXPLORE,
             title="Explore",
             icon=":material/layers:",
             help="An encoder on a task, layer by layer: every measure, its spectrum, its dimensions.",
         ),
+        st.Page(
+            WHATIF,
+            title="What-if",
+            icon=":material/tune:",
+            help="Transform a finished run's embeddings: see their isotropy and the head's performance change.",
+        ),
+    ]
+    experiment = [
         st.Page(
             TRAIN,
             title="Train",
@@ -52,22 +71,16 @@ def pages() -> list[st.Page]:
             help="Runs that were launched together: their tables, trade-off and report; more seeds with one press.",
         ),
         st.Page(
-            TRADEOFFS,
-            title="Trade-offs",
-            icon=":material/scatter_plot:",
-            help="Isotropy against task performance, one point per run.",
-        ),
-        st.Page(
             RESULTS,
             title="Results",
             icon=":material/table_chart:",
             help="Model × task × method tables with every seed visible.",
         ),
         st.Page(
-            WHATIF,
-            title="What-if",
-            icon=":material/tune:",
-            help="Transform a finished run's embeddings: see their isotropy and the head's performance change.",
+            TRADEOFFS,
+            title="Trade-offs",
+            icon=":material/scatter_plot:",
+            help="Isotropy against task performance, one point per run.",
         ),
         st.Page(
             PAPERS,
@@ -83,6 +96,7 @@ def pages() -> list[st.Page]:
             help="One run: configuration, curves, provenance, log.",
         ),
     ]
+    return {"": [home], "Learn": learn, "Look": look, "Experiment": experiment}
 
 
 def activity(page: st.Page) -> None:

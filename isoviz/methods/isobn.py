@@ -61,7 +61,7 @@ class IsoBNParams(Params):
         symbol="",
         help="paper: γ sums ρ², one moving covariance, bias-corrected. code, step by step the authors' program: γ averages ρ², σ "
         "and Σ start from zeros and are averaged apart, ε stands under the root too. Its ε is 0.001.",
-        source="methods.md §4: where the paper and the authors' code differ",
+        source="paper: IsoBN, equations 4 to 7; code: the authors' program",
     )
 
 
