@@ -72,7 +72,7 @@ def test_sentences_read_as_answers():
         "IsoBN β = 0.5 − Baseline: +0.001 [−0.010, 0.012], 6 paired seeds: cannot be told apart (p = "
     )
     assert re.search(
-        r"Detecting a true difference of this size takes about \d+0 seeds\. The present seeds would likely detect one of 0\.0",
+        r"Detecting a true difference of this size takes about [\d,]+0 seeds\. The present seeds would likely detect one of 0\.0",
         isobn,
     )
     assert istar.startswith("I-STAR λ = 1 − Baseline: +0.099 [0.0")
