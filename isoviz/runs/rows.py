@@ -29,7 +29,7 @@ from isoviz.events import (
     Stepped,
     Stopped,
 )
-from isoviz.tasks.outcomes import AT_CHANCE, CORRELATIONS, at_chance
+from isoviz.tasks.chance import AT_CHANCE, CORRELATIONS, at_chance
 
 STATUSES: tuple[str, ...] = get_args(Status)
 AT_ONCE = 0.0

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isoviz.tasks.chance import AT_CHANCE, CORRELATIONS, at_chance
 from isoviz.tasks.metrics import compute
-from isoviz.tasks.protocol import HeadKind, Task
+from isoviz.tasks.protocol import Task
 from isoviz.tasks.text_metrics import exact_match, token_f1
 
 if TYPE_CHECKING:
@@ -19,13 +19,6 @@ if TYPE_CHECKING:
 
 CONSTANT = 1e-3
 """Numbers that spread less than this share of the labels' spread are one number."""
-ROWS_TO_JUDGE_CHANCE = 100
-"""On fewer validation rows a useful model may look like guessing."""
-ABOVE_CHANCE = 1.645
-"""Standard errors (one-sided 5 %) by which predictions must agree with the labels."""
-AT_CHANCE = "does no better than chance"
-CORRELATIONS: Mapping[HeadKind, str] = {"classification": "matthews", "regression": "pearson"}
-"""The metric by which chance is judged."""
 
 
 @dataclass(frozen=True)
@@ -71,20 +64,6 @@ def collapse(task: Task, rows: pd.DataFrame, predictions: Sequence[Any]) -> str 
     if task.kind == "span":
         return "answers nothing" if texts == {""} else "gives every question the same answer"
     return "writes nothing" if texts == {""} else "writes the same text for every row"
-
-
-def at_chance(correlation: float | None, rows: int) -> bool:
-    """Whether predictions agree with the labels no more than guesses would.
-
-    Without any agreement the correlation has a standard error of 1/√rows (of two classes; less of more).
-
-    Args:
-        correlation: Matthews' of classes, Pearson's of numbers; False where it is undefined.
-        rows: of the validation split; False for fewer than `ROWS_TO_JUDGE_CHANCE`.
-    """
-    if correlation is None or rows < ROWS_TO_JUDGE_CHANCE:
-        return False
-    return correlation * math.sqrt(rows) < ABOVE_CHANCE
 
 
 def _chance(task: Task, rows: pd.DataFrame, predictions: Sequence[Any]) -> str | None:

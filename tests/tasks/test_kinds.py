@@ -10,7 +10,7 @@ import pytest
 
 from isoviz import tasks
 from isoviz.errors import DataError, InputError
-from isoviz.tasks import baselines, outcomes, report
+from isoviz.tasks import baselines, chance, outcomes, report
 
 CONTEXT = "The Amazon crosses nine nations. Brazil holds 60 % of the forest."
 ANSWERS = [
@@ -320,7 +320,7 @@ def test_chance_is_judged_for_numbers_too_and_not_on_few_rows():
     assert outcomes.collapse(task, pd.DataFrame({"label": labels}), noise) == "does no better than chance"
     assert outcomes.collapse(task, pd.DataFrame({"label": labels}), noise + labels) is None
     assert outcomes.collapse(task, pd.DataFrame({"label": labels[:50]}), noise[:50]) is None
-    assert not outcomes.at_chance(None, 500)
+    assert not chance.at_chance(None, 500)
 
 
 def test_notes_on_scores_name_a_lacking_split_and_rows_with_one_right_answer():
