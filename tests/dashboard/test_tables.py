@@ -92,6 +92,19 @@ def test_a_run_of_before_chance_was_judged_is_known_by_its_metrics() -> None:
     assert line["remarks"].startswith("1 of 3 collapsed: does no better than chance")
 
 
+def test_a_value_off_the_scale_is_no_place_on_it() -> None:
+    """I-STAR's layer 0 means all layers: a level line beside layers 1 and 2, named by its value."""
+    runs = [row(f"r{at}", config("istar", 0, {"lam": 1, "layer": at}), found=result(0.75, 0.5)) for at in range(3)]
+    points = tables.points(
+        frame(*runs, row("b", config(), found=result(0.5, 0.25))), "accuracy", "isoscore_star", "layer"
+    )
+    of_runs = {line["run"]: line for line in points.to_dict("records")}
+    assert math.isnan(of_runs["r0"]["at"]) and math.isnan(of_runs["b"]["at"])
+    assert (of_runs["r1"]["at"], of_runs["r2"]["at"]) == (1, 2)
+    assert of_runs["r1"]["line"] == of_runs["r2"]["line"] != of_runs["r0"]["line"]
+    assert of_runs["r0"]["settings"] == "l = 0" and of_runs["r1"]["settings"] == ""
+
+
 def test_a_setup_whose_every_run_failed_keeps_its_line() -> None:
     (line,) = tables.summary(frame(row("r1", config(), "failed"))).to_dict("records")
     assert (line["n"], line["remarks"], line["seeds"]) == (0, "1 failed", "")
