@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8501
 
-.PHONY: app test check format bench clean
+.PHONY: app test check format docs bench clean
 
 app: $(VENV)/.app
 	$(BIN)/python -m isoviz app --port $(PORT)
@@ -19,10 +19,15 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m factory.reference_docs --check
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Writes the generated parts of docs/ from the catalogues.
+docs: $(VENV)/.app
+	$(BIN)/python -m factory.reference_docs
 
 # Each prints a table and fails where its bar is missed; explore needs Chromium. The scripts that are not listed need data or a
 # recorded study.

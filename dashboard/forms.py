@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
 import streamlit as st
 from pydantic.fields import FieldInfo
@@ -18,6 +18,7 @@ from dashboard import wording
 from isoviz import methods
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, IsoVizError
+from isoviz.parameters import bounds, bounds_text, choices_of, extra
 
 PREFIX = "train_"
 """Of every widget key of the form: keys are query parameters too, and pages share those."""
@@ -106,37 +107,6 @@ def sentence(error: IsoVizError, allowed: str = "") -> str:
     if re.match(r"[a-z]+ ", text):  # a word, and no file name or quoted value
         text = text[:1].upper() + text[1:]
     return f"{text}. Allowed: {allowed}." if allowed and "allowed" not in text.lower() else f"{text}."
-
-
-def bounds_text(field: FieldInfo) -> str:
-    """`at least 0, at most 1`, from the field's own bounds; names of choices for a choice; empty if anything goes."""
-    if choices := choices_of(field):
-        return ", ".join(str(choice) for choice in choices)
-    words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-    limits = bounds(field)
-    return ", ".join(f"{word} {limits[name]:g}" for name, word in words.items() if name in limits)
-
-
-def bounds(field: FieldInfo) -> dict[str, float]:
-    """The field's numeric bounds by pydantic's names."""
-    return {
-        name: float(getattr(item, name))
-        for item in field.metadata
-        for name in ("ge", "gt", "le", "lt")
-        if getattr(item, name, None) is not None
-    }
-
-
-def choices_of(field: FieldInfo) -> tuple[Any, ...]:
-    """The values of a field that has few: those of a Literal, or no and yes."""
-    if field.annotation is bool:
-        return (False, True)
-    return get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
-
-
-def extra(field: FieldInfo) -> dict[str, Any]:
-    """What `isoviz.methods.protocol.parameter` keeps beside the field: `symbol`, `source`, `sweep`."""
-    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
 
 
 # ---------------------------------------------------------------------------------------------------- drawing

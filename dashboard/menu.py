@@ -8,37 +8,30 @@ import streamlit as st
 
 from dashboard import resources
 
+TICK = 3.0
+"""Seconds between counts of the runs that are under way."""
 _PAGES = Path(__file__).resolve().parent.parent / "pages"
 
-HOME, PLAYGROUND, EXPLORE, TRAIN, LIVE, EXPERIMENTS, TRADEOFFS, RESULTS, WHATIF, PAPERS, RUN = (
+HOME, PLAYGROUND, METHODS, EXPLORE, WHATIF, TRAIN, LIVE, EXPERIMENTS, RESULTS, TRADEOFFS, PAPERS, RUN = (
     str(_PAGES / f"{name}.py")
     for name in (
-        "home",
-        "playground",
-        "explore",
-        "train",
-        "live",
-        "experiments",
-        "tradeoffs",
-        "results",
-        "whatif",
-        "papers",
-        "run",
+        *("home", "playground", "methods", "explore", "whatif", "train", "live"),
+        *("experiments", "results", "tradeoffs", "papers", "run"),
     )
 )
 """What `st.page_link` and `st.switch_page` take."""
 
 
-def pages() -> list[st.Page]:
-    """All pages in the order of the menu; the page of one run is reached by links and by its address `/run?id=…`."""
-    return [
-        st.Page(
-            HOME,
-            title="Home",
-            icon=":material/home:",
-            default=True,
-            help="What isotropy is, presets to start from, and your latest runs.",
-        ),
+def pages() -> dict[str, list[st.Page]]:
+    """All pages by the headings of the menu; the page of one run is reached by links and by its address `/run?id=…`."""
+    home = st.Page(
+        HOME,
+        title="Home",
+        icon=":material/home:",
+        default=True,
+        help="What isotropy is, presets to start from, and your latest runs.",
+    )
+    learn = [
         st.Page(
             PLAYGROUND,
             title="Playground",
@@ -46,11 +39,27 @@ def pages() -> list[st.Page]:
             help="A cloud of points shaped by sliders, and what each isotropy measure sees of it. No model needed.",
         ),
         st.Page(
+            METHODS,
+            title="Methods",
+            icon=":material/school:",
+            help="Every method, measure and transform: equation, paper, parameters, cost, traps.",
+        ),
+    ]
+    look = [
+        st.Page(
             EXPLORE,
             title="Explore",
             icon=":material/layers:",
             help="An encoder on a task, layer by layer: every measure, its spectrum, its dimensions.",
         ),
+        st.Page(
+            WHATIF,
+            title="What-if",
+            icon=":material/tune:",
+            help="Transform a finished run's embeddings: see their isotropy and the head's performance change.",
+        ),
+    ]
+    experiment = [
         st.Page(
             TRAIN,
             title="Train",
@@ -70,22 +79,16 @@ def pages() -> list[st.Page]:
             help="Runs that were launched together: their tables, trade-off and report; more seeds with one press.",
         ),
         st.Page(
-            TRADEOFFS,
-            title="Trade-offs",
-            icon=":material/scatter_plot:",
-            help="Isotropy against task performance, one point per run.",
-        ),
-        st.Page(
             RESULTS,
             title="Results",
             icon=":material/table_chart:",
             help="Model × task × method tables with every seed visible.",
         ),
         st.Page(
-            WHATIF,
-            title="What-if",
-            icon=":material/tune:",
-            help="Transform a finished run's embeddings: see their isotropy and the head's performance change.",
+            TRADEOFFS,
+            title="Trade-offs",
+            icon=":material/scatter_plot:",
+            help="Isotropy against task performance, one point per run.",
         ),
         st.Page(
             PAPERS,
@@ -101,13 +104,22 @@ def pages() -> list[st.Page]:
             help="One run: configuration, curves, provenance, log.",
         ),
     ]
+    return {"": [home], "Learn": learn, "Look": look, "Experiment": experiment}
 
 
 def activity(page: st.Page) -> None:
-    """In the sidebar of every page but Live itself: the way back to what is going on."""
+    """In the sidebar of every page but Live itself: the way back to what is going on. Counts again while runs are under way."""
     if page.url_path == "live":
         return
+    with st.sidebar:
+        st.fragment(_activity, run_every=TICK if _under_way() else None)()
+
+
+def _under_way() -> list[str]:
     counts = resources.store().counts()
-    parts = [f"{counts[status]} {status}" for status in ("running", "queued") if counts[status]]
-    if parts:
-        st.sidebar.page_link(LIVE, label=" · ".join(parts), icon=":material/play_circle:", help="Watch the runs.")
+    return [f"{counts[status]} {status}" for status in ("running", "queued") if counts[status]]
+
+
+def _activity() -> None:
+    if parts := _under_way():
+        st.page_link(LIVE, label=" · ".join(parts), icon=":material/play_circle:", help="Watch the runs.")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from isoviz.models.hooks import HookedModel
 
 EPS = 1e-5
-"""Added to the variance, inside the root (methods.md §5): nothing is scaled up by more than 1/√EPS, about 316."""
+"""Added to the variance, inside the root: nothing is scaled up by more than 1/√EPS, about 316."""
 
 BIBTEX = """\
 @inproceedings{ioffe2015batch,
@@ -49,7 +49,7 @@ class BatchNormParams(Params):
         label="Correct the start",
         symbol="",
         help="Divide the moving statistics by 1 − (1 − m)^t. Without it they start from mean 0 and variance 1.",
-        source="methods.md §4 (cold start); off: what framework layers do",
+        source="our correction of the cold start; off: what framework layers do",
     )
 
 

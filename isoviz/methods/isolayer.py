@@ -45,7 +45,7 @@ class IsoLayerParams(Params):
         label="Isotropy of",
         symbol="",
         help="batch: the mini-batch, as in the paper. full: all cached training vectors, exactly, through the layer.",
-        source="batch: IsoLayer, section 3.3; full: our addition (methods.md §2)",
+        source="batch: IsoLayer, section 3.3; full: our addition",
     )
     variant: Literal["layer", "layer_then_classifier", "joint"] = parameter(
         "layer",
@@ -79,14 +79,14 @@ class IsoLayerParams(Params):
         label="Start of the loss means",
         symbol="",
         help="The paper does not say. zero, with the update first: the missing mass cancels.",
-        source="methods.md §2",
+        source="our choice, as in the code of the author that the paper cites",
     )
     order: Literal["update_first", "normalise_first"] = parameter(
         "update_first",
         label="Order of balancing",
         symbol="",
         help="Whether a loss enters its mean before or after it is divided by it. The paper does not say.",
-        source="methods.md §2",
+        source="our choice, as in the code of the author that the paper cites",
     )
     layer_epochs: int = parameter(
         50,

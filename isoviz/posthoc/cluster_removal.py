@@ -52,7 +52,7 @@ class ClusterBasedParams(Params):
         label="Seed",
         symbol="",
         help="Fixes where k-means starts.",
-        source="methods.md §8: the reference is unseeded",
+        source="our addition: the authors' code sets no seed",
         ge=0,
         le=2**31 - 1,
     )

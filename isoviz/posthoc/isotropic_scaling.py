@@ -44,7 +44,7 @@ class IsoBNTransformParams(Params):
         label="Form",
         symbol="",
         help="paper: γ sums ρ². code: γ averages ρ², and ε stands under the root of equation 7 too.",
-        source="methods.md §4: where the paper and the authors' code differ",
+        source="paper: IsoBN, equations 4 to 7; code: the authors' program",
     )
 
     @property

@@ -42,7 +42,7 @@ class AllButTheTopParams(Params):
         label="From the uncentred points",
         symbol="",
         help="Take the removed part from x instead of x − μ: the same covariance, but a constant vector stays behind.",
-        source="Mu & Viswanath 2018, algorithm 1 read to the letter (methods.md §8)",
+        source="Mu & Viswanath 2018, algorithm 1 read to the letter",
     )
 
 

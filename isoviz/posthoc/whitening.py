@@ -33,7 +33,7 @@ class WhiteningParams(Params):
         label="Ridge",
         symbol="ε",
         help="Added to every eigenvalue. At 0, directions with almost no variance are dropped instead.",
-        source="methods.md §8: drop or add ε",
+        source="our addition: add ε, or drop directions without variance",
         ge=0,
         le=1e6,
     )

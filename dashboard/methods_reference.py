@@ -1,0 +1,284 @@
+"""Sections of the Methods page: every method, measure and transform of the catalogues, as their classes describe themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard import theme
+from dashboard.steady import steady
+from dashboard.wording import plain
+from isoviz import methods, metrics, posthoc, reference
+from isoviz.methods.protocol import Method
+from isoviz.metrics.protocol import CHANGES, Metric
+from isoviz.posthoc.protocol import CataloguedTransform
+
+PREFIX = "methods_"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One of the three catalogues.
+
+    Attributes:
+        name: on the switch and in the address.
+        one: the word for one item.
+        purpose: one sentence.
+        catalogue: items by slug.
+        overview: draws the table of all.
+        detail: draws one item.
+    """
+
+    name: str
+    one: str
+    purpose: str
+    catalogue: Callable[[], Mapping[str, Any]]
+    overview: Callable[[Mapping[str, Any]], None]
+    detail: Callable[[Any], None]
+
+
+def choose() -> tuple[Kind, str | None]:
+    """Draw the choice of a catalogue and of one of its items; no item means the overview."""
+    names = {kind.name: kind for kind in KINDS}
+    chosen = st.segmented_control(
+        "Show", list(names), default=KINDS[0].name, required=True, key=PREFIX + "kind", bind="query-params"
+    )
+    kind = names[str(chosen)]
+    items = kind.catalogue()
+    # a key for each catalogue: one with other options would forget its choice
+    slug = st.pills(
+        f"Pick a {kind.one}",
+        list(items),
+        format_func=lambda item: items[item].title,
+        key=PREFIX + kind.name.lower(),
+        bind="query-params",
+        help="Pick one for its details; pick it again to go back to the overview.",
+    )
+    return kind, slug
+
+
+@steady
+def show(kind: Kind, slug: str | None) -> None:
+    """The overview of a catalogue, or one item."""
+    items = kind.catalogue()
+    if slug is None:
+        st.caption(kind.purpose)
+        kind.overview(items)
+    else:
+        kind.detail(items[slug])
+
+
+# -------------------------------------------------------------------------------------------------------- overviews
+
+
+def _methods_overview(items: Mapping[str, type[Method]]) -> None:
+    rows = [
+        {
+            "Method": item.title,
+            "What it does": item.summary,
+            "Measured effect": reference.direction(item) or ("None" if item.slug == "baseline" else "Not declared"),
+            "Step ÷ plain step": reference.step_ratio(item.slug),
+            "Paper": item.paper.short if item.paper else "",
+        }
+        for item in items.values()
+    ]
+    _table(
+        rows,
+        {
+            "Step ÷ plain step": st.column_config.NumberColumn(
+                format="%.2f", help="Time of a training step over a plain one; a few percent are noise."
+            ),
+            "What it does": st.column_config.TextColumn(width="large"),
+        },
+    )
+    st.caption(plain(f"Costs measured on {reference.costs()['machine']}"))
+
+
+def _measures_overview(items: Mapping[str, Metric]) -> None:
+    rows = [
+        {
+            "Measure": item.title,
+            "Isotropic cloud": item.at_isotropy.text,
+            **{change.capitalize(): "same" if change in item.unchanged_by else "moves" for change in CHANGES},
+            "Cost": item.cost,
+        }
+        for item in items.values()
+    ]
+    config = {
+        change.capitalize(): st.column_config.TextColumn(
+            width="small", help=f"{reference.CHANGE_WORDS[change].capitalize()}: does the value stay the same?"
+        )
+        for change in CHANGES
+    }
+    _table(rows, config)
+    st.caption("The tests measure every “same” and every “moves”, on twenty clouds each.")
+
+
+def _transforms_overview(items: Mapping[str, type[CataloguedTransform]]) -> None:
+    rows = [
+        {
+            "Transform": item.title,
+            "What it does": item.summary,
+            "IsoScore": item.effects.isoscore.replace("**", ""),
+            "Mean cosine": item.effects.mean_cosine.replace("**", ""),
+            "Time ÷ IsoScore": reference.costs()["transforms"].get(item.slug),
+            "Paper": item.paper.short,
+        }
+        for item in items.values()
+    ]
+    config: dict[str, Any] = {
+        "What it does": st.column_config.TextColumn(width="large"),
+        "Time ÷ IsoScore": st.column_config.NumberColumn(
+            help=f"Fitting and applying it to {reference.costs()['n']:,} points in {reference.costs()['d']} dimensions."
+        ),
+    }
+    _table(rows, config)
+
+
+def _table(rows: list[dict[str, Any]], config: dict[str, Any]) -> None:
+    first = next(iter(rows[0]))
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        column_config={first: st.column_config.TextColumn(pinned=True), **config},
+        height="content",
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- details
+
+
+def _method(method: type[Method]) -> None:
+    _heading(method)
+    st.markdown(plain(method.summary))
+    st.latex(method.equation)
+    effect = reference.direction(method)
+    _facts(
+        {
+            "Measured effect": effect,
+            "Cost": reference.cost(method),
+            "Works on": "" if len(method.kinds) == len(Method.kinds) else ", ".join(method.kinds) + " tasks only",
+            "Paper": f"{method.paper.title} ({method.paper.short})" if method.paper else "",
+        }
+    )
+    _parameters(method)
+    _traps(method.traps)
+    _bibtex(method)
+
+
+def _measure(metric: Metric) -> None:
+    _heading(metric)
+    st.markdown(plain(f"{metric.sees} {metric.blind_to}"))
+    st.latex(metric.equation)
+    same, moves = reference.unchanged_and_changed(metric)
+    with_what = f" ({metric.jointly} changing along)" if metric.jointly else ""
+    _facts(
+        {
+            "Range": metric.range.text,
+            "Isotropic cloud": metric.at_isotropy.text,
+            "Stays the same under": "; ".join(reference.CHANGE_WORDS[change] for change in same) + with_what,
+            "Moves under": "; ".join(reference.CHANGE_WORDS[change] for change in moves),
+            "Defined from": f"n = {metric.minimum}" + (f", d = {metric.minimum_d}" if metric.minimum_d > 1 else ""),
+            "Enough points": metric.enough.text,
+            "Cost": reference.cost(metric),
+            "Note": metric.help,
+            "Paper": f"{metric.paper.text}, {metric.paper.identifier}",
+        }
+    )
+    _bibtex(metric)
+
+
+def _transform(kind: type[CataloguedTransform]) -> None:
+    _heading(kind)
+    st.markdown(plain(kind.summary))
+    st.latex(kind.equation)
+    _facts(
+        {
+            "IsoScore": kind.effects.isoscore.replace("**", ""),
+            "EV_k": kind.effects.ev,
+            "Mean cosine": kind.effects.mean_cosine.replace("**", ""),
+            "Cost": reference.cost(kind),
+            "In What-if": "moves every point, in the background" if kind.coordinates is None else "at once",
+            "Paper": f"{kind.paper.title} ({kind.paper.short})",
+            **{name: f"{paper.title} ({paper.short})" for name, paper in kind.variants.items()},
+        }
+    )
+    _parameters(kind)
+    _traps(kind.traps)
+    _bibtex(kind)
+
+
+def _heading(item: Any) -> None:
+    package = reference.home_package(item)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if isinstance(item, type) and issubclass(item, Method):
+            st.image(theme.method_swatch(item.slug), width=16, alt=f"Colour of {item.title}")
+        st.subheader(plain(item.title), anchor=False, width="content")
+        st.badge(plain(item.slug), color="gray")
+        if package != "isoviz":
+            st.badge(f"from the package {plain(package)}", icon=":material/extension:", color="gray")
+
+
+def _facts(facts: Mapping[str, str]) -> None:
+    lines = [f"**{plain(name)}:** {plain(text)}" for name, text in facts.items() if text]
+    st.markdown("  \n".join(lines))
+
+
+def _parameters(item: type[Method] | type[CataloguedTransform]) -> None:
+    entries = reference.parameters(item.Params)
+    if not entries:
+        return
+    st.markdown("#### Parameters")
+    with st.container(border=True):
+        for entry in entries:
+            values = [f"default {entry.default}", entry.allowed, f"paper's range {entry.tried}" if entry.tried else ""]
+            label = plain(f"{entry.label} {entry.symbol}".strip())
+            st.markdown(
+                f"**{label}** `{entry.name}` · {plain(' · '.join(filter(None, values)))}  \n{plain(entry.help)}"
+            )
+            st.caption(f"Source: {plain(entry.source)}.")
+
+
+def _traps(traps: tuple[str, ...]) -> None:
+    if traps:
+        st.markdown("#### Watch for")
+        for trap in traps:
+            st.markdown(f":material/warning: {plain(trap)}")
+
+
+def _bibtex(item: Any) -> None:
+    if bibtex := reference.bibtex_of(item):
+        with st.expander("BibTeX", icon=":material/format_quote:"):
+            st.code(bibtex, language="latex")
+
+
+KINDS = (
+    Kind(
+        "Methods",
+        "method",
+        "What you can train with. Each adds a loss term, changes what the classifier reads, or trains a second stage.",
+        methods.catalogue,
+        _methods_overview,
+        _method,
+    ),
+    Kind(
+        "Measures",
+        "measure",
+        "What each number sees. “Same”: the change leaves the value as it is. “Moves”: it does not.",
+        metrics.catalogue,
+        _measures_overview,
+        _measure,
+    ),
+    Kind(
+        "Transforms",
+        "transform",
+        "What you can apply to finished embeddings, without training: fitted on one set, applied to any other.",
+        posthoc.catalogue,
+        _transforms_overview,
+        _transform,
+    ),
+)

@@ -1,0 +1,125 @@
+"""Records the runs that the app ships as examples: `python -m factory.record_examples [--store DIR] [grids | studies ...]`.
+
+Two steps, both unless one is named:
+
+- `grids` trains the runs of `EXPERIMENTS`: every method on two demo tasks, and one λ × ζ sweep.
+- `studies` carries out every study at its quick scale and keeps each result beside the runs, in `DIR/studies`.
+
+A store that is named is continued: finished runs are not trained again. Without one, the runs lie in a temporary folder. Training is
+serial and takes about 15 minutes of processor time for the grids and an hour for the studies; put `nice` before the command if others need
+the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from isoviz.config import RunConfig
+from isoviz.runs import planning
+from isoviz.runs.planning import MethodChoice
+
+STEPS: Final = ("grids", "studies")
+ENCODER: Final = "demo/tiny-bert"
+SEEDS: Final = (0, 1, 2)
+SENTENCES, PAIRS = "demo/acceptability", "demo/similarity"
+"""A classification of single sentences and a regression on pairs: on both, every baseline clearly beats bag of words."""
+SETTINGS: Final = MappingProxyType[str, Any]({"epochs": 3, "max_length": 48, "threads": 1})
+"""Those of the 60-second demo; one thread is the cheapest for so small a model."""
+ROWS: Final = MappingProxyType({SENTENCES: 1000, PAIRS: 1500})
+
+ALL_METHODS: Final[tuple[MethodChoice, ...]] = (
+    ("baseline", {}),
+    ("isobn", {"beta": 0.5}),
+    ("istar", {"lam": 1.0}),
+    ("isolayer", {}),
+    ("batchnorm", {}),
+    ("cosreg", {}),
+    ("spectrum_pol", {}),
+    ("spectrum_exp", {}),
+    ("flow", {}),
+)
+SWEEP: Final[tuple[MethodChoice, ...]] = (
+    ("baseline", {}),
+    ("istar", {"lam": [-1.0, 1.0, 3.0, 5.0], "zeta": [0.2, 0.5, 0.8]}),
+)
+
+
+def _runs(methods: Sequence[MethodChoice], *tasks: str) -> list[RunConfig]:
+    return [
+        config
+        for task in tasks
+        for config in planning.expand([ENCODER], [task], methods, SEEDS, max_train=ROWS[task], **SETTINGS)
+    ]
+
+
+def experiments() -> Mapping[str, list[RunConfig]]:
+    """Name of an experiment → its runs."""
+    return {
+        "Nine methods on two tasks": _runs(ALL_METHODS, SENTENCES, PAIRS),
+        "λ × ζ sweep of I-STAR": _runs(SWEEP, SENTENCES),
+    }
+
+
+def train_grids(folder: Path) -> int:
+    """Train what the store in `folder` lacks of the experiments; how many runs did not finish."""
+    from isoviz.access.service import of_command_line
+    from isoviz.commands.train import launch_and_carry_out
+    from isoviz.runs.store import Store
+    from isoviz.studies.grids import identity
+
+    store = Store(folder)
+    unfinished = 0
+    for name, configs in experiments().items():
+        finished = {identity(row.config) for row in store.list(group=name, status="finished")}
+        lacking = [config for config in configs if identity(config) not in finished]
+        print(f"{name}: {len(lacking)} of {len(configs)} runs to train", flush=True)
+        for config in lacking:  # one at a time: an interrupted recording leaves no queue behind
+            rows = launch_and_carry_out(store, of_command_line(store), [config], name, quiet=True)
+            unfinished += any(row.status != "finished" for row in rows)
+            if any(row.status == "stopped" for row in rows):
+                raise SystemExit("record_examples: interrupted; the same command continues")
+    store.close()
+    return unfinished
+
+
+def carry_out_studies(folder: Path) -> int:
+    """Run every quick study in the store, and keep its result; how many failed."""
+    from benchmarks.quick_studies import run
+    from isoviz import studies
+
+    failed = 0
+    for slug in dict.fromkeys(one.study.slug for one in studies.listed()):  # one computation may serve several places
+        seconds, _, status = run(slug, str(folder), str(folder / "studies"))
+        failed += status != 0
+        print(f"{seconds:7.1f} s  {slug}{'  FAILED' if status else ''}", flush=True)
+    return failed
+
+
+def main() -> int:
+    """1 where something did not finish; what did is kept."""
+    parser = argparse.ArgumentParser(
+        prog="python -m factory.record_examples",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--store", metavar="DIR", type=Path, help="keep the runs in this folder, or continue there")
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)} (default: all)")
+    options = parser.parse_args()
+    if unknown := set(options.steps) - set(STEPS):
+        parser.error(f"unknown step {', '.join(sorted(unknown))} (allowed: {', '.join(STEPS)})")
+    work = {"grids": train_grids, "studies": carry_out_studies}
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
+        folder = (options.store or Path(temporary)).absolute()
+        os.environ["ISOVIZ_HOME"] = str(folder)  # tokenised rows and views lie there too
+        return int(sum(work[step](folder) for step in STEPS if step in (options.steps or STEPS)) > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

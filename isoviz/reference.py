@@ -1,0 +1,180 @@
+"""What is known of a method, a measure or a transform, in words for people: the Methods page and `docs/` are written from here.
+
+The words stand on the classes themselves (`Method`, `Metric`, `CataloguedTransform`), so that what an installed package adds
+is described as ours is. Costs are read from the record that `benchmarks/costs.py` makes; an addition has none.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from pydantic import BaseModel
+
+from isoviz import bibliography, methods, posthoc
+from isoviz.methods.protocol import Method
+from isoviz.metrics.protocol import CHANGES, Change, Metric
+from isoviz.parameters import bounds_text, choices_of, extra
+from isoviz.posthoc.protocol import CataloguedTransform
+
+CHANGE_WORDS: Mapping[Change, str] = {
+    "shift": "adding one vector to all points",
+    "scale": "multiplying all points by one factor",
+    "rotation": "rotating the cloud",
+    "stretch": "multiplying each dimension by its own factor",
+    "order": "reordering the points",
+    "duplicates": "repeating every point equally often",
+}
+_MEASURES = {
+    "isoscore": "IsoScore",
+    "isoscore_star": "IsoScore*",
+    "mean_cosine": "the mean cosine",
+    "penalty": "its own penalty",
+}
+_MOVES = {
+    "up": "raises {}",
+    "down": "lowers {}",
+    "with λ": "raises {} for λ > 0 and lowers it for λ < 0",
+    "against λ": "lowers {} for λ > 0 and raises it for λ < 0",
+}
+
+
+@dataclass(frozen=True)
+class ParameterEntry:
+    """One parameter in words; `allowed` and `tried` (the paper's own values) may be empty."""
+
+    name: str
+    label: str
+    symbol: str
+    default: str
+    allowed: str
+    tried: str
+    help: str
+    source: str
+
+
+def parameters(params: type[BaseModel]) -> list[ParameterEntry]:
+    """All parameters in the order of their declaration."""
+    entries = []
+    for name, field in params.model_fields.items():
+        about = extra(field)
+        entries.append(
+            ParameterEntry(
+                name=name,
+                label=field.title or name,
+                symbol=str(about.get("symbol", "")),
+                default=_value(field.default),
+                allowed=", ".join(map(_value, choices_of(field))) or bounds_text(field),
+                tried=", ".join(map(_value, about.get("sweep", ()))),
+                help=field.description or "",
+                source=str(about.get("source", "")),
+            )
+        )
+    return entries
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return (f"{value:,}" if isinstance(value, int) else f"{value:g}").replace("-", "−")
+    return "none" if value is None else str(value)
+
+
+def direction(method: type[Method]) -> str:
+    """What the method does to isotropy, as its `effects` say and the conformance suite measures; empty if it names none."""
+    moves = [_MOVES[effect].format(_MEASURES.get(name, name)) for name, effect in method.effects.items()]
+    return _sentence("; ".join(moves))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def unchanged_and_changed(metric: Metric) -> tuple[list[Change], list[Change]]:
+    """The changes of a cloud that leave a measure as it is, and those that move it; `tests/metrics/test_claims.py` measures both."""
+    return [c for c in CHANGES if c in metric.unchanged_by], [c for c in CHANGES if c not in metric.unchanged_by]
+
+
+def bibtex_of(item: type[Method] | type[CataloguedTransform] | Metric) -> str:
+    """Its BibTeX; empty where there is none."""
+    if isinstance(item, Metric):
+        return _entries().get(item.paper.key, "").strip()
+    papers = [item.paper, *getattr(item, "variants", {}).values()]
+    return "\n\n".join(paper.bibtex.strip() for paper in papers if paper)
+
+
+def _entries() -> dict[str, str]:
+    """BibTeX by key: a measure may come from the paper of a method, which carries the entry."""
+    entries = dict(bibliography.entries())
+    papers = [method.paper for method in methods.catalogue().values()]
+    papers += [kind.paper for kind in posthoc.catalogue().values()]
+    for paper in papers:
+        entries |= bibliography.parse(paper.bibtex) if paper else {}
+    return entries
+
+
+# ----------------------------------------------------------------------------------------------------------- costs
+
+
+@functools.cache
+def costs() -> Mapping[str, Any]:
+    """The record: `machine`, `n`, `d`, `rows`; `methods` (slug → encoder → ratios), `measures` and `transforms` (slug → ratio)."""
+    record: dict[str, Any] = json.loads(files("isoviz").joinpath("costs.json").read_text(encoding="utf-8"))
+    return record
+
+
+def cost(item: type[Method] | type[CataloguedTransform] | Metric) -> str:
+    """What it costs in one sentence, measured; empty where it was not."""
+    if isinstance(item, Metric):
+        if item.slug == "isoscore":
+            return "The measure that the others are timed against."
+        return _over_isoscore(costs()["measures"].get(item.slug))
+    if issubclass(item, Method):
+        return _of_step(item, costs()["methods"].get(item.slug, {}))
+    return _over_isoscore(costs()["transforms"].get(item.slug), "Fitting and applying it takes")
+
+
+def step_ratio(slug: str) -> float | None:
+    """The largest ratio of a method's training step to the plain step, over the encoders; None where it was not measured."""
+    return max((ratios["step"] for ratios in costs()["methods"].get(slug, {}).values()), default=None)
+
+
+def _of_step(method: type[Method], measured: Mapping[str, Mapping[str, float]]) -> str:
+    if not measured:
+        return ""
+    if method.slug == "baseline":
+        return "The plain step that the others are compared with."
+    steps = ", ".join(f"{ratios['step']:.2f} on {encoder}" for encoder, ratios in measured.items())
+    sentence = f"Training step ÷ plain step: {steps}."
+    before = [ratios["before_epoch"] for ratios in measured.values() if "before_epoch" in ratios]
+    if before:
+        sentence += f" Before each epoch it reads training rows: up to {max(before):.2f} of a plain step per batch."
+    if method.frozen_stage:
+        sentence += " Its second stage trains on cached vectors, so it takes seconds."
+    return sentence
+
+
+def _over_isoscore(ratio: float | None, verb: str = "Takes") -> str:
+    if ratio is None:
+        return ""
+    return f"{verb} {_ratio(ratio)} the time of IsoScore on {costs()['n']:,} points in {costs()['d']} dimensions."
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:g} ×"
+
+
+def of_this_project(items: Iterable[Any]) -> list[Any]:
+    """Those that are ours, without what installed packages add."""
+    return [item for item in items if home_package(item) == __name__.partition(".")[0]]
+
+
+def home_package(item: type[Method] | type[CataloguedTransform] | Metric) -> str:
+    """The top-level package that an item comes from."""
+    module = item.function.__module__ if isinstance(item, Metric) else item.__module__
+    return module.partition(".")[0]

@@ -1,0 +1,60 @@
+"""The Methods page draws every item of the three catalogues, and what an installed package adds."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard import methods_reference
+from isoviz import methods, metrics, posthoc
+from isoviz.posthoc.protocol import CataloguedTransform
+from tests.dashboard.conftest import OpenPage
+from tests.lab_package import InstallPackage
+from tests.test_catalogues import ENTRIES, MODULES
+
+
+def words(page: object) -> str:
+    return "\n".join(item.value.replace("\\", "") for item in [*page.markdown, *page.caption])  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("kind", methods_reference.KINDS, ids=lambda kind: kind.name)
+def test_the_overview_lists_the_whole_catalogue(open_page: OpenPage, kind: methods_reference.Kind) -> None:
+    page = open_page("methods", methods_kind=kind.name)
+    assert not page.exception
+    titles = [item.title for item in kind.catalogue().values()]
+    assert list(page.dataframe[0].value.iloc[:, 0]) == titles
+    assert list(page.pills(key=f"methods_{kind.name.lower()}").options) == titles
+
+
+def test_the_overview_of_measures_is_what_the_tests_measure(open_page: OpenPage) -> None:
+    table = open_page("methods", methods_kind="Measures").dataframe[0].value.set_index("Measure")
+    assert table.loc["IsoScore", "Shift"] == "same" and table.loc["Mean cosine", "Shift"] == "moves"
+
+
+def test_a_link_opens_a_method(open_page: OpenPage) -> None:
+    page = open_page("methods", methods_methods="IsoBN")
+    assert not page.exception and not page.dataframe
+    shown = words(page)
+    isobn = methods.get("isobn")
+    assert page.latex[0].value.strip("$\n ") == isobn.equation
+    assert all(trap in shown for trap in isobn.traps)
+    assert "default 0.5 · at least 0, at most 4 · paper's range 0.25, 0.5, 1" in shown
+    assert "@article{zhou2021isobn" in page.code[0].value
+
+
+def test_every_item_is_drawn(open_page: OpenPage) -> None:
+    page = open_page("methods")
+    for kind, items in (("Methods", methods), ("Measures", metrics), ("Transforms", posthoc)):
+        page.segmented_control(key="methods_kind").set_value(kind).run()
+        for slug, item in items.catalogue().items():
+            page.pills(key=f"methods_{kind.lower()}").set_value(slug).run()
+            assert not page.exception, slug
+            assert page.latex and item.title in page.subheader[0].value.replace("\\", "")
+
+
+def test_an_installed_package_is_described_too(install_package: InstallPackage, open_page: OpenPage) -> None:
+    install_package("lab", MODULES, ENTRIES)
+    page = open_page("methods", methods_methods="Shrink")
+    assert not page.exception
+    assert "from the package lab" in words(page)
+    page = open_page("methods", methods_kind="Transforms", methods_transforms="Halve")
+    assert issubclass(posthoc.get("lab_halve"), CataloguedTransform) and "from the package lab" in words(page)
