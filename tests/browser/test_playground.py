@@ -97,24 +97,20 @@ def test_a_dragged_mean_moves_the_cosine_and_not_the_score(context: BrowserConte
 
 def test_a_link_restores_the_cloud_to_the_bit(context: BrowserContext, file: str) -> None:
     state = {
-
-            "d": 30,
-            "n": 120,
-            "seed": 77,
-            "spectrum": "power",
-            "decay": 0.3 + 1e-16,
-            "shift": 0.1 + 0.2,
-            "rogueScale": 3.3
-        ,
-
-            "block": 4,
-            "rotation": 0.37,
-            "tails": 5,
-            "clusters": 3,
-            "duplicates": 0.1,
-            "scale": 1 / 3,
-            "view": "principal"
-        ,
+        "d": 30,
+        "n": 120,
+        "seed": 77,
+        "spectrum": "power",
+        "decay": 0.3 + 1e-16,
+        "shift": 0.1 + 0.2,
+        "rogueScale": 3.3,
+        "block": 4,
+        "rotation": 0.37,
+        "tails": 5,
+        "clusters": 3,
+        "duplicates": 0.1,
+        "scale": 1 / 3,
+        "view": "principal",
         "transforms": [{"slug": "zca", "strength": 0.35, "eps": 0}, {"slug": "isobn", "beta": 1.25}],
     }
     page = opened(context, file)
@@ -188,7 +184,7 @@ def test_a_phone(chromium: Browser, file: str) -> None:
     page.touchscreen.tap(box["x"] + box["width"] * 0.6, box["y"] + box["height"] / 2)
     becomes(page, lambda: page.evaluate("globalThis.playground.state().clusters") > 3, True)
     assert fits(page)
-    cloud = page.get_by_role("img", name="Cloud").bounding_box()
+    cloud = page.get_by_role("img", name="Cloud:").bounding_box()
     assert cloud is not None and 0 <= cloud["y"] < 100  # it stays in sight beside the sliders
     context.close()
 

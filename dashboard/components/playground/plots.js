@@ -2,7 +2,7 @@
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [36, 10, 8, 24];
 const BINS = 40;
-const REST = 45; // milliseconds between two drawings of the figures; the cloud and the numbers keep to every frame
+const FIGURE_REST = 45; // milliseconds between two drawings of the figures; the cloud and the numbers keep to every frame
 const AFTER = "#dd7809"; // the same in both modes
 
 export class Plots {
@@ -35,7 +35,7 @@ export class Plots {
   show(view) {
     this.last = view;
     if (this.element.hidden) return;
-    const rest = REST - (performance.now() - (this.shown ?? 0));
+    const rest = FIGURE_REST - (performance.now() - (this.shown ?? 0));
     if (rest > 0) {
       this.timer ??= setTimeout(() => {
         this.timer = null;
