@@ -109,9 +109,7 @@ def chosen(plans: Sequence[Plan], inputs: Inputs) -> list[Plan]:
             rate = settings.pop("learning_rate", plan.learning_rate)
             seeds = inputs.seeds or plan.seeds
             found.append(
-                replace(
-                    plan, models=of_models, tasks=of_tasks, seeds=seeds, learning_rate=rate, settings=settings
-                )
+                replace(plan, models=of_models, tasks=of_tasks, seeds=seeds, learning_rate=rate, settings=settings)
             )
     return found
 
