@@ -10,7 +10,6 @@ from typing import Final
 from isoviz import boundary
 from isoviz.errors import InputError
 
-
 SETTINGS: Final = MappingProxyType(
     {
         "max_train": "--max-train",
