@@ -1,4 +1,4 @@
-"""The command line: `python -m isoviz train | sweep | measure | transform | runs | compare | study | app | links`.
+"""The command line: `python -m isoviz train | sweep | measure | transform | runs | compare | study | lessons | app | links`.
 
 Exit codes: 0 done; 1 a run failed, or was stopped; 2 bad input, with one line on stderr that says which option and what is allowed;
 130 (Ctrl-C) or 143 (SIGTERM) where it was ended at once.
@@ -267,6 +267,12 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
+def _add_lessons(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--check", nargs="+", required=True, metavar="FILE", help="say what is wrong in lesson files of your own"
+    )
+
+
 def _add_app(app: argparse.ArgumentParser) -> None:
     app.add_argument("--port", type=_port, default=8501)
     app.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
@@ -324,6 +330,7 @@ _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "runs": ("list, show, stop, resume, delete, export or cite runs", _add_runs),
     "compare": ("do these runs differ? intervals, tests, and how many seeds a test would need", _add_compare),
     "study": ("list the papers' figures and tables, or compute one", _add_study),
+    "lessons": ("check lessons that you have written", _add_lessons),
     "app": ("open the dashboard", _add_app),
     "links": ("show or change the links by which people open the dashboard", _add_links),
 }
