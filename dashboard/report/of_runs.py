@@ -83,7 +83,9 @@ def _tradeoff(runs: pd.DataFrame, task: str, metric: str, measure: Metric) -> li
         return []
     figure = charts.tradeoff(points, metric, measure, labels.get(parameter or "", ""))
     words = f"{metric} against {measure.number_title} of {len(points)} runs on {task}"
-    return [Picture(f"{measure.number_title} against {metric}", figure, words)]
+    sentence = results.association(runs, metric, measure)
+    blocks: list[Block] = [Picture(f"{measure.number_title} against {metric}", figure, words)]
+    return [*blocks, Words(sentence)] if sentence else blocks
 
 
 def _every_run(frame: pd.DataFrame, measure: Metric) -> pd.DataFrame:

@@ -60,7 +60,8 @@ def numbers(state: State, seed: int) -> dict[str, float]:
     population = covariance(state, seed)
     cloud = draw(state, seed)
     for step in state.transforms:
-        cloud = posthoc.get(step.slug)(**(PARAMETERS[step.slug] | step.parameters)).fit_transform(cloud)  # type: ignore[assignment]
+        transform = posthoc.get(step.slug)(**(PARAMETERS[step.slug] | step.parameters))
+        cloud = np.asarray(transform.fit_transform(cloud))
     found = measured(cloud, population, state)
     if not state.transforms:
         found |= {

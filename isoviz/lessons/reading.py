@@ -195,6 +195,7 @@ def _wrong_together(lesson: Lesson) -> list[tuple[tuple[Any, ...], str]]:
     last = len(lesson.steps)
     for k, step in enumerate(lesson.steps):
         guess = step.guess
+        named: list[tuple[tuple[Any, ...], list[tuple[str, int]]]]
         if isinstance(guess, NumberGuess):
             named = [(("steps", k, "guess", "of"), [(guess.of, k + 1)])]
         else:

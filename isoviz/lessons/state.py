@@ -34,7 +34,7 @@ class TransformStep(BaseModel):
         return {name: value for name, value in self.model_dump(exclude={"slug"}).items() if value is not None}
 
 
-PARAMETERS = {
+PARAMETERS: dict[str, dict[str, float]] = {
     "mean_removal": {},
     "all_but_the_top": {"remove": 1},
     "zca": {"strength": 0.5, "eps": 0.0},
