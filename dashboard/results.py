@@ -68,7 +68,7 @@ COLUMNS: dict[str, str] = {
 """Column → heading of what stands before the measures of isotropy; `LAST` stands after them."""
 LAST: dict[str, str] = {"seeds": "Each seed", "published": "Published", "remarks": "Remarks"}
 
-_RUN_COLUMNS = {
+RUN_COLUMNS = {
     "status": "Status",
     "task": "Task",
     "title": "Method",
@@ -77,7 +77,7 @@ _RUN_COLUMNS = {
     "metric": "Metric",
     "value": "Value",
 }
-_MORE_RUN_COLUMNS = {
+MORE_RUN_COLUMNS = {
     "model": "Model",
     "seconds": "Seconds",
     "problem": "Remarks",
@@ -209,7 +209,8 @@ class _Found:
 
 def _found(task: str, metric: str, runs: pd.DataFrame, isotropy: list[Metric], ids: list[str]) -> _Found:
     chosen = tables.with_metric(runs, metric)
-    table = published_table(task, metric, runs, tables.summary(chosen), isotropy, ids)
+    compared = comparison.compared(task, metric, ids)
+    table = published_table(task, metric, runs, tables.summary(chosen), isotropy, compared)
     levels = tables.references(table.simple)
     whole = with_comparison(table)
     lines = [(line["title"], publication.published_text(line)) for line in table.lines()]
@@ -233,10 +234,9 @@ def association(runs: pd.DataFrame, metric: str, measure: Metric) -> str:
 
 
 def published_table(
-    task: str, metric: str, runs: pd.DataFrame, summary: pd.DataFrame, isotropy: list[Metric], ids: list[str]
+    task: str, metric: str, runs: pd.DataFrame, summary: pd.DataFrame, isotropy: list[Metric], found: Table | str | None
 ) -> Published:
-    """The task's table with all that a reader of it needs."""
-    found = comparison.compared(task, metric, ids)
+    """The task's table with all that a reader of it needs; `found` is of `comparison.compared`."""
     begun = _started(runs)
     known = tasks.catalogue().get(task)
     return Published(
@@ -401,8 +401,8 @@ def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
         return
     st.subheader("Every run", anchor=False)
     every = {metric.slug: metric.heading for metric in measures.of_runs()}
-    columns = ["run", *_RUN_COLUMNS, *every, *_MORE_RUN_COLUMNS]
-    names = _RUN_COLUMNS | {metric.slug: metric.heading for metric in isotropy} | _MORE_RUN_COLUMNS
+    columns = ["run", *RUN_COLUMNS, *every, *MORE_RUN_COLUMNS]
+    names = RUN_COLUMNS | {metric.slug: metric.heading for metric in isotropy} | MORE_RUN_COLUMNS
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {
         "Run": st.column_config.LinkColumn("Run", display_text=r"run\?id=(.*)"),
