@@ -286,7 +286,9 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_lessons(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", required=True, metavar="FILE", help="where to write the HTML file")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--out", metavar="FILE", help="where to write the HTML file")
+    what.add_argument("--check", nargs="+", metavar="FILE", help="say what is wrong in lessons that you have written")
 
 
 def _add_app(app: argparse.ArgumentParser) -> None:
@@ -347,7 +349,7 @@ _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "compare": ("do these runs differ? intervals, tests, and how many seeds a test would need", _add_compare),
     "report": ("write an experiment's tables, tests and figures to one file", _add_report),
     "study": ("list the papers' figures and tables, or compute one", _add_study),
-    "lessons": ("write the playground as one HTML file that needs no server", _add_lessons),
+    "lessons": ("write the playground as one HTML file, or check lessons of your own", _add_lessons),
     "app": ("open the dashboard", _add_app),
     "links": ("show or change the links by which people open the dashboard", _add_links),
 }
