@@ -93,7 +93,7 @@ def cloud_svg(points: Cloud) -> str:
 
 def runs() -> None:
     """Running, waiting and latest runs; refreshes itself while something runs. Nothing on an empty store."""
-    store = resources.store()
+    store = resources.library()
     if not store.list(limit=1):
         st.caption(":material/arrow_upward: No run yet. Start with the 60-second demo.")
         return
@@ -104,7 +104,7 @@ def runs() -> None:
 
 
 def _runs(was_busy: bool) -> None:
-    store = resources.store()
+    store = resources.library()
     counts = store.counts()
     if was_busy and not counts["running"] + counts["queued"]:
         st.rerun()

@@ -35,7 +35,7 @@ def chosen() -> RunRow | None:
 
     With `?group=NAME` (an experiment just launched) its runs come before all others.
     """
-    store = resources.store()
+    store = resources.library()
     run_id = st.query_params.get("run")
     if run_id is None:
         return _default()
@@ -50,7 +50,7 @@ def chosen() -> RunRow | None:
 
 
 def _default() -> RunRow | None:
-    store = resources.store()
+    store = resources.library()
     group_of_address = st.query_params.get("group")
     for group in (group_of_address, None) if group_of_address else (None,):
         for rows in (
@@ -78,7 +78,7 @@ def nothing_yet() -> None:
 
 def activity(run: RunRow) -> None:
     """Running and waiting runs, what can be done with the chosen one. Refreshes itself while anything runs or waits."""
-    counts = resources.store().counts()
+    counts = resources.library().counts()
     busy = counts["running"] + counts["queued"] > 0
     st.fragment(_activity, run_every=TICK if busy else None)(
         run.id, run.status, pinned=st.query_params.get("run") == run.id
@@ -86,7 +86,7 @@ def activity(run: RunRow) -> None:
 
 
 def _activity(run_id: str, status: str, pinned: bool) -> None:
-    store = resources.store()
+    store = resources.library()
     running = store.list(status="running")
     waiting = store.list(status="queued", order="queue", limit=WAITING_SHOWN)
     try:
@@ -134,12 +134,12 @@ def _doing(row: RunRow) -> str:
 
 
 def _queue_tail(listed: int) -> None:
-    more = resources.store().counts()["queued"] - listed
+    more = resources.library().counts()["queued"] - listed
     if more > 0:
         st.caption(f"and {more} more waiting")
     if more + listed > 1 and button("Stop all waiting runs", type="tertiary", icon=":material/playlist_remove:"):
         service = resources.service()
-        for row in resources.store().list(status="queued"):
+        for row in resources.library().list(status="queued"):
             if service.refusal(row) is None:  # of others' runs it is not asked
                 done(service.stop, row.id)
         st.rerun()
@@ -219,7 +219,7 @@ def charts(run: RunRow) -> None:
     """The curves and the matrix of the chosen run, or its whole group overlaid."""
     drawn = [run]
     if run.group is not None:
-        siblings = resources.store().list(group=run.group, limit=200)
+        siblings = resources.library().list(group=run.group, limit=200)
         if len(siblings) > 1 and st.toggle(
             f"Overlay the {len(siblings)} runs of this experiment", key="overlay", bind="query-params"
         ):
@@ -240,7 +240,7 @@ def _replay_speed() -> int | None:
 def recorded_runs(run: RunRow) -> None:
     """Choose one of the runs that have ended, to watch it train again."""
     statuses = ["finished", "stopped", "diverged", "failed"]
-    ended = kept("recorded", lambda: resources.store().list(status=statuses, limit=RECORDED))
+    ended = kept("recorded", lambda: resources.library().list(status=statuses, limit=RECORDED))
     if not ended:
         return
     with st.popover("Replay a recorded run", icon=":material/history:", type="tertiary"):

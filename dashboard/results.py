@@ -379,7 +379,7 @@ def _started(runs: pd.DataFrame) -> Started | None:
     finished = runs[runs["status"] == "finished"]
     if finished.empty:
         return None
-    found = resources.store().events_of_kind(str(finished.iloc[0]["run"]), Started, limit=1)
+    found = resources.library().events_of_kind(str(finished.iloc[0]["run"]), Started, limit=1)
     return next(iter(found), None)
 
 

@@ -27,7 +27,7 @@ _kept: OrderedDict[Hashable, tuple[str, Any]] = OrderedDict()
 
 def kept(key: Hashable, make: Callable[[], T]) -> T:
     """What `make` gives, made once for a key as long as no run comes, goes, changes its status, its name or its numbers."""
-    store = resources.store()
+    store = resources.library()
     of_store = (store.url, key)
     revision = store.revision()  # before reading: what changes meanwhile is read again
     with _lock:
@@ -49,7 +49,7 @@ def facets() -> pd.DataFrame:
     """Which experiments, models, tasks, methods and statuses there are: one line for each combination, with its number of `runs`."""
 
     def made() -> pd.DataFrame:
-        frame = pd.DataFrame(resources.store().facets(), columns=["group", "model", "task", "method", "status", "runs"])
+        frame = pd.DataFrame(resources.library().facets(), columns=["group", "model", "task", "method", "status", "runs"])
         titles = {slug: method_title(slug) for slug in frame["method"].unique()}
         return frame.assign(group=frame["group"].fillna(""), title=frame["method"].map(titles))
 
@@ -71,7 +71,7 @@ def frame(chosen: Filter) -> pd.DataFrame:
     """Runs as `tables.runs_frame` gives them, newest first. Those that cannot be read are left out."""
 
     def made() -> pd.DataFrame:
-        found = resources.store().summaries(
+        found = resources.library().summaries(
             group=chosen.group,
             status=chosen.status or None,
             model=chosen.model,

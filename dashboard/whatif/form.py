@@ -74,7 +74,7 @@ def _asked_for(asked: str, known: dict[str, RunRow]) -> tuple[dict[str, RunRow],
     if st.session_state.get(PREFIX + RUN) in known:
         return known, None  # another one was chosen since
     try:
-        row = resources.store().get(asked)
+        row = resources.library().get(asked)
     except UnreadableRunError as error:
         return known, f"{error}."
     except StoreError:
