@@ -85,6 +85,11 @@ def compared(task: str, metric: str, runs: Sequence[str]) -> Table | str | None:
     """The comparison; why there is none, in words; None where there is nothing to compare, or before a reader asks for many runs."""
     if len(runs) > MOST_RUNS and not st.session_state.get(_toggle(task)):
         return None
+    return of_any_size(metric, runs)
+
+
+def of_any_size(metric: str, runs: Sequence[str]) -> Table | str | None:
+    """As `compared`, however many runs there are: for files, which no one waits for at every change of a filter."""
     return kept(("comparison", tuple(runs), metric), lambda: _compared(runs, metric))
 
 

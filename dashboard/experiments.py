@@ -143,7 +143,7 @@ def report(name: str) -> None:
 
 def comparison(name: str) -> None:
     """Its tables, task by task, as on Results."""
-    results.by_task(Filter(name), _isotropy(name))
+    results.by_task(Filter(name), _isotropy(name), associations=False)
 
 
 def tradeoff(name: str) -> None:

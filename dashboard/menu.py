@@ -8,6 +8,8 @@ import streamlit as st
 
 from dashboard import resources
 
+TICK = 3.0
+"""Seconds between counts of the runs that are under way."""
 _PAGES = Path(__file__).resolve().parent.parent / "pages"
 
 HOME, METHODS, EXPLORE, WHATIF, TRAIN, LIVE, EXPERIMENTS, RESULTS, TRADEOFFS, PAPERS, RUN = (
@@ -100,10 +102,18 @@ def pages() -> dict[str, list[st.Page]]:
 
 
 def activity(page: st.Page) -> None:
-    """In the sidebar of every page but Live itself: the way back to what is going on."""
+    """In the sidebar of every page but Live itself: the way back to what is going on. Counts again while runs are under way."""
     if page.url_path == "live":
         return
+    with st.sidebar:
+        st.fragment(_activity, run_every=TICK if _under_way() else None)()
+
+
+def _under_way() -> list[str]:
     counts = resources.store().counts()
-    parts = [f"{counts[status]} {status}" for status in ("running", "queued") if counts[status]]
-    if parts:
-        st.sidebar.page_link(LIVE, label=" · ".join(parts), icon=":material/play_circle:", help="Watch the runs.")
+    return [f"{counts[status]} {status}" for status in ("running", "queued") if counts[status]]
+
+
+def _activity() -> None:
+    if parts := _under_way():
+        st.page_link(LIVE, label=" · ".join(parts), icon=":material/play_circle:", help="Watch the runs.")

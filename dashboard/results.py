@@ -30,7 +30,7 @@ from dashboard.explanations import Explanation
 from dashboard.publication import Published
 from dashboard.run_lists import Filter, kept
 from isoviz import tasks
-from isoviz.comparisons import Table
+from isoviz.comparisons import Table, associate_means
 from isoviz.events import Started
 from isoviz.metrics.protocol import Metric
 from isoviz.runs import citing
@@ -68,7 +68,7 @@ COLUMNS: dict[str, str] = {
 """Column → heading of what stands before the measures of isotropy; `LAST` stands after them."""
 LAST: dict[str, str] = {"seeds": "Each seed", "published": "Published", "remarks": "Remarks"}
 
-_RUN_COLUMNS = {
+RUN_COLUMNS = {
     "status": "Status",
     "task": "Task",
     "title": "Method",
@@ -77,7 +77,7 @@ _RUN_COLUMNS = {
     "metric": "Metric",
     "value": "Value",
 }
-_MORE_RUN_COLUMNS = {
+MORE_RUN_COLUMNS = {
     "model": "Model",
     "seconds": "Seconds",
     "problem": "Remarks",
@@ -136,8 +136,8 @@ def isotropy_field(facets: pd.DataFrame, chosen: Filter) -> list[Metric]:
     return [metric for title, metric in known.items() if title in titles]
 
 
-def by_task(chosen: Filter, isotropy: list[Metric]) -> None:
-    """Per task: its metric, the table, every seed."""
+def by_task(chosen: Filter, isotropy: list[Metric], *, associations: bool = True) -> None:
+    """Per task: its metric, the table, every seed; `associations` False where a trade-off that follows answers that."""
     runs = run_lists.frame(chosen)
     if runs.empty:
         st.info("No run matches these filters. Clear one of them.", icon=":material/filter_alt_off:")
@@ -145,10 +145,10 @@ def by_task(chosen: Filter, isotropy: list[Metric]) -> None:
     _cite(runs, isotropy)
     pivot.section(chosen, runs)
     for task, part in runs.groupby("task", sort=True):
-        _task(str(task), chosen, part, isotropy)
+        _task(str(task), chosen, part, isotropy, associations)
 
 
-def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric]) -> None:
+def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric], associations: bool) -> None:
     known = tasks.catalogue().get(task)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.subheader(wording.plain(f"{known.title} · {task}" if known else task), anchor=False)
@@ -181,6 +181,8 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric]) -> 
     )
     _strip(task, metric, found)
     comparison.section(task, metric, ids)
+    if associations and found.association:
+        st.markdown(f"**Does isotropy go with performance?** {wording.plain(found.association)}")
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,7 @@ class _Found:
         clouds: of which clouds its columns are.
         printed: what papers print, a line each.
         setups: how many rows the figure of the seeds would have; `seeds` shows the first of them, None without a value.
+        association: of isotropy with the metric over the settings, a sentence; empty where there are too few settings.
     """
 
     published: Published
@@ -201,11 +204,13 @@ class _Found:
     printed: tuple[str, ...]
     setups: int
     seeds: figure.Prepared | None
+    association: str
 
 
 def _found(task: str, metric: str, runs: pd.DataFrame, isotropy: list[Metric], ids: list[str]) -> _Found:
     chosen = tables.with_metric(runs, metric)
-    table = published_table(task, metric, runs, tables.summary(chosen), isotropy, ids)
+    compared = comparison.compared(task, metric, ids)
+    table = published_table(task, metric, runs, tables.summary(chosen), isotropy, compared)
     levels = tables.references(table.simple)
     whole = with_comparison(table)
     lines = [(line["title"], publication.published_text(line)) for line in table.lines()]
@@ -218,14 +223,20 @@ def _found(task: str, metric: str, runs: pd.DataFrame, isotropy: list[Metric], i
         printed=tuple(f"Published, {title}: {printed}" for title, printed in lines if printed),
         setups=setups,
         seeds=figure.prepared(drawn) if drawn is not None else None,
+        association=association(runs, metric, isotropy[0] if isotropy else measures.default_for(runs["method"])),
     )
 
 
+def association(runs: pd.DataFrame, metric: str, measure: Metric) -> str:
+    """Whether isotropy goes with performance over the settings of one task, as a sentence; empty with too few settings for a test."""
+    found = associate_means(tables.association_points(runs, measure.slug, metric), measure.slug, metric=metric)
+    return found.sentence if found.p is not None else ""
+
+
 def published_table(
-    task: str, metric: str, runs: pd.DataFrame, summary: pd.DataFrame, isotropy: list[Metric], ids: list[str]
+    task: str, metric: str, runs: pd.DataFrame, summary: pd.DataFrame, isotropy: list[Metric], found: Table | str | None
 ) -> Published:
-    """The task's table with all that a reader of it needs."""
-    found = comparison.compared(task, metric, ids)
+    """The task's table with all that a reader of it needs; `found` is of `comparison.compared`."""
     begun = _started(runs)
     known = tasks.catalogue().get(task)
     return Published(
@@ -390,8 +401,8 @@ def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
         return
     st.subheader("Every run", anchor=False)
     every = {metric.slug: metric.heading for metric in measures.of_runs()}
-    columns = ["run", *_RUN_COLUMNS, *every, *_MORE_RUN_COLUMNS]
-    names = _RUN_COLUMNS | {metric.slug: metric.heading for metric in isotropy} | _MORE_RUN_COLUMNS
+    columns = ["run", *RUN_COLUMNS, *every, *MORE_RUN_COLUMNS]
+    names = RUN_COLUMNS | {metric.slug: metric.heading for metric in isotropy} | MORE_RUN_COLUMNS
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {
         "Run": st.column_config.LinkColumn("Run", display_text=r"run\?id=(.*)"),

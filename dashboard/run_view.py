@@ -153,7 +153,7 @@ def numbers(run: RunRow) -> None:
     started = _started(run)
     if run.collapsed:
         st.warning(
-            f"Collapsed: the model {run.collapsed}, whatever the row. Its scores are those of a constant guess.",
+            f"Collapsed: the model {run.collapsed}. Tables and comparisons leave this run out.",
             icon=":material/trending_flat:",
         )
     for warning in run.progress.warnings if run.progress else []:

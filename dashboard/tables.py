@@ -12,6 +12,7 @@ import pandas as pd
 from dashboard import measures
 from isoviz import methods, tasks
 from isoviz.comparisons import SettingMean
+from isoviz.parameters import off_scale
 from isoviz.runs.naming import method_title, parameter_label, parameter_symbols, setting, variant
 from isoviz.runs.rows import RunRow
 from isoviz.runs.summaries import TIMING, RunSummary, summary_of
@@ -52,7 +53,7 @@ def runs_frame(runs: Iterable[RunRow | RunSummary]) -> pd.DataFrame:
     `primary` is the metric by which runs of the task are compared, `baselines` what simple approaches reach in it, and `value`
     that of `metric`, which starts as the same. `params` is the parameter dictionary, `variant` its short text, `setup` identifies
     everything but seed and thread count: runs with the same `setup` may be averaged. `n` and `d` are those of the `head` cloud.
-    `problem` is empty for a finished run that nothing speaks against; `collapsed` says why its predictions count as constant.
+    `problem` is empty for a finished run that nothing speaks against; `collapsed` says why its scores do not count.
     """
     slugs = [metric.slug for metric in measures.of_runs()]
     variants: dict[str, str] = {}
@@ -245,18 +246,23 @@ def points(
 
     A seed that ran more than once in one setup gives one point, of its newest finished run. `line` is equal for runs that
     differ in nothing but the parameter (and the `second` one, in `beside`) and the seed, so their means may be joined; `settings`
-    says in words how a line differs from the others of its method. A run whose method has no such parameter has NaN in `at`; runs
-    with an undefined coordinate are left out.
+    says in words how a line differs from the others of its method. A run whose method has no such parameter, or a value off its scale
+    (`isoviz.parameters.off_scale`), has NaN in `at`; runs with an undefined coordinate are left out.
     """
     finished = newest_per_seed(frame).copy()
     finished["value"] = [_number(metrics.get(metric)) for metrics in finished["metrics"]]
     finished["isotropy"] = finished[measure]
     for column, name in (("at", parameter), ("beside", second)):
-        finished[column] = [_number(params.get(name)) if name else None for params in finished["params"]]
+        of_runs = zip(finished["method"], finished["params"], strict=True)
+        finished[column] = [_on_scale(method, params, name) if name else None for method, params in of_runs]
     for column in ("value", "isotropy", "at", "beside"):
         finished[column] = pd.to_numeric(finished[column])
     lines = {setup: _without_parameters(setup, (parameter, second)) for setup in finished["setup"].unique()}
-    finished["line"] = finished["setup"].map(lines).astype(object)
+    level = {
+        setup: _without_parameters(setup, (second,)) for setup in lines
+    }  # a value off the scale stands in its line's name
+    off = finished["at"].isna()
+    finished["line"] = finished["setup"].map(level).where(off, finished["setup"].map(lines)).astype(object)
     finished = finished.dropna(subset=["value", "isotropy"])
     names = {
         line: text
@@ -267,6 +273,12 @@ def points(
     kept = ["run", "group", "model", "task", "method", "title", "variant", "settings", "seed"]
     kept += ["value", "isotropy", "at", *(["beside"] if second else []), "problem", "collapsed", "line", "setup"]
     return finished[kept].reset_index(drop=True)
+
+
+def _on_scale(method: str, params: Mapping[str, Any], name: str) -> float | None:
+    value = _number(params.get(name))
+    known = methods.find(method)
+    return None if known and value in off_scale(known.Params, name) else value
 
 
 def setting_means(points: pd.DataFrame) -> pd.DataFrame:

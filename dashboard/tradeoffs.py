@@ -57,7 +57,7 @@ def nothing_yet() -> None:
     """The page of an empty store."""
     choosing.nothing_yet(
         "Each finished run becomes a point: the isotropy of its embeddings against its task performance. The *λ sweep* "
-        "varies isotropy over 21 runs, and the figures fill in as they finish.",
+        "varies isotropy over 24 runs, and the figures fill in as they finish.",
         "lambda-sweep",
         "Start with the λ sweep",
     )
@@ -300,5 +300,5 @@ def _counts(runs: pd.DataFrame, points: pd.DataFrame, choice: Choice, waiting: i
         parts.append(f"{undefined} not drawn: {names} is undefined (see Results)")
     collapsed = int((points["collapsed"] != "").sum())
     if collapsed:
-        parts.append(f"{collapsed} collapsed (constant predictions), ringed and in no mean")
+        parts.append(f"{collapsed} collapsed (constant or no better than chance), ringed and in no mean")
     return " · ".join(parts)

@@ -1,7 +1,8 @@
-"""Runs every preset as it ships and records what came out: `python -m factory.record_presets`.
+"""Runs every preset as it ships and records the results: `python -m factory.record_presets`.
 
-Writes `isoviz/demo/presets.json`: each preset's plan, and the task's primary metric of each seed of each setting, beside what simple
-approaches reach. A test holds that the baseline of each beats them in every seed, and that the plan is still the recorded one.
+Writes `isoviz/demo/presets.json`: each preset's plan; of each run its setting, seed, primary metric, isotropy, and why it collapsed
+if it did; and what simple approaches reach. Tests hold that the plan is still the recorded one, that the baseline beats the simple
+approaches in every seed, and that Results answers the question in the title.
 """
 
 from __future__ import annotations
@@ -20,30 +21,32 @@ from benchmarks._report import processor
 from isoviz.demo import PRESETS_RECORD
 from isoviz.jobs.processes import share_cores
 from isoviz.runs import planning
-from isoviz.runs.naming import method_title, variant
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
 from isoviz.tasks import get
 
+ISOTROPY = ("isoscore", "isoscore_star")
+
 
 def record(store: Store, preset: planning.Preset) -> dict[str, Any]:
-    """Run a preset to its end; its plan, what simple approaches reach, and each setting's score by seed."""
+    """Run a preset to its end; its plan, what simple approaches reach, and what each run reports."""
     ids = store.create(planning.expand(**preset.plan), group=preset.title)
     while any(store.get(run_id).ended is None for run_id in ids):
         time.sleep(0.5)
-    scores: dict[str, dict[str, float]] = {}
+    runs: list[dict[str, Any]] = []
     simple: dict[str, float] = {}
     for run_id in ids:
         row = store.get(run_id)
         if row.result is None:
             raise SystemExit(f"record_presets: run {run_id} of {preset.slug} is {row.status}: {row.error}")
         config = row.config
-        setting = " ".join(filter(None, (method_title(config.method), variant(config.method, config.params))))
+        run = {"method": config.method, "params": dict(config.params), "seed": config.seed}
         score = row.result.metrics[get(config.task).primary]
-        scores.setdefault(setting, {})[str(config.seed)] = round(score or 0.0, 4)
+        isotropy = {slug: round(row.result.isotropy.number(slug) or 0.0, 4) for slug in ISOTROPY}
+        runs.append({**run, "score": round(score or 0.0, 4), **isotropy, "collapsed": row.collapsed})
         baselines = store.summary(run_id).baselines
         simple |= {name: round(value, 4) for name, value in baselines.items() if value is not None}
-    return {"plan": preset.plan, "simple": simple, "scores": scores}
+    return {"plan": preset.plan, "simple": simple, "runs": runs}
 
 
 def main() -> int:

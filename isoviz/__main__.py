@@ -1,4 +1,4 @@
-"""The command line: `python -m isoviz train | sweep | measure | transform | runs | compare | study | app | links`.
+"""The command line: `python -m isoviz train | sweep | measure | transform | runs | compare | report | study | app | links`.
 
 Exit codes: 0 done; 1 a run failed, or was stopped; 2 bad input, with one line on stderr that says which option and what is allowed;
 130 (Ctrl-C) or 143 (SIGTERM) where it was ended at once.
@@ -205,6 +205,10 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
         else:
             action.add_argument("id", metavar="ID")
         _add_store(action)
+    seeds = actions.add_parser("add-seeds", help="train every setup of an experiment with more seeds, here")
+    seeds.add_argument("experiment", metavar="EXPERIMENT", help="its name, as on the Experiments page")
+    seeds.add_argument("--count", type=_whole, default=3, metavar="N", help="seeds to add (default: 3)")
+    _add_store(seeds)
     export = actions.add_parser("export", help="runs with all their events, as JSON")
     export.add_argument("ids", nargs="+", metavar="ID")
     _add_store(export)
@@ -238,6 +242,16 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
         help="chance of any false difference in the table (default: 0.05)",
     )
     _add_store(parser)
+
+
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("experiment", metavar="EXPERIMENT", help="its name, as on the Experiments page")
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        help="FILE.html: one file with interactive figures; FILE.zip: Markdown, PNG and CSV (default: EXPERIMENT.html)",
+    )
+    _add_store(parser, json=False)
 
 
 def _add_study(parser: argparse.ArgumentParser) -> None:
@@ -321,8 +335,9 @@ _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "sweep": ("fine-tune over a grid of parameters and seeds", _add_sweep),
     "measure": ("every measure of an array file, or of a model on a task", _add_measure),
     "transform": ("apply a chain of post-hoc transforms to an array file", _add_transform),
-    "runs": ("list, show, stop, resume, delete, export or cite runs", _add_runs),
+    "runs": ("list, show, stop, resume, delete, export or cite runs, or add seeds to an experiment", _add_runs),
     "compare": ("do these runs differ? intervals, tests, and how many seeds a test would need", _add_compare),
+    "report": ("write an experiment's tables, tests and figures to one file", _add_report),
     "study": ("list the papers' figures and tables, or compute one", _add_study),
     "app": ("open the dashboard", _add_app),
     "links": ("show or change the links by which people open the dashboard", _add_links),

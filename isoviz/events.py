@@ -96,7 +96,8 @@ class Stepped(_Event):
 class Evaluated(_Event):
     """The task's own metrics on the validation split. An undefined metric is None.
 
-    `collapsed` says in words why the predictions count as constant (`isoviz.tasks.outcomes.collapse`); None where they do not.
+    `collapsed` says in words why the predictions are constant or no better than chance (`isoviz.tasks.outcomes.collapse`); None where
+    they are neither.
     """
 
     kind: Literal["evaluated"] = "evaluated"

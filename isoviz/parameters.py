@@ -37,6 +37,7 @@ def parameter(
     slider: tuple[float, float, float] | None = None,
     stops: tuple[float, ...] = (),
     start: Any = None,
+    off_scale: tuple[float, ...] = (),
 ) -> Any:
     """Declare one parameter, once: form, command line, validation, docs and sweeps read it from here.
 
@@ -51,9 +52,11 @@ def parameter(
         slider: lowest, highest and step of its slider in What-if, where that is not the whole of what is allowed.
         stops: the values that its slider offers instead.
         start: the value of a step that is added in What-if, where the default would do too much at once.
+        off_scale: values that mean something else than a place on the parameter's scale, as 0 for all layers: figures draw them as
+            level lines.
     """
     extra: dict[str, Any] = {"symbol": symbol, "source": source, "sweep": list(sweep)}
-    hints = {"slider": slider, "stops": stops, "start": start}
+    hints = {"slider": slider, "stops": stops, "start": start, "off_scale": list(off_scale)}
     extra |= {name: value for name, value in hints.items() if value}
     return Field(default, title=label, description=help, ge=ge, gt=gt, le=le, lt=lt, json_schema_extra=extra)
 
@@ -62,6 +65,13 @@ def start_values(params: type[BaseModel]) -> dict[str, Any]:
     """The parameters that start elsewhere than at their default when a step is added in What-if."""
     extras = {name: field.json_schema_extra for name, field in params.model_fields.items()}
     return {name: extra["start"] for name, extra in extras.items() if isinstance(extra, dict) and "start" in extra}
+
+
+def off_scale(params: type[BaseModel], name: str) -> tuple[float, ...]:
+    """The values of a parameter that are no places on its scale; none of a parameter that does not exist."""
+    field = params.model_fields.get(name)
+    extra = field.json_schema_extra if field else None
+    return tuple(extra.get("off_scale", ())) if isinstance(extra, dict) else ()  # type: ignore[arg-type]
 
 
 def bounds_text(field: FieldInfo) -> str:

@@ -63,7 +63,7 @@ _ALL = (
     ),
     Recipe(
         slug="isobn",
-        title="IsoBN (Zhou et al. 2020)",
+        title="IsoBN (Zhou et al. 2021)",
         settings={
             "batching": "shuffled",
             "schedule": "linear",

@@ -51,7 +51,7 @@ class LiveView {
         this.figures.set(figure.name, panel);
         grid.append(panel.element);
       }
-    }
+    } else for (const panel of this.figures.values()) panel.suggest(this.data);
   }
 
   take(id, feed, changed) {
@@ -215,11 +215,21 @@ class FigurePanel {
       option.value = value;
       select.append(option);
     }
+    this.select = select;
     select.onchange = () => {
+      this.picked = true;
       this.choice = this.choices.find(({ value }) => value === select.value);
       view.redraw(new Set([this.spec.name]));
     };
     return select;
+  }
+
+  // Other runs may act on other vectors: what the figure shows at first follows them, until the viewer picks something.
+  suggest(data) {
+    if (!this.select || this.picked) return;
+    const [first] = this.spec.choices(data);
+    this.choice = this.choices.find(({ value }) => value === first.value);
+    this.select.value = this.choice.value;
   }
 
   draw(items, look, revision) {

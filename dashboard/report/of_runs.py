@@ -43,14 +43,14 @@ def _setup(model: str, task: str, runs: pd.DataFrame, measure: Metric) -> list[B
     if summary.empty:
         return [*blocks, Words("No run has finished.")]
     ids = [str(run) for run in runs["run"]]
-    published = results.published_table(task, metric, runs, summary, [measure], ids)
+    published = results.published_table(task, metric, runs, summary, [measure], comparison.of_any_size(metric, ids))
     levels = tables.references(published.simple)
     table = results.readable(results.with_comparison(published), levels, [measure])
     blocks.append(Numbers(f"{metric}: mean and sample standard deviation over n seeds", table, (_cloud(measure),)))
     _, strip = results.seed_strip(chosen, metric, levels)
     if strip is not None:
         blocks.append(Picture(f"{metric} of every seed", strip, f"{metric} of every seed on {task}, by method"))
-    blocks += _differences(task, metric, ids)
+    blocks += _differences(metric, ids)
     return [*blocks, *_tradeoff(runs, task, metric, measure)]
 
 
@@ -58,9 +58,9 @@ def _cloud(measure: Metric) -> str:
     return f"{measure.heading}: {measures.cloud(measure)}."
 
 
-def _differences(task: str, metric: str, runs: list[str]) -> list[Block]:
+def _differences(metric: str, runs: list[str]) -> list[Block]:
     """Sentences and tables of `dashboard.comparison`; why there are none where runs cannot be compared."""
-    found = comparison.compared(task, metric, runs)
+    found = comparison.of_any_size(metric, runs)
     if found is None:
         return []
     if isinstance(found, str):
@@ -83,24 +83,14 @@ def _tradeoff(runs: pd.DataFrame, task: str, metric: str, measure: Metric) -> li
         return []
     figure = charts.tradeoff(points, metric, measure, labels.get(parameter or "", ""))
     words = f"{metric} against {measure.number_title} of {len(points)} runs on {task}"
-    return [Picture(f"{measure.number_title} against {metric}", figure, words)]
+    sentence = results.association(runs, metric, measure)
+    blocks: list[Block] = [Picture(f"{measure.number_title} against {metric}", figure, words)]
+    return [*blocks, Words(sentence)] if sentence else blocks
 
 
 def _every_run(frame: pd.DataFrame, measure: Metric) -> pd.DataFrame:
-    names = {
-        "run": "Run",
-        "status": "Status",
-        "model": "Model",
-        "task": "Task",
-        "title": "Method",
-        "variant": "Parameters",
-        "seed": "Seed",
-        "metric": "Metric",
-        "value": "Value",
-        measure.slug: measure.heading,
-        "seconds": "Seconds",
-        "problem": "Remarks",
-    }
+    names = {"run": "Run", "model": "Model", **results.RUN_COLUMNS}
+    names |= {measure.slug: measure.heading, "seconds": "Seconds", "problem": "Remarks"}
     return frame[list(names)].rename(columns=names)
 
 

@@ -17,7 +17,7 @@ from isoviz.fence import VARIABLE as ROOTS
 
 _QUOTAS: Final = {
     "queued": ("ISOVIZ_QUOTA_QUEUED", 50, "runs of one visitor that wait for their turn"),
-    "launch": ("ISOVIZ_QUOTA_LAUNCH", 30, "runs in one launch"),
+    "launch": ("ISOVIZ_QUOTA_LAUNCH", 50, "runs of one experiment"),
     "upload_mb": ("ISOVIZ_QUOTA_UPLOAD_MB", 500, "megabytes of uploads kept for one visitor"),
     "jobs": ("ISOVIZ_QUOTA_JOBS", 4, "views, encodings, maps and the like of one visitor that wait or run"),
     "threads": ("ISOVIZ_QUOTA_THREADS", None, "threads of one run; unset: as many as the machine has cores"),

@@ -1,4 +1,4 @@
-"""`isoviz runs`: list, show, stop, resume, delete, export and cite what the store holds."""
+"""`isoviz runs`: list, show, stop, resume, delete, export and cite what the store holds; add seeds to an experiment."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
         "delete": _delete,
         "export": _export,
         "cite": _cite,
+        "add-seeds": _add_seeds,
     }
     return actions[options.action](store, options)
 
@@ -197,3 +198,22 @@ def _export(store: Store, options: argparse.Namespace) -> int:
         documents.append({**_document(store, row), "tags": list(row.tags), "note": row.note, "events": events})
     print_json(run_report.document(documents))
     return 0
+
+
+def _add_seeds(store: Store, options: argparse.Namespace) -> int:
+    from isoviz.access.service import of_command_line
+    from isoviz.commands import train
+    from isoviz.runs.seeds import more_seeds
+
+    if options.count < 1:
+        raise InputError(f"--count: expected 1 or more (got {options.count})", field="count")
+    name = options.experiment
+    configs = more_seeds((row.config for row in store.list(group=name, order="oldest")), options.count)
+    if not configs:
+        raise InputError(f"no experiment '{name}' in the store {store}")
+    if not options.json:
+        seeds = sorted({config.seed for config in configs})
+        print(f"{len(configs)} runs, seeds {seeds[0]} to {seeds[-1]}", file=sys.stderr)
+    rows = train.launch_and_carry_out(store, of_command_line(store), configs, name, quiet=options.json)
+    train.report(store, rows, options.json)
+    return 0 if all(row.status == "finished" for row in rows) else 1

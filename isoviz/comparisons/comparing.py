@@ -308,7 +308,7 @@ def _with_test(
 
 
 def _judged(found: _Test, p_holm: float, tests: int, alpha: float, scale: float) -> Comparison:
-    """With the correction, the verdict, and how many seeds would tell: planned for the strictest step of the correction."""
+    """With the correction, the verdict, and how many seeds would do: planned for the strictest step of the correction."""
     comparison = found.comparison
     update: dict[str, Any] = {}
     if comparison.p is not None and found.sd and comparison.difference is not None:

@@ -65,7 +65,7 @@ class Comparison(_Data):
         p_wilcoxon: of the signed-rank test beside it, from six pairs on; not corrected, and no verdict rests on it.
         g, g_low, g_high: Hedges' g, in standard deviations of the differences (paired) or of the values.
         seeds_needed: in each arm, to tell a true difference of this size with 80 % power; None where 10,000 are not enough.
-        detectable: the smallest difference that as many seeds as there are would tell with 80 % power.
+        detectable: the smallest difference that the present seeds would detect with 80 % power.
         sentence: all of this in words.
     """
 

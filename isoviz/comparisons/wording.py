@@ -40,7 +40,9 @@ def sentence(comparison: Comparison, tests: int, scale: float = 1.0) -> str:
 
 
 def _what(found: Comparison, scale: float) -> str:
-    size = "no value" if found.difference is None else number(found.difference, scale=scale, sign=True)
+    if found.difference is None:
+        return f"{found.arm} − {found.baseline}"
+    size = number(found.difference, scale=scale, sign=True)
     if found.low is not None:
         size += f" [{number(found.low, scale=scale)}, {number(found.high, scale=scale)}]"
     seeds = _count(found.n, "paired seed") if found.paired else f"{found.n} and {found.n_baseline} unpaired seeds"
@@ -52,6 +54,8 @@ def _count(number: int, thing: str) -> str:
 
 
 def _verdict(found: Comparison, tests: int, scale: float) -> str:
+    if found.difference is None:
+        return "no difference to report, because no seed counts on both sides. The excluded runs are listed."
     corrected = tests > 1
     over = f" after Holm's correction for {tests} comparisons" if corrected else ""
     match found.verdict:
@@ -77,13 +81,13 @@ def _verdict(found: Comparison, tests: int, scale: float) -> str:
 
 def _seeds(found: Comparison, scale: float) -> str:
     if found.seeds_needed is None:
-        needed = "No affordable number of seeds would tell a difference of this size."
+        needed = "No affordable number of seeds would detect a true difference of this size."
     else:
         each = "seeds" if found.paired else "seeds of each"
-        needed = f"About {about(found.seeds_needed):,} {each} would tell a true difference of this size."
+        needed = f"Detecting a true difference of this size takes about {about(found.seeds_needed):,} {each}."
     if found.detectable is None:
         return needed
-    return f"{needed} With as many as now, one of {number(found.detectable, scale=scale)} would likely be told."
+    return f"{needed} The present seeds would likely detect one of {number(found.detectable, scale=scale)}."
 
 
 def about(seeds: int) -> int:

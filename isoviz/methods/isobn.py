@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from isoviz.models.hooks import HookedModel
 
 BIBTEX = """\
-@article{zhou2020isobn,
+@article{zhou2021isobn,
   title={IsoBN: Fine-Tuning BERT with Isotropic Batch Normalization},
   author={Zhou, Wenxuan and Lin, Bill Yuchen and Ren, Xiang},
   journal={Proceedings of the AAAI Conference on Artificial Intelligence},
@@ -106,9 +106,9 @@ class IsoBN(Method):
     summary = "Shrinks dimensions that vary a lot and move together with others, before the classifier reads them."
     equation = r"\hat h = \bar\theta \odot h,\quad \theta_i = (\sigma_i \gamma_i + \epsilon)^{-\beta},\quad \gamma_i = \sum_j \rho_{ij}^2"
     paper = Paper(
-        short="Zhou et al. 2020",
+        short="Zhou et al. 2021",
         title="IsoBN: Fine-Tuning BERT with Isotropic Batch Normalization",
-        year=2020,
+        year=2021,
         bibtex=BIBTEX,
     )
     Params = IsoBNParams

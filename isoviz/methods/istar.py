@@ -53,6 +53,7 @@ class IStarParams(Params):
         source="I-STAR, appendix E",
         ge=0,
         le=200,
+        off_scale=(0,),
     )
     estimator: Literal["paper", "unbiased"] = parameter(
         "paper",

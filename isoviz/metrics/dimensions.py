@@ -205,7 +205,7 @@ def _mean_abs_correlation(sample: Sample) -> Estimate:
     return Estimate(float((sample.abs_correlation.sum() - sample.d) / (count * (count - 1))))
 
 
-_ISOBN_PAPER = Citation("Zhou et al. 2020", "zhou2020isobn", 2020, "arXiv:2005.02178")
+_ISOBN_PAPER = Citation("Zhou et al. 2021", "zhou2021isobn", 2021, "arXiv:2005.02178")
 
 ABS_CORRELATION = Metric(
     slug="abs_correlation",

@@ -158,7 +158,7 @@ EV = Metric(
         0.15,
         reads="high",
     ),
-    paper=Citation("Zhou et al. 2020", "zhou2020isobn", 2020, "arXiv:2005.02178"),
+    paper=Citation("Zhou et al. 2021", "zhou2021isobn", 2021, "arXiv:2005.02178"),
     equation=r"\mathrm{EV}_k = \sum_{i \le k} \lambda_i \Big/ \sum_i \lambda_i",
     function=explained_variance,
     estimate=_curve,

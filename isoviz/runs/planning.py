@@ -85,12 +85,12 @@ PRESETS: tuple[Preset, ...] = (
     ),
     Preset(
         slug="lambda-sweep",
-        title="λ sweep",
-        summary="I-STAR from strongly less to strongly more isotropic, three seeds each: does isotropy help this task?",
+        title="λ sweep: does isotropy help?",
+        summary="I-STAR from less isotropic (λ < 0) to more (λ > 0), three seeds each, against plain fine-tuning.",
         plan={
             "models": ["demo/tiny-bert"],
             "tasks": ["demo/acceptability"],
-            "methods": [("baseline", {}), ("istar", {"lam": [-5.0, -3.0, -1.0, 1.0, 3.0, 5.0]})],
+            "methods": [("baseline", {}), ("istar", {"lam": [-3.0, -1.0, -0.5, 0.5, 1.0, 3.0, 5.0]})],
             "seeds": [0, 1, 2],
             "epochs": 4,
             "max_train": 1000,

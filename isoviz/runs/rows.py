@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -29,6 +29,7 @@ from isoviz.events import (
     Stepped,
     Stopped,
 )
+from isoviz.tasks.chance import AT_CHANCE, CORRELATIONS, at_chance
 
 STATUSES: tuple[str, ...] = get_args(Status)
 AT_ONCE = 0.0
@@ -91,19 +92,32 @@ class RunRow:
 
     @property
     def collapsed(self) -> str | None:
-        """Why a finished run's predictions count as constant, in words; None where they do not."""
+        """Why a finished run's predictions are constant or no better than chance, in words; None where they are neither."""
         return None if self.result is None else collapse_of(self.result)
 
 
 def collapse_of(result: Finished) -> str | None:
-    """Why a run's predictions count as constant, in words; None where they do not.
+    """Why a run's predictions are constant or no better than chance, in words; None where they are neither.
 
-    Runs of before this was kept are known by a Matthews correlation of 0, which is that of one class throughout and of little
-    else.
+    Old runs did not record constant predictions: a Matthews correlation of 0 means one class throughout.
     """
-    if "collapsed" in result.model_fields_set:
-        return result.collapsed or None
-    return "predicts one class" if result.metrics.get("matthews") == 0 else None
+    if "collapsed" not in result.model_fields_set:
+        return "predicts one class" if result.metrics.get("matthews") == 0 else None
+    head = result.isotropy.cloud("head")
+    return result.collapsed or chance_of(result.metrics, head.n if head else 0) or None
+
+
+def chance_of(metrics: Mapping[str, float | None], rows: float) -> str:
+    """That a finished run did no better than chance, in words, by its recorded metrics; "" where it did better.
+
+    Runs recorded before this was judged with the predictions at hand are judged here. A Matthews correlation of exactly 0 does not
+    count: where predictions vary, it is that of a validation split with one class.
+
+    Args:
+        rows: validation rows, as many as are known of.
+    """
+    found = next((metrics[name] for name in CORRELATIONS.values() if metrics.get(name)), None)
+    return AT_CHANCE if at_chance(found, int(rows)) else ""
 
 
 class UnreadableRunError(StoreError):

@@ -35,7 +35,7 @@ from isoviz.errors import InputError
 from isoviz.events import ENDINGS, Event, Finished, Started
 from isoviz.metrics.record import Measurement
 from isoviz.runs import schema
-from isoviz.runs.rows import STATUSES, RunRow, UnreadableRunError, collapse_of, row_of
+from isoviz.runs.rows import STATUSES, RunRow, UnreadableRunError, chance_of, collapse_of, row_of
 
 Numbers = Mapping[str, float | None]
 
@@ -73,7 +73,7 @@ class RunSummary:
         setup: equal for runs that differ in nothing but their seed (`RunConfig.setup_key`).
         numbers: by kind (`KINDS`) and name. Values are those of finished runs, but for `baseline`.
         undefined: metric of isotropy → why it has no value.
-        collapsed: why a finished run's predictions count as constant; empty where they do not.
+        collapsed: why a finished run counts as collapsed (`rows.collapse_of`); empty where it does not.
         message, advice: how it failed, diverged or was lost.
         eval_rows: rows of the validation split; None before it started.
         visitor: who launched it in the browser; None for the command line.
@@ -413,7 +413,7 @@ def read(
                 epochs=row.epochs,
                 numbers=numbers.get(row.id, {}),
                 undefined=undefined.get(row.id, {}),
-                collapsed=row.collapsed,
+                collapsed=row.collapsed or _chance(numbers.get(row.id, {})),
                 random_weights=row.random_weights,
                 notes=() if row.notes == "[]" else tuple(json.loads(row.notes)),
                 message=row.message,
@@ -423,6 +423,11 @@ def read(
             )
         )
     return [summary for summary in found if summary is not None]
+
+
+def _chance(numbers: Mapping[str, Numbers]) -> str:
+    """Why a run counts as collapsed whose summary was written before runs at chance did."""
+    return chance_of(numbers.get(METRIC, {}), numbers.get(POINTS, {}).get("head") or 0)
 
 
 _INSIDE: Final = frozenset({"run_id", "setup", "config_length", "ending_length"})

@@ -1,4 +1,4 @@
-"""How many seeds would tell a difference apart, from the spread seen. Noncentral t, two-sided.
+"""How many seeds a difference takes to be detected, from the spread seen. Noncentral t, two-sided.
 
 An estimate to plan by: the true spread may be half of what three seeds show, or six times as much, and the difference seen may be
 chance. What comes out is for a true difference of the size seen.

@@ -126,9 +126,49 @@ def _correlations(x: Array, y: Array, kind: Kind) -> Array:
     else:
         one, two = np.triu_indices(x.shape[1], 1)
         first, second = np.sign(x[:, one] - x[:, two]), np.sign(y[:, one] - y[:, two])
-    sizes = np.sqrt((first * first).sum(axis=1) * (second * second).sum(axis=1))
-    products = (first * second).sum(axis=1)
+    return _cosines((first * second).sum(axis=1), (first * first).sum(axis=1), (second * second).sum(axis=1))
+
+
+def _cosines(products: Array, first: Array, second: Array) -> Array:
+    sizes = np.sqrt(first * second)
     return np.divide(products, sizes, out=np.full(len(sizes), np.nan), where=sizes > 0)
+
+
+def _permuted(x: Array, y: Array, orders: np.ndarray[Any, np.dtype[np.int64]], kind: Kind) -> Array:
+    """(n,), (n,) and m orders (m, n) → (m,): the correlation of x with y in each order. Ranks and their spread keep."""
+    if kind == "spearman":
+        from scipy import stats
+
+        first, second = (stats.rankdata(values) - (len(values) + 1) / 2 for values in (x, y))
+        products = second[orders] @ first
+    else:
+        first, second = (np.sign(values[:, None] - values).astype(np.float32) for values in (x, y))
+        products = np.empty(len(orders))
+        for at, order in enumerate(orders):
+            products[at] = np.vdot(first, second[order[:, None], order])
+    spreads = (np.full(len(orders), (values.astype(np.float64) ** 2).sum()) for values in (first, second))
+    return _cosines(products, *spreads)
+
+
+def _resampled(x: Array, y: Array, counts: Array, kind: Kind) -> Array:
+    """(n,), (n,) and how often each point is drawn (m, n) → (m,): the correlation of each resample, of which no point is copied."""
+    if kind == "spearman":
+        first, second = _ranks_of_resamples(x, counts), _ranks_of_resamples(y, counts)
+        return _cosines(
+            (counts * first * second).sum(axis=1), (counts * first**2).sum(axis=1), (counts * second**2).sum(axis=1)
+        )
+    first, second = (np.sign(values[:, None] - values) for values in (x, y))
+    forms = (first * second, first**2, second**2)
+    return _cosines(*(((counts @ form) * counts).sum(axis=1) for form in forms))
+
+
+def _ranks_of_resamples(values: Array, counts: Array) -> Array:
+    """Each point's rank in each resample (m, n), less the mean rank. Equal values share the mean of their places."""
+    _, place = np.unique(values, return_inverse=True)
+    equal = (place[:, None] == np.arange(place.max() + 1)).astype(np.float64)
+    of_values = counts @ equal
+    ranks = np.cumsum(of_values, axis=1) - (of_values - 1) / 2
+    return np.asarray((ranks - (counts.sum(axis=1, keepdims=True) + 1) / 2)[:, place])
 
 
 def _permutation_p(
@@ -142,8 +182,7 @@ def _permutation_p(
             orders = np.array(list(itertools.permutations(range(len(y)))))
         else:
             orders = rng.permuted(np.tile(np.arange(len(y)), (DRAWS, 1)), axis=1)
-        blocks = np.array_split(orders, max(1, orders.size * len(y) // 4_000_000))  # Kendall's τ looks at all pairs
-        of_tasks.append(np.concatenate([_correlations(np.tile(x, (len(b), 1)), y[b], kind) for b in blocks]))
+        of_tasks.append(_permuted(x, y, orders, kind))
     found = np.abs(_pooled(of_tasks, parts)) >= abs(estimate) - 1e-9
     return float(found.mean()) if exact else float((found.sum() + 1) / (DRAWS + 1))
 
@@ -158,7 +197,8 @@ def _bootstrap(
     of_tasks = []
     for x, y in parts:
         draws = rng.integers(0, len(x), size=(RESAMPLES, len(x)))
-        blocks = np.array_split(draws, max(1, draws.size * len(x) // 4_000_000))
-        of_tasks.append(np.concatenate([_correlations(x[block], y[block], kind) for block in blocks]))
+        counts = np.zeros((RESAMPLES, len(x)))
+        np.add.at(counts, (np.arange(RESAMPLES)[:, None], draws), 1.0)
+        of_tasks.append(_resampled(x, y, counts, kind))
     low, high = np.nanquantile(_pooled(of_tasks, parts), [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high)) if high - low > 1e-9 else None

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isoviz.tasks.chance import AT_CHANCE, CORRELATIONS, at_chance
+from isoviz.tasks.metrics import compute
 from isoviz.tasks.protocol import Task
 from isoviz.tasks.text_metrics import exact_match, token_f1
 
@@ -38,7 +40,7 @@ def confusion(task: Task, labels: np.ndarray, predictions: np.ndarray) -> Confus
 
 
 def collapse(task: Task, rows: pd.DataFrame, predictions: Sequence[Any]) -> str | None:
-    """Why predictions count as collapsed, in words: they do not depend on the row, though the right answers do.
+    """Why predictions count as collapsed, in words: they do not depend on the row, or do no better than chance (`at_chance`).
 
     Numbers count as one where they spread less than `CONSTANT` of the labels' own spread: rounding in half precision does not
     make a constant vary. Where all right answers are equal (a validation split with one class, a single row) nothing can be
@@ -51,16 +53,23 @@ def collapse(task: Task, rows: pd.DataFrame, predictions: Sequence[Any]) -> str 
     if one_answer(task, rows):
         return None
     if task.kind == "classification":
-        return "predicts one class" if len(set(predictions)) == 1 else None
+        return "predicts one class" if len(set(predictions)) == 1 else _chance(task, rows, predictions)
     if task.kind == "regression":
         spread = np.ptp(np.asarray(predictions, dtype=np.float64))
-        return "predicts one number" if spread <= CONSTANT * np.ptp(rows["label"].to_numpy()) else None
+        constant = spread <= CONSTANT * np.ptp(rows["label"].to_numpy())
+        return "predicts one number" if constant else _chance(task, rows, predictions)
     texts = {text.strip() for text in predictions}
     if len(texts) > 1:
         return None
     if task.kind == "span":
         return "answers nothing" if texts == {""} else "gives every question the same answer"
     return "writes nothing" if texts == {""} else "writes the same text for every row"
+
+
+def _chance(task: Task, rows: pd.DataFrame, predictions: Sequence[Any]) -> str | None:
+    name = CORRELATIONS[task.kind]
+    found = compute([name], rows["label"].to_numpy(), predictions, task.kind)[name]
+    return AT_CHANCE if at_chance(found, len(rows)) else None
 
 
 def one_answer(task: Task, rows: pd.DataFrame) -> bool:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from isoviz import studies
 from isoviz.access import policy
 from isoviz.access.reach import Reach
 from isoviz.errors import InputError
+from isoviz.studies.trained import TrainedStudy
 
 HERE, OPEN, BEHIND_A_PROXY = Reach("127.0.0.1"), Reach("0.0.0.0"), Reach("127.0.0.1", "https://isoviz.example.org")
 
@@ -19,7 +21,7 @@ def test_defaults() -> None:
     here = policy.read(HERE, {})
     assert not here.read_only and here.roots == (Path.cwd(), Path.home())
     assert policy.read(OPEN, {}).roots == policy.read(BEHIND_A_PROXY, {}).roots == ()
-    assert (here.quotas.queued, here.quotas.launch, here.quotas.upload_mb, here.quotas.jobs) == (50, 30, 500, 4)
+    assert (here.quotas.queued, here.quotas.launch, here.quotas.upload_mb, here.quotas.jobs) == (50, 50, 500, 4)
     assert here.quotas.threads is None
 
 
@@ -33,7 +35,7 @@ def test_variables(tmp_path: Path) -> None:
     for found in (HERE, OPEN):
         read = policy.read(found, environment)
         assert read.read_only and read.roots == (tmp_path, Path.home() / "data")
-        assert (read.quotas.queued, read.quotas.threads, read.quotas.launch) == (7, 2, 30)
+        assert (read.quotas.queued, read.quotas.threads, read.quotas.launch) == (7, 2, 50)
     assert policy.read(HERE, {"ISOVIZ_ROOTS": ""}).roots == ()
 
 
@@ -63,3 +65,10 @@ def test_the_table_names_every_variable_that_is_read() -> None:
 
 def test_the_table_stands_in_the_documentation() -> None:
     assert policy.table() in (Path(__file__).parents[2] / "docs" / "security.md").read_text()
+
+
+def test_a_runner_may_launch_every_quick_study_at_once() -> None:
+    """Its runs are one experiment."""
+    limit = policy.read(OPEN, {}).quotas.launch
+    sizes = [len(one.declared("quick")) for one in studies.catalogue().values() if issubclass(one, TrainedStudy)]
+    assert limit is not None and 0 < max(sizes) <= limit

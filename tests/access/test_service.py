@@ -141,7 +141,9 @@ def test_runs_from_the_command_line_are_the_operators(acting: Callable[..., Serv
 def test_quotas_name_themselves_and_whoever_sets_them(acting: Callable[..., Service], store: Store) -> None:
     anna = acting(ANNA, launch=3, queued=4, threads=2)
     configs = [RunConfig(seed=seed, threads=1) for seed in range(4)]
-    with pytest.raises(AccessError, match=r"runs in one launch: 4 \(at most 3; the operator sets ISOVIZ_QUOTA_LAUNCH"):
+    with pytest.raises(
+        AccessError, match=r"runs of one experiment: 4 \(at most 3; the operator sets ISOVIZ_QUOTA_LAUNCH"
+    ):
         anna.launch(configs)
     with pytest.raises(AccessError, match=r"threads of one run: 3 \(at most 2; .* ISOVIZ_QUOTA_THREADS"):
         anna.launch([RunConfig(threads=3)])

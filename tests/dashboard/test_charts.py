@@ -65,7 +65,11 @@ def test_a_collapsed_run_is_in_no_mean() -> None:
 
 def test_the_map_has_a_cell_for_each_pair_that_ran_and_no_other() -> None:
     runs = [
-        row(f"r{lam}{zeta}{seed}", config("istar", seed, {"lam": lam, "zeta": zeta}), found=result(lam / 4, zeta))
+        row(
+            f"r{lam}{zeta}{seed}",
+            config("istar", seed, {"lam": lam, "zeta": zeta}),
+            found=result(lam / 4, zeta, matthews=0.5),
+        )
         for lam, zeta in ((-1, 0.2), (1, 0.2), (1, 0.8))
         for seed in range(2)
     ]

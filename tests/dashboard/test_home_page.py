@@ -23,7 +23,7 @@ def test_empty_store_says_what_to_press(open_page: OpenPage) -> None:
     assert [button.label for button in page.button] == [
         "Start these 3 runs",
         "Set up these 3 runs",
-        "Set up these 21 runs",
+        "Set up these 24 runs",
         "Set up these 10 runs",
     ]
     assert "more isotropic" in text(page) and "million parameters" in text(page)

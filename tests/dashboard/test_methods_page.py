@@ -38,7 +38,7 @@ def test_a_link_opens_a_method(open_page: OpenPage) -> None:
     assert page.latex[0].value.strip("$\n ") == isobn.equation
     assert all(trap in shown for trap in isobn.traps)
     assert "default 0.5 · at least 0, at most 4 · paper's range 0.25, 0.5, 1" in shown
-    assert "@article{zhou2020isobn" in page.code[0].value
+    assert "@article{zhou2021isobn" in page.code[0].value
 
 
 def test_every_item_is_drawn(open_page: OpenPage) -> None:

@@ -133,6 +133,22 @@ def test_an_experiment_has_tables_tests_trade_off_provenance_and_citations(store
     assert len(every) == 7 and every["Remarks"].str.startswith("failed").sum() == 1
 
 
+def test_a_report_compares_however_many_runs_there_are(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dashboard.comparison.MOST_RUNS", 1)  # above which a page waits for the reader to ask
+    for seed in (0, 1, 2):
+        finish(store, config("baseline", seed), 0.5 + 0.0625 * seed, 0.25, group="sweep")
+        finish(store, config("istar", seed, {"lam": 1}), 0.75, 0.5, group="sweep")
+    document = of_runs.document(Filter("sweep"), "sweep")
+    assert any(
+        "I-STAR λ = 1 − Baseline" in line
+        for block in document.blocks
+        if isinstance(block, Points)
+        for line in block.lines
+    )
+    means = next(block.frame for block in document.blocks if isinstance(block, Numbers))
+    assert "Difference" in means
+
+
 def test_a_study_has_its_figure_printed_numbers_and_what_is_open() -> None:
     study = studies.get("istar-figure-2")
     recorded = next(one for one in records.recorded() if one.provenance.study == study.slug)

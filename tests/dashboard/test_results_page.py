@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable
 
 import pandas as pd
@@ -12,8 +13,10 @@ import streamlit as st
 
 from dashboard import downloads, measures, results, tables
 from isoviz import metrics
+from isoviz.demo import PRESETS_RECORD
 from isoviz.events import Entered
 from isoviz.runs import citing
+from isoviz.runs.planning import PRESETS, Preset
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, fail, finish, result, row
@@ -53,6 +56,28 @@ def test_table_shows_means_seeds_baselines_and_remarks(open_page: OpenPage, fill
     assert lines["I-STAR"]["Remarks"] == "1 diverged, 1 of 1 collapsed: predicts one class"
     assert lines["I-STAR"]["n"] == 0 and lines["I-STAR"]["Each seed"] == "0: 0.625 (collapsed)"  # in no mean
     assert (lines["(majority)"]["Mean"], lines["(bag of words)"]["Mean"]) == (0.5, 0.625)
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.slug)
+def test_a_presets_question_is_answered_in_a_sentence_with_an_interval(
+    open_page: OpenPage, store: Store, preset: Preset
+) -> None:
+    """With the runs that the preset gave when it was last recorded."""
+    plan = {name: preset.plan[name] for name in ("epochs", "max_train", "max_length")}
+    (task,) = preset.plan["tasks"]
+    for run in json.loads(PRESETS_RECORD.read_text(encoding="utf-8"))["presets"][preset.slug]["runs"]:
+        setting = config(run["method"], run["seed"], run["params"], task=task, **plan)
+        finish(store, setting, run["score"], run["isoscore_star"], isoscore=run["isoscore"], collapsed=run["collapsed"])
+    page = open_page("results")
+    assert not page.exception
+    answers = [line for text in page.markdown for line in text.value.replace("\\", "").splitlines()]
+    interval = r"[+−]?\d\.\d{3} \[−?\d\.\d{3}, −?\d\.\d{3}\]"
+    if preset.slug == "lambda-sweep":
+        assert any(re.search(rf"Spearman's ρ of IsoScore\* with accuracy is {interval}", line) for line in answers)
+    elif preset.slug == "isobn":
+        assert any(re.search(rf"IsoBN β = 0.5 − Baseline: {interval}, 5 paired seeds", line) for line in answers)
+    else:  # asks no question: one seed each
+        assert sum("not enough seeds to tell" in line for line in answers) == 2
 
 
 def test_baselines_are_there_however_much_was_downloaded_before_the_start(open_page: OpenPage, store: Store) -> None:

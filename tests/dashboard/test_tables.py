@@ -11,6 +11,7 @@ from dashboard import tables
 from isoviz.events import Finished
 from isoviz.runs.naming import variant
 from tests.dashboard.made_up import config, result, row
+from tests.measured import cloud, measurement
 
 
 def frame(*rows: object) -> pd.DataFrame:
@@ -79,6 +80,29 @@ def test_a_run_of_before_collapse_was_kept_is_known_by_its_matthews_correlation(
     old = Finished.model_validate(new.model_dump(exclude={"collapsed"}))
     table = frame(row("r1", config(), found=old), row("r2", config(), found=new))
     assert list(table["problem"]) == ["collapsed: predicts one class", ""]
+
+
+def test_a_run_of_before_chance_was_judged_is_known_by_its_metrics() -> None:
+    """Such as I-STAR at λ = −5, of which only some seeds predict one class: accuracy 0.496, Matthews −0.012 on 500 rows."""
+    guessing, learned = result(0.496, 0.01, matthews=-0.012), result(0.56, 0.01, matthews=0.12)
+    few = result(0.5, 0.1, matthews=-0.012).model_copy(update={"isotropy": measurement(cloud("head", 50, 128), 0.1)})
+    table = frame(*(row(f"r{at}", config(seed=at), found=one) for at, one in enumerate((guessing, learned, few))))
+    assert list(table["collapsed"]) == ["does no better than chance", "", ""]
+    (line,) = tables.summary(table).to_dict("records")
+    assert line["remarks"].startswith("1 of 3 collapsed: does no better than chance")
+
+
+def test_a_value_off_the_scale_is_no_place_on_it() -> None:
+    """I-STAR's layer 0 means all layers: a level line beside layers 1 and 2, named by its value."""
+    runs = [row(f"r{at}", config("istar", 0, {"lam": 1, "layer": at}), found=result(0.75, 0.5)) for at in range(3)]
+    points = tables.points(
+        frame(*runs, row("b", config(), found=result(0.5, 0.25))), "accuracy", "isoscore_star", "layer"
+    )
+    of_runs = {line["run"]: line for line in points.to_dict("records")}
+    assert math.isnan(of_runs["r0"]["at"]) and math.isnan(of_runs["b"]["at"])
+    assert (of_runs["r1"]["at"], of_runs["r2"]["at"]) == (1, 2)
+    assert of_runs["r1"]["line"] == of_runs["r2"]["line"] != of_runs["r0"]["line"]
+    assert of_runs["r0"]["settings"] == "l = 0" and of_runs["r1"]["settings"] == ""
 
 
 def test_a_setup_whose_every_run_failed_keeps_its_line() -> None:

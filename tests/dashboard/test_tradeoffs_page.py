@@ -147,7 +147,7 @@ def test_collapsed_runs_are_drawn_and_named(open_page: OpenPage, store: Store) -
     finish(store, config("baseline", 2), None, 0.25)
     page = open_page("tradeoffs")
     (told,) = (caption.value for caption in page.caption if "points of" in caption.value)
-    assert "1 collapsed (constant predictions), ringed" in told and "1 not drawn" in told
+    assert "1 collapsed (constant or no better than chance), ringed" in told and "1 not drawn" in told
 
 
 def test_the_x_axis_begins_with_the_cloud_that_the_method_acts_on(open_page: OpenPage, store: Store) -> None:

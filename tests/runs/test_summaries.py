@@ -185,6 +185,14 @@ def test_a_run_whose_summary_does_not_fit_is_read_whole(store: Store) -> None:
     assert store.unreadable() == []
 
 
+def test_a_summary_of_before_chance_was_judged_counts_as_collapsed(store: Store) -> None:
+    run = finish(store, resolved(), 0.49, 0.25, matthews=-0.02)
+    assert only(store, run).collapsed == "does no better than chance"
+    with store._database.writing() as connection:
+        connection.execute(text("UPDATE isoviz_summaries SET collapsed = ''"))
+    assert only(store, run).collapsed == store.get(run).collapsed == "does no better than chance"
+
+
 def test_an_unreadable_run_in_the_queue_fails_and_the_next_goes_on(store: Store, config: Make) -> None:
     bad, good = store.create([config(seed=0), config(seed=1)])
     damage(store, bad, "config")

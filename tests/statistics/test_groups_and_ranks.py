@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from isoviz.statistics.groups import letter, letters
-from isoviz.statistics.rank_correlation import rank_correlation
+from isoviz.statistics.rank_correlation import RESAMPLES, rank_correlation
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -46,6 +46,16 @@ def test_one_task_is_scipys_correlation(kind, theirs, size):
         alternative="greater",
     ).pvalue
     assert found.p == pytest.approx(p, abs=1e-9 if size == 5 else 0.06)
+
+
+@pytest.mark.parametrize(("kind", "theirs"), [("spearman", stats.spearmanr), ("kendall", stats.kendalltau)])
+def test_the_bootstrap_is_that_of_scipys_correlation_of_each_resample(kind, theirs):
+    rng = np.random.default_rng(3)
+    x, y = rng.integers(0, 6, size=10).astype(float), rng.normal(size=10)
+    found = rank_correlation(x, y, kind=kind).interval
+    draws = np.random.default_rng(0).integers(0, 10, size=(RESAMPLES, 10))
+    low, high = np.quantile([theirs(x[draw], y[draw]).statistic for draw in draws], [0.025, 0.975])
+    assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
 
 
 def test_one_small_task_is_tested_exactly():

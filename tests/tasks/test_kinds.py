@@ -10,7 +10,7 @@ import pytest
 
 from isoviz import tasks
 from isoviz.errors import DataError, InputError
-from isoviz.tasks import baselines, outcomes, report
+from isoviz.tasks import baselines, chance, outcomes, report
 
 CONTEXT = "The Amazon crosses nine nations. Brazil holds 60 % of the forest."
 ANSWERS = [
@@ -295,6 +295,32 @@ def test_errors_of_numbers_and_answers():
 def test_collapse_is_seen_in_the_predictions_of_every_kind(slug, references, predictions, reason):
     task = tasks.get(slug)
     assert outcomes.collapse(task, pd.DataFrame({task.reference: references}), predictions) == reason
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5])
+def test_guesses_collapse_and_weak_models_do_not(classes):
+    """Simulated validation splits of 500 rows; a weak model knows a quarter of the answers and guesses the others."""
+    task = next(task for task in tasks.catalogue().values() if len(task.label_names) == classes)
+    rng = np.random.default_rng(0)
+    guessed, weak = [], []
+    for _ in range(200):
+        labels, predictions = rng.integers(0, classes, size=(2, 500))
+        frame = pd.DataFrame({task.reference: labels})
+        guessed.append(outcomes.collapse(task, frame, predictions))
+        weak.append(outcomes.collapse(task, frame, np.where(rng.random(500) < 0.25, labels, predictions)))
+    assert guessed.count("does no better than chance") >= 185
+    assert weak.count("does no better than chance") == 0
+
+
+def test_chance_is_judged_for_numbers_too_and_not_on_few_rows():
+    rng = np.random.default_rng(0)
+    labels, noise = rng.normal(size=(2, 400))
+    noise -= labels * (noise @ labels) / (labels @ labels)
+    task = tasks.get("glue/stsb")
+    assert outcomes.collapse(task, pd.DataFrame({"label": labels}), noise) == "does no better than chance"
+    assert outcomes.collapse(task, pd.DataFrame({"label": labels}), noise + labels) is None
+    assert outcomes.collapse(task, pd.DataFrame({"label": labels[:50]}), noise[:50]) is None
+    assert not chance.at_chance(None, 500)
 
 
 def test_notes_on_scores_name_a_lacking_split_and_rows_with_one_right_answer():

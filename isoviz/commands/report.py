@@ -1,0 +1,38 @@
+"""`isoviz report`: an experiment as one HTML file, or as Markdown with pictures in a zip file."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import subprocess
+import sys
+
+from isoviz.commands.app import ROOT
+from isoviz.errors import InputError
+from isoviz.runs.store import Store
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the file; the dashboard, which draws the figures, does so in a process of its own."""
+    if not (ROOT / "dashboard" / "report").is_dir():
+        raise InputError("report: the dashboard lies beside the engine in a source checkout; run this command from one")
+    if importlib.util.find_spec("streamlit") is None:
+        raise InputError("report: streamlit is not installed; run `pip install -r requirements.txt`")
+    store = Store(options.store)
+    if not store.list(group=options.experiment, limit=1):
+        raise InputError(f"no experiment '{options.experiment}' in the store {store}")
+    out = os.path.abspath(options.out or f"{options.experiment}.html".replace(os.sep, "-"))
+    if not out.endswith((".html", ".zip")):
+        raise InputError(f"out: expected a name that ends in .html or .zip (got {options.out})", field="out")
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    environment = {**os.environ, "PYTHONPATH": path, "ISOVIZ_STORE": store.url}
+    command = [sys.executable, "-m", "dashboard.report", options.experiment, out]
+    done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True)
+    if done.returncode == 2:
+        raise InputError(done.stderr.strip().splitlines()[-1])
+    if done.returncode:
+        sys.stderr.write(done.stderr)
+        return 1
+    print(out)
+    return 0
