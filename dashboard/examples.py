@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from isoviz.demo import EXAMPLE
+from isoviz.exploring import results
+from isoviz.exploring.request import ViewRequest
 from isoviz.runs import examples
 from isoviz.runs.rows import RunRow
 
@@ -16,7 +20,8 @@ BADGE: Final = ":gray-badge[example]"
 
 def shown() -> bool:
     """Whether this visitor sees the examples."""
-    return bool(st.session_state.get(KEY, True))
+    # a report that the command line writes has no session
+    return get_script_run_ctx(suppress_warning=True) is None or bool(st.session_state.get(KEY, True))
 
 
 def switch() -> None:
@@ -35,12 +40,25 @@ def switch() -> None:
 def hide_button(key: str) -> None:
     """The same switch where the examples are; one press."""
     st.button(
-        "Hide examples", key=key, type="tertiary", icon=":material/visibility_off:", on_click=_hide, help="The sidebar brings them back."
+        "Hide examples",
+        key=key,
+        type="tertiary",
+        icon=":material/visibility_off:",
+        on_click=_hide,
+        help="The sidebar brings them back.",
     )
 
 
 def _hide() -> None:
     st.session_state[KEY] = False
+
+
+def view_of(request: ViewRequest) -> str | None:
+    """The key of the example that shows what is asked for, where there is one and it is not hidden."""
+    if not shown() or examples.opened() is None:
+        return None
+    view = results.find(EXAMPLE + "view")
+    return EXAMPLE + "view" if view is not None and ViewRequest.from_json(view.facts["request"]) == request else None
 
 
 def badge(run: RunRow) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import menu, resources, theme, wording
+from dashboard import examples, menu, resources, theme, wording
 from dashboard.actions import attempt, button, done, remember_stop, stopping_for
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
@@ -13,6 +13,7 @@ from dashboard.run_lists import kept
 from dashboard.steady import steady
 from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, RESUMABLE
+from isoviz.runs.examples import METHODS, is_example
 from isoviz.runs.rows import RunProgress, RunRow, UnreadableRunError
 
 TICK = 2.0
@@ -60,7 +61,7 @@ def _default() -> RunRow | None:
         ):
             if rows:
                 return rows[0]
-    return None
+    return None if store.examples is None else store.examples.featured()
 
 
 def nothing_yet() -> None:
@@ -148,6 +149,8 @@ def _queue_tail(listed: int) -> None:
 def _state(run: RunRow) -> None:
     """What can be done with the chosen run, and what to try if it went wrong."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if is_example(run.id):
+            st.markdown(examples.BADGE, width="content")
         st.page_link(menu.RUN, label="Run page", icon=":material/article:", query_params={"id": run.id})
         experiment_link(run)
         buttons(run, "run")
@@ -240,12 +243,19 @@ def _replay_speed() -> int | None:
 def recorded_runs(run: RunRow) -> None:
     """Choose one of the runs that have ended, to watch it train again."""
     statuses = ["finished", "stopped", "diverged", "failed"]
-    ended = kept("recorded", lambda: resources.library().list(status=statuses, limit=RECORDED))
+    library = resources.library()
+
+    def read() -> list[RunRow]:
+        shipped = library.examples.list(group=METHODS) if library.examples else []
+        return [*library.list(status=statuses, limit=RECORDED), *shipped]
+
+    ended = kept("recorded", read)
     if not ended:
         return
     with st.popover("Replay a recorded run", icon=":material/history:", type="tertiary"):
         titles = {
-            row.id: f"{wording.run_title(row)} · {row.config.task} · {wording.moment(row.ended)[:16]}" for row in ended
+            row.id: f"{_prefix(row)}{wording.run_title(row)} · {row.config.task} · {wording.moment(row.ended)[:16]}"
+            for row in ended
         }
         chosen_id = st.selectbox(
             "Run",
@@ -257,6 +267,10 @@ def recorded_runs(run: RunRow) -> None:
         if st.button("Play", key="replay_play", icon=":material/play_arrow:", type="primary"):
             st.query_params.from_dict({"run": chosen_id, REPLAY: "1"})
             st.rerun()
+
+
+def _prefix(row: RunRow) -> str:
+    return "Example: " if is_example(row.id) else ""
 
 
 def log(run: RunRow) -> None:

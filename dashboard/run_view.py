@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, live, menu, outcome_view, resources, theme, wording
+from dashboard import actions, examples, live, menu, outcome_view, resources, theme, wording
 from dashboard.actions import done
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
@@ -72,7 +72,7 @@ def _heading(run_id: str, status: str) -> None:
         st.rerun()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.title(wording.plain(wording.run_title(run)), width="content", anchor=False)
-        st.markdown(theme.status_badge(run.status), width="content")
+        st.markdown(theme.status_badge(run.status) + examples.badge(run), width="content")
     config = run.config
     parts = [
         config.model,

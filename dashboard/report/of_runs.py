@@ -95,9 +95,9 @@ def _every_run(frame: pd.DataFrame, measure: Metric) -> pd.DataFrame:
 
 
 def _rows(frame: pd.DataFrame) -> list[RunRow]:
-    store = resources.library()
     wanted = set(frame["run"])
-    return [row for row in store.list(order="oldest") if row.id in wanted]
+    where = resources.library().with_run(next(iter(wanted), ""))  # examples and other runs are in no selection together
+    return [row for row in where.list(order="oldest") if row.id in wanted]
 
 
 def _provenance(rows: list[RunRow]) -> list[Block]:

@@ -14,6 +14,7 @@ from dashboard.whatif import form, panel
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Started
+from isoviz.runs.examples import is_example
 from isoviz.runs.naming import method_title
 from isoviz.runs.rows import RunRow
 from isoviz.whatif import jobs
@@ -33,7 +34,10 @@ def nothing_yet() -> None:
 
 def choose() -> RunRow | None:
     """Choose a finished run; the planned empty state if there is none."""
-    runs = resources.library().list(status="finished", limit=form.RUNS_OFFERED)
+    library = resources.library()
+    shipped = library.examples
+    runs = library.list(status="finished", limit=form.RUNS_OFFERED)
+    runs += [shipped.get(run_id) for run_id in reversed(shipped.about["embeddings"])] if shipped else []
     asked = st.query_params.get(form.RUN)
     fitting = [run for run in runs if can_serve(run.config) or run.id == asked]
     if runs and not fitting:
@@ -52,6 +56,13 @@ def choose() -> RunRow | None:
 def embeddings_of(run: RunRow) -> str | None:
     """The key of the run's embeddings once they are there; before that, how to get them, or why that cannot be."""
     store = resources.library()
+    if is_example(run.id):
+        if store.examples is not None and run.id in store.examples.with_embeddings:
+            return run.id
+        forms.error_beside(
+            "The embeddings of this example do not ship. Choose another run, or open it and press Run again."
+        )
+        return None
     try:
         request = request_for(run, store.folder_of(run.id), _data_fingerprint(run.id))
     except InputError as error:
