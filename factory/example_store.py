@@ -36,10 +36,10 @@ from isoviz.studies.trained import TrainedStudy
 from isoviz.training import predictions
 
 MOST_BYTES: Final = 15_000_000
-STEPS, STEPS_OF_STUDY = 48, 16
+STEPS, STEPS_OF_STUDY = 48, 12
 """Reported steps that are kept of a run; of a study's run, whose curve is rarely looked at, fewer."""
-EV_SHOWN: Final = 50
-"""As `dashboard.routes` sends."""
+EV_SHOWN, EV_OF_STUDY = 50, 20
+"""Of the spectra as training goes on: as much as `dashboard.routes` sends, or less. A run's result has all."""
 DIGITS: Final = 5
 DIGITS_OF_CURVES: Final = 4
 WITH_EMBEDDINGS: Final = ("baseline", "isobn", "istar")
@@ -157,7 +157,7 @@ def _write_run(connection: Connection, store: Store, title: str, row: RunRow, ta
     """One run with its events and files; what it said when it began."""
     is_study = title not in (METHODS, SWEEP)
     kept_epochs = _copy_files(store.folder_of(row.id), target / "runs" / example_id(row.id), row, title)
-    events = thinned(_events(store, row.id), STEPS_OF_STUDY if is_study else STEPS, kept_epochs)
+    events = thinned(_events(store, row.id), kept_epochs, is_study)
     result = row.result
     assert result is not None
     progress = row.progress.model_dump(mode="json") if row.progress else {}
@@ -180,7 +180,7 @@ def _write_run(connection: Connection, store: Store, title: str, row: RunRow, ta
             "tags": "[]",
             "note": "",
             "progress": _compact(progress),
-            "result": _compact(result.model_dump(mode="json", exclude={"kind"})),
+            "result": _compact(_result(result)),
         },
     )
     lines = [
@@ -201,6 +201,11 @@ def _body(one: Event) -> dict[str, Any]:
     return {"kind": one.kind, **one.model_dump(mode="json", exclude_defaults=not isinstance(one, Started))}
 
 
+def _result(result: Finished) -> dict[str, Any]:
+    """As the table of runs has it; what is not said there counts as not known, so `collapsed` is always said."""
+    return {**result.model_dump(mode="json", exclude={"kind"}, exclude_defaults=True), "collapsed": result.collapsed}
+
+
 def _events(store: Store, run_id: str) -> list[tuple[float, Event]]:
     found: list[tuple[float, Event]] = []
     cursor = 0
@@ -210,13 +215,16 @@ def _events(store: Store, run_id: str) -> list[tuple[float, Event]]:
     return found
 
 
-def thinned(events: Sequence[tuple[float, Event]], steps: int, epochs: Iterable[int]) -> list[tuple[float, Event]]:
+def thinned(
+    events: Sequence[tuple[float, Event]], epochs: Iterable[int], is_study: bool = False
+) -> list[tuple[float, Event]]:
     """The events that a page reads, in their order.
 
     Args:
-        steps: reports of steps that stay, the first and the last among them.
         epochs: whose arrays ship; the others name no file.
+        is_study: of a study's run, of which less is kept.
     """
+    steps, shares = (STEPS_OF_STUDY, EV_OF_STUDY) if is_study else (STEPS, EV_SHOWN)
     places = [place for place, (_, one) in enumerate(events) if isinstance(one, Stepped)]
     keep = (
         {places[int(i)] for i in np.linspace(0, len(places) - 1, min(steps, len(places))).round()} if places else set()
@@ -228,7 +236,9 @@ def thinned(events: Sequence[tuple[float, Event]], steps: int, epochs: Iterable[
                 kept += [(moment, one)] if place in keep else []
             case Measured():
                 arrays = one.arrays if one.epoch in epochs else ""
-                kept.append((moment, one.model_copy(update={"isotropy": _drawn(one.isotropy), "arrays": arrays})))
+                kept.append(
+                    (moment, one.model_copy(update={"isotropy": _drawn(one.isotropy, shares), "arrays": arrays}))
+                )
             case Started():
                 kept.append((moment, one.model_copy(update={"versions": {"isoviz": __version__, **one.versions}})))
             case Finished():  # its numbers are the run's result
@@ -238,19 +248,19 @@ def thinned(events: Sequence[tuple[float, Event]], steps: int, epochs: Iterable[
     return kept
 
 
-def _drawn(isotropy: Measurement) -> Measurement:
+def _drawn(isotropy: Measurement, shares: int) -> Measurement:
     """The numbers that curves are drawn of, and as much of the spectra as is drawn."""
     clouds = {}
     for name in ("head", "layers"):
         if (cloud := isotropy.cloud(name)) is not None:
-            readings = {slug: Reading(value=_cut(reading.value)) for slug, reading in cloud.readings.items()}
+            readings = {slug: Reading(value=_cut(reading.value, shares)) for slug, reading in cloud.readings.items()}
             known = {slug: reading for slug, reading in readings.items() if reading.value is not None}
             clouds[name] = cloud.model_copy(update={"readings": known, "dimensions": None})
     return isotropy.model_copy(update={"clouds": clouds})
 
 
-def _cut(value: Any) -> Any:
-    return value[:EV_SHOWN] if isinstance(value, tuple) else value
+def _cut(value: Any, shares: int) -> Any:
+    return value[:shares] if isinstance(value, tuple) else value
 
 
 def _compact(value: Any, digits: int = DIGITS) -> str:

@@ -41,7 +41,8 @@ from isoviz.whatif.request import Request
 
 _SETTLED: Final = ("waiting", "running", "done")
 _EXAMPLE: Final = AccessError(
-    "This run is an example that ships with IsoViz, so it cannot be changed", advice="Run it again to get a copy of your own."
+    "This run is an example that ships with IsoViz, so it cannot be changed",
+    advice="Run it again to get a copy of your own.",
 )
 _counting = threading.Lock()
 """Held while a visitor's runs or jobs are counted and more of them made: two clicks at once are counted one after the other."""

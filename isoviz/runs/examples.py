@@ -64,6 +64,10 @@ class Examples(RunReader):
         places = {name: place for place, name in enumerate(self.experiments)}
         return sorted(super().facets(), key=lambda facet: places.get(facet.group or "", len(places)))
 
+    def featured(self) -> RunRow:
+        """The run that is shown first: every array of it ships."""
+        return self.get(self.about["embeddings"][-1])
+
 
 def is_example(run_id: str) -> bool:
     """Whether an id is that of an example; there need not be such a run."""
