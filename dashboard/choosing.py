@@ -46,6 +46,11 @@ def within(facets: pd.DataFrame, group: str | None) -> pd.DataFrame:
     return facets[~facets["example"]] if group in (ALL, None) else facets[facets["group"] == group]
 
 
+def alike(facets: pd.DataFrame, group: str) -> pd.DataFrame:
+    """The lines of the examples if the experiment is one of them, else all others."""
+    return facets[facets["example"] == within(facets, group)["example"].any()]
+
+
 def several(label: str, values: Sequence[str], key: str, *, titles: dict[str, str] | None = None) -> list[str]:
     """Choose among values; none chosen means all."""
     names = titles or {}

@@ -106,7 +106,7 @@ def filters(facets: pd.DataFrame) -> Filter:
     fields = st.columns([2, 1, 1, 1, 1])
     with fields[0]:
         group = choosing.group_field(facets, "results_group", METHODS)
-    facets = choosing.within(facets, group)
+    facets = choosing.alike(facets, group)
     with fields[1]:
         models = choosing.several("Model", sorted(set(facets["model"])), "results_model")
     with fields[2]:
