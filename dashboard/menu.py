@@ -12,10 +12,10 @@ TICK = 3.0
 """Seconds between counts of the runs that are under way."""
 _PAGES = Path(__file__).resolve().parent.parent / "pages"
 
-HOME, METHODS, EXPLORE, WHATIF, TRAIN, LIVE, EXPERIMENTS, RESULTS, TRADEOFFS, PAPERS, RUN = (
+HOME, PLAYGROUND, METHODS, EXPLORE, WHATIF, TRAIN, LIVE, EXPERIMENTS, RESULTS, TRADEOFFS, PAPERS, RUN = (
     str(_PAGES / f"{name}.py")
     for name in (
-        *("home", "methods", "explore", "whatif", "train", "live"),
+        *("home", "playground", "methods", "explore", "whatif", "train", "live"),
         *("experiments", "results", "tradeoffs", "papers", "run"),
     )
 )
@@ -32,6 +32,12 @@ def pages() -> dict[str, list[st.Page]]:
         help="What isotropy is, presets to start from, and your latest runs.",
     )
     learn = [
+        st.Page(
+            PLAYGROUND,
+            title="Playground",
+            icon=":material/bubble_chart:",
+            help="A cloud of points shaped by sliders, and what each isotropy measure sees of it. No model needed.",
+        ),
         st.Page(
             METHODS,
             title="Methods",

@@ -1,0 +1,233 @@
+// Points in three dimensions, painted into the pixels of a canvas and turned by pointer, touch or arrow keys. Painting needs no graphics
+// card: 5,000 points take some milliseconds.
+
+const LEVELS = 24; // of depth; far points are smaller and fainter
+const NICE = [1, 1.5, 2, 3, 4, 5, 7, 10];
+const CLUSTER_COLOURS = ["#4968f6", "#dd7809", "#1eab48", "#c51711", "#994ebe", "#0c6888", "#d15dc8", "#9d5455", "#7f8691", "#b5a300"];
+
+export class CloudView {
+  constructor(title) {
+    this.element = make("figure", "ivp-cloud");
+    this.canvas = make("canvas", "ivp-canvas");
+    this.canvas.tabIndex = 0;
+    this.canvas.setAttribute("role", "img");
+    this.title = title;
+    this.caption = make("figcaption", "ivp-caption", title);
+    this.element.append(this.caption, this.canvas);
+    this.pen = this.canvas.getContext("2d");
+    [this.yaw, this.pitch, this.reach] = [0.6, 0.35, null];
+    this.sprites = new Map();
+    this.watch();
+  }
+
+  watch() {
+    const { canvas } = this;
+    let last = null;
+    canvas.onpointerdown = (event) => {
+      last = [event.clientX, event.clientY];
+      canvas.setPointerCapture(event.pointerId);
+    };
+    canvas.onpointermove = (event) => {
+      if (!last) return;
+      this.turn((event.clientX - last[0]) * 0.008, event.pointerType === "touch" ? 0 : (event.clientY - last[1]) * 0.008);
+      last = [event.clientX, event.clientY];
+    };
+    canvas.onpointerup = canvas.onpointercancel = () => (last = null);
+    canvas.onkeydown = (event) => {
+      const step = { ArrowLeft: [-0.1, 0], ArrowRight: [0.1, 0], ArrowUp: [0, -0.1], ArrowDown: [0, 0.1] }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      this.turn(...step);
+    };
+    this.resized = new ResizeObserver(() => this.request());
+    this.resized.observe(canvas);
+  }
+
+  turn(yaw, pitch) {
+    for (const view of [this, this.twin].filter(Boolean)) {
+      view.yaw += yaw;
+      view.pitch = Math.max(-1.5, Math.min(1.5, view.pitch + pitch));
+      view.request();
+    }
+  }
+
+  request() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.draw();
+    });
+  }
+
+  close() {
+    cancelAnimationFrame(this.frame);
+    this.resized.disconnect();
+  }
+
+  show(picture, labels, state, look) {
+    if (!picture?.places) return;
+    Object.assign(this, { picture, labels, state, look });
+    const axes = state.view === "principal" ? "the three principal directions" : "dimensions 1 to 3";
+    this.canvas.setAttribute("aria-label", `${this.title}: ${picture.places.length / 3} points along ${axes}; arrow keys turn it`);
+    this.draw();
+  }
+
+  // Half the length of the axes: a round number that nearly all points lie within; it moves to a new one step by step.
+  range(places) {
+    const step = Math.max(3, 3 * Math.floor(places.length / 900));
+    const lengths = [];
+    for (let i = 0; i < places.length; i += step) lengths.push(Math.hypot(places[i], places[i + 1], places[i + 2]));
+    lengths.sort((a, b) => a - b);
+    const wanted = 1.05 * (lengths[Math.floor(0.97 * (lengths.length - 1))] || 1);
+    if (this.aim && wanted <= this.aim && wanted >= 0.55 * this.aim) return this.aim;
+    const unit = 10 ** Math.floor(Math.log10(wanted));
+    this.aim = unit * NICE.find((nice) => nice * unit >= wanted * 0.999);
+    return this.aim;
+  }
+
+  draw() {
+    const { canvas, pen, picture, look } = this;
+    const box = canvas.getBoundingClientRect();
+    if (!picture || !box.width || !box.height) return;
+    const ratio = Math.min(2, globalThis.devicePixelRatio || 1);
+    const [width, height] = [Math.round(box.width * ratio), Math.round(box.height * ratio)];
+    if (canvas.width !== width || canvas.height !== height || !this.image) {
+      [canvas.width, canvas.height] = [width, height];
+      this.image = pen.createImageData(width, height);
+      this.pixels = new Uint32Array(this.image.data.buffer);
+    }
+    const aim = this.range(picture.places);
+    this.reach = this.reach && Math.abs(this.reach / aim - 1) > 0.01 ? this.reach * (aim / this.reach) ** 0.25 : aim;
+    const camera = this.camera(width, height);
+    const [r, g, b] = rgb(look.panel);
+    this.pixels.fill((255 << 24) | (b << 16) | (g << 8) | r);
+    this.paintPoints(camera, width, height, ratio);
+    pen.putImageData(this.image, 0, 0);
+    this.drawAxes(camera, ratio);
+    if (this.reach !== aim) this.request();
+  }
+
+  camera(width, height) {
+    const [cy, sy, cp, sp] = [Math.cos(this.yaw), Math.sin(this.yaw), Math.cos(this.pitch), Math.sin(this.pitch)];
+    const unit = (0.43 * Math.min(width, height)) / this.reach;
+    const depth = 0.28 / this.reach;
+    // axis 3 points up; then the picture is turned about it and tilted
+    return (x, y, z, out) => {
+      const across = cy * x - sy * y;
+      const away = sy * x + cy * y;
+      const up = cp * z - sp * away;
+      const far = sp * z + cp * away;
+      const size = unit / Math.max(0.35, 1 + depth * far);
+      out[0] = width / 2 + across * size;
+      out[1] = height / 2 - up * size;
+      out[2] = far;
+      return out;
+    };
+  }
+
+  paintPoints(camera, width, height, ratio) {
+    const { places } = this.picture;
+    const n = places.length / 3;
+    if (this.spots?.length !== 3 * n) [this.spots, this.order] = [new Float32Array(3 * n), new Uint16Array(n)];
+    const { spots, order } = this;
+    const counts = new Uint32Array(LEVELS + 1);
+    const out = [0, 0, 0];
+    const level = (far) => Math.max(0, Math.min(LEVELS - 1, Math.floor(((1 - far / this.reach) / 2) * LEVELS)));
+    for (let i = 0; i < n; i += 1) {
+      camera(places[3 * i], places[3 * i + 1], places[3 * i + 2], out);
+      spots[3 * i] = out[0];
+      spots[3 * i + 1] = out[1];
+      spots[3 * i + 2] = level(out[2]);
+      counts[spots[3 * i + 2] + 1] += 1;
+    }
+    for (let k = 0; k < LEVELS; k += 1) counts[k + 1] += counts[k];
+    for (let i = 0; i < n; i += 1) order[counts[spots[3 * i + 2]]++] = i;
+    const inks = this.inks();
+    const size = (n > 2500 ? 1.5 : n > 600 ? 1.9 : 2.6) * ratio * Math.max(0.75, Math.min(1.25, Math.min(width, height) / (480 * ratio)));
+    const { data } = this.image;
+    for (let k = 0; k < n; k += 1) {
+      const i = order[k];
+      const near = spots[3 * i + 2] / (LEVELS - 1);
+      stampAt(data, width, height, Math.round(spots[3 * i]), Math.round(spots[3 * i + 1]), this.sprite(size * (0.75 + 0.6 * near), width), inks[this.labels?.[i] ?? 0], 0.3 + 0.6 * near);
+    }
+  }
+
+  inks() {
+    const many = this.state.clusters > 1 && this.state.separation > 0;
+    return many ? CLUSTER_COLOURS.map(rgb) : [rgb(this.look.dark ? "#7fb3f0" : this.look.accent)];
+  }
+
+  // A soft disc: offsets in the picture's data, and how much of each pixel is covered.
+  sprite(radius, width) {
+    const name = `${Math.round(radius * 8)} ${width}`;
+    if (!this.sprites.has(name)) {
+      const half = Math.ceil(radius + 0.5);
+      const found = [];
+      for (let y = -half; y <= half; y += 1) {
+        for (let x = -half; x <= half; x += 1) {
+          const cover = Math.max(0, Math.min(1, radius + 0.5 - Math.hypot(x, y)));
+          if (cover > 0) found.push([4 * (y * width + x), cover]);
+        }
+      }
+      this.sprites.set(name, { half, offsets: Int32Array.from(found, ([at]) => at), covers: Float32Array.from(found, ([, cover]) => cover) });
+    }
+    return this.sprites.get(name);
+  }
+
+  drawAxes(camera, ratio) {
+    const { pen, look, reach, state, picture } = this;
+    const spot = (x, y, z) => [...camera(x, y, z, [0, 0, 0])];
+    const origin = spot(0, 0, 0);
+    pen.lineWidth = ratio;
+    pen.font = `${12 * ratio}px ${look.font}`;
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    const names = state.view === "principal" ? ["PC 1", "PC 2", "PC 3"] : ["x₁", "x₂", "x₃"];
+    names.slice(0, Math.min(3, state.d)).forEach((name, k) => {
+      const end = [0, 0, 0];
+      end[k] = reach;
+      const [from, to] = [spot(...end.map((value) => -value)), spot(...end)];
+      pen.strokeStyle = faded(look.text, 0.28);
+      line(pen, from, to);
+      const beyond = spot(...end.map((value) => value * 1.1));
+      pen.fillStyle = look.faint;
+      pen.fillText(name, beyond[0], beyond[1]);
+    });
+    pen.strokeStyle = look.text;
+    pen.lineWidth = 1.6 * ratio;
+    for (const [x, y] of [[6, 0], [0, 6]]) line(pen, [origin[0] - x * ratio, origin[1] - y * ratio], [origin[0] + x * ratio, origin[1] + y * ratio]);
+    const middle = spot(...picture.middle);
+    if (Math.hypot(middle[0] - origin[0], middle[1] - origin[1]) > 14 * ratio) arrow(pen, origin, middle, ratio, look.text);
+    pen.textAlign = "left";
+    pen.fillStyle = look.faint;
+    pen.fillText(`axes −${number(this.aim, 2)} … ${number(this.aim, 2)}`, 10 * ratio, this.canvas.height - 14 * ratio);
+  }
+}
+
+function stampAt(data, width, height, x, y, { half, offsets, covers }, [r, g, b], opacity) {
+  if (!(x >= half && y >= half && x < width - half && y < height - half)) return;
+  const start = 4 * (y * width + x);
+  for (let k = 0; k < offsets.length; k += 1) {
+    const at = start + offsets[k];
+    const share = covers[k] * opacity;
+    data[at] += (r - data[at]) * share;
+    data[at + 1] += (g - data[at + 1]) * share;
+    data[at + 2] += (b - data[at + 2]) * share;
+  }
+}
+
+function line(pen, from, to) {
+  pen.beginPath();
+  pen.moveTo(from[0], from[1]);
+  pen.lineTo(to[0], to[1]);
+  pen.stroke();
+}
+
+function arrow(pen, from, to, ratio, colour) {
+  const angle = Math.atan2(to[1] - from[1], to[0] - from[0]);
+  pen.strokeStyle = pen.fillStyle = colour;
+  line(pen, from, to);
+  pen.beginPath();
+  pen.moveTo(to[0], to[1]);
+  for (const side of [-0.45, 0.45]) pen.lineTo(to[0] - 9 * ratio * Math.cos(angle + side), to[1] - 9 * ratio * Math.sin(angle + side));
+  pen.fill();
+}

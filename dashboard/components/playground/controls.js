@@ -1,0 +1,221 @@
+// The controls: native ranges and selects, one row each. Only those that matter for the present cloud are shown.
+
+const WAYS = {
+  // position of a range in 0 … 1 against its value
+  linear: (least, most, step) => ({ to: (t) => round(least + t * (most - least), step), from: (value) => (value - least) / (most - least) }),
+  log: (least, most, step) => ({ to: (t) => (step ? round(least * (most / least) ** t, step) : digits(least * (most / least) ** t)), from: (value) => Math.log(Math.max(value, least) / least) / Math.log(most / least) }),
+  stops: (...stops) => ({ to: (t) => stops[Math.round(t * (stops.length - 1))], from: (value) => nearest(stops, value) / (stops.length - 1), steps: stops.length - 1 }),
+};
+const round = (value, step) => Number((Math.round(value / step) * step).toFixed(6));
+const digits = (value) => Number(value.toPrecision(2));
+const nearest = (stops, value) => stops.reduce((best, stop, at) => (Math.abs(stop - value) < Math.abs(stops[best] - value) ? at : best), 0);
+
+const PERCENT = (value) => `${number(100 * value, 2)} %`;
+const CONTROLS = [
+  { name: "d", label: "Dimensions", way: () => WAYS.log(2, 1024, 1), say: count },
+  { name: "n", label: "Points", way: () => WAYS.log(10, 5000, 1), say: count },
+  { name: "spectrum", label: "Spectrum", choices: { flat: "Flat", power: "Power law", exponential: "Exponential", step: "Step" } },
+  { name: "decay", label: "Decay", way: ({ spectrum }) => WAYS.linear(0, spectrum === "power" ? 3 : 10, 0.05), when: ({ spectrum }) => spectrum === "power" || spectrum === "exponential" },
+  { name: "rank", label: "Wide dimensions", way: ({ d }) => WAYS.linear(1, d, 1), when: ({ spectrum }) => spectrum === "step", say: count },
+  { name: "floor", label: "Variance of the rest", way: () => WAYS.linear(0, 1, 0.01), when: ({ spectrum }) => spectrum === "step", say: PERCENT },
+  { name: "shift", label: "Mean shift", way: () => WAYS.linear(0, 5, 0.05) },
+  { name: "rogueScale", label: "Rogue dimension", way: () => WAYS.log(1, 50), say: (value) => (value === 1 ? "none" : `× ${number(value, 2)}`) },
+  { name: "rogue", label: "Its index", way: ({ d }) => WAYS.linear(1, d, 1), when: ({ rogueScale }) => rogueScale !== 1, say: count },
+  { name: "block", label: "Correlated blocks", way: () => WAYS.stops(1, 2, 4, 8, 16, 32, 64), say: (value) => (value === 1 ? "none" : `of ${value}`) },
+  { name: "rho", label: "Correlation ρ", way: () => WAYS.linear(0, 0.99, 0.01), when: ({ block }) => block > 1 },
+  { name: "rotation", label: "Rotation", way: () => WAYS.linear(0, 1, 0.01), say: PERCENT },
+  { name: "tails", label: "Tails", way: () => WAYS.stops(0, 30, 10, 6, 5, 4, 3), say: (value) => (value ? `Student t, ${value} df` : "Gaussian") },
+  { name: "clusters", label: "Clusters", way: ({ d }) => WAYS.linear(1, Math.min(10, d + 1), 1), say: count },
+  { name: "separation", label: "Separation", way: () => WAYS.linear(0, 12, 0.1), when: ({ clusters }) => clusters > 1 },
+  { name: "duplicates", label: "Duplicates", way: () => WAYS.linear(0, 0.95, 0.01), say: PERCENT },
+  { name: "scale", label: "Scale", way: () => WAYS.log(0.01, 100), say: (value) => `× ${number(value, 2)}` },
+  { name: "zeta", label: "ζ of IsoScore*", way: () => WAYS.linear(0, 1, 0.01) },
+];
+
+export class Controls {
+  constructor(change) {
+    this.element = make("section", "ivp-controls");
+    this.element.setAttribute("aria-label", "Controls");
+    this.change = change;
+    this.rows = CONTROLS.map((control) => ({ ...control, ...(control.choices ? choiceRow(control.label, control.choices) : rangeRow(control.label)) }));
+    for (const row of this.rows) {
+      row.field.dataset.control = row.name;
+      row.field.oninput = () => change({ [row.name]: row.choices ? row.field.value : row.scale.to(Number(row.field.value)) });
+      this.element.append(row.element);
+    }
+  }
+
+  show(state, hidden) {
+    for (const row of this.rows) {
+      row.element.hidden = hidden.has(row.name) || (row.when && !row.when(state));
+      if (row.element.hidden) continue;
+      const value = state[row.name];
+      if (row.choices) row.field.value = value;
+      else showRange(row, row.way(state), value, (row.say ?? ((shown) => number(shown, 3)))(value));
+    }
+  }
+}
+
+export function rangeRow(label) {
+  const element = make("label", "ivp-row");
+  const field = make("input");
+  field.type = "range";
+  const said = make("output", "ivp-value");
+  element.append(make("span", "ivp-label", label), said, field);
+  return { element, field, said };
+}
+
+function choiceRow(label, choices) {
+  const element = make("label", "ivp-row ivp-choice");
+  const field = make("select");
+  for (const [value, text] of Object.entries(choices)) {
+    const option = make("option", "", text);
+    option.value = value;
+    field.append(option);
+  }
+  element.append(make("span", "ivp-label", label), field);
+  return { element, field };
+}
+
+export function showRange(row, scale, value, text) {
+  row.scale = scale;
+  Object.assign(row.field, { min: 0, max: 1, step: scale.steps ? 1 / scale.steps : 0.0025 });
+  // a held slider says where it is; a value between its positions stays what it is
+  const position = Math.min(1, Math.max(0, scale.from(value)));
+  if (scale.to(Number(row.field.value)) !== value) row.field.value = position;
+  row.field.style.setProperty("--at", `${100 * position}%`);
+  row.field.setAttribute("aria-valuetext", text);
+  row.said.textContent = text;
+}
+
+// ---- clouds to begin with
+
+const SHAPE = Object.fromEntries(["spectrum", "decay", "rank", "floor", "shift", "rogue", "rogueScale", "block", "rho", "rotation", "tails", "clusters", "separation", "duplicates", "scale"].map((name) => [name, DEFAULTS[name]]));
+const PRESETS = {
+  Isotropic: {},
+  "Narrow cone": { shift: 2 },
+  "Power law": { spectrum: "power", decay: 1 },
+  "Low rank": { spectrum: "step", rank: 8 },
+  "Rogue dimension": { rogueScale: 10 },
+  "Correlated blocks": { block: 8, rho: 0.9 },
+  Clusters: { clusters: 4, separation: 8 },
+  "Heavy tails": { tails: 3 },
+};
+
+export class Presets {
+  constructor(change) {
+    this.element = make("div", "ivp-presets");
+    this.element.setAttribute("role", "group");
+    this.element.setAttribute("aria-label", "Clouds to start from");
+    for (const [name, part] of Object.entries(PRESETS)) {
+      const button = make("button", "", name);
+      button.type = "button";
+      button.onclick = () => change({ ...SHAPE, ...part, transforms: [] }, { animate: true });
+      this.element.append(button);
+    }
+  }
+}
+
+// ---- what is done to the view, the draw and the link
+
+const VIEWS = { dimensions: "Dimensions 1–3", principal: "Principal directions" };
+
+export class Toolbar {
+  constructor(playground, change) {
+    this.element = make("div", "ivp-toolbar");
+    const views = make("select", "ivp-view");
+    views.setAttribute("aria-label", "Axes of the picture");
+    for (const [value, text] of Object.entries(VIEWS)) {
+      const option = make("option", "", text);
+      option.value = value;
+      views.append(option);
+    }
+    views.value = playground.state().view;
+    views.onchange = () => change({ view: views.value });
+    const said = make("span", "ivp-said");
+    said.setAttribute("role", "status");
+    const redraw = button("New draw", () => change({ seed: (playground.state().seed + 1) % 4294967296 }));
+    const link = button("Copy link", async () => {
+      const address = `${location.href.split("#")[0]}#${toLink(playground.state())}`;
+      try {
+        await navigator.clipboard.writeText(address);
+        said.textContent = "Copied.";
+        setTimeout(() => (said.textContent = ""), 4000);
+      } catch { // browsers give the clipboard to safe addresses only
+        said.textContent = address;
+      }
+    });
+    this.element.append(views, redraw, link, button("Reset", () => change({ ...DEFAULTS, hidden: playground.state().hidden })), said);
+    playground.root.addEventListener("playground:change", ({ detail }) => (views.value = detail.view));
+  }
+}
+
+function button(text, act) {
+  const found = make("button", "", text);
+  found.type = "button";
+  found.onclick = act;
+  return found;
+}
+
+// ---- transforms, one after another
+
+export class Transforms {
+  constructor(words, change) {
+    [this.words, this.change] = [words, change];
+    this.element = make("section", "ivp-transforms");
+    this.element.setAttribute("aria-label", "Transforms");
+    this.steps = make("ol", "ivp-steps");
+    this.add = make("select");
+    this.add.setAttribute("aria-label", "Add a transform");
+    const first = make("option", "", "Add a transform …");
+    first.value = "";
+    this.add.append(first);
+    for (const slug of Object.keys(TRANSFORMS)) {
+      const option = make("option", "", words[slug].title);
+      option.value = slug;
+      this.add.append(option);
+    }
+    this.add.onchange = () => {
+      if (this.add.value) change({ transforms: [...this.state.transforms, { slug: this.add.value }] });
+      this.add.value = "";
+    };
+    this.element.append(this.steps, this.add);
+  }
+
+  show(state) {
+    this.state = state;
+    const slugs = state.transforms.map(({ slug }) => slug).join(" ");
+    if (slugs !== this.slugs) this.build(slugs);
+    state.transforms.forEach((step, place) => {
+      const row = this.rows[place];
+      if (row) showRange(row, WAYS.linear(...row.range(state)), step[row.name], number(step[row.name], 3));
+    });
+  }
+
+  build(slugs) {
+    this.slugs = slugs;
+    this.rows = [];
+    this.steps.replaceChildren(...this.state.transforms.map(({ slug }, place) => {
+      const { title, summary, slider } = this.words[slug];
+      const item = make("li", "ivp-step");
+      const name = make("span", "ivp-step-name", title);
+      name.title = summary;
+      item.append(name);
+      if (slider) {
+        const row = rangeRow(slider.label);
+        const most = (state) => (slider.name === "remove" ? Math.min(slider.most, state.d) : slider.most);
+        this.rows[place] = { ...row, name: slider.name, range: (state) => [slider.least, most(state), slider.step] };
+        row.field.oninput = () => this.move(place, { [slider.name]: this.rows[place].scale.to(Number(row.field.value)) });
+        item.append(row.element);
+      }
+      const remove = button("×", () => this.change({ transforms: this.state.transforms.filter((_, at) => at !== place) }));
+      remove.setAttribute("aria-label", `Remove ${title}`);
+      item.append(remove);
+      return item;
+    }));
+  }
+
+  move(place, values) {
+    this.change({ transforms: this.state.transforms.map((step, at) => (at === place ? { ...step, ...values } : step)) });
+  }
+}

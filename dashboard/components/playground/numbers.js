@@ -1,0 +1,94 @@
+// Every measure with its true value; one that is still being computed is grey.
+
+const GROUPS = [
+  ["Shape", ["isoscore", "isoscore_unbiased", "isoscore_star", "participation_ratio", "effective_rank", "ev_1", "rogue_share", "abs_correlation"]],
+  ["From the origin", ["mean_cosine", "uniformity", "rankme", "i1", "i2"]],
+  ["Neighbours", ["twonn", "hubness"]],
+];
+
+export class NumberTable {
+  constructor(words) {
+    this.words = words;
+    this.element = make("section", "ivp-numbers");
+    this.element.setAttribute("aria-label", "Measures");
+    const table = make("table");
+    this.head = make("tr");
+    const top = make("thead");
+    top.append(this.head);
+    table.append(top);
+    this.cells = {};
+    for (const [title, names] of GROUPS) table.append(this.group(title, names));
+    this.element.append(table);
+  }
+
+  group(title, names) {
+    const body = make("tbody");
+    const heading = make("tr", "ivp-group");
+    const cell = make("th", "", title);
+    cell.scope = "rowgroup";
+    cell.colSpan = 3;
+    heading.append(cell);
+    body.append(heading);
+    for (const name of names) body.append(...this.row(name));
+    return body;
+  }
+
+  row(name) {
+    const { title, tip } = this.words[name];
+    const row = make("tr");
+    row.dataset.measure = name;
+    const head = make("th");
+    head.scope = "row";
+    const opener = make("button", "", title);
+    opener.type = "button";
+    opener.setAttribute("aria-expanded", "false");
+    head.append(opener);
+    const [value, known, after] = [make("td", "ivp-number"), make("td", "ivp-true"), make("td", "ivp-number ivp-after")];
+    row.append(head, value, known, after);
+    const more = make("tr", "ivp-more");
+    more.hidden = true;
+    const text = make("td", "", tip);
+    text.colSpan = 4;
+    more.append(text);
+    opener.onclick = () => {
+      more.hidden = !more.hidden;
+      opener.setAttribute("aria-expanded", String(!more.hidden));
+    };
+    this.cells[name] = { value, known, after };
+    return [row, more];
+  }
+
+  show(before, after) {
+    if (this.two !== Boolean(after)) {
+      this.two = Boolean(after);
+      this.element.classList.toggle("ivp-two", this.two);
+      const names = this.two ? ["", "before", "after"] : ["", "cloud", "true"];
+      this.head.replaceChildren(...names.map((name) => (name ? Object.assign(make("th", "", name), { scope: "col" }) : make("td"))));
+    }
+    for (const [name, cells] of Object.entries(this.cells)) {
+      write(cells.value, before[name], this.words[name].decimals);
+      const known = before[name].true;
+      cells.known.textContent = known === null ? "–" : shown(known, this.words[name].decimals);
+      if (after) write(cells.after, after[name], this.words[name].decimals);
+    }
+  }
+}
+
+function write(cell, { value, pending, problem }, decimals) {
+  cell.textContent = value === null ? "–" : shown(value, decimals);
+  cell.title = problem ? `undefined: ${problem}` : "";
+  if (pending) cell.setAttribute("aria-busy", "true");
+  else cell.removeAttribute("aria-busy");
+}
+
+// So many decimals; a size that these would hide is written with a power of ten.
+export function shown(value, decimals) {
+  const size = Math.abs(value);
+  if (size >= 0.5 * 10 ** -decimals || size < 1e-12) return size < 1e6 ? value.toFixed(decimals).replace("-", "−").replace(/^−(0(\.0+)?)$/, "$1") : powered(value);
+  return powered(value);
+}
+
+function powered(value) {
+  const [digits, exponent] = value.toExponential(1).replaceAll("-", "−").split("e");
+  return `${digits}·10${[...exponent.replace("+", "")].map((sign) => ({ "−": "⁻" })[sign] ?? "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign]).join("")}`;
+}

@@ -1,0 +1,213 @@
+// Four small figures on canvases: explained variance, |ρ|, the spread of each dimension, and redraws of the score.
+
+const [LEFT, RIGHT, TOP, BOTTOM] = [36, 10, 8, 24];
+const BINS = 40;
+const AFTER = "#dd7809";
+
+export class Plots {
+  constructor() {
+    this.element = make("section", "ivp-plots");
+    this.element.setAttribute("aria-label", "Figures");
+    this.figures = Object.fromEntries([
+      ["ev", "Explained variance EV_k"], ["rho", "|ρ| of the dimensions"], ["sigma", "Standard deviation σ_j"], ["redraws", "IsoScore in 200 redraws"],
+    ].map(([name, title]) => [name, this.figure(name, title)]));
+    this.resized = new ResizeObserver(() => this.last && this.show(this.last));
+    this.resized.observe(this.element);
+  }
+
+  figure(name, title) {
+    const element = make("figure", `ivp-plot ivp-plot-${name}`);
+    const caption = make("figcaption", "ivp-caption", title);
+    const canvas = make("canvas");
+    canvas.setAttribute("role", "img");
+    const legend = make("p", "ivp-legend");
+    element.append(caption, canvas, legend);
+    this.element.append(element);
+    return { canvas, legend, caption, pen: canvas.getContext("2d") };
+  }
+
+  close() {
+    this.resized.disconnect();
+  }
+
+  show(view) {
+    this.last = view;
+    if (this.element.hidden) return;
+    const { drawn, two } = view;
+    const stamp = (names) => names.map((name) => drawn[name]);
+    const mode = view.look.background;
+    const parts = {
+      ev: [stamp(["before spectrum", "after spectrum", "truth"]), drawEv],
+      rho: [stamp(["before dimensions", "after dimensions"]), drawRho],
+      sigma: [stamp(["before dimensions", "after dimensions"]), drawSigma],
+      redraws: [[...stamp(["redraws", "before picture"])], drawRedraws],
+    };
+    for (const [name, [inputs, draw]] of Object.entries(parts)) {
+      const figure = this.figures[name];
+      const { width, height } = figure.canvas.getBoundingClientRect();
+      const text = `${two} ${mode} ${width} ${height}`;
+      if (!width || (figure.text === text && figure.inputs?.every((input, at) => input === inputs[at]))) continue;
+      Object.assign(figure, { text, inputs });
+      const ratio = Math.min(2, globalThis.devicePixelRatio || 1);
+      figure.canvas.width = Math.round(width * ratio);
+      figure.canvas.height = Math.round(height * ratio);
+      figure.pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+      figure.pen.font = `11px ${view.look.font}`;
+      draw(figure, view, { width, height });
+    }
+  }
+}
+
+// A frame with the ends of both axes; gives the way from values to places.
+function frame(pen, { width, height }, look, x, y, labels) {
+  const [right, bottom] = [width - RIGHT, height - BOTTOM];
+  pen.strokeStyle = look.border;
+  pen.lineWidth = 1;
+  pen.strokeRect(LEFT + 0.5, TOP + 0.5, right - LEFT, bottom - TOP);
+  pen.fillStyle = look.faint;
+  pen.textAlign = "left";
+  pen.fillText(labels.x[0], LEFT, bottom + 15);
+  pen.textAlign = "right";
+  pen.fillText(labels.x[1], right, bottom + 15);
+  pen.fillText(labels.y[0], LEFT - 5, bottom);
+  pen.fillText(labels.y[1], LEFT - 5, TOP + 10);
+  return { x: (value) => LEFT + ((value - x[0]) / (x[1] - x[0] || 1)) * (right - LEFT), y: (value) => bottom - ((value - y[0]) / (y[1] - y[0] || 1)) * (bottom - TOP) };
+}
+
+function trace(pen, points, colour, { width = 2, dash = [] } = {}) {
+  pen.strokeStyle = colour;
+  pen.lineWidth = width;
+  pen.setLineDash(dash);
+  pen.beginPath();
+  points.forEach(([x, y], at) => (at ? pen.lineTo(x, y) : pen.moveTo(x, y)));
+  pen.stroke();
+  pen.setLineDash([]);
+}
+
+function legend(element, entries) {
+  element.replaceChildren(...entries.filter(Boolean).map(([text, colour, style]) => {
+    const entry = make("span", `ivp-key ${style ?? ""}`, text);
+    entry.style.setProperty("--ink", colour);
+    return entry;
+  }));
+}
+
+const inkOf = (look) => (look.dark ? "#7fb3f0" : look.accent);
+
+function drawEv({ pen, canvas, legend: key }, { drawn, two, look, state }, size) {
+  const { d } = state;
+  const at = frame(pen, size, look, [0, d], [0, 1], { x: ["k = 0", String(d)], y: ["0", "1"] });
+  const curve = (values) => {
+    const step = Math.max(1, Math.floor(values.length / 300));
+    const points = [[at.x(0), at.y(0)]];
+    for (let k = 0; k < values.length; k += k < 60 ? 1 : step) points.push([at.x(k + 1), at.y(values[k])]);
+    if (values.length) points.push([at.x(values.length), at.y(values.at(-1))], [at.x(d), at.y(1)]);
+    return points;
+  };
+  trace(pen, [[at.x(0), at.y(0)], [at.x(d), at.y(1)]], look.border, { width: 1 });
+  const known = drawn.truth?.curve;
+  if (known && !two) trace(pen, curve(known), look.text, { width: 1.3, dash: [4, 3] });
+  const own = drawn["before spectrum"]?.curve;
+  if (own) trace(pen, curve(own), inkOf(look));
+  const after = two && drawn["after spectrum"]?.curve;
+  if (after) trace(pen, curve(after), AFTER);
+  legend(key, [two ? ["before", inkOf(look)] : ["cloud", inkOf(look)], two ? ["after", AFTER] : ["true", look.text, "ivp-dashed"], ["even", look.border]]);
+  canvas.setAttribute("aria-label", own?.length ? `EV_k of the cloud: ${number(own[0])} at k = 1` : "EV_k of the cloud");
+}
+
+function drawRho({ pen, canvas, legend: key }, { drawn, two, look, state }, { width, height }) {
+  const pictures = [drawn["before dimensions"], two ? drawn["after dimensions"] : null].filter((one) => one?.cells);
+  const colours = colourTable(look.sequential);
+  const room = (width - 8) / pictures.length;
+  const side = Math.min(room - 4, height - 4);
+  pen.imageSmoothingEnabled = false;
+  pictures.forEach(({ cells }, place) => {
+    const d = Math.round(Math.sqrt(cells.length));
+    const image = new ImageData(d, d);
+    const pixels = new Uint32Array(image.data.buffer);
+    for (let i = 0; i < cells.length; i += 1) pixels[i] = colours[cells[i]];
+    const copy = new OffscreenCanvas(d, d);
+    copy.getContext("2d").putImageData(image, 0, 0);
+    pen.imageSmoothingEnabled = d > side;
+    pen.drawImage(copy, 4 + place * room + (room - side) / 2, (height - side) / 2, side, side);
+  });
+  const mean = pictures.map(({ values }) => (values.abs_correlation === null ? "undefined" : number(values.abs_correlation, 2)));
+  key.textContent = `mean ${mean.join(" → ")}`;
+  canvas.setAttribute("aria-label", `|ρ| of ${state.d} × ${state.d} dimensions, mean ${mean.join(" before, ")}`);
+}
+
+const tables = new Map();
+function colourTable(scale) {
+  const name = scale.join();
+  if (!tables.has(name)) {
+    const stops = scale.map(rgb);
+    tables.set(name, Uint32Array.from({ length: 256 }, (_, level) => {
+      const place = (level / 255) * (stops.length - 1);
+      const low = Math.min(stops.length - 2, Math.floor(place));
+      const [r, g, b] = [0, 1, 2].map((k) => Math.round(stops[low][k] + (place - low) * (stops[low + 1][k] - stops[low][k])));
+      return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+    }));
+  }
+  return tables.get(name);
+}
+
+function drawSigma({ pen, canvas, legend: key }, { drawn, two, look, state }, size) {
+  const shownOnes = [[drawn["before dimensions"]?.sigma, inkOf(look)], two ? [drawn["after dimensions"]?.sigma, AFTER] : null].filter((one) => one?.[0]);
+  const every = shownOnes.flatMap(([sigma]) => [...sigma]);
+  const most = Math.max(...every, 1e-300);
+  const positive = every.filter((value) => value > 1e-9 * most);
+  const least = Math.min(...positive);
+  const log = most / least > 20;
+  const bounds = log ? [Math.log10(least), Math.log10(most)] : [0, most * 1.05];
+  const at = frame(pen, size, look, [0, state.d], bounds, { x: ["j = 1", String(state.d)], y: [log ? number(least, 1) : "0", number(most, 2)] });
+  for (const [sigma, colour] of shownOnes) {
+    const count = sigma.length;
+    pen.fillStyle = colour;
+    if (count > 90 || two) {
+      const points = Array.from(sigma, (value, j) => [at.x(j + 0.5), at.y(log ? Math.log10(Math.max(value, least)) : value)]);
+      trace(pen, points, colour, { width: 1.5 });
+    } else {
+      sigma.forEach((value, j) => {
+        const y = at.y(log ? Math.log10(Math.max(value, least)) : value);
+        const wide = at.x(1) - at.x(0);
+        pen.fillRect(at.x(j) + wide * 0.12, y, wide * 0.76, at.y(bounds[0]) - y);
+      });
+    }
+  }
+  legend(key, [two ? ["before", inkOf(look)] : null, two ? ["after", AFTER] : null, log ? ["log scale", "transparent"] : null]);
+  canvas.setAttribute("aria-label", `Standard deviations of ${state.d} dimensions, from ${number(Math.min(...every))} to ${number(most)}`);
+}
+
+function drawRedraws({ pen, canvas, legend: key, caption }, { drawn, look, known, numbers }, size) {
+  const { plug = [], unbiased = [] } = drawn.redraws ?? {};
+  const [first, second] = [look.faint, inkOf(look)];
+  const every = [...plug, ...unbiased, numbers.isoscore, numbers.isoscore_unbiased, known.isoscore].filter((value) => Number.isFinite(value));
+  if (!every.length) return;
+  const [low, high] = [Math.min(...every), Math.max(...every)];
+  const edge = Math.max(0.01, 0.06 * (high - low));
+  const bounds = [low - edge, high + edge];
+  const counted = [plug, unbiased].map((values) => histogram(values, bounds));
+  const most = Math.max(1, ...counted.flat());
+  const at = frame(pen, size, look, bounds, [0, most * 1.12], { x: bounds.map((value) => number(value, 2)), y: ["0", String(most)] });
+  counted.forEach((counts, which) => {
+    pen.fillStyle = faded([first, second][which], 0.72);
+    counts.forEach((count, bin) => {
+      const x = at.x(bounds[0] + (bin / BINS) * (bounds[1] - bounds[0]));
+      const wide = (at.x(bounds[1]) - at.x(bounds[0])) / BINS;
+      if (count) pen.fillRect(x + 0.5, at.y(count), wide - 1, at.y(0) - at.y(count));
+    });
+  });
+  if (Number.isFinite(known.isoscore)) trace(pen, [[at.x(known.isoscore), at.y(0)], [at.x(known.isoscore), TOP]], look.text, { width: 1.5, dash: [4, 3] });
+  legend(key, [["plug-in", first], ["unbiased", second], ["true", look.text, "ivp-dashed"]]);
+  caption.textContent = plug.length < REDRAWN ? `IsoScore: ${plug.length} of ${REDRAWN} redraws` : `IsoScore in ${REDRAWN} redraws`;
+  canvas.setAttribute("aria-label", `IsoScore of clouds drawn anew: plug-in ${number(meanOfList(plug))} on average, unbiased ${number(meanOfList(unbiased))}, true ${number(known.isoscore)}`);
+}
+
+const REDRAWN = 200;
+const meanOfList = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+function histogram(values, [low, high]) {
+  const counts = new Array(BINS).fill(0);
+  for (const value of values) if (Number.isFinite(value)) counts[Math.min(BINS - 1, Math.floor(((value - low) / (high - low)) * BINS))] += 1;
+  return counts;
+}

@@ -1,0 +1,121 @@
+// Transforms of `isoviz.posthoc`, fitted on the cloud and applied to it, one after another.
+// A cloud here lies as it is: shift 0, scale 1, no rotation left.
+
+const TOLERANCE = 1e-7;
+
+export function* transformed(cloud, steps) {
+  let found = cloud;
+  for (const step of steps) found = yield* STEPS[step.slug](found, step);
+  return found;
+}
+
+const STEPS = {
+  *centring(cloud) {
+    return { ...cloud, points: lessMean(cloud.points, cloud.mean, cloud.n, cloud.d), mean: new Float64Array(cloud.d) };
+  },
+
+  *all_but_the_top(cloud, { remove }) {
+    const { n, d } = cloud;
+    const { spreads, vectors } = yield* principalAxes(cloud);
+    const points = lessMean(cloud.points, cloud.mean, n, d);
+    const rank = spreads.filter((value) => value > 0).length;
+    const count = Math.min(remove, rank);
+    const axes = Array.from({ length: count }, (_, k) => vectors.subarray(k * d, (k + 1) * d));
+    for (let i = 0; i < n; i += 1) {
+      const reaches = axes.map((axis) => alongAxis(points, i * d, axis));
+      axes.forEach((axis, k) => takeAway(points, i * d, axis, reaches[k]));
+    }
+    if (count >= rank) points.fill(0); // nothing but rounding is left
+    return yield* cloudOf(points, cloud);
+  },
+
+  *zca(cloud, { strength, eps }) {
+    const { n, d } = cloud;
+    const { spreads, vectors } = yield* principalAxes(cloud);
+    const factors = whiteningFactors(spreads, d, strength, eps);
+    const scaled = vectors.slice();
+    for (let k = 0; k < d; k += 1) for (let j = 0; j < d; j += 1) scaled[k * d + j] *= factors[k];
+    const matrix = yield* productOf(transposed(vectors, d, d), transposed(scaled, d, d), d, d, d); // V diag(f) Vᵀ, symmetric
+    const points = yield* productOf(lessMean(cloud.points, cloud.mean, n, d), matrix, n, d, d);
+    return yield* cloudOf(points, cloud);
+  },
+
+  *isobn(cloud, { beta }) {
+    return scaledCloud(cloud, isobnFactors(cloud, beta, 0.1), false);
+  },
+
+  *batch_norm(cloud, { eps }) {
+    const { n, d, covariance, mean } = cloud;
+    const factors = Float64Array.from({ length: d }, (_, j) => {
+      const spread = Math.sqrt((Math.max(0, covariance[j * d + j]) * (n - 1)) / n);
+      const width = eps > 0 ? Math.hypot(spread, Math.sqrt(eps)) : spread > EPS * Math.abs(mean[j]) ? spread : 0;
+      return width > 1e-100 ? 1 / width : 0;
+    });
+    return scaledCloud(cloud, factors, true);
+  },
+};
+
+function alongAxis(points, at, axis) {
+  let sum = 0;
+  for (let j = 0; j < axis.length; j += 1) sum += points[at + j] * axis[j];
+  return sum;
+}
+
+function takeAway(points, at, axis, reach) {
+  for (let j = 0; j < axis.length; j += 1) points[at + j] -= reach * axis[j];
+}
+
+// Standard deviations along the principal directions, falling, 0 where it is only rounding, and the directions as rows.
+function* principalAxes({ d, covariance, mean }) {
+  const { values, vectors } = yield* eigen(covariance, d, true);
+  const least = d * EPS * Math.max(0, values[0]);
+  const coordinate = EPS * mean.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  const spreads = values.map((value) => (value > least && Math.sqrt(value) > coordinate ? Math.sqrt(value) : 0));
+  return { spreads, vectors };
+}
+
+function whiteningFactors(spreads, d, strength, eps) {
+  if (strength === 0) return spreads.map(() => 1);
+  if (eps > 0) return spreads.map((value) => Math.hypot(value, Math.sqrt(eps)) ** -strength);
+  const least = spreads[0] * Math.sqrt(TOLERANCE * Math.sqrt(d));
+  return spreads.map((value) => (value > least ? value ** -strength : 0));
+}
+
+// θ of IsoBN, the paper's form, from population statistics.
+function isobnFactors({ n, d, covariance }, beta, eps) {
+  const inverse = inverseSpreads(covariance, d);
+  const spreads = Float64Array.from({ length: d }, (_, j) => Math.sqrt((Math.max(0, covariance[j * d + j]) * (n - 1)) / n));
+  const largest = spreads.reduce((most, value) => Math.max(most, value), 0);
+  if (!(largest > 0)) return spreads.map(() => 1);
+  const theta = new Float64Array(d);
+  for (let i = 0; i < d; i += 1) {
+    let gamma = inverse[i] ? 0 : 1;
+    for (let j = 0; j < d; j += 1) {
+      const rho = Math.min(1, Math.abs(covariance[i * d + j]) * inverse[i] * inverse[j]);
+      gamma += rho * rho;
+    }
+    theta[i] = (spreads[i] * gamma + eps) ** -beta;
+  }
+  const top = theta.reduce((most, value) => Math.max(most, value), 0);
+  let [before, after] = [0, 0];
+  for (let i = 0; i < d; i += 1) {
+    before += (spreads[i] / largest) ** 2;
+    after += ((spreads[i] / largest) * (theta[i] / top)) ** 2;
+  }
+  return theta.map((value) => (value / top) * Math.sqrt(before / after));
+}
+
+function scaledCloud(cloud, factors, centred) {
+  const { n, d } = cloud;
+  const points = new Float64Array(n * d);
+  for (let i = 0, at = 0; i < n; i += 1) for (let j = 0; j < d; j += 1, at += 1) points[at] = (centred ? cloud.points[at] - cloud.mean[j] : cloud.points[at]) * factors[j];
+  const covariance = cloud.covariance.slice();
+  for (let i = 0, at = 0; i < d; i += 1) for (let j = 0; j < d; j += 1, at += 1) covariance[at] *= factors[i] * factors[j];
+  return { ...cloud, points, covariance, mean: centred ? new Float64Array(d) : cloud.mean.map((value, j) => value * factors[j]) };
+}
+
+// Of points that lie around the origin.
+function* cloudOf(points, { n, d, originals }) {
+  const covariance = (yield* gramOf(transposed(points, n, d), d, n)).map((value) => value / (n - 1));
+  return { n, d, points, mean: new Float64Array(d), covariance, shift: 0, scale: 1, rounds: null, originals };
+}

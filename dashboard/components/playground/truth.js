@@ -1,0 +1,155 @@
+// True values: of the distribution that a state draws from, before any point is drawn. Null where there is no closed form.
+
+// The covariance is made of blocks along the diagonal: D R D, and s²/(2C) on the first C − 1 dimensions for C clusters s apart.
+function between({ clusters, separation }) {
+  return clusters > 1 ? (separation * separation) / (2 * clusters) : 0;
+}
+
+// (d, d), before rotation and scale.
+export function trueCovariance(state, stretch) {
+  const { d, block, rho, clusters } = state;
+  const out = new Float64Array(d * d);
+  for (let i = 0; i < d; i += 1) out[i * d + i] = stretch[i] * stretch[i] + (i < clusters - 1 ? between(state) : 0);
+  if (block < 2) return out;
+  for (let start = 0; start < d; start += block) {
+    const end = Math.min(start + block, d);
+    for (let i = start; i < end; i += 1) for (let j = start; j < end; j += 1) if (i !== j) out[i * d + j] = rho * stretch[i] * stretch[j];
+  }
+  return out;
+}
+
+// Eigenvalues, falling, block by block.
+export function trueEigenvalues(covariance, { d, block, rho }) {
+  const values = [];
+  const size = rho ? block : 1;
+  for (let start = 0; start < d; start += size) {
+    const width = Math.min(size, d - start);
+    const part = new Float64Array(width * width);
+    for (let i = 0; i < width; i += 1) for (let j = 0; j < width; j += 1) part[i * width + j] = covariance[(start + i) * d + start + j];
+    values.push(...(width > 1 ? finish(eigen(part, width)).values : part));
+  }
+  return Float64Array.from(values).sort().reverse().map((value) => Math.max(0, value));
+}
+
+// name → value, as `measure` names them. rotated: the covariance after the rotation, before the scale.
+export function trueNumbers(state, covariance, values, rotated) {
+  const { d, shift, tails, clusters, separation, scale } = state;
+  const [trace, squares] = [sumOf(values), sumOf(values.map((value) => value * value))];
+  const share = trace * trace / squares;
+  const score = (share - 1) / (d - 1);
+  const apart = clusters > 1 && separation > 0;
+  const round = !apart && values[0] - values[d - 1] <= 1e-12 * values[0];
+  const around = shift === 0; // the origin lies in the middle
+  const found = {
+    isoscore: score,
+    isoscore_unbiased: score,
+    isoscore_star: score,
+    participation_ratio: share,
+    ev_1: values[0] / trace,
+    effective_rank: entropyRank(values),
+    rogue_share: largestOnDiagonal(rotated, d) / trace,
+    abs_correlation: meanCorrelation(rotated, d),
+    rankme: around ? entropyRank(values.map(Math.sqrt)) : null,
+    mean_cosine: around && (!apart || clusters === 2) ? 0 : null,
+    uniformity: around && round ? Math.log(hypergeometric(d / 2, 4)) - 4 : null,
+    twonn: values.filter((value) => value > 1e-12 * values[0]).length,
+    hubness: null,
+    i1: null,
+    i2: null,
+  };
+  if (round && !around && !tails) found.mean_cosine = coneCosine(d, shift * Math.sqrt(d), Math.sqrt(values[0]));
+  if (around && !apart && !tails) [found.i1, found.i2] = truePartition(values, scale);
+  return found;
+}
+
+function sumOf(values) {
+  return values.reduce((sum, value) => sum + value, 0);
+}
+
+// exp of the entropy of shares.
+export function entropyRank(values) {
+  const total = sumOf(values);
+  let entropy = 0;
+  for (const value of values) if (value > 0) entropy -= (value / total) * Math.log(value / total);
+  return Math.exp(entropy);
+}
+
+function largestOnDiagonal(matrix, d) {
+  let most = 0;
+  for (let i = 0; i < d; i += 1) most = Math.max(most, matrix[i * d + i]);
+  return most;
+}
+
+// Mean |ρ| of distinct dimensions that vary.
+export function meanCorrelation(covariance, d) {
+  const inverse = inverseSpreads(covariance, d);
+  const count = inverse.filter((value) => value > 0).length;
+  if (count < 2) return null;
+  let sum = 0;
+  for (let i = 0; i < d; i += 1) if (inverse[i]) sum += correlationsBefore(covariance, i, d, inverse);
+  return (2 * sum) / (count * (count - 1));
+}
+
+function correlationsBefore(covariance, i, d, inverse) {
+  let sum = 0;
+  for (let j = 0; j < i; j += 1) sum += Math.min(1, Math.abs(covariance[i * d + j]) * inverse[i] * inverse[j]);
+  return sum;
+}
+
+// 1/σ of each dimension, 0 where it does not vary: σ at most 1e-12 of the largest.
+export function inverseSpreads(covariance, d) {
+  const spreads = Float64Array.from({ length: d }, (_, i) => Math.sqrt(Math.max(0, covariance[i * d + i])));
+  const least = 1e-12 * spreads.reduce((most, value) => Math.max(most, value), 0);
+  return spreads.map((value) => (value > least ? 1 / value : 0));
+}
+
+// ₀F₁(b; x): the mean of exp(4 cos) over independent directions is ₀F₁(d/2; 4).
+function hypergeometric(b, x) {
+  let [term, total] = [1, 1];
+  for (let k = 1; k < 80; k += 1) {
+    term *= x / (k * (b + k - 1));
+    total += term;
+  }
+  return total;
+}
+
+// ‖E x/‖x‖‖² of a round Gaussian cloud of spread σ whose mean is m away: directions lean by Γ((d+1)/2)/Γ(d/2+1) · a · ₁F₁(½; d/2+1; −a²)
+// with a = m/(σ√2). Kummer's e^−y ₁F₁(d/2+½; d/2+1; y) has positive terms only; they are summed with their logarithm.
+export function coneCosine(d, distance, spread) {
+  const y = (distance / spread) ** 2 / 2;
+  let [logTerm, sum, top] = [0, 1, 0];
+  for (let k = 0; k < 20000; k += 1) {
+    logTerm += Math.log((d / 2 + 0.5 + k) / ((d / 2 + 1 + k) * (k + 1))) + Math.log(y);
+    if (logTerm > top + 200) { // another unit, before exp leaves the range
+      sum *= Math.exp(top - logTerm);
+      top = logTerm;
+    }
+    const term = Math.exp(logTerm - top);
+    sum += term;
+    if (k > y && term < 1e-18 * sum) break;
+  }
+  const lean = Math.exp(halfGammaRatio(d) + 0.5 * Math.log(y) - y + top + Math.log(sum));
+  return lean * lean;
+}
+
+// log Γ((d + 1)/2) − log Γ(d/2 + 1), step by step from d = 1 or 2.
+function halfGammaRatio(d) {
+  let value = d % 2 ? Math.log(2 / Math.sqrt(Math.PI)) : Math.log(Math.sqrt(Math.PI) / 2);
+  for (let k = d % 2 ? 1 : 2; k < d; k += 2) value += Math.log((k + 1) / (k + 2));
+  return value;
+}
+
+// I1 and I2 of infinitely many Gaussian points: Z(v) of an eigenvector grows like exp(λ/2).
+function truePartition(values, scale) {
+  const logs = values.map((value) => (value * scale * scale) / 2);
+  return partitionOf(logs);
+}
+
+// (I1, I2) from log Z.
+export function partitionOf(logs) {
+  const top = logs.reduce((most, value) => Math.max(most, value), -Infinity);
+  const relative = logs.map((value) => Math.exp(value - top));
+  const mean = sumOf(relative) / relative.length;
+  const squares = sumOf(relative.map((value) => (value - mean) ** 2)) / mean ** 2;
+  return [relative.reduce((least, value) => Math.min(least, value), Infinity), Math.sqrt(squares / relative.length)];
+}

@@ -1,0 +1,53 @@
+"""The playground as one HTML file that needs no server and asks for nothing: `python -m isoviz lessons --out FILE.html`."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from dashboard.components.playground import source
+
+_HERE = Path(__file__).parent
+
+
+def render() -> str:
+    """The file."""
+    environment = Environment(loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined)
+    return environment.get_template("lessons_file.html.j2").render(
+        styles=Markup(source.styles()),
+        light=Markup(_colours("light")),
+        dark=Markup(_colours("dark")),
+        script=Markup(source.script()),
+        words=Markup(_inert(source.words())),
+    )
+
+
+def _inert(data: Any) -> str:
+    """JSON that cannot end the script element that it stands in."""
+    return json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
+
+
+def _colours(mode: str) -> str:
+    """The app's theme as the variables that its components read."""
+    theme = tomllib.loads((_HERE.parent / ".streamlit" / "config.toml").read_text("utf-8"))["theme"][mode]
+    names = {
+        "background-color": theme["backgroundColor"],
+        "secondary-background-color": theme["secondaryBackgroundColor"],
+        "text-color": theme["textColor"],
+        "border-color": theme["borderColor"],
+        "primary-color": theme["primaryColor"],
+        "link-color": theme["linkColor"],
+        "gray-text-color": {"light": "#5b6570", "dark": "#a3adb8"}[mode],
+        "chart-sequential-colors": ",".join(theme["chartSequentialColors"]),
+    }
+    return " ".join(f"--st-{name}: {value};" for name, value in names.items())
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(render(), encoding="utf-8")

@@ -1,0 +1,60 @@
+"""`isoviz lessons`: the playground and the lessons as one HTML file; lesson files checked."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from isoviz.errors import InputError
+from isoviz.lessons import checking
+from isoviz.lessons.reading import read
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the file, or check lesson files."""
+    return _check(options.check) if options.check else _write(options)
+
+
+def _check(names: list[str]) -> int:
+    """Say what is wrong in each file: how it is written, and whether what it teaches is true. 2 if anything is."""
+    wrong = 0
+    for name in names:
+        found = _problems(Path(name))
+        wrong += len(found)
+        for problem in found:
+            print(problem, file=sys.stderr)
+        if not found:
+            print(f"{name}: all claims hold")
+    return 2 if wrong else 0
+
+
+def _problems(path: Path) -> list[str]:
+    try:
+        lesson = read(path)
+    except InputError as error:
+        return str(error).splitlines()
+    return [f"{path.name}: {problem}" for problem in checking.problems(lesson)]
+
+
+def _write(options: argparse.Namespace) -> int:
+    """Write the file; its parts lie with the dashboard, which the engine does not import."""
+    out = Path(options.out)
+    if not (ROOT / "dashboard" / "lessons_file.py").is_file():
+        raise InputError(
+            "lessons: the playground lies beside the engine in a source checkout; run this command from one"
+        )
+    if not out.parent.is_dir():
+        raise InputError(f"out: there is no folder '{out.parent}'", field="out")
+    if out.is_dir():
+        raise InputError(f"out: '{out}' is a folder; name a file", field="out")
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    command = [sys.executable, "-m", "dashboard.lessons_file", str(out.resolve())]
+    code = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, check=False).returncode
+    if code == 0:
+        print(f"{out}: {out.stat().st_size / 1e6:.2f} MB; open it in any browser")
+    return 1 if code else 0

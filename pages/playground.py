@@ -1,0 +1,11 @@
+"""Playground: a cloud shaped by controls, and every measure beside its true value."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.components.playground.mounted import playground
+
+st.title("Playground", anchor=False)
+st.caption("Shape a cloud of points and watch what each isotropy measure sees.")
+playground(key="playground")

@@ -1,0 +1,169 @@
+"""The playground's numbers against `isoviz.metrics`, on the same points: its engine runs in Chromium and hands its float64 over."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page
+
+from dashboard.components.playground import source
+from isoviz import metrics, posthoc
+from isoviz.metrics.sample import Sample
+
+RELATIVE, ABSOLUTE = 1e-9, 1e-13
+COMPUTE = """({ part, draw }) => {
+  const { Engine, normalised, finish } = globalThis.kinds;
+  const engine = new Engine();
+  const state = normalised(part);
+  const found = { before: {}, after: {}, known: {}, curves: {}, sigma: {}, cells: {}, redraws: null };
+  for (const step of engine.steps(state)) {
+    const answer = step?.answer;
+    if (!answer) continue;
+    if (answer.part === "redraws") {
+      found.redraws = [answer.plug[draw - 1], answer.unbiased[draw - 1]];
+      if (answer.plug.length > draw) break;
+    }
+    Object.assign(found[answer.which] ?? {}, answer.values);
+    if (answer.known) found.known = answer.known;
+    if (answer.part === "truth") found.curves.known = Array.from(answer.curve);
+    if (answer.part === "spectrum") found.curves[answer.which] = Array.from(answer.curve);
+    if (answer.part === "dimensions") {
+      found.sigma[answer.which] = Array.from(answer.sigma);
+      found.cells[answer.which] = Array.from(answer.cells);
+    }
+  }
+  const text = (numbers) => {
+    const bytes = new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
+    let whole = "";
+    for (let at = 0; at < bytes.length; at += 32768) whole += String.fromCharCode(...bytes.subarray(at, at + 32768));
+    return btoa(whole);
+  };
+  const cloud = engine.cloudOf(state);
+  const redraw = text(engine.cloudOf(state, { draw }).points);
+  const clouds = { before: text(cloud.points), known: text(cloud.known), after: null, redraw };
+  if (state.transforms.length) clouds.after = text(engine.cloudOf(state, { after: true }).points);
+  return { ...found, clouds, state, originals: cloud.originals };
+}"""
+
+CHAIN: list[dict[str, Any]] = [
+    {"slug": "all_but_the_top", "remove": 2},
+    {"slug": "isobn", "beta": 1},
+    {"slug": "zca", "strength": 0.6},
+]
+STATES: dict[str, dict[str, Any]] = {
+    "as it opens": {"transforms": [{"slug": "batch_norm"}, {"slug": "zca", "strength": 1}]},
+    "two dimensions": {"d": 2, "n": 50, "spectrum": "power", "decay": 2, "transforms": [{"slug": "centring"}]},
+    "everything at once": {
+        "d": 48,
+        "n": 400,
+        "seed": 7,
+        "spectrum": "exponential",
+        "decay": 3,
+        "shift": 0.7,
+        "rogue": 5,
+        "rogueScale": 4,
+        "block": 8,
+        "rho": 0.7,
+        "rotation": 0.6,
+        "tails": 5,
+        "clusters": 4,
+        "separation": 3,
+        "scale": 0.25,
+        "zeta": 0.4,
+        "transforms": CHAIN,
+    },
+    "fewer points than dimensions": {"d": 300, "n": 60, "shift": 1, "rotation": 1, "spectrum": "power", "scale": 0.1},
+    "a few more points than half the dimensions": {"d": 50, "n": 40, "block": 4, "transforms": [{"slug": "isobn"}]},
+    "low rank": {"d": 40, "n": 200, "spectrum": "step", "rank": 6, "rotation": 0.3, "transforms": CHAIN[2:]},
+    "copies": {"d": 12, "n": 150, "duplicates": 0.4, "clusters": 2, "transforms": CHAIN[:1]},
+    "more points than pairs are formed of": {"d": 6, "n": 2300, "tails": 3, "shift": 0.2},
+}
+
+
+@pytest.fixture(scope="module")
+def engine(chromium: Browser) -> Iterator[Page]:
+    """A bare page with the playground's engine; no worker, no server."""
+    page = chromium.new_page()
+    page.goto("about:blank")
+    shared = "globalThis.kinds = { Engine, normalised, finish, toLink, fromLink, Stream };"
+    page.add_script_tag(content=f"{{{source.engine()}\n{source.classic('state')}\n{shared}}}")
+    yield page
+    page.close()
+
+
+def read(text: str, width: int) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), dtype=np.float64).reshape(-1, width)
+
+
+def paired(count: int) -> np.ndarray:
+    """The rows that the playground forms pairs of."""
+    return np.arange(count) if count <= 2000 else np.arange(2000) * count // 2000
+
+
+def measured(points: np.ndarray, originals: int) -> dict[str, float]:
+    """By the public functions, at once on what each is taken of in the browser."""
+    few = points[paired(len(points))]
+    # of a cloud around the origin the sum of the rows, which gives eigenvectors their sign, is rounding
+    i1, i2 = metrics.partition(points, centre=bool(np.abs(points.mean(axis=0)).max() < 1e-12 * np.abs(points).max()))
+    return {
+        "isoscore": metrics.isoscore(points),
+        "isoscore_unbiased": metrics.isoscore_unbiased(points),
+        "participation_ratio": metrics.participation_ratio(points),
+        "effective_rank": metrics.effective_rank(points),
+        "ev_1": metrics.explained_variance(points, k=1)[0],
+        "rogue_share": metrics.rogue_share(points),
+        "abs_correlation": metrics.get("abs_correlation").estimate(Sample(points)).value,
+        "mean_cosine": metrics.mean_cosine(points),
+        "uniformity": metrics.uniformity(few),
+        "rankme": metrics.rankme(points),
+        "i1": i1,
+        "i2": i2,
+        "twonn": metrics.twonn(points[:originals][paired(originals)]),
+        "hubness": metrics.hubness(few),
+    }
+
+
+def transform(step: dict[str, Any]) -> posthoc.Transform:
+    if step["slug"] == "centring":
+        return posthoc.get("all_but_the_top")(remove=0)
+    return posthoc.get(step["slug"])(**{name: value for name, value in step.items() if name != "slug"})
+
+
+def agree(found: dict[str, float | None], wanted: dict[str, float], without: tuple[str, ...] = ()) -> None:
+    for name, value in wanted.items():
+        if name not in without:
+            told = np.nan if found[name] is None else found[name]
+            np.testing.assert_allclose(told, value, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True, err_msg=name)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", STATES)
+def test_every_number_is_that_of_the_engine_in_python(engine: Page, name: str) -> None:
+    found = engine.evaluate(COMPUTE, {"part": STATES[name], "draw": 3})
+    state, d = found["state"], found["state"]["d"]
+    points, known = read(found["clouds"]["before"], d), read(found["clouds"]["known"], d)
+    assert points.shape == (state["n"], d)
+    # which of several equally near neighbours, or of several equal eigenvalues, is taken is arbitrary
+    without = ("hubness",) if state["duplicates"] else ()
+    agree(found["before"], measured(points, found["originals"]), without)
+    star = metrics.isoscore_star(points, known, state["zeta"])
+    np.testing.assert_allclose(found["before"]["isoscore_star"], star, rtol=RELATIVE)
+    count = min(points.shape)
+    np.testing.assert_allclose(found["curves"]["before"], metrics.explained_variance(points, k=count), rtol=RELATIVE)
+    np.testing.assert_allclose(found["sigma"]["before"], metrics.dimension_std(points), rtol=RELATIVE, atol=1e-13)
+    cells = np.reshape(found["cells"]["before"], (d, d)) / 255
+    np.testing.assert_allclose(cells, metrics.abs_correlation(points), atol=0.5 / 255 + 1e-9)
+    redraw = read(found["clouds"]["redraw"], d)
+    wanted = [metrics.isoscore(redraw), metrics.isoscore_unbiased(redraw)]
+    np.testing.assert_allclose(found["redraws"], wanted, rtol=RELATIVE)
+    if state["transforms"]:
+        image = posthoc.chain(map(transform, state["transforms"])).fit(points).transform(points)
+        size = np.abs(image).max()
+        np.testing.assert_allclose(read(found["clouds"]["after"], d), image, rtol=RELATIVE, atol=1e-11 * size)
+        whitened = state["transforms"][-1].get("strength") == 1  # then I1 and I2 have no directions to look along
+        assert (found["after"]["i1"] is None) == whitened
+        agree(found["after"], measured(image, found["originals"]), (*without, *(("i1", "i2") if whitened else ())))
