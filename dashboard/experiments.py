@@ -33,6 +33,8 @@ NAME = "experiment"
 """Query parameter: `/experiments?experiment=…`."""
 MORE = 3
 """Seeds that one press adds."""
+LISTED = 25
+"""Experiments up to which the list has no scroll bar of its own."""
 TICK = 2.0
 """Seconds between looks at an experiment that has runs on their way."""
 _HISTORY = 500
@@ -69,8 +71,14 @@ def listing() -> None:
         frame.drop(columns="name"),
         hide_index=True,
         placeholder="",
+        height="content" if len(frame) <= LISTED else "auto",
         column_config={
-            "Experiment": st.column_config.LinkColumn("Experiment", display_text=rf"experiments\?{NAME}=(.*)")
+            "Experiment": st.column_config.LinkColumn(
+                "Experiment", display_text=rf"experiments\?{NAME}=(.*)", width=260
+            ),
+            "Runs": st.column_config.NumberColumn("Runs", width=60),
+            "Finished": st.column_config.NumberColumn("Finished", width=75),
+            "Other": st.column_config.TextColumn("Other", width=160),
         },
         alt="Every experiment with its methods, tasks and how many of its runs have finished",
     )

@@ -144,13 +144,17 @@ def _runs(was_busy: bool) -> None:
 
 def _line(row: RunRow) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(theme.status_badge(row.status) + examples.badge(row), width="content")
         label = wording.plain(wording.run_title(row))
         if row.status == "running":
-            st.page_link(menu.LIVE, label=label, query_params={"run": row.id}, help="Watch it live.")
+            st.page_link(menu.LIVE, label=label, query_params={"run": row.id}, help="Watch it live.", width="stretch")
         else:
-            st.page_link(menu.RUN, label=label, query_params={"id": row.id}, help="Open the run's page.")
-        st.caption(one_line(row), width="stretch", text_alignment="right")
+            st.page_link(
+                menu.RUN, label=label, query_params={"id": row.id}, help="Open the run's page.", width="stretch"
+            )
+        # on a phone these two stand below the link
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", width=330):
+            st.markdown(theme.status_badge(row.status), width=100)
+            st.caption(one_line(row), width="stretch", text_alignment="right")
 
 
 def one_line(row: RunRow) -> str:

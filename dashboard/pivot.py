@@ -114,7 +114,9 @@ def made(runs: pd.DataFrame, side: str) -> pd.DataFrame:
             cells = {value: group[place] for value, group in found.items() if len(group) > place}
             line: dict[str, Any] = dict(zip((_ROWS[name] for name in rows), key, strict=True))
             line |= {
-                headings[value]: _cell(cells[value]["mean"], cells[value]["sd"]) if value in cells else ""
+                headings[value]: _cell(cells[value]["mean"], cells[value]["sd"], cells[value]["n"])
+                if value in cells
+                else ""
                 for value in values
             }
             if averaged and len(values) > 1:
@@ -161,7 +163,10 @@ def _average(tasks: Sequence[dict[int, float]]) -> str:
     return _cell(mean, sd)
 
 
-def _cell(mean: float, sd: float | None) -> str:
+def _cell(mean: float, sd: float | None, runs: int = 1) -> str:
+    """`0.812 ± 0.010`; a dash where no run counts."""
+    if not runs:
+        return "—"
     if mean is None or math.isnan(mean):
         return "undefined"
     return tables.decimals(mean) + ("" if sd is None or math.isnan(sd) else f" ± {tables.decimals(sd)}")

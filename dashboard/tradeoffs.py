@@ -158,7 +158,7 @@ def _figures(choice: Choice, was_waiting: bool) -> None:
             "tradeoff", choice, points, lambda: charts.tradeoff(points, choice.metric, measure, choice.parameter_label)
         )
         _associations(choice, runs)
-        with st.container(horizontal=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
             explanations.show(charts.TRADEOFF)
             explanations.show(ASSOCIATION, "About the rank correlation")
             explanations.show_metric(measure)
