@@ -11,7 +11,7 @@ if str(ROOT) not in sys.path:
 
 import streamlit as st  # noqa: E402
 
-from dashboard import actions, address, menu, resources, unreadable, visitor  # noqa: E402
+from dashboard import actions, address, examples, menu, resources, unreadable, visitor  # noqa: E402
 
 STATIC = ROOT / "dashboard" / "static"
 
@@ -24,6 +24,7 @@ visitor.current()  # stops the script of someone whom the door would no longer l
 visitor.offer_logout()
 resources.runner()
 menu.activity(page)
+examples.switch()
 actions.notice()
 page.run()
 unreadable.draw()

@@ -114,7 +114,7 @@ def _compared(runs: Sequence[str], metric: str) -> Table | str | None:
 
 def _read(runs: Sequence[str]) -> tuple[list[RunRow], dict[str, Started | None]]:
     """The runs that are still there, and what each said when it began."""
-    store = resources.store()
+    store = resources.library()
     rows: list[RunRow] = []
     started: dict[str, Started | None] = {}
     for run in runs:

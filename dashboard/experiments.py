@@ -7,7 +7,19 @@ from urllib.parse import quote
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, measures, menu, resources, results, run_lists, tables, theme, tradeoffs, wording
+from dashboard import (
+    actions,
+    examples,
+    measures,
+    menu,
+    resources,
+    results,
+    run_lists,
+    tables,
+    theme,
+    tradeoffs,
+    wording,
+)
 from dashboard.report import offering
 from dashboard.run_lists import Filter
 from dashboard.tradeoffs import Choice
@@ -126,6 +138,9 @@ def _heading(name: str, was_busy: bool) -> None:
 
 def add_seeds(name: str) -> None:
     """Launch every setup of the experiment with seeds that it does not have; says before how many runs that is, and how long."""
+    if is_example_group(name):
+        st.caption(f"{examples.where_recorded()} To train a run of it yourself, open the run and press *Run again*.")
+        return
     rows = resources.store().list(group=name, order="oldest")
     configs = more_seeds((row.config for row in rows), MORE)
     if not configs:
@@ -142,6 +157,12 @@ def add_seeds(name: str) -> None:
         st.caption(wording.plain(refused or words), width="stretch")
     if pressed and actions.done(resources.service().launch, configs, group=name):
         st.rerun()
+
+
+def is_example_group(name: str) -> bool:
+    """Whether an experiment is one of the examples."""
+    facets = run_lists.facets()
+    return bool(facets.loc[facets["group"] == name, "example"].any())
 
 
 def report(name: str) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import visitor
+from dashboard import examples, visitor
 from isoviz import fence
 from isoviz.access import policy, uploads
 from isoviz.access.policy import Policy
@@ -23,6 +23,7 @@ from isoviz.home import home, make_private, store_url
 if TYPE_CHECKING:
     from isoviz.access.service import Service
     from isoviz.jobs.service import JobService
+    from isoviz.runs.examples import Library
     from isoviz.runs.runner import Runner
     from isoviz.runs.store import Store
 
@@ -46,6 +47,20 @@ def store() -> Store:
         if url not in _stores:
             _stores[url] = Store(url)
         return _stores[url]
+
+
+def library() -> Library:
+    """What this visitor reads: the store's runs, and the examples unless they are hidden."""
+    from isoviz.runs.examples import Library, opened
+
+    return Library(store(), opened() if examples.shown() else None)
+
+
+def every_run() -> Library:
+    """The same with every example, for routes: their tokens say which runs a page shows."""
+    from isoviz.runs.examples import Library, opened
+
+    return Library(store(), opened())
 
 
 def service() -> Service:
