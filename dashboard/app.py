@@ -20,7 +20,7 @@ st.logo(str(STATIC / "logo.svg"), icon_image=str(STATIC / "icon.svg"), size="lar
 resources.guard_files()
 address.refuse_infinite_numbers()
 page = st.navigation(menu.pages())
-visitor.current()  # stops the script of somebody whom the door would no longer let in
+visitor.current()  # stops the script of someone whom the door would no longer let in
 visitor.offer_logout()
 resources.runner()
 menu.activity(page)

@@ -65,7 +65,7 @@ def several(label: str, values: Sequence[str], key: str, *, titles: dict[str, st
 
 
 def follow(key: str, default: object) -> None:
-    """Before a field is drawn whose default depends on other fields: it follows its default until somebody chooses otherwise."""
+    """Before a field is drawn whose default depends on other fields: it follows its default until someone chooses otherwise."""
     known = f"{key}_default"
     if key in st.session_state and known in st.session_state and st.session_state[key] == st.session_state[known]:
         st.session_state[key] = default

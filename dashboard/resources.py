@@ -1,6 +1,6 @@
 """What the whole process shares: the store, the runner, and the service of the jobs that pages ask for.
 
-They live at module level and not in Streamlit's resource cache, which anybody may clear and which hot reload fills a
+They live at module level and not in Streamlit's resource cache, which anyone may clear and which hot reload fills a
 second time; the truth is in the store anyway, and a runner can be built again at any time.
 """
 
@@ -116,13 +116,13 @@ def begin() -> None:
 
 
 def expect_jobs() -> None:
-    """Somebody who may start jobs looks at a page for it: the next one shall begin at once. Nothing where no app serves."""
+    """Someone who may start jobs looks at a page for it: the next one shall begin at once. Nothing where no app serves."""
     if _job_service is not None and service().refusal() is None:
         _job_service.expect()
 
 
 def expect_runs() -> None:
-    """Somebody looks at a page from which runs are launched: the next one shall begin at once. Nothing where no app serves."""
+    """Someone looks at a page from which runs are launched: the next one shall begin at once. Nothing where no app serves."""
     running = runner() if _job_service is not None else None
     if running is not None:
         running.expect()

@@ -300,7 +300,7 @@ def _setting(value: object) -> str:
 
 
 def provenance(run: RunRow) -> None:
-    """Where and with what it ran, so that somebody else can tell whether theirs was the same."""
+    """Where and with what it ran, so that someone else can tell whether theirs was the same."""
     st.subheader("Provenance", anchor=False)
     _table(provenance_lines(run, _started(run)), name=150, value=330)
 

@@ -129,7 +129,7 @@ def cloud_field(differs: bool, method: str) -> Cloud:
 
 
 def take_address() -> None:
-    """Put the chain of the address into the editor, if somebody else wrote it; a bad one is reported and changes nothing."""
+    """Put the chain of the address into the editor, if someone else wrote it; a bad one is reported and changes nothing."""
     asked = st.query_params.get(CHAIN)
     if _STEPS not in st.session_state:
         _hold(chains.read(FIRST))

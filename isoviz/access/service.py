@@ -86,7 +86,7 @@ class Service:
         if run is not None and not self.visitor.may(Role.OPERATOR) and run.visitor != self.visitor.id:
             return AccessError(
                 "This run belongs to someone else",
-                advice="Only who launched it, or the operator, can stop, resume or change it.",
+                advice="Only the person who launched it, or the operator, can stop, resume or change it.",
             )
         return None
 
@@ -214,7 +214,7 @@ class Service:
     def ask_job(
         self, kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[Any]] | None = None
     ) -> JobState:
-        """Ask, or look how it stands, see `isoviz.jobs.queue.ask`. What is under way or done is anybody's to look at."""
+        """Ask, or look how it stands, see `isoviz.jobs.queue.ask`. What is under way or done is anyone's to look at."""
         return self.start_job(kind, queue.content_key(kind, request, inputs), request, inputs, retry=False)
 
     def start_job(
@@ -226,7 +226,7 @@ class Service:
         *,
         retry: bool = True,
     ) -> JobState:
-        """Ask for the job of this key, see `isoviz.jobs.queue.start`. What is under way or done is anybody's to look at."""
+        """Ask for the job of this key, see `isoviz.jobs.queue.start`. What is under way or done is anyone's to look at."""
         state = queue.look(kind, key)
         if state.status in _SETTLED:
             return state
@@ -247,12 +247,12 @@ class Service:
         self.require()
         if not self._asked_for(kind, key):
             raise AccessError(
-                "Somebody else asked for this computation", advice="Only they, or the operator, can stop it."
+                "Someone else asked for this computation", advice="Only they, or the operator, can stop it."
             )
         queue.stop(kind, key)
 
     def let_go(self, kind: JobKind, key: str) -> None:
-        """Stop a job that this visitor wants no more; one that somebody else asked for goes on."""
+        """Stop a job that this visitor wants no more; one that someone else asked for goes on."""
         if self.refusal() is None and self._asked_for(kind, key):
             queue.let_go(kind, key)
 

@@ -150,7 +150,7 @@ class ResultStore:
         return sum(_bytes(folder) for folder in (*self._folders("results"), *self._folders("jobs")))
 
     def shrink(self, keep: str | None = None) -> list[str]:
-        """Remove failures that are old, then what nobody looked at for longest, until the limits are kept.
+        """Remove failures that are old, then what no one looked at for longest, until the limits are kept.
 
         Call it while no job of this store can be started (`isoviz.jobs.scheduling.exclusive`).
 

@@ -62,7 +62,7 @@ REPEAT_SECONDS: Final = 1.0
 class Store(RunReader):
     """A database of runs and the folder of their artifacts. One object may serve many threads.
 
-    Who may write what: whoever creates a run writes its row; the runner that claimed it writes worker and loss; the worker of
+    Who may write what: the process that creates a run writes its row; the runner that claimed it writes worker and loss; the worker of
     the current attempt alone appends events, until an ending. An ended run changes only by `requeue`, and by its name, tags
     and note. Every method raises `StoreError` for an unknown id and `StoreUnavailableError` when the database does not answer.
 
@@ -239,7 +239,7 @@ class Store(RunReader):
         try:
             return row_of(record, None)
         except UnreadableRunError as error:
-            # nobody could run it: it must not be taken again and again
+            # no one could run it: it must not be taken again and again
             failed = Failed(error=type(error).__name__, message=str(error), advice=error.advice or "")
             self.append(record["id"], [failed], attempt=record["attempt"])
             if id is not None:
@@ -294,7 +294,7 @@ class Store(RunReader):
                 self._insert(connection, record, [stopped], [time.time()])
 
     def signals(self, run_id: str) -> Signals:
-        """What whoever watches a run needs to know several times a second."""
+        """What a watcher of a run needs to know several times a second."""
         columns = (_runs.c.status, _runs.c.attempt, _runs.c.stop_requested, _runs.c.progress)
         with self._database.reading() as connection:
             record = connection.execute(select(*columns).where(_runs.c.id == run_id)).mappings().one_or_none()

@@ -112,7 +112,7 @@ def test_sweep_draws_means_runs_and_the_baselines_level() -> None:
 
 
 def test_runs_of_other_settings_are_not_joined_and_their_lines_say_in_what_they_differ() -> None:
-    """One line through a mean of epochs 3 and 6, and of ζ = 0.2 and 0.8, is a curve that nobody ran."""
+    """One line through a mean of epochs 3 and 6, and of ζ = 0.2 and 0.8, is a curve that no one ran."""
     runs = [
         row(f"r{place}", config("istar", seed, {"lam": lam, "zeta": zeta}, epochs=epochs), found=result(value, 0.5))
         for place, (seed, lam, zeta, epochs, value) in enumerate(
