@@ -34,6 +34,7 @@ from isoviz.comparisons import Table, associate_means
 from isoviz.events import Started
 from isoviz.metrics.protocol import Metric
 from isoviz.runs import citing
+from isoviz.runs.examples import METHODS
 from isoviz.runs.rows import STATUSES
 
 RESULTS = Explanation(
@@ -104,7 +105,8 @@ def filters(facets: pd.DataFrame) -> Filter:
     """Draw the filters, of `run_lists.facets`."""
     fields = st.columns([2, 1, 1, 1, 1])
     with fields[0]:
-        group = choosing.group_field(facets, "results_group")
+        group = choosing.group_field(facets, "results_group", METHODS)
+    facets = choosing.alike(facets, group)
     with fields[1]:
         models = choosing.several("Model", sorted(set(facets["model"])), "results_model")
     with fields[2]:
@@ -122,7 +124,7 @@ def filters(facets: pd.DataFrame) -> Filter:
 def isotropy_field(facets: pd.DataFrame, chosen: Filter) -> list[Metric]:
     """Which measures of isotropy the tables show: at first the one of the cloud that the methods act on."""
     known = {metric.number_title: metric for metric in measures.of_runs()}
-    methods = choosing.keep(facets, group=chosen.group or choosing.ALL, method=chosen.method)["method"]
+    methods = choosing.keep(choosing.within(facets, chosen.group), method=chosen.method)["method"]
     default = [measures.default_for(methods).number_title]
     choosing.follow("results_isotropy", default)
     titles = st.multiselect(
@@ -390,7 +392,7 @@ def _started(runs: pd.DataFrame) -> Started | None:
     finished = runs[runs["status"] == "finished"]
     if finished.empty:
         return None
-    found = resources.store().events_of_kind(str(finished.iloc[0]["run"]), Started, limit=1)
+    found = resources.library().events_of_kind(str(finished.iloc[0]["run"]), Started, limit=1)
     return next(iter(found), None)
 
 

@@ -95,9 +95,9 @@ def _every_run(frame: pd.DataFrame, measure: Metric) -> pd.DataFrame:
 
 
 def _rows(frame: pd.DataFrame) -> list[RunRow]:
-    store = resources.store()
     wanted = set(frame["run"])
-    return [row for row in store.list(order="oldest") if row.id in wanted]
+    where = resources.library().with_run(next(iter(wanted), ""))  # examples and other runs are in no selection together
+    return [row for row in where.list(order="oldest") if row.id in wanted]
 
 
 def _provenance(rows: list[RunRow]) -> list[Block]:
@@ -107,7 +107,7 @@ def _provenance(rows: list[RunRow]) -> list[Block]:
 
     found: dict[str, None] = {}
     for row in rows:
-        for started in resources.store().events_of_kind(row.id, Started, limit=1):
+        for started in resources.library().events_of_kind(row.id, Started, limit=1):
             versions = ", ".join(f"{name} {version}" for name, version in started.versions.items())
             precision = "float32" if started.precision == "no" else started.precision
             threads = f"{started.threads} thread{'s' if started.threads != 1 else ''}"

@@ -129,8 +129,8 @@ def _read(key: str, cloud: Cloud, folder: Path) -> Embeddings:
         key=key,
         cloud=cloud,
         facts=facts,
-        train=arrays[f"train.{chosen}"],
-        validation=arrays[f"validation.{chosen}"],
+        train=arrays[f"train.{chosen}"].astype(np.float32, copy=False),  # an example has halves
+        validation=arrays[f"validation.{chosen}"].astype(np.float32, copy=False),
         train_labels=arrays["train.labels"],
         labels=arrays["validation.labels"],
         predicted=arrays["validation.predicted"],
