@@ -50,11 +50,12 @@ VIEW: Final = ViewRequest("demo/tiny-bert", "demo/acceptability")
 """What Explore's form asks for at first."""
 
 
-def pack(source: Path, target: Path) -> int:
-    """Write the examples from the store and the results of studies in `source`; the bytes that they take.
+def pack(source: Path, results: Path, target: Path) -> int:
+    """Write the examples from the store and the studies' results; the bytes that they take.
 
     Args:
-        source: a store's folder. Studies' results are read from its subfolder `studies`, where there is one.
+        source: the store's folder.
+        results: the folder of the studies' results; there may be none.
         target: written anew.
     """
     store = Store(source)
@@ -66,7 +67,7 @@ def pack(source: Path, target: Path) -> int:
     _write_database(store, chosen, target)
     embedded = [_write_embeddings(store, row, target) for row in chosen[METHODS] if _is_first(row, WITH_EMBEDDINGS)]
     _write_view(target)
-    slugs = _write_results(source / "studies", target / "studies")
+    slugs = _write_results(results, target / "studies")
     about = {
         "recorded": datetime.fromtimestamp(max(row.ended or 0.0 for rows in chosen.values() for row in rows), UTC)
         .date()

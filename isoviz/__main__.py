@@ -349,7 +349,7 @@ _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "compare": ("do these runs differ? intervals, tests, and how many seeds a test would need", _add_compare),
     "report": ("write an experiment's tables, tests and figures to one file", _add_report),
     "study": ("list the papers' figures and tables, or compute one", _add_study),
-    "lessons": ("write the playground as one HTML file, or check lessons of your own", _add_lessons),
+    "lessons": ("write the playground and the lessons as one HTML file, or check lessons of your own", _add_lessons),
     "app": ("open the dashboard", _add_app),
     "links": ("show or change the links by which people open the dashboard", _add_links),
 }

@@ -60,8 +60,9 @@ def numbers(state: State, seed: int) -> dict[str, float]:
     population = covariance(state, seed)
     cloud = draw(state, seed)
     for step in state.transforms:
-        transform = posthoc.get(step.slug)(**(PARAMETERS[step.slug] | step.parameters))
-        cloud = np.asarray(transform.fit_transform(cloud))
+        # centring is whitening of strength 0
+        slug, values = ("zca", {"strength": 0.0}) if step.slug == "centring" else (step.slug, PARAMETERS[step.slug])
+        cloud = np.asarray(posthoc.get(slug)(**(values | step.parameters)).fit_transform(cloud))
     found = measured(cloud, population, state)
     if not state.transforms:
         found |= {
@@ -93,8 +94,13 @@ def measured(cloud: Cloud, population: Cloud, state: State) -> dict[str, float]:
         if not state.transforms:
             found["isoscore_star"] = metrics.isoscore_star(cloud, population, state.zeta)
     if state.clusters == 2 and not state.transforms:
-        found["best_accuracy"] = statistics.NormalDist().cdf(state.separation / 2)
+        found["best_accuracy"] = best_accuracy(state.separation)
     return {name: float(value) for name, value in found.items()}
+
+
+def best_accuracy(separation: float) -> float:
+    """Of the best classifier of two round clusters of equal size, so many standard deviations apart."""
+    return statistics.NormalDist().cdf(separation / 2)
 
 
 def draw(state: State, seed: int) -> Cloud:

@@ -205,8 +205,9 @@ def _wrong_together(lesson: Lesson) -> list[tuple[tuple[Any, ...], str]]:
             ]
         named.append((("steps", k, "answer"), _placed(step.answer)))
         named.append((("steps", k, "text"), _placed(step.text)))
+        named.append((("steps", k, "question"), _placed(step.question)))
         for place, refs in named:
-            limit = k if place[-1] == "text" else k + 1
+            limit = k if place[-1] in ("text", "question") else k + 1
             found += [(place, f"{name}@{at}: step {at} has not happened yet") for name, at in refs if at > limit]
     for j, claim in enumerate(lesson.claims):
         for name, at in references(parse_claim(claim.holds)):
@@ -217,6 +218,7 @@ def _wrong_together(lesson: Lesson) -> list[tuple[tuple[Any, ...], str]]:
     for k, step in enumerate(lesson.steps):
         found += _unknown_places(("steps", k, "answer"), step.answer, last)
         found += _unknown_places(("steps", k, "text"), step.text, last)
+        found += _unknown_places(("steps", k, "question"), step.question, last)
     return found
 
 

@@ -14,7 +14,7 @@ class TransformStep(BaseModel):
     """One transform of the chain, with the parameters that the playground offers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-    slug: Literal["mean_removal", "all_but_the_top", "zca", "isobn", "batch_norm"]
+    slug: Literal["centring", "all_but_the_top", "zca", "isobn", "batch_norm"]
     remove: int | None = Field(None, ge=0, le=40)
     strength: float | None = Field(None, ge=0, le=1)
     eps: float | None = Field(None, ge=0, le=1e6)
@@ -35,7 +35,7 @@ class TransformStep(BaseModel):
 
 
 PARAMETERS: dict[str, dict[str, float]] = {
-    "mean_removal": {},
+    "centring": {},
     "all_but_the_top": {"remove": 1},
     "zca": {"strength": 0.5, "eps": 0.0},
     "isobn": {"beta": 0.5},

@@ -135,3 +135,11 @@ def test_recorded_results_of_studies_can_be_read() -> None:
     read = records.recorded(shipped.folder / "studies")
     assert sorted(one.provenance.study for one in read) == sorted(shipped.about["studies"])
     assert {one.provenance.scale for one in read} == {"quick"}
+
+
+def test_an_example_experiment_leaves_as_a_report_with_its_provenance() -> None:
+    from dashboard.report import of_runs
+    from dashboard.run_lists import Filter
+
+    document = str(of_runs.document(Filter(SWEEP), SWEEP))
+    assert "python -m isoviz" in document and "isoviz 0." in document
