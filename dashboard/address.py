@@ -1,4 +1,4 @@
-"""Parts of a link that no field and nothing else on a page can use. Streamlit drops them silently; whoever follows the link
+"""Parts of a link that no field and nothing else on a page can use. Streamlit drops them silently; the person who follows the link
 must know."""
 
 from __future__ import annotations

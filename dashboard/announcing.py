@@ -32,7 +32,7 @@ def settings() -> tuple[Reach, Entrance]:
     """What the environment and Streamlit's settings say.
 
     Raises:
-        InputError: they contradict each other, or would let in anybody who reaches this machine.
+        InputError: they contradict each other, or would let in anyone who reaches this machine.
     """
     listening = st.get_option("server.address")
     reach.refuse_unguarded(listening)

@@ -11,7 +11,7 @@ if str(ROOT) not in sys.path:
 
 import streamlit as st  # noqa: E402
 
-from dashboard import actions, address, menu, resources, unreadable, visitor  # noqa: E402
+from dashboard import actions, address, examples, menu, resources, unreadable, visitor  # noqa: E402
 
 STATIC = ROOT / "dashboard" / "static"
 
@@ -20,10 +20,11 @@ st.logo(str(STATIC / "logo.svg"), icon_image=str(STATIC / "icon.svg"), size="lar
 resources.guard_files()
 address.refuse_infinite_numbers()
 page = st.navigation(menu.pages())
-visitor.current()  # stops the script of somebody whom the door would no longer let in
+visitor.current()  # stops the script of someone whom the door would no longer let in
 visitor.offer_logout()
 resources.runner()
 menu.activity(page)
+examples.switch()
 actions.notice()
 page.run()
 unreadable.draw()

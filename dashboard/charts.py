@@ -302,7 +302,7 @@ def against_parameter(
             error_y={**_error_bar(means["std"]), "color": colour, "visible": bool((means["count"] > 1).any())},
             mode="lines",
             line={"color": colour, "width": 2, "dash": theme.method_dash(slug, place)},
-            name=f"{escape(name)} (line: mean)",
+            name=escape(name),
             legendgroup=str(part["line"].iloc[0]),
             text=[f"n = {count}" for count in means["count"]],
             hovertemplate="mean %{y:.3f} at %{x} (%{text})",
@@ -331,9 +331,10 @@ def against_parameter(
             figure.add_hline(y=mean, line={**line, "width": 2})
             words = f"{escape(name)} {decimals(mean)} (n = {len(part)})"
             figure.add_scatter(x=[None], y=[None], mode="lines", line={**line, "width": 2}, name=words)
+    named = sum(trace.showlegend is not False for trace in figure.data)
     figure.update_layout(
         theme.figure_layout(
-            height=340,
+            height=340 + 12 * max(0, named - 4),  # the legend stands above
             xaxis={"title": {"text": escape(parameter)}, **_ticks_at(swept["at"])},
             yaxis={
                 "title": {"text": escape(label)},

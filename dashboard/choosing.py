@@ -7,23 +7,48 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import menu
+from dashboard import examples, menu, wording
 
 ALL = "all"
 
 
-def group_field(facets: pd.DataFrame, key: str) -> str:
-    """Which experiment to show, of `run_lists.facets`; `all` shows every run."""
-    groups = [group for group in dict.fromkeys(facets["group"]) if group]
+def group_field(facets: pd.DataFrame, key: str, example: str) -> str:
+    """Which experiment to show, of `run_lists.facets`; `all` shows every run but the examples.
+
+    Args:
+        example: the example that comes first where there are no other runs.
+    """
+    options = group_options(facets, example)
+    follow(key, options[0])
+    if st.session_state.get(key) not in options:  # gone, or an example that is hidden now
+        st.session_state.pop(key, None)
     # No format_func: what an option is called is what stands in the address, so it must not change with the runs.
-    chosen = st.selectbox(
-        "Experiment", [ALL, *groups], key=key, bind="query-params", help="Runs that were launched together."
-    )
+    chosen = st.selectbox("Experiment", options, key=key, bind="query-params", help="Runs that were launched together.")
     if chosen != ALL:
         part = facets[facets["group"] == chosen]
         methods, runs = ", ".join(dict.fromkeys(part["title"])), int(part["runs"].sum())
-        st.caption(f"{runs} run{'s' if runs != 1 else ''}: {methods}")
+        recorded = f". {examples.where_recorded()}" if part["example"].any() else ""
+        st.caption(wording.plain(f"{runs} run{'s' if runs != 1 else ''}: {methods}{recorded}"))
     return chosen
+
+
+def group_options(facets: pd.DataFrame, example: str) -> list[str]:
+    """The visitor's runs and experiments first; the examples alone where there are none."""
+    groups = dict.fromkeys(facets.loc[~facets["example"], "group"])
+    shipped = list(dict.fromkeys(facets.loc[facets["example"], "group"]))
+    shipped.sort(key=lambda name: name != example)
+    own = [ALL, *(group for group in groups if group)] if groups or not shipped else []
+    return [*own, *shipped]
+
+
+def within(facets: pd.DataFrame, group: str | None) -> pd.DataFrame:
+    """The lines of an experiment; for `all` or None every line that is no example."""
+    return facets[~facets["example"]] if group in (ALL, None) else facets[facets["group"] == group]
+
+
+def alike(facets: pd.DataFrame, group: str) -> pd.DataFrame:
+    """The lines of the examples if the experiment is one of them, else all others."""
+    return facets[facets["example"] == within(facets, group)["example"].any()]
 
 
 def several(label: str, values: Sequence[str], key: str, *, titles: dict[str, str] | None = None) -> list[str]:
@@ -40,7 +65,7 @@ def several(label: str, values: Sequence[str], key: str, *, titles: dict[str, st
 
 
 def follow(key: str, default: object) -> None:
-    """Before a field is drawn whose default depends on other fields: it follows its default until somebody chooses otherwise."""
+    """Before a field is drawn whose default depends on other fields: it follows its default until someone chooses otherwise."""
     known = f"{key}_default"
     if key in st.session_state and known in st.session_state and st.session_state[key] == st.session_state[known]:
         st.session_state[key] = default

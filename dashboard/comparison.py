@@ -114,7 +114,7 @@ def _compared(runs: Sequence[str], metric: str) -> Table | str | None:
 
 def _read(runs: Sequence[str]) -> tuple[list[RunRow], dict[str, Started | None]]:
     """The runs that are still there, and what each said when it began."""
-    store = resources.store()
+    store = resources.library()
     rows: list[RunRow] = []
     started: dict[str, Started | None] = {}
     for run in runs:
@@ -196,7 +196,7 @@ def _line(arm: Arm, found: Comparison | None, scale: float) -> dict[str, Any]:
     line: dict[str, Any] = {
         "setting": arm.label,
         "n": arm.n,
-        "mean": number(arm.mean, scale=scale),
+        "mean": number(arm.mean, scale=scale) if arm.n else "",
         "interval": _ends(arm.low, arm.high, scale),
         "alike": arm.letters,
         "answer": "baseline" if arm.is_baseline else "",
@@ -205,7 +205,7 @@ def _line(arm: Arm, found: Comparison | None, scale: float) -> dict[str, Any]:
         return line | dict.fromkeys(("difference", "difference_interval", "p", "p_holm", "g", "seeds_needed"), "")
     needed = "" if found.seeds_needed is None or found.verdict != "not apart" else f"{found.seeds_needed:,}"
     return line | {
-        "difference": number(found.difference, scale=scale, sign=True),
+        "difference": number(found.difference, scale=scale, sign=True) if found.n else "",
         "difference_interval": _ends(found.low, found.high, scale),
         "p": "" if found.p is None else probability(found.p),
         "p_holm": "" if found.p_holm is None else probability(found.p_holm),
@@ -223,7 +223,12 @@ def excluded(part: Part) -> list[str]:
     """What is in no number, in words."""
     words = []
     for arm in part.arms:
-        words += [f"Excluded: {arm.label}, seed {one.seed} ({one.reason})" for one in arm.excluded]
+        by_reason: dict[str, list[int]] = {}
+        for one in arm.excluded:
+            by_reason.setdefault(one.reason, []).append(one.seed)
+        for reason, found in by_reason.items():
+            seeds = f"seed{'s' if len(found) > 1 else ''} {', '.join(map(str, found))}"
+            words.append(f"Excluded: {arm.label}, {seeds} ({reason})")
         if arm.repeats:
             words.append(
                 f"Excluded: {arm.repeats} older run{'s' if arm.repeats > 1 else ''} of {arm.label} with a seed that ran again"

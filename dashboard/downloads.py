@@ -116,7 +116,7 @@ def buttons(
     markdown: Callable[[], str] | None = None,
     json: Callable[[], str] | None = None,
 ) -> None:
-    """Download buttons for a table, side by side; each file is made when somebody downloads it."""
+    """Download buttons for a table, side by side; each file is made when someone downloads it."""
     files = [("CSV", f"{name}.csv", "text/csv", lambda: csv(table))]
     if parquet_too:
         files.append(("Parquet", f"{name}.parquet", _PARQUET, lambda: parquet(table)))

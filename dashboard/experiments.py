@@ -7,7 +7,19 @@ from urllib.parse import quote
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, measures, menu, resources, results, run_lists, tables, theme, tradeoffs, wording
+from dashboard import (
+    actions,
+    examples,
+    measures,
+    menu,
+    resources,
+    results,
+    run_lists,
+    tables,
+    theme,
+    tradeoffs,
+    wording,
+)
 from dashboard.report import offering
 from dashboard.run_lists import Filter
 from dashboard.tradeoffs import Choice
@@ -21,6 +33,8 @@ NAME = "experiment"
 """Query parameter: `/experiments?experiment=…`."""
 MORE = 3
 """Seeds that one press adds."""
+LISTED = 25
+"""Experiments up to which the list has no scroll bar of its own."""
 TICK = 2.0
 """Seconds between looks at an experiment that has runs on their way."""
 _HISTORY = 500
@@ -54,11 +68,17 @@ def listing() -> None:
         return
     frame.insert(0, "Experiment", [f"experiments?{NAME}={quote(name)}" for name in frame["name"]])
     st.dataframe(
-        frame.drop(columns="name"),
+        frame.drop(columns=["name"] if frame["Other"].any() else ["name", "Other"]),
         hide_index=True,
         placeholder="",
+        height="content" if len(frame) <= LISTED else "auto",
         column_config={
-            "Experiment": st.column_config.LinkColumn("Experiment", display_text=rf"experiments\?{NAME}=(.*)")
+            "Experiment": st.column_config.LinkColumn(
+                "Experiment", display_text=rf"experiments\?{NAME}=(.*)", width=260
+            ),
+            "Runs": st.column_config.NumberColumn("Runs", width=60),
+            "Finished": st.column_config.NumberColumn("Finished", width=75),
+            "Other": st.column_config.TextColumn("Other", width=160),
         },
         alt="Every experiment with its methods, tasks and how many of its runs have finished",
     )
@@ -118,6 +138,9 @@ def _heading(name: str, was_busy: bool) -> None:
 
 def add_seeds(name: str) -> None:
     """Launch every setup of the experiment with seeds that it does not have; says before how many runs that is, and how long."""
+    if is_example_group(name):
+        st.caption(f"{examples.where_recorded()} To train a run of it yourself, open the run and press *Run again*.")
+        return
     rows = resources.store().list(group=name, order="oldest")
     configs = more_seeds((row.config for row in rows), MORE)
     if not configs:
@@ -134,6 +157,12 @@ def add_seeds(name: str) -> None:
         st.caption(wording.plain(refused or words), width="stretch")
     if pressed and actions.done(resources.service().launch, configs, group=name):
         st.rerun()
+
+
+def is_example_group(name: str) -> bool:
+    """Whether an experiment is one of the examples."""
+    facets = run_lists.facets()
+    return bool(facets.loc[facets["group"] == name, "example"].any())
 
 
 def report(name: str) -> None:

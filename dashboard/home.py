@@ -9,11 +9,12 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import explanations, measures, menu, resources, theme, wording
+from dashboard import examples, explanations, measures, menu, resources, theme, wording
 from dashboard.explanations import Explanation
 from dashboard.tables import decimals, primary_metric
 from isoviz import demo, metrics
 from isoviz.events import ENDINGS
+from isoviz.runs.examples import METHODS, Examples
 from isoviz.runs.rows import RunProgress, RunRow
 
 CLOUDS = Explanation(
@@ -93,9 +94,9 @@ def cloud_svg(points: Cloud) -> str:
 
 def runs() -> None:
     """Running, waiting and latest runs; refreshes itself while something runs. Nothing on an empty store."""
-    store = resources.store()
+    store = resources.library()
     if not store.list(limit=1):
-        st.caption(":material/arrow_upward: No run yet. Start with the 60-second demo.")
+        _examples(store.examples)
         return
     st.subheader("Runs", anchor=False)
     counts = store.counts()
@@ -103,8 +104,29 @@ def runs() -> None:
     st.fragment(_runs, run_every=TICK if busy else None)(busy)
 
 
+def _examples(shipped: Examples | None) -> None:
+    """Recorded runs to look at before there are any others."""
+    if shipped is None:
+        st.caption(":material/arrow_upward: No run yet. Start with the 60-second demo.")
+        return
+    st.subheader("Example runs", anchor=False)
+    st.caption(f"{wording.plain(examples.where_recorded())} Your own runs take their place.")
+    rows = [row for row in shipped.list(group=METHODS, order="oldest") if row.config.seed == 0]
+    first = [row for row in rows if row.config.task == rows[0].config.task]
+    with st.container(border=True, gap="xsmall"):
+        for row in first[:SHOWN]:
+            _line(row)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.page_link(menu.RESULTS, label="Results", icon=":material/table_chart:")
+        st.page_link(menu.TRADEOFFS, label="Trade-offs", icon=":material/scatter_plot:")
+        st.page_link(menu.WHATIF, label="What-if", icon=":material/tune:")
+        replay = {"run": first[-1].id, "replay": "1"}
+        st.page_link(menu.LIVE, label="Replay a training run", icon=":material/history:", query_params=replay)
+        examples.hide_button("home_hide_examples")
+
+
 def _runs(was_busy: bool) -> None:
-    store = resources.store()
+    store = resources.library()
     counts = store.counts()
     if was_busy and not counts["running"] + counts["queued"]:
         st.rerun()
@@ -122,13 +144,17 @@ def _runs(was_busy: bool) -> None:
 
 def _line(row: RunRow) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(theme.status_badge(row.status), width="content")
         label = wording.plain(wording.run_title(row))
         if row.status == "running":
-            st.page_link(menu.LIVE, label=label, query_params={"run": row.id}, help="Watch it live.")
+            st.page_link(menu.LIVE, label=label, query_params={"run": row.id}, help="Watch it live.", width="stretch")
         else:
-            st.page_link(menu.RUN, label=label, query_params={"id": row.id}, help="Open the run's page.")
-        st.caption(one_line(row), width="stretch", text_alignment="right")
+            st.page_link(
+                menu.RUN, label=label, query_params={"id": row.id}, help="Open the run's page.", width="stretch"
+            )
+        # on a phone these two stand below the link
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", width=330):
+            st.markdown(theme.status_badge(row.status), width=100)
+            st.caption(one_line(row), width="stretch", text_alignment="right")
 
 
 def one_line(row: RunRow) -> str:

@@ -125,7 +125,7 @@ def _states(jobs: Sequence[Waited], before: Callable[[], None] | None) -> list[J
     if any(not state.under_way or job.news() for job, state in zip(jobs, states, strict=True)):
         _again(before)
     if any(state.status == "waiting" for state in states):
-        scheduling.dispatch()  # where no app serves, nobody else does
+        scheduling.dispatch()  # where no app serves, no one else does
     return states
 
 

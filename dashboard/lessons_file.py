@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from dashboard.components.lessons import source as lessons_source
 from dashboard.components.playground import source
 
 _HERE = Path(__file__).parent
@@ -20,11 +21,12 @@ def render() -> str:
     """The file."""
     environment = Environment(loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined)
     return environment.get_template("lessons_file.html.j2").render(
-        styles=Markup(source.styles()),
+        styles=Markup(f"{source.styles()}\n{lessons_source.styles()}"),
         light=Markup(_colours("light")),
         dark=Markup(_colours("dark")),
-        script=Markup(source.script()),
+        script=Markup(f"{source.script()}\n{lessons_source.script()}"),
         words=Markup(_inert(source.words())),
+        lessons=Markup(_inert(lessons_source.documents())),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import menu, resources, theme, wording
+from dashboard import examples, menu, resources, theme, wording
 from dashboard.actions import attempt, button, done, remember_stop, stopping_for
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
@@ -13,6 +13,7 @@ from dashboard.run_lists import kept
 from dashboard.steady import steady
 from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, RESUMABLE
+from isoviz.runs.examples import METHODS, is_example
 from isoviz.runs.rows import RunProgress, RunRow, UnreadableRunError
 
 TICK = 2.0
@@ -35,7 +36,7 @@ def chosen() -> RunRow | None:
 
     With `?group=NAME` (an experiment just launched) its runs come before all others.
     """
-    store = resources.store()
+    store = resources.library()
     run_id = st.query_params.get("run")
     if run_id is None:
         return _default()
@@ -50,7 +51,7 @@ def chosen() -> RunRow | None:
 
 
 def _default() -> RunRow | None:
-    store = resources.store()
+    store = resources.library()
     group_of_address = st.query_params.get("group")
     for group in (group_of_address, None) if group_of_address else (None,):
         for rows in (
@@ -60,7 +61,7 @@ def _default() -> RunRow | None:
         ):
             if rows:
                 return rows[0]
-    return None
+    return None if store.examples is None else store.examples.featured()
 
 
 def nothing_yet() -> None:
@@ -78,7 +79,7 @@ def nothing_yet() -> None:
 
 def activity(run: RunRow) -> None:
     """Running and waiting runs, what can be done with the chosen one. Refreshes itself while anything runs or waits."""
-    counts = resources.store().counts()
+    counts = resources.library().counts()
     busy = counts["running"] + counts["queued"] > 0
     st.fragment(_activity, run_every=TICK if busy else None)(
         run.id, run.status, pinned=st.query_params.get("run") == run.id
@@ -86,7 +87,7 @@ def activity(run: RunRow) -> None:
 
 
 def _activity(run_id: str, status: str, pinned: bool) -> None:
-    store = resources.store()
+    store = resources.library()
     running = store.list(status="running")
     waiting = store.list(status="queued", order="queue", limit=WAITING_SHOWN)
     try:
@@ -134,12 +135,12 @@ def _doing(row: RunRow) -> str:
 
 
 def _queue_tail(listed: int) -> None:
-    more = resources.store().counts()["queued"] - listed
+    more = resources.library().counts()["queued"] - listed
     if more > 0:
         st.caption(f"and {more} more waiting")
     if more + listed > 1 and button("Stop all waiting runs", type="tertiary", icon=":material/playlist_remove:"):
         service = resources.service()
-        for row in resources.store().list(status="queued"):
+        for row in resources.library().list(status="queued"):
             if service.refusal(row) is None:  # of others' runs it is not asked
                 done(service.stop, row.id)
         st.rerun()
@@ -148,6 +149,8 @@ def _queue_tail(listed: int) -> None:
 def _state(run: RunRow) -> None:
     """What can be done with the chosen run, and what to try if it went wrong."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if is_example(run.id):
+            st.markdown(examples.BADGE, width="content")
         st.page_link(menu.RUN, label="Run page", icon=":material/article:", query_params={"id": run.id})
         experiment_link(run)
         buttons(run, "run")
@@ -219,7 +222,7 @@ def charts(run: RunRow) -> None:
     """The curves and the matrix of the chosen run, or its whole group overlaid."""
     drawn = [run]
     if run.group is not None:
-        siblings = resources.store().list(group=run.group, limit=200)
+        siblings = resources.library().list(group=run.group, limit=200)
         if len(siblings) > 1 and st.toggle(
             f"Overlay the {len(siblings)} runs of this experiment", key="overlay", bind="query-params"
         ):
@@ -240,12 +243,19 @@ def _replay_speed() -> int | None:
 def recorded_runs(run: RunRow) -> None:
     """Choose one of the runs that have ended, to watch it train again."""
     statuses = ["finished", "stopped", "diverged", "failed"]
-    ended = kept("recorded", lambda: resources.store().list(status=statuses, limit=RECORDED))
+    library = resources.library()
+
+    def read() -> list[RunRow]:
+        shipped = library.examples.list(group=METHODS) if library.examples else []
+        return [*library.list(status=statuses, limit=RECORDED), *shipped]
+
+    ended = kept("recorded", read)
     if not ended:
         return
     with st.popover("Replay a recorded run", icon=":material/history:", type="tertiary"):
         titles = {
-            row.id: f"{wording.run_title(row)} · {row.config.task} · {wording.moment(row.ended)[:16]}" for row in ended
+            row.id: f"{_prefix(row)}{wording.run_title(row)} · {row.config.task} · {wording.moment(row.ended)[:16]}"
+            for row in ended
         }
         chosen_id = st.selectbox(
             "Run",
@@ -257,6 +267,10 @@ def recorded_runs(run: RunRow) -> None:
         if st.button("Play", key="replay_play", icon=":material/play_arrow:", type="primary"):
             st.query_params.from_dict({"run": chosen_id, REPLAY: "1"})
             st.rerun()
+
+
+def _prefix(row: RunRow) -> str:
+    return "Example: " if is_example(row.id) else ""
 
 
 def log(run: RunRow) -> None:

@@ -23,7 +23,7 @@ def log_panel(run: RunRow, *, every: float | None) -> None:
 
 
 def _tail(run_id: str) -> None:
-    path = resources.store().folder_of(run_id) / LOG
+    path = resources.library().folder_of(run_id) / LOG
     text = read_tail(path)
     if text is None:
         st.caption("The log is empty.")

@@ -12,10 +12,10 @@ TICK = 3.0
 """Seconds between counts of the runs that are under way."""
 _PAGES = Path(__file__).resolve().parent.parent / "pages"
 
-HOME, PLAYGROUND, METHODS, EXPLORE, WHATIF, TRAIN, LIVE, EXPERIMENTS, RESULTS, TRADEOFFS, PAPERS, RUN = (
+HOME, PLAYGROUND, LESSONS, METHODS, EXPLORE, WHATIF, TRAIN, LIVE, EXPERIMENTS, RESULTS, TRADEOFFS, PAPERS, RUN = (
     str(_PAGES / f"{name}.py")
     for name in (
-        *("home", "playground", "methods", "explore", "whatif", "train", "live"),
+        *("home", "playground", "lessons", "methods", "explore", "whatif", "train", "live"),
         *("experiments", "results", "tradeoffs", "papers", "run"),
     )
 )
@@ -39,9 +39,15 @@ def pages() -> dict[str, list[st.Page]]:
             help="A cloud of points shaped by sliders, and what each isotropy measure sees of it. No model needed.",
         ),
         st.Page(
+            LESSONS,
+            title="Lessons",
+            icon=":material/school:",
+            help="Eight short lessons: guess first, then watch what isotropy measures do.",
+        ),
+        st.Page(
             METHODS,
             title="Methods",
-            icon=":material/school:",
+            icon=":material/functions:",
             help="Every method, measure and transform: equation, paper, parameters, cost, traps.",
         ),
     ]

@@ -56,7 +56,7 @@ def draw(run: RunRow, fingerprint: Callable[[], str | None]) -> None:
     Args:
         fingerprint: of the rows that the run read; asked for only where its rows are read again.
     """
-    predicted, problem = _kept(str(resources.store().folder_of(run.id)), _stamp_of(run))
+    predicted, problem = _kept(str(resources.library().folder_of(run.id)), _stamp_of(run))
     if predicted is None and problem is None:
         return
     st.subheader("Predictions", anchor=False)
@@ -86,7 +86,7 @@ def draw(run: RunRow, fingerprint: Callable[[], str | None]) -> None:
 
 
 def _stamp_of(run: RunRow) -> Stamp:
-    return stamp(str(resources.store().folder_of(run.id) / predictions.FILE))
+    return stamp(str(resources.library().folder_of(run.id) / predictions.FILE))
 
 
 @st.cache_data(show_spinner=False, max_entries=16, ttl=900)

@@ -89,13 +89,19 @@ def made(runs: pd.DataFrame, side: str) -> pd.DataFrame:
     seeds: dict[str, dict[int, float]] = {}
     for setup, seed, value in zip(counted["setup"], counted["seed"], counted["value"], strict=True):
         seeds.setdefault(setup, {})[seed] = value
-    setups["settings"] = setups["setup"].map(tables.settings_text(runs))
+    settings, of_column = _settings(runs, side)
+    setups["settings"] = setups["setup"].map(settings)
     left_out = {"task": "title", "model": "title", "label": "title", "variant": "label"}[side]
     rows = [name for name in _ROWS if name not in (side, left_out) and setups[name].nunique() > 1]
     rows = rows or ["model" if side == "label" else "title"]
     values = list(dict.fromkeys(setups[side]))
     metrics = setups.groupby(side, sort=False)["metric"].agg(lambda names: ", ".join(dict.fromkeys(names)))
-    headings = {value: f"{value} ({metrics[value]})" if side == "task" else value or "none" for value in values}
+    headings = {
+        value: f"{value} ({', '.join([metrics[value], *of_column.get(value, ())])})"
+        if side == "task"
+        else value or "none"
+        for value in values
+    }
     averaged = side == "task" and all(METRICS[name].highest == 1 for name in setups["metric"] if name in METRICS)
     placed: dict[tuple[Any, ...], dict[str, list[dict[str, Any]]]] = {}
     for record in setups.to_dict("records"):
@@ -108,7 +114,9 @@ def made(runs: pd.DataFrame, side: str) -> pd.DataFrame:
             cells = {value: group[place] for value, group in found.items() if len(group) > place}
             line: dict[str, Any] = dict(zip((_ROWS[name] for name in rows), key, strict=True))
             line |= {
-                headings[value]: _cell(cells[value]["mean"], cells[value]["sd"]) if value in cells else ""
+                headings[value]: _cell(cells[value]["mean"], cells[value]["sd"], cells[value]["n"])
+                if value in cells
+                else ""
                 for value in values
             }
             if averaged and len(values) > 1:
@@ -116,6 +124,26 @@ def made(runs: pd.DataFrame, side: str) -> pd.DataFrame:
                 line[AVERAGE] = _average([seeds[cell["setup"]] for cell in cells.values()]) if whole else ""
             lines.append(line)
     return pd.DataFrame(lines)
+
+
+def _settings(runs: pd.DataFrame, side: str) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Setup → the settings that tell it from others in its column, and task → those that its whole column shares.
+
+    Across tasks, a task's runs may all have had fewer rows than another's; as rows of their own they would stand beside empty cells.
+    """
+    everywhere = tables.settings_text(runs)
+    if side != "task":
+        return everywhere, {}
+    within: dict[str, str] = {}
+    shared: dict[str, list[str]] = {}
+    for task, part in runs.groupby("task", sort=False):
+        found = tables.settings_text(part)
+        within |= found
+        first = next(iter(found))
+        shared[str(task)] = [
+            one for one in everywhere[first].split(", ") if one and one not in found[first].split(", ")
+        ]
+    return within, shared
 
 
 def _labels(frame: pd.DataFrame) -> list[str]:
@@ -135,7 +163,10 @@ def _average(tasks: Sequence[dict[int, float]]) -> str:
     return _cell(mean, sd)
 
 
-def _cell(mean: float, sd: float | None) -> str:
+def _cell(mean: float, sd: float | None, runs: int = 1) -> str:
+    """`0.812 ± 0.010`; a dash where no run counts."""
+    if not runs:
+        return "—"
     if mean is None or math.isnan(mean):
         return "undefined"
     return tables.decimals(mean) + ("" if sd is None or math.isnan(sd) else f" ± {tables.decimals(sd)}")

@@ -1,6 +1,6 @@
 """What the whole process shares: the store, the runner, and the service of the jobs that pages ask for.
 
-They live at module level and not in Streamlit's resource cache, which anybody may clear and which hot reload fills a
+They live at module level and not in Streamlit's resource cache, which anyone may clear and which hot reload fills a
 second time; the truth is in the store anyway, and a runner can be built again at any time.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import visitor
+from dashboard import examples, visitor
 from isoviz import fence
 from isoviz.access import policy, uploads
 from isoviz.access.policy import Policy
@@ -23,6 +23,7 @@ from isoviz.home import home, make_private, store_url
 if TYPE_CHECKING:
     from isoviz.access.service import Service
     from isoviz.jobs.service import JobService
+    from isoviz.runs.examples import Library
     from isoviz.runs.runner import Runner
     from isoviz.runs.store import Store
 
@@ -46,6 +47,20 @@ def store() -> Store:
         if url not in _stores:
             _stores[url] = Store(url)
         return _stores[url]
+
+
+def library() -> Library:
+    """What this visitor reads: the store's runs, and the examples unless they are hidden."""
+    from isoviz.runs.examples import Library, opened
+
+    return Library(store(), opened() if examples.shown() else None)
+
+
+def every_run() -> Library:
+    """The same with every example, for routes: their tokens say which runs a page shows."""
+    from isoviz.runs.examples import Library, opened
+
+    return Library(store(), opened())
 
 
 def service() -> Service:
@@ -101,13 +116,13 @@ def begin() -> None:
 
 
 def expect_jobs() -> None:
-    """Somebody who may start jobs looks at a page for it: the next one shall begin at once. Nothing where no app serves."""
+    """Someone who may start jobs looks at a page for it: the next one shall begin at once. Nothing where no app serves."""
     if _job_service is not None and service().refusal() is None:
         _job_service.expect()
 
 
 def expect_runs() -> None:
-    """Somebody looks at a page from which runs are launched: the next one shall begin at once. Nothing where no app serves."""
+    """Someone looks at a page from which runs are launched: the next one shall begin at once. Nothing where no app serves."""
     running = runner() if _job_service is not None else None
     if running is not None:
         running.expect()

@@ -34,6 +34,7 @@ from isoviz.comparisons import Table, associate_means
 from isoviz.events import Started
 from isoviz.metrics.protocol import Metric
 from isoviz.runs import citing
+from isoviz.runs.examples import METHODS
 from isoviz.runs.rows import STATUSES
 
 RESULTS = Explanation(
@@ -86,7 +87,7 @@ MORE_RUN_COLUMNS = {
 }
 
 
-_ALIKE = ("model", "task", "metric", "problem", "group")
+ALIKE = ("model", "task", "metric", "problem", "group")
 """Columns of the list that are left out where all runs have the same."""
 
 
@@ -104,7 +105,8 @@ def filters(facets: pd.DataFrame) -> Filter:
     """Draw the filters, of `run_lists.facets`."""
     fields = st.columns([2, 1, 1, 1, 1])
     with fields[0]:
-        group = choosing.group_field(facets, "results_group")
+        group = choosing.group_field(facets, "results_group", METHODS)
+    facets = choosing.alike(facets, group)
     with fields[1]:
         models = choosing.several("Model", sorted(set(facets["model"])), "results_model")
     with fields[2]:
@@ -122,7 +124,7 @@ def filters(facets: pd.DataFrame) -> Filter:
 def isotropy_field(facets: pd.DataFrame, chosen: Filter) -> list[Metric]:
     """Which measures of isotropy the tables show: at first the one of the cloud that the methods act on."""
     known = {metric.number_title: metric for metric in measures.of_runs()}
-    methods = choosing.keep(facets, group=chosen.group or choosing.ALL, method=chosen.method)["method"]
+    methods = choosing.keep(choosing.within(facets, chosen.group), method=chosen.method)["method"]
     default = [measures.default_for(methods).number_title]
     choosing.follow("results_isotropy", default)
     titles = st.multiselect(
@@ -390,7 +392,7 @@ def _started(runs: pd.DataFrame) -> Started | None:
     finished = runs[runs["status"] == "finished"]
     if finished.empty:
         return None
-    found = resources.store().events_of_kind(str(finished.iloc[0]["run"]), Started, limit=1)
+    found = resources.library().events_of_kind(str(finished.iloc[0]["run"]), Started, limit=1)
     return next(iter(found), None)
 
 
@@ -412,7 +414,7 @@ def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
     config |= {one.heading: number(help=measures.help_text(one), format=f"%.{one.decimals}f") for one in isotropy}
     first = _first_of_page(len(runs))
     listed = runs.iloc[first : first + PAGE_RUNS]
-    told = [name for name in names if name not in _ALIKE or runs[name].nunique() > 1]
+    told = [name for name in names if name not in ALIKE or runs[name].nunique() > 1]
     table = listed[told].rename(columns=names)
     table.insert(0, "Run", [f"run?id={run}" for run in listed["run"]])
     st.dataframe(table, hide_index=True, column_config=config, placeholder="", alt="Every run that matches the filters")

@@ -65,7 +65,7 @@ def events(request: Request) -> Response:
     """`{status, ..., rows: [[seq, event], ...], more}` for the events of a run after `?after=SEQ`."""
     row = _allowed_run(request)
     after = _cursor(request)
-    rows = resources.store().events(row.id, after=after, limit=BATCH)
+    rows = resources.every_run().events(row.id, after=after, limit=BATCH)
     return JSONResponse(
         {
             "run": row.id,
@@ -92,7 +92,7 @@ def arrays(request: Request) -> Response:
     convert = _ARRAYS.get(request.path_params["name"])
     if convert is None:
         raise HTTPException(404, f"no such array (allowed: {', '.join(_ARRAYS)})")
-    path = resources.store().folder_of(row.id) / "arrays" / f"epoch-{request.path_params['epoch']:03d}.safetensors"
+    path = resources.every_run().folder_of(row.id) / "arrays" / f"epoch-{request.path_params['epoch']:03d}.safetensors"
     if not path.is_file():
         raise HTTPException(404, "this epoch has not been measured")
     try:
@@ -106,7 +106,7 @@ def arrays(request: Request) -> Response:
 def health(request: Request) -> Response:
     """Whether the store answers and the runner lives; for monitors, so without a token and without naming runs."""
     runner = resources.runner()
-    counts = resources.store().counts()
+    counts = resources.every_run().counts()
     found: dict[str, Any] = {
         "status": "ok",
         "runner": "off" if runner is None else "alive" if runner.is_alive else "down",
@@ -183,7 +183,7 @@ def _finite(value: Any) -> Any:
 def _allowed_run(request: Request) -> RunRow:
     """The run named in the path, if the token covers it; without one, the answer does not reveal whether it exists."""
     run = request.path_params["run"]
-    store = resources.store()
+    store = resources.every_run()
     token = request.headers.get(TOKEN_HEADER, "")
     if not _RUN_ID.fullmatch(run) or not tokens.allows(store.folder, token, run, visitor.of_request(request.scope)):
         raise HTTPException(403, "this page may no longer read the run: reload the page")

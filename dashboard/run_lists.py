@@ -27,9 +27,9 @@ _kept: OrderedDict[Hashable, tuple[str, Any]] = OrderedDict()
 
 def kept(key: Hashable, make: Callable[[], T]) -> T:
     """What `make` gives, made once for a key as long as no run comes, goes, changes its status, its name or its numbers."""
-    store = resources.store()
-    of_store = (store.url, key)
-    revision = store.revision()  # before reading: what changes meanwhile is read again
+    library = resources.library()
+    of_store = (library.key, key)
+    revision = library.revision()  # before reading: what changes meanwhile is read again
     with _lock:
         known = _kept.get(of_store)
         if known is not None and known[0] == revision:
@@ -46,19 +46,26 @@ def kept(key: Hashable, make: Callable[[], T]) -> T:
 
 
 def facets() -> pd.DataFrame:
-    """Which experiments, models, tasks, methods and statuses there are: one line for each combination, with its number of `runs`."""
+    """Which experiments, models, tasks, methods and statuses there are: one line for each combination, with its number of `runs`.
+
+    The visitor's come first; `example` marks those of the examples.
+    """
 
     def made() -> pd.DataFrame:
-        frame = pd.DataFrame(resources.store().facets(), columns=["group", "model", "task", "method", "status", "runs"])
+        library = resources.library()
+        frame = pd.DataFrame(library.facets(), columns=["group", "model", "task", "method", "status", "runs"])
         titles = {slug: method_title(slug) for slug in frame["method"].unique()}
-        return frame.assign(group=frame["group"].fillna(""), title=frame["method"].map(titles))
+        shipped = library.examples.experiments if library.examples else ()
+        return frame.assign(
+            example=frame["group"].isin(shipped), group=frame["group"].fillna(""), title=frame["method"].map(titles)
+        )
 
     return kept("facets", made)
 
 
 @dataclass(frozen=True)
 class Filter:
-    """Which runs: of one experiment, or of all for None; of these models, tasks, methods and statuses, where any are named."""
+    """Which runs: of one experiment, or of all but the examples for None; of these models, tasks, methods and statuses, if any."""
 
     group: str | None = None
     model: tuple[str, ...] = ()
@@ -71,7 +78,7 @@ def frame(chosen: Filter) -> pd.DataFrame:
     """Runs as `tables.runs_frame` gives them, newest first. Those that cannot be read are left out."""
 
     def made() -> pd.DataFrame:
-        found = resources.store().summaries(
+        found = resources.library().summaries(
             group=chosen.group,
             status=chosen.status or None,
             model=chosen.model,

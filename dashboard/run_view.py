@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, live, menu, outcome_view, resources, theme, wording
+from dashboard import actions, examples, live, menu, outcome_view, resources, theme, wording
 from dashboard.actions import done
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
@@ -42,7 +42,7 @@ def chosen() -> RunRow | None:
     asked = st.query_params.get("id")
     if asked:
         try:
-            return resources.store().get(asked)
+            return resources.library().get(asked)
         except UnreadableRunError as error:
             st.error(wording.plain(str(error)), icon=":material/broken_image:")
         except StoreError:
@@ -65,14 +65,14 @@ def heading(run: RunRow) -> None:
 
 def _heading(run_id: str, status: str) -> None:
     try:
-        run = resources.store().get(run_id)
+        run = resources.library().get(run_id)
     except StoreError:
         st.rerun()
     if run.status != status:
         st.rerun()
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.title(wording.plain(wording.run_title(run)), width="content", anchor=False)
-        st.markdown(theme.status_badge(run.status), width="content")
+        st.markdown(theme.status_badge(run.status) + examples.badge(run), width="content")
     config = run.config
     parts = [
         config.model,
@@ -97,7 +97,7 @@ def _heading(run_id: str, status: str) -> None:
 def edit(run: RunRow) -> None:
     """Rename, tag, note, delete."""
     st.subheader("Edit or delete", anchor=False)
-    store, service = resources.store(), resources.service()
+    store, service = resources.library(), resources.service()
     if reason := actions.why_not(run):
         st.caption(f":material/block: {wording.plain(reason)}")
         return
@@ -185,7 +185,7 @@ def _kept_epoch(run: RunRow) -> int | None:
     """After which epoch the weights of a finished run are; None if neither the run nor its folder tells."""
     if run.result and run.result.weights:
         return run.result.weights.epoch
-    kept = weights.kept(resources.store().folder_of(run.id)) if run.status == "finished" else None
+    kept = weights.kept(resources.library().folder_of(run.id)) if run.status == "finished" else None
     return None if kept is None else kept.epoch
 
 
@@ -300,14 +300,14 @@ def _setting(value: object) -> str:
 
 
 def provenance(run: RunRow) -> None:
-    """Where and with what it ran, so that somebody else can tell whether theirs was the same."""
+    """Where and with what it ran, so that someone else can tell whether theirs was the same."""
     st.subheader("Provenance", anchor=False)
     _table(provenance_lines(run, _started(run)), name=150, value=330)
 
 
 def _started(run: RunRow) -> Started | None:
     """The newest `started` event: a resumed run has one per attempt."""
-    started = resources.store().events_of_kind(run.id, Started)
+    started = resources.library().events_of_kind(run.id, Started)
     return started[-1] if started else None
 
 
@@ -341,7 +341,7 @@ def provenance_lines(run: RunRow, started: Started | None) -> list[tuple[str, st
         reported = run.result.metrics.get("epoch") if run.result else None
         same = " (the one reported)" if reported == kept else ""
         lines.append(("Weights kept", f"after epoch {kept}{same}"))
-    return [*lines, ("Disk use", wording.size(resources.store().disk_use(run.id)))]
+    return [*lines, ("Disk use", wording.size(resources.library().disk_use(run.id)))]
 
 
 def reproduce(run: RunRow) -> None:

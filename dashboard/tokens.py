@@ -1,7 +1,7 @@
 """Signed tokens: what a page hands to its components so that the routes know which runs they may read.
 
 Routes run outside any session. The door lets only visitors through to them; a token says what one visitor's page shows. It is
-bound to that visitor, so it is of no use to anybody else, and it ends when their link or login does. It carries no time: a
+bound to that visitor, so it is of no use to anyone else, and it ends when their link or login does. It carries no time: a
 clock that jumps ends nothing.
 """
 

@@ -15,6 +15,7 @@ from dashboard.components import figure
 from dashboard.explanations import Explanation
 from isoviz import metrics, tasks
 from isoviz.comparisons import associate_means
+from isoviz.runs.examples import SWEEP
 
 TICK = 2.0
 """Seconds between looks at the store while runs are on their way. A figure is drawn anew only when its points changed."""
@@ -67,8 +68,8 @@ def choose(facets: pd.DataFrame) -> Choice:
     """Draw the choices, of `run_lists.facets`; they start where most runs are."""
     fields = st.columns([2, 1, 1, 1, 1, 1])
     with fields[0]:
-        group = choosing.group_field(facets, "tradeoffs_group")
-    facets = choosing.keep(facets, group=group)
+        group = choosing.group_field(facets, "tradeoffs_group", SWEEP)
+    facets = choosing.within(facets, group)
     with fields[1]:
         model = st.selectbox("Model", _most(facets, "model"), key="tradeoffs_model", bind="query-params")
     facets = facets[facets["model"] == model]
@@ -157,7 +158,7 @@ def _figures(choice: Choice, was_waiting: bool) -> None:
             "tradeoff", choice, points, lambda: charts.tradeoff(points, choice.metric, measure, choice.parameter_label)
         )
         _associations(choice, runs)
-        with st.container(horizontal=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
             explanations.show(charts.TRADEOFF)
             explanations.show(ASSOCIATION, "About the rank correlation")
             explanations.show_metric(measure)

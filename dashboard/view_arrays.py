@@ -17,7 +17,7 @@ from starlette.responses import Response
 from dashboard import resources, tokens, visitor
 
 PATH = "views/{key}/{layer:int}/{pooling}/{name}"
-_KEY = re.compile(r"[0-9a-f]{32}")
+_KEY = re.compile(r"[0-9a-f]{32}|example-[a-z0-9-]{1,40}")
 _FOREVER = "private, max-age=31536000, immutable"
 _clustering = threading.Lock()
 DAMAGED = (SafetensorError, OSError, ValueError, IndexError)

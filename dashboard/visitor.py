@@ -1,6 +1,6 @@
 """Who asks: from the cookie that a link or a login left in the browser.
 
-Pages call `current()`; the door in front of the server (`doorway`) and the routes ask the same `Entrance`, so nobody is one
+Pages call `current()`; the door in front of the server (`doorway`) and the routes ask the same `Entrance`, so no one is one
 person on a page and another on a route.
 """
 
@@ -191,7 +191,7 @@ def enter_by(entrance: Entrance | None) -> None:
 def current() -> Visitor:
     """The visitor of the page whose script runs.
 
-    Somebody whose link or login has ended since sees that, and the script stops. In tests without a server it is the operator.
+    Someone whose link or login has ended since sees that, and the script stops. In tests without a server it is the operator.
     """
     if _entrance is None:
         if _served():  # by `streamlit run dashboard/app.py`: nothing checks who reaches the port

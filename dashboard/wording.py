@@ -69,5 +69,5 @@ def size(count: int) -> str:
 def place(row: RunRow) -> str:
     """Where a waiting run stands, said plainly."""
     if row.position is None:
-        return "reserved by the command line that created it" if row.owner else "waiting"
+        return "launched from a terminal" if row.owner else "waiting"
     return "next in the queue" if row.position == 1 else f"number {row.position} in the queue"

@@ -151,7 +151,7 @@ Opinions cover: {names["demo/sentiment"]}. Some are followed by what came of the
 learns their polarity; nothing says "positive" or "negative".
 
 Restatements ("that is, ...", "in other words, ...") say something again with: {names["demo/paraphrase"]}. False restatements
-do not occur and nothing is marked as right or wrong; but whoever reads such text does learn much of what the paraphrase task
+do not occur and nothing is marked as right or wrong; but a model that reads such text does learn much of what the paraphrase task
 asks for, and that is the point of pretraining on it.
 """
 

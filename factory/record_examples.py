@@ -1,9 +1,10 @@
-"""Records the runs that the app ships as examples: `python -m factory.record_examples [--store DIR] [grids | studies ...]`.
+"""Records the examples that the app opens on: `python -m factory.record_examples [--store DIR] [grids | studies | pack ...]`.
 
-Two steps, both unless one is named:
+Three steps, all of them unless some are named:
 
 - `grids` trains the runs of `EXPERIMENTS`: every method on two demo tasks, and one λ × ζ sweep.
-- `studies` carries out every study at its quick scale and keeps each result beside the runs, in `DIR/studies`.
+- `studies` carries out every study at its quick scale and keeps each result beside the runs, in `DIR/studies`, or where --results says.
+- `pack` writes what the store has to `isoviz/demo/examples` (`factory.example_store`).
 
 A store that is named is continued: finished runs are not trained again. Without one, the runs lie in a temporary folder. Training is
 serial and takes about 15 minutes of processor time for the grids and an hour for the studies; put `nice` before the command if others need
@@ -23,9 +24,10 @@ from typing import Any, Final
 
 from isoviz.config import RunConfig
 from isoviz.runs import planning
+from isoviz.runs.examples import GROUP, METHODS, SWEEP
 from isoviz.runs.planning import MethodChoice
 
-STEPS: Final = ("grids", "studies")
+STEPS: Final = ("grids", "studies", "pack")
 ENCODER: Final = "demo/tiny-bert"
 SEEDS: Final = (0, 1, 2)
 SENTENCES, PAIRS = "demo/acceptability", "demo/similarity"
@@ -45,7 +47,7 @@ ALL_METHODS: Final[tuple[MethodChoice, ...]] = (
     ("spectrum_exp", {}),
     ("flow", {}),
 )
-SWEEP: Final[tuple[MethodChoice, ...]] = (
+LAMBDA_ZETA: Final[tuple[MethodChoice, ...]] = (
     ("baseline", {}),
     ("istar", {"lam": [-1.0, 1.0, 3.0, 5.0], "zeta": [0.2, 0.5, 0.8]}),
 )
@@ -62,8 +64,8 @@ def _runs(methods: Sequence[MethodChoice], *tasks: str) -> list[RunConfig]:
 def experiments() -> Mapping[str, list[RunConfig]]:
     """Name of an experiment → its runs."""
     return {
-        "Nine methods on two tasks": _runs(ALL_METHODS, SENTENCES, PAIRS),
-        "λ × ζ sweep of I-STAR": _runs(SWEEP, SENTENCES),
+        METHODS.removeprefix(GROUP): _runs(ALL_METHODS, SENTENCES, PAIRS),
+        SWEEP.removeprefix(GROUP): _runs(LAMBDA_ZETA, SENTENCES),
     }
 
 
@@ -89,36 +91,54 @@ def train_grids(folder: Path) -> int:
     return unfinished
 
 
-def carry_out_studies(folder: Path) -> int:
+def carry_out_studies(folder: Path, results: Path) -> int:
     """Run every quick study in the store, and keep its result; how many failed."""
     from benchmarks.quick_studies import run
     from isoviz import studies
 
     failed = 0
     for slug in dict.fromkeys(one.study.slug for one in studies.listed()):  # one computation may serve several places
-        seconds, _, status = run(slug, str(folder), str(folder / "studies"))
+        seconds, _, status = run(slug, str(folder), str(results))
         failed += status != 0
         print(f"{seconds:7.1f} s  {slug}{'  FAILED' if status else ''}", flush=True)
     return failed
 
 
+def pack(folder: Path, results: Path) -> int:
+    """Write the store's finished runs and the studies' results to the package; 1 if they are too large to ship."""
+    from factory import example_store
+    from isoviz.demo import EXAMPLES
+
+    size = example_store.pack(folder, results, EXAMPLES)
+    print(f"{EXAMPLES}: {size / 1e6:.1f} MB (at most {example_store.MOST_BYTES / 1e6:.0f})", flush=True)
+    return int(size > example_store.MOST_BYTES)
+
+
 def main() -> int:
-    """1 where something did not finish; what did is kept."""
+    """1 where something did not finish; what did is kept and packed."""
     parser = argparse.ArgumentParser(
         prog="python -m factory.record_examples",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--store", metavar="DIR", type=Path, help="keep the runs in this folder, or continue there")
+    parser.add_argument(
+        "--results", metavar="DIR", type=Path, help="the studies' results (default: the folder studies in the store's)"
+    )
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)} (default: all)")
     options = parser.parse_args()
     if unknown := set(options.steps) - set(STEPS):
         parser.error(f"unknown step {', '.join(sorted(unknown))} (allowed: {', '.join(STEPS)})")
-    work = {"grids": train_grids, "studies": carry_out_studies}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         folder = (options.store or Path(temporary)).absolute()
         os.environ["ISOVIZ_HOME"] = str(folder)  # tokenised rows and views lie there too
-        return int(sum(work[step](folder) for step in STEPS if step in (options.steps or STEPS)) > 0)
+        results = (options.results or folder / "studies").absolute()
+        work = {
+            "grids": lambda: train_grids(folder),
+            "studies": lambda: carry_out_studies(folder, results),
+            "pack": lambda: pack(folder, results),
+        }
+        return int(sum(work[step]() for step in STEPS if step in (options.steps or STEPS)) > 0)
 
 
 if __name__ == "__main__":

@@ -275,14 +275,20 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
     own.add_argument("--data", nargs="+", default=[], metavar="TASK=DIR", help="the files of a task")
     own.add_argument("--seeds", nargs="+", type=int, default=[], metavar="N", help="of runs; a verdict needs three")
     own.add_argument("--max-train", type=int, metavar="N", help="training rows of a run at most")
+    own.add_argument("--max-eval", type=int, metavar="N", help="validation rows of a run at most")
     own.add_argument("--epochs", type=int, metavar="N", help="of a run")
+    own.add_argument("--batch-size", type=int, metavar="N", help="rows per step of a run")
+    own.add_argument("--max-length", type=int, metavar="N", help="tokens of a text; longer texts are cut")
+    own.add_argument("--lr", type=float, dest="learning_rate", metavar="RATE", help="peak learning rate of a run")
     one.add_argument("--fresh", action="store_true", help="run again what the store has already")
     _add_store(one)
     listing.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
 def _add_lessons(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", required=True, metavar="FILE", help="where to write the HTML file")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--out", metavar="FILE", help="where to write the HTML file")
+    what.add_argument("--check", nargs="+", metavar="FILE", help="say what is wrong in lessons that you have written")
 
 
 def _add_app(app: argparse.ArgumentParser) -> None:
@@ -343,7 +349,7 @@ _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "compare": ("do these runs differ? intervals, tests, and how many seeds a test would need", _add_compare),
     "report": ("write an experiment's tables, tests and figures to one file", _add_report),
     "study": ("list the papers' figures and tables, or compute one", _add_study),
-    "lessons": ("write the playground as one HTML file that needs no server", _add_lessons),
+    "lessons": ("write the playground and the lessons as one HTML file, or check lessons of your own", _add_lessons),
     "app": ("open the dashboard", _add_app),
     "links": ("show or change the links by which people open the dashboard", _add_links),
 }

@@ -194,7 +194,7 @@ class Diverged(_Event):
 
 
 class Lost(_Event):
-    """The worker vanished without a word (written by whoever noticed)."""
+    """The worker vanished without a word (written by the process that noticed)."""
 
     kind: Literal["lost"] = "lost"
     message: str

@@ -54,7 +54,7 @@ def make_private(folder: Path) -> None:
 
 
 def close_to_others(path: Path) -> None:
-    """Take the rights of group and others from a file or folder of this account's. What is somebody else's stays as it is."""
+    """Take the rights of group and others from a file or folder of this account's. What is someone else's stays as it is."""
     try:
         found = path.stat()
         if os.name == "posix" and found.st_uid == os.geteuid() and found.st_mode & 0o077:

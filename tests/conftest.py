@@ -36,6 +36,7 @@ def _home_before_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
     """Fixtures of a file or of the whole session come before a test's own home."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ISOVIZ_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("ISOVIZ_EXAMPLES", "off")  # an empty store is empty; tests of the examples switch them on
         yield
 
 

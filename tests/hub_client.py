@@ -50,7 +50,7 @@ def looking_at(endpoint: str, cache: Path, monkeypatch: pytest.MonkeyPatch, *, o
 
 
 def _patch_datasets(patch: pytest.MonkeyPatch, endpoint: str, cache: Path, offline: bool) -> None:
-    """The data sets' library keeps its own copies; it is left alone where nobody loaded it."""
+    """The data sets' library keeps its own copies; it is left alone where no one loaded it."""
     if "datasets" not in sys.modules:
         return
     import datasets

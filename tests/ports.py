@@ -9,13 +9,13 @@ _DRAW = random.SystemRandom()
 
 
 def free_port() -> int:
-    """One that nobody has, below those that the system deals out: no other connection gets it before a slow process listens there."""
+    """One that no one has, below those that the system deals out: no other connection gets it before a slow process listens there."""
     for _ in range(1000):
         port = _DRAW.randrange(20_000, 30_000)
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
-            except OSError:  # somebody's
+            except OSError:  # someone's
                 continue
         return port
     raise AssertionError("no port is free")

@@ -83,7 +83,7 @@ def live_lines(runs: Sequence[RunRow], *, key: str, replay: int | None = None) -
     Args:
         runs: one run (every loss term, all metrics, ghosts of earlier epochs) or several (one line per run and figure).
         key: identity of the mounted element; the same key keeps it in place while other runs are chosen.
-        replay: times the recorded speed at which ended runs are played at once; None: when somebody presses the button.
+        replay: times the recorded speed at which ended runs are played at once; None: when someone presses the button.
     """
     seeds = {row.config.seed for row in runs}
     described = [

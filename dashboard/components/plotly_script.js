@@ -74,7 +74,7 @@ function together() {
   return new Promise((resolve) => setTimeout(resolve));
 }
 
-// After the next frame; a page that nobody looks at has none.
+// After the next frame; a page that no one looks at has none.
 function nextFrame() {
   return new Promise((resolve) => {
     const next = () => setTimeout(resolve);

@@ -1,6 +1,6 @@
 // The events of a run with the time between them, played again as far as one likes. Pure: no DOM, no network.
 
-const LONGEST_PAUSE = 5; // seconds: between an ending and its resumption nobody trained
+const LONGEST_PAUSE = 5; // seconds: between an ending and its resumption no one trained
 
 export class Recording {
   constructor() {

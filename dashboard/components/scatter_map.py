@@ -1,4 +1,4 @@
-"""Python side of the map of a cloud: a figure to draw, and what somebody draws around its points."""
+"""Python side of the map of a cloud: a figure to draw, and what someone draws around its points."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def scatter_map(
         words: what it shows, for those who do not see it.
         solid: it has three dimensions, and nothing can be drawn around its points.
         selection: corners of the line that is drawn around points now.
-        on_drawn: called when somebody drew another line; `drawn(key)` tells its corners.
+        on_drawn: called when someone drew another line; `drawn(key)` tells its corners.
     """
     _mount(
         key=key,

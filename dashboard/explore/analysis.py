@@ -7,13 +7,14 @@ from collections.abc import Iterable
 
 import streamlit as st
 
-from dashboard import actions, job_progress, measures, resources, wording
+from dashboard import actions, examples, job_progress, measures, resources, wording
 from dashboard.components.figure import draw
 from dashboard.explore import figures
 from dashboard.explore.form import PREFIX, Filled, alike, forget_hub_models, view_names
 from dashboard.job_progress import Waited
 from dashboard.steady import steady
 from isoviz import metrics
+from isoviz.demo import EXAMPLE
 from isoviz.errors import IsoVizError
 from isoviz.exploring import results
 from isoviz.exploring.jobs import VIEW
@@ -144,10 +145,11 @@ def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
             f"{view.depth} layer{'' if view.depth == 1 else 's'} after the embeddings",
             f"computed in {wording.duration(seconds)} ({facts['device']})",
         ]
-        if len(views) == 1:
+        is_example = view.folder.name.startswith(EXAMPLE)
+        if len(views) == 1 and not is_example:
             kept, limit = wording.size(results.STORE.size()), wording.size(results.STORE.limit())
             parts.append(f"cached views use {kept} of {limit}; the ones unused for longest are removed first")
-        st.caption(wording.plain(" · ".join(parts)))
+        st.caption(f"{examples.BADGE} " * is_example + wording.plain(" · ".join(parts)))
         notes = [f"Still being computed: {_titles(view.pending)}."] if view.pending else []
         for note in [*notes, *facts["warnings"]]:
             st.caption(f":material/info: {wording.plain(note)}")

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import actions, forms, model_form, reading, resources, wording
+from dashboard import actions, examples, forms, model_form, reading, resources, wording
 from dashboard.data_form import FROM_FOLDER, FROM_HUB, Stamp, folder_field, stamp
 from dashboard.steady import steady
 from isoviz import tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
-from isoviz.exploring import encoders
+from isoviz.exploring import encoders, results
 from isoviz.exploring.request import FEWEST_ROWS, MOST_ROWS, SPLITS, Rows, ViewRequest, key_of
 from isoviz.exploring.results import ViewResult
 from isoviz.metrics.record import CloudRecord
@@ -147,7 +147,9 @@ def draw(prefix: str = PREFIX) -> Filled:
             forms.error_beside(forms.sentence(error))
         return filled
     filled.request = request
-    filled.key = key_of(request, source, rows_read)
+    key = key_of(request, source, rows_read)
+    # a view of one's own comes first
+    filled.key = key if results.find(key) is not None else examples.view_of(request) or key
     filled.rows_in_split = rows_read.counts[split]
     return filled
 

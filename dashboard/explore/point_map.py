@@ -242,7 +242,7 @@ def _without_umap() -> None:
 
 
 def let_go(wanted: Sequence[JobState]) -> None:
-    """End what this session has asked of UMAP and wants no more, so that nothing is computed that nobody looks at; somebody else
+    """End what this session has asked of UMAP and wants no more, so that nothing is computed that no one looks at; someone else
     who waits for it has it started again. What is on its way when the page is left stays."""
     keys = {state.key for state in wanted}
     for key in st.session_state.get(_ASKED, set()) - keys:

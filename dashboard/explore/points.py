@@ -1,4 +1,4 @@
-"""Points of the map by name: those that somebody drew a line around, own sentences, and their nearest neighbours."""
+"""Points of the map by name: those that someone drew a line around, own sentences, and their nearest neighbours."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ _NEAREST = 3
 
 
 def sentence_field(chosen: list[ChosenCloud]) -> list[str]:
-    """The lines that somebody typed, at most `MOST_LINES`."""
+    """The lines that someone typed, at most `MOST_LINES`."""
     pairs = any(len(tasks.get(_task(one)).inputs) == 2 for one in chosen)
     text = st.text_area(
         "Your own sentences, one per line",
@@ -260,7 +260,7 @@ def sentence_field(chosen: list[ChosenCloud]) -> list[str]:
         help="Embedded by the same model, layer and pooling, and placed in the map. Press Ctrl+Enter, or click elsewhere."
         + (f" Write both texts of a pair on one line, separated by {APART}." if pairs else ""),
     )
-    # no limit of the field's own: it would drop without a word what somebody pastes that is longer
+    # no limit of the field's own: it would drop without a word what someone pastes that is longer
     if text and len(text) > MOST_LETTERS:
         st.caption(f":material/info: Only the first {MOST_LETTERS:,} of {len(text):,} characters are used.")
         text = text[:MOST_LETTERS]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Literal
 
 from pydantic import ValidationError
 
+from dashboard import resources
 from dashboard.papers import training
 from isoviz import studies
 from isoviz.studies import Result, Study, jobs
@@ -20,11 +22,14 @@ FOLDER: Final = Path(__file__).resolve().parent.parent.parent / "docs" / "data"
 """What `python -m isoviz study run NAME --out docs/data` wrote."""
 
 
+ORIGINS: Final = MappingProxyType({"example": "Recorded example", "recorded": "Recorded", "here": "On this machine"})
+
+
 @dataclass(frozen=True)
 class Record:
-    """A result, and where it comes from: `recorded` ships with the project, `here` comes from this machine."""
+    """A result, and where it comes from: `example` and `recorded` ship with the project, `here` comes from this machine."""
 
-    origin: Literal["recorded", "here"]
+    origin: Literal["example", "recorded", "here"]
     result: Result
 
     @property
@@ -35,7 +40,7 @@ class Record:
     @property
     def name(self) -> str:
         """What a page calls it."""
-        return f"{'Recorded' if self.origin == 'recorded' else 'On this machine'}, {self.scale}"
+        return f"{ORIGINS[self.origin]}, {self.scale}"
 
 
 def study_of(source: Source, place: str) -> type[Study] | None:
@@ -59,13 +64,16 @@ def computed(study: type[Study]) -> list[Record]:
 def shipped(study: type[Study]) -> list[Record]:
     """Its recorded results, the full scale first; one that was computed together with others stands for its part."""
     names = {study.slug, *(one.slug for one in studies.catalogue().values() if study.slug in one.parts)}
-    found = [Record("recorded", result) for result in recorded() if result.provenance.study in names]
+    found = [Record("recorded", result) for result in recorded(FOLDER) if result.provenance.study in names]
+    if (shown := resources.library().examples) is not None:
+        shipped_here = recorded(shown.folder / "studies")
+        found += [Record("example", result) for result in shipped_here if result.provenance.study in names]
     return sorted(found, key=lambda record: record.scale)
 
 
-def recorded() -> tuple[Result, ...]:
-    """Every recorded result that ships; a file that is something else is left out."""
-    files = sorted(FOLDER.glob("*.json")) if FOLDER.is_dir() else []
+def recorded(folder: Path = FOLDER) -> tuple[Result, ...]:
+    """Every recorded result in a folder; a file that is something else is left out."""
+    files = sorted(folder.glob("*.json")) if folder.is_dir() else []
     found = (_read(path, path.stat().st_mtime_ns) for path in files)
     return tuple(result for result in found if result is not None)
 

@@ -331,7 +331,7 @@ def result(choice: Choice, record: Record) -> None:
         st.markdown(wording.plain(" ".join(notes)))
     origin = found.provenance
     packages = ", ".join(f"{name} {version}" for name, version in origin.versions.items())
-    where = "Recorded" if record.origin == "recorded" else "From this machine,"
+    where = "From this machine," if record.origin == "here" else "Recorded"
     what = f"{len(found.runs)} runs" if found.planned else f"seed {origin.seed}"
     took = wording.duration(origin.seconds)
     st.caption(wording.plain(f"{where} {origin.finished[:10]}, {origin.scale} scale, {what}, {took}. {packages}."))

@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from dashboard import address, forms, resources, wording
 from isoviz.errors import InputError, StoreError
 from isoviz.parameters import start_values
+from isoviz.runs.examples import is_example
 from isoviz.runs.rows import RunRow, UnreadableRunError
 from isoviz.whatif import chains
 from isoviz.whatif.chains import MOST_STEPS, Step
@@ -74,7 +75,7 @@ def _asked_for(asked: str, known: dict[str, RunRow]) -> tuple[dict[str, RunRow],
     if st.session_state.get(PREFIX + RUN) in known:
         return known, None  # another one was chosen since
     try:
-        row = resources.store().get(asked)
+        row = resources.library().get(asked)
     except UnreadableRunError as error:
         return known, f"{error}."
     except StoreError:
@@ -90,7 +91,8 @@ def _asked_for(asked: str, known: dict[str, RunRow]) -> tuple[dict[str, RunRow],
 def run_words(row: RunRow) -> str:
     """A run in one line."""
     random = " · random weights" if row.result is not None and row.result.random_weights else ""
-    return f"{wording.run_title(row)} · {row.config.task} · {row.config.model}{random} · {wording.moment(row.created)[:16]}"
+    example = "Example: " if is_example(row.id) else ""
+    return f"{example}{wording.run_title(row)} · {row.config.task} · {row.config.model}{random} · {wording.moment(row.created)[:16]}"
 
 
 def cloud_field(differs: bool, method: str) -> Cloud:
@@ -127,7 +129,7 @@ def cloud_field(differs: bool, method: str) -> Cloud:
 
 
 def take_address() -> None:
-    """Put the chain of the address into the editor, if somebody else wrote it; a bad one is reported and changes nothing."""
+    """Put the chain of the address into the editor, if someone else wrote it; a bad one is reported and changes nothing."""
     asked = st.query_params.get(CHAIN)
     if _STEPS not in st.session_state:
         _hold(chains.read(FIRST))

@@ -54,7 +54,7 @@ VIEWER = PREFIX + "viewer"
 def draw(run: RunRow, key: str, cloud: Cloud) -> None:
     """The fragment: the chain, its numbers, and what follows them.
 
-    The run's row comes along, so that what is on screen goes on when somebody deletes the run.
+    The run's row comes along, so that what is on screen goes on when someone deletes the run.
     """
     try:
         engine = engine_of(key, cloud)
@@ -186,7 +186,7 @@ def _train_again(request: LayerRequest) -> None:
 
 
 def _let_go(request: LayerRequest | None) -> None:
-    """End the training of a layer that this visitor has moved away from; somebody else who waits for it has it started again."""
+    """End the training of a layer that this visitor has moved away from; someone else who waits for it has it started again."""
     older: LayerRequest | None = st.session_state.get(_WAITED)
     if older is not None and older != request:
         resources.service().let_go_of_whatif(older)
@@ -247,7 +247,7 @@ def _later(place: DeltaGenerator) -> None:
 def _share(run_id: str, cloud: str, steps: tuple[Step, ...], embeddings: Embeddings) -> None:
     with st.container(horizontal=True, gap="small"):
         with st.popover("Copy link", icon=":material/link:"):
-            st.caption("Brings this run and these transforms to anybody who can open this server.")
+            st.caption("Brings this run and these transforms to anyone who can open this server.")
             st.code(form.link(run_id, cloud, steps), language=None, wrap_lines=True)
         with st.popover("As Python", icon=":material/code:"):
             st.caption("The same numbers in a notebook.")

@@ -14,6 +14,7 @@ from dashboard.whatif import form, panel
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Started
+from isoviz.runs.examples import is_example
 from isoviz.runs.naming import method_title
 from isoviz.runs.rows import RunRow
 from isoviz.whatif import jobs
@@ -33,7 +34,10 @@ def nothing_yet() -> None:
 
 def choose() -> RunRow | None:
     """Choose a finished run; the planned empty state if there is none."""
-    runs = resources.store().list(status="finished", limit=form.RUNS_OFFERED)
+    library = resources.library()
+    shipped = library.examples
+    runs = library.list(status="finished", limit=form.RUNS_OFFERED)
+    runs += [shipped.get(run_id) for run_id in reversed(shipped.about["embeddings"])] if shipped else []
     asked = st.query_params.get(form.RUN)
     fitting = [run for run in runs if can_serve(run.config) or run.id == asked]
     if runs and not fitting:
@@ -51,7 +55,14 @@ def choose() -> RunRow | None:
 
 def embeddings_of(run: RunRow) -> str | None:
     """The key of the run's embeddings once they are there; before that, how to get them, or why that cannot be."""
-    store = resources.store()
+    store = resources.library()
+    if is_example(run.id):
+        if store.examples is not None and run.id in store.examples.with_embeddings:
+            return run.id
+        forms.error_beside(
+            "The embeddings of this example do not ship. Choose another run, or open it and press Run again."
+        )
+        return None
     try:
         request = request_for(run, store.folder_of(run.id), _data_fingerprint(run.id))
     except InputError as error:
@@ -95,7 +106,7 @@ def draw_panel(run: RunRow, key: str) -> None:
     except KeyError:  # made room for others this moment
         st.rerun()
     with contextlib.suppress(StoreError):  # deleted meanwhile: what is on screen goes on
-        learned.banner(learned.warnings(tables.runs_frame([resources.store().summary(run.id)])))
+        learned.banner(learned.warnings(tables.runs_frame([resources.library().summary(run.id)])))
     cloud = form.cloud_field(embeddings.differs, method_title(run.config.method))
     form.take_address()
     _describe(embeddings)
@@ -129,5 +140,5 @@ def _epoch(facts: Any) -> str:
 
 def _data_fingerprint(run_id: str) -> str:
     """Of the rows that the run read, from its `started` event; empty for a run that has none."""
-    started = resources.store().events_of_kind(run_id, Started, limit=1)
+    started = resources.library().events_of_kind(run_id, Started, limit=1)
     return started[0].data_fingerprint if started else ""

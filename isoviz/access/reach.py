@@ -1,6 +1,6 @@
 """From where the server may be reached: addresses it answers to, pages that may talk to it, pages that may show it in a frame.
 
-A page of another site can make the browser of somebody who is in send requests here, also under a name of its own that it lets
+A page of another site can make the browser of someone who is in send requests here, also under a name of its own that it lets
 point at this machine (DNS rebinding). It cannot choose the `Host` and `Origin` that the browser writes into them.
 """
 
@@ -123,12 +123,12 @@ def switched_on(name: str, environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def refuse_unguarded(listening: str | None, environment: Mapping[str, str] = os.environ) -> None:
-    """Raises `InputError` if a server on this address would let in anybody who reaches it, as more than a viewer."""
+    """Raises `InputError` if a server on this address would let in anyone who reaches it, as more than a viewer."""
     guarded = switched_on(READ_ONLY, environment) or not switched_on(NO_TOKEN, environment)
     if not guarded and not (listening is not None and is_loopback(listening)):
         where = listening or "all addresses"
         raise InputError(
-            f"host: with --no-token ({NO_TOKEN}=1) anybody who reaches {where} could start and delete runs; leave --no-token out, "
+            f"host: with --no-token ({NO_TOKEN}=1) anyone who reaches {where} could start and delete runs; leave --no-token out, "
             f"set {READ_ONLY}=1, or listen on 127.0.0.1",
             field="host",
         )

@@ -20,7 +20,7 @@ from isoviz.access.policy import READ_ONLY, UNRESTRICTED, Policy
 from isoviz.access.uploads import Allowance, Files
 from isoviz.access.visitors import OPERATOR, Role, Visitor
 from isoviz.config import RunConfig
-from isoviz.errors import AccessError, DataError, ModelError
+from isoviz.errors import AccessError, DataError, ModelError, StoreError
 from isoviz.exploring import encoders
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
@@ -29,6 +29,8 @@ from isoviz.jobs import queue
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
 from isoviz.models import sources
+from isoviz.runs import examples
+from isoviz.runs.examples import is_example
 from isoviz.runs.rows import RunRow, UnreadableRunError
 from isoviz.runs.store import Store
 from isoviz.runs.summaries import RunSummary
@@ -38,6 +40,10 @@ from isoviz.whatif import jobs as whatif_jobs
 from isoviz.whatif.request import Request
 
 _SETTLED: Final = ("waiting", "running", "done")
+_EXAMPLE: Final = AccessError(
+    "This run is an example that ships with IsoViz, so it cannot be changed",
+    advice="Run it again to get a copy of your own.",
+)
 _counting = threading.Lock()
 """Held while a visitor's runs or jobs are counted and more of them made: two clicks at once are counted one after the other."""
 
@@ -75,10 +81,12 @@ class Service:
                 "Your link is for viewing",
                 advice="To launch, change or compute something, ask the person who runs the server for a runner's link.",
             )
+        if run is not None and is_example(run.id):
+            return _EXAMPLE
         if run is not None and not self.visitor.may(Role.OPERATOR) and run.visitor != self.visitor.id:
             return AccessError(
                 "This run belongs to someone else",
-                advice="Only who launched it, or the operator, can stop, resume or change it.",
+                advice="Only the person who launched it, or the operator, can stop, resume or change it.",
             )
         return None
 
@@ -117,7 +125,7 @@ class Service:
 
     def run_again(self, run_id: str) -> str:
         """Queue a new run with the configuration of another one, no matter who launched that."""
-        row = self._store.get(run_id)
+        row = _example(run_id) if is_example(run_id) else self._store.get(run_id)
         if self.visitor.may(Role.OPERATOR):  # whatever it reads was named on the command line, or admitted before
             self.require()
             return self._store.create([row.config], name=row.name, visitor=self._name())[0]
@@ -130,7 +138,7 @@ class Service:
 
     def resume(self, run_id: str, *, claim: str | None = None) -> None:
         """Queue a run again that was stopped, failed or was lost."""
-        row = self._store.get(run_id)
+        row = self._own(run_id)
         self.require(row)
         if not self.visitor.may(Role.OPERATOR):
             self._admitted(row.config)
@@ -146,23 +154,29 @@ class Service:
     def _readable_or_not(self, run_id: str) -> RunRow | RunSummary:
         """A run that shall stop or go, even where its record is damaged."""
         try:
-            return self._store.get(run_id)
+            return self._own(run_id)
         except UnreadableRunError:
             return self._store.summary(run_id)
 
+    def _own(self, run_id: str) -> RunRow:
+        """A run of the store; an example is refused."""
+        if is_example(run_id):
+            raise _EXAMPLE
+        return self._store.get(run_id)
+
     def rename(self, run_id: str, name: str) -> None:
         """Give a run another name."""
-        self.require(self._store.get(run_id))
+        self.require(self._own(run_id))
         self._store.rename(run_id, name)
 
     def tag(self, run_id: str, tags: Iterable[str]) -> None:
         """Replace a run's tags."""
-        self.require(self._store.get(run_id))
+        self.require(self._own(run_id))
         self._store.tag(run_id, tags)
 
     def note(self, run_id: str, note: str) -> None:
         """Replace a run's note."""
-        self.require(self._store.get(run_id))
+        self.require(self._own(run_id))
         self._store.note(run_id, note)
 
     # ------------------------------------------------------------------ uploads
@@ -200,7 +214,7 @@ class Service:
     def ask_job(
         self, kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[Any]] | None = None
     ) -> JobState:
-        """Ask, or look how it stands, see `isoviz.jobs.queue.ask`. What is under way or done is anybody's to look at."""
+        """Ask, or look how it stands, see `isoviz.jobs.queue.ask`. What is under way or done is anyone's to look at."""
         return self.start_job(kind, queue.content_key(kind, request, inputs), request, inputs, retry=False)
 
     def start_job(
@@ -212,7 +226,7 @@ class Service:
         *,
         retry: bool = True,
     ) -> JobState:
-        """Ask for the job of this key, see `isoviz.jobs.queue.start`. What is under way or done is anybody's to look at."""
+        """Ask for the job of this key, see `isoviz.jobs.queue.start`. What is under way or done is anyone's to look at."""
         state = queue.look(kind, key)
         if state.status in _SETTLED:
             return state
@@ -233,12 +247,12 @@ class Service:
         self.require()
         if not self._asked_for(kind, key):
             raise AccessError(
-                "Somebody else asked for this computation", advice="Only they, or the operator, can stop it."
+                "Someone else asked for this computation", advice="Only they, or the operator, can stop it."
             )
         queue.stop(kind, key)
 
     def let_go(self, kind: JobKind, key: str) -> None:
-        """Stop a job that this visitor wants no more; one that somebody else asked for goes on."""
+        """Stop a job that this visitor wants no more; one that someone else asked for goes on."""
         if self.refusal() is None and self._asked_for(kind, key):
             queue.let_go(kind, key)
 
@@ -291,6 +305,13 @@ class Service:
         if self.visitor.may(Role.OPERATOR):
             return None
         return Allowance(self.visitor.id, lambda megabytes: self.policy.quotas.exceeded("upload_mb", megabytes))
+
+
+def _example(run_id: str) -> RunRow:
+    shipped = examples.opened()
+    if shipped is None:
+        raise StoreError(f"no run '{run_id}': the examples are switched off", field="id")
+    return shipped.get(run_id)
 
 
 def of_command_line(store: Store) -> Service:

@@ -59,7 +59,7 @@ def save(
         task: what the rows are for.
         files: both splits.
         allowance: of the visitor who uploads; None: without limit.
-        pulse: raises once nobody waits any more (`isoviz.jobs.guarded.call`, in which the files are read).
+        pulse: raises once no one waits any more (`isoviz.jobs.guarded.call`, in which the files are read).
 
     Returns:
         The folder with `train` and `validation`.

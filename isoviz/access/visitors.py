@@ -20,7 +20,7 @@ class Role(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Visitor:
-    """Somebody who asks.
+    """Someone who asks.
 
     Args:
         id: stable for one person or browser: a login's e-mail address, or a random name kept in a cookie.

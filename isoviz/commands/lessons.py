@@ -1,4 +1,4 @@
-"""`isoviz lessons`: the playground and the lessons as one HTML file."""
+"""`isoviz lessons`: the playground and the lessons as one HTML file; lesson files checked."""
 
 from __future__ import annotations
 
@@ -9,11 +9,39 @@ import sys
 from pathlib import Path
 
 from isoviz.errors import InputError
+from isoviz.lessons import checking
+from isoviz.lessons.reading import read
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(options: argparse.Namespace) -> int:
+    """Write the file, or check lesson files."""
+    return _check(options.check) if options.check else _write(options)
+
+
+def _check(names: list[str]) -> int:
+    """Say what is wrong in each file: how it is written, and whether what it teaches is true. 2 if anything is."""
+    wrong = 0
+    for name in names:
+        found = _problems(Path(name))
+        wrong += len(found)
+        for problem in found:
+            print(problem, file=sys.stderr)
+        if not found:
+            print(f"{name}: all claims hold")
+    return 2 if wrong else 0
+
+
+def _problems(path: Path) -> list[str]:
+    try:
+        lesson = read(path)
+    except InputError as error:
+        return str(error).splitlines()
+    return [f"{path.name}: {problem}" for problem in checking.problems(lesson)]
+
+
+def _write(options: argparse.Namespace) -> int:
     """Write the file; its parts lie with the dashboard, which the engine does not import."""
     out = Path(options.out)
     if not (ROOT / "dashboard" / "lessons_file.py").is_file():

@@ -10,6 +10,7 @@ from isoviz import boundary, studies
 from isoviz.commands.output import print_json
 from isoviz.errors import InputError
 from isoviz.studies import Inputs, Result
+from isoviz.studies.inputs import SETTINGS
 from isoviz.studies.protocol import ComputedStudy, Progress
 from isoviz.studies.result import Panel, Series
 from isoviz.studies.trained import TrainedStudy
@@ -31,15 +32,15 @@ def _list(options: argparse.Namespace) -> int:
         for scale, size in card["scales"].items():
             print(f"    --scale {scale}: {size}")
         if card["takes"]:
-            print(f"    of your own: {', '.join('--' + name.replace('_', '-') for name in card['takes'])}")
+            print(f"    of your own: {', '.join(SETTINGS.get(name, f'--{name}') for name in card['takes'])}")
     return 0
 
 
 def _run(options: argparse.Namespace) -> int:
     study = studies.get(options.name)
     study.check_scale(options.scale)
-    chosen = (options.model, options.tasks, options.data, options.seeds, options.max_train, options.epochs)
-    inputs = study.check_inputs(Inputs.read(*chosen))
+    settings = {name: getattr(options, name) for name in SETTINGS}
+    inputs = study.check_inputs(Inputs.read(options.model, options.tasks, options.data, options.seeds, **settings))
     folder = _folder(options.out) if options.out else None
     if issubclass(study, TrainedStudy):
         result = _train(study, inputs, options)

@@ -14,6 +14,10 @@ RECORD = FOLDER / "baselines.json"
 DEMO_RECORD = FOLDER / "demo.json"
 PRESETS_RECORD = FOLDER / "presets.json"
 """What each preset gave when it was last run as it ships (`factory/record_presets.py`)."""
+EXAMPLES = FOLDER / "examples"
+"""Recorded runs, read-only (`factory/record_examples.py`; `isoviz.runs.examples` reads them)."""
+EXAMPLE = "example-"
+"""How the ids of example runs begin, and the keys of results that were computed from them."""
 _MODELS = {"demo/tiny-bert": FOLDER / "tiny-bert", "demo/tiny-bart": FOLDER / "tiny-bart"}
 
 

@@ -21,7 +21,7 @@ from isoviz.jobs.results import ResultStore
 from isoviz.jobs.worker import ENCODER_MODULES, import_modules
 
 QUESTIONS: Final = ResultStore("questions", lambda: GIB // 4, most=400, failure_seconds=3600.0)
-"""Answers to what somebody typed or chose on the page: few and not for long, because people's sentences are among them."""
+"""Answers to what someone typed or chose on the page: few and not for long, because people's sentences are among them."""
 PREPARE: Final = f"{__name__}:prepare"
 """For every kind that reads with an encoder."""
 _IDLE_SECONDS: Final = 600.0
@@ -165,7 +165,7 @@ def prepare() -> None:
     """What a spare does: import what reading with an encoder needs, and do once what is slow the first time in a process."""
     from isoviz import tasks
 
-    # somebody looks at the page and is about to press, so not at low priority
+    # someone looks at the page and is about to press, so not at low priority
     extraction = (
         "pyarrow.parquet",
         "isoviz.models.extract",

@@ -1,4 +1,4 @@
-"""Which points of a map lie inside a line that somebody drew around them."""
+"""Which points of a map lie inside a line that someone drew around them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def inside(points: ArrayLike, corners: ArrayLike) -> NDArray[np.bool_]:
 def shortened(corners: ArrayLike, most: int = MOST_CORNERS) -> list[tuple[float, float]]:
     """The polygon with at most so many corners, those that span the smallest triangle dropped first, in three digits of its size.
 
-    Whoever selects uses the shortened line, so that an address with it gives the same points.
+    Selections use the shortened line, so that an address with it gives the same points.
     """
     kept = _pairs("selection", corners)
     while len(kept) > max(3, most):

@@ -1,7 +1,7 @@
 """A function called in a process of its own, with limits on time and memory: for whatever a visitor's file may do to its reader.
 
 Arguments and answers cross as JSON, so that nothing of the file itself comes here but what the function answers. A call that takes
-too long, or that nobody waits for any more, ends with its process. (The pools of the standard library and those built on it start
+too long, or that no one waits for any more, ends with its process. (The pools of the standard library and those built on it start
 their processes from `__main__`, which in a Streamlit server is the page.)
 """
 

@@ -27,14 +27,14 @@ from isoviz.jobs.worker import load
 from isoviz.limits import GIB, Limits
 
 IDLE_SECONDS: Final = 90.0
-"""After which it ends where nobody asks any more; a little longer than `isoviz.jobs.guarded` would still ask it."""
+"""After which it ends where no one asks any more; a little longer than `isoviz.jobs.guarded` would still ask it."""
 _MOST_GROWTH: Final = 256 * 2**20
 """Bytes by which it may have grown and still be asked again."""
 _LONGEST_ANSWER: Final = 8 * 2**20
 
 
 def main() -> int:
-    """Answer calls until the input ends, nobody asks, or this process is unfit for another one."""
+    """Answer calls until the input ends, no one asks, or this process is unfit for another one."""
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # what a library prints is no answer
     calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()

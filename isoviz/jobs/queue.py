@@ -31,7 +31,7 @@ from isoviz.jobs.spares import surroundings
 Status = Literal["none", "waiting", "running", "done", "failed", "lost"]
 
 RETRY_SECONDS: Final = 60.0
-"""After so long a failed job is tried again when it is asked for, without anybody pressing a button."""
+"""After so long a failed job is tried again when it is asked for, without anyone pressing a button."""
 
 
 @dataclass(frozen=True)

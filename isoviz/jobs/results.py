@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.demo import EXAMPLE, EXAMPLES
 from isoviz.errors import InputError
 from isoviz.home import home
 from isoviz.jobs.progress import read_json, write_json
@@ -97,11 +98,14 @@ class ResultStore:
         return self.root / "jobs" / key
 
     def find(self, key: str) -> Result | None:
-        """The result of a key, None if there is none; looking keeps it from being the next to go."""
-        folder = self.root / "results" / key
+        """The result of a key, None if there is none; looking keeps it from being the next to go. That of an example ships."""
+        shipped = key.startswith(EXAMPLE)
+        folder = EXAMPLES / self.name / key if shipped else self.root / "results" / key
         facts = read_json(folder / FACTS)
         if facts is None:
             return None
+        if shipped:
+            return Result(folder, facts)
         with contextlib.suppress(OSError):  # removed this moment, or another user's
             os.utime(folder)
         return Result(folder, facts)
@@ -146,7 +150,7 @@ class ResultStore:
         return sum(_bytes(folder) for folder in (*self._folders("results"), *self._folders("jobs")))
 
     def shrink(self, keep: str | None = None) -> list[str]:
-        """Remove failures that are old, then what nobody looked at for longest, until the limits are kept.
+        """Remove failures that are old, then what no one looked at for longest, until the limits are kept.
 
         Call it while no job of this store can be started (`isoviz.jobs.scheduling.exclusive`).
 

@@ -1,4 +1,4 @@
-"""Which job starts next, and in which process: decided under one lock per home, by whoever calls `dispatch`.
+"""Which job starts next, and in which process: decided under one lock per home, by the process that calls `dispatch`.
 
 Kinds share lanes; within one the most urgent goes first, then who asked first. A process serves jobs of one kind until none is left.
 """
@@ -154,7 +154,7 @@ def register_app() -> Path:
 
 
 def is_wanted(one: AtWork, leaving: int | None = None) -> bool:
-    """Whether an app of this home lives, or at least whoever started a process.
+    """Whether an app of this home lives, or at least the process that started another one.
 
     Args:
         leaving: the id of a process that is about to end.
@@ -253,7 +253,7 @@ def start_next() -> None:
     for job in waiting():
         lane = job.kind.lane
         if lane.name in full or job.surroundings != here:
-            continue  # nobody overtakes in a lane
+            continue  # no one overtakes in a lane
         fitting = [one for one in free if one.kind == job.kind.name and one.surroundings == here]
         if fitting:
             free.remove(fitting[0])
@@ -261,7 +261,7 @@ def start_next() -> None:
             continue
         short = psutil.virtual_memory().available < job.kind.memory
         for one in [one for one in free if one.taken and (one.lane == lane.name or short)]:
-            if short or lanes[lane.name] >= lane.at_once():  # it waits for nobody, and holds a place or memory
+            if short or lanes[lane.name] >= lane.at_once():  # it waits for no one, and holds a place or memory
                 one.end()
                 free.remove(one)
                 lanes[one.lane] -= 1
@@ -304,7 +304,7 @@ def _spawn(kind: JobKind) -> None:
     )
     entry.file.parent.mkdir(parents=True, exist_ok=True)
     write_json(entry.file, asdict(entry))
-    with contextlib.suppress(OSError):  # it died this moment: whoever looks next finds that out
+    with contextlib.suppress(OSError):  # it died this moment: the next look finds that out
         process.order("isoviz.jobs.serving:serve", {"room": kind.room, "kind": kind.name}, log)
 
 

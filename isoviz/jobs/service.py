@@ -49,7 +49,7 @@ class JobService:
         self._thread.start()
 
     def expect(self) -> None:
-        """Somebody looks at a page that computes in the background: the next job shall begin at once."""
+        """Someone looks at a page that computes in the background: the next job shall begin at once."""
         self._spare.expectation.renew()
 
     def close(self) -> None:

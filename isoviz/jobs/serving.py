@@ -40,7 +40,7 @@ def serve(room: str, kind: str) -> int:
 
 def serve_kind(kind: JobKind) -> int:
     """Until no job has been left for `kind.warm_seconds`, memory is short, or a job left this process unfit for another."""
-    with scheduling.exclusive():  # whoever started us has written our file by then
+    with scheduling.exclusive():  # the process that started us has written our file by then
         entries = [entry for entry in scheduling.at_work() if entry.pid == os.getpid() and entry.lives]
     if not entries:  # we were ended before we had begun
         return 0

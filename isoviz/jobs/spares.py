@@ -30,7 +30,7 @@ RETRY_SECONDS: Final = 30.0
 
 
 class Expectation:
-    """Until when somebody may ask for work any moment: the time of a file, which every app on this folder may put off.
+    """Until when someone may ask for work any moment: the time of a file, which every app on this folder may put off.
 
     Args:
         path: of the file; its folder is made.
@@ -40,7 +40,7 @@ class Expectation:
         self.path = path
 
     def renew(self, seconds: float = IDLE_SECONDS) -> None:
-        """Somebody is about to ask for work: have a spare within seconds, and keep it for so long after the last such call."""
+        """Someone is about to ask for work: have a spare within seconds, and keep it for so long after the last such call."""
         until = time.time() + seconds
         with contextlib.suppress(OSError):  # a full disk: what begins then begins without a spare
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,7 @@ class SpareKeeper:
         self._due = time.monotonic() + seconds
 
     def tend(self) -> int | None:
-        """Start one where one is due, let go of one that nobody expects any more.
+        """Start one where one is due, let go of one that no one expects any more.
 
         Returns:
             The exit code of one that ended by itself, once.
@@ -164,7 +164,7 @@ class SpareKeeper:
             self._end()
 
     def _may_start(self) -> bool:
-        """Whether memory is not short, and the place is ours: it stays so until nobody expects work."""
+        """Whether memory is not short, and the place is ours: it stays so until no one expects work."""
         if psutil.virtual_memory().available < MEMORY:
             return False
         if not self._place.is_locked:

@@ -1,7 +1,7 @@
 """The entry point of every background process: `python -m isoviz.jobs.worker [--prepare MODULE[:FUNCTION]]`.
 
 It begins as a spare: it prepares itself and waits for one line of JSON on its standard input, `{"call": "MODULE:FUNCTION",
-"arguments": {...}, "log": PATH}`. If that ends without a line, whoever started it is gone and so is the spare. From the line on
+"arguments": {...}, "log": PATH}`. If that ends without a line, the process that started it is gone and so is the spare. From the line on
 it stands alone: its output goes to the log, and a run outlives the application.
 """
 
@@ -62,7 +62,7 @@ def import_modules(modules: Iterable[str], *, gently: bool) -> None:
     """Import modules, and before them what has threads of its own.
 
     Args:
-        gently: at low priority, where something is probably computing beside us and nobody waits yet.
+        gently: at low priority, where something is probably computing beside us and no one waits yet.
     """
     modules = tuple(modules)
     _import_all(_THREADED)

@@ -30,6 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, ProgrammingError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.pool import QueuePool
 from sqlalchemy.sql import ColumnElement
 
 from isoviz import boundary
@@ -94,6 +95,7 @@ class Database:
     def __init__(self, url: str) -> None:
         self._url = _parse(url)
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
+        self.folder: Path
         if self.is_sqlite:
             self.folder = Path(str(self._url.database)).absolute().parent
         else:
@@ -221,6 +223,52 @@ class Database:
             if connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema")) is None:
                 connection.execute(schema.meta.insert().values(key="schema", value=str(schema.VERSION)))
                 connection.execute(schema.meta.insert().values(key=schema.REVISION, value="0"))
+
+
+class SealedDatabase:
+    """A SQLite file that never changes, opened without a lock and without a file beside it: it may lie in a read-only folder.
+
+    Args:
+        file: its path. Every page of it is read once, so that a damaged file is refused here and not in the middle of a page.
+
+    Raises:
+        StoreError: it is missing, damaged, or its tables are of another version.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.folder = file.parent
+        self._engine = create_engine(
+            "sqlite://", creator=self._connect, poolclass=QueuePool, pool_size=4, max_overflow=16
+        )
+        try:
+            with self.reading() as connection:
+                sound = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar() == "ok"
+                version = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema"))
+        except (StoreError, SQLAlchemyError, sqlite3.Error) as error:
+            raise StoreError(f"cannot read {file}: {reason(error)}") from error
+        if not sound:
+            raise StoreError(f"{file} is damaged")
+        if version != str(schema.VERSION):
+            raise StoreError(f"{file} has the tables of version {version}; this IsoViz reads version {schema.VERSION}")
+
+    def __str__(self) -> str:
+        return str(self.file)
+
+    def _connect(self) -> sqlite3.Connection:
+        address = f"{self.file.absolute().as_uri()}?mode=ro&immutable=1"
+        connection = sqlite3.connect(address, uri=True, check_same_thread=False)
+        connection.isolation_level = None
+        return connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection. Raises `StoreUnavailableError`."""
+        try:
+            with self._engine.connect() as connection:
+                yield connection
+        except DBAPIError as error:
+            raise StoreUnavailableError(f"{self.file} cannot be read: {reason(error)}") from error
 
 
 def _parse(url: str) -> URL:

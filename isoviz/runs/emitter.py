@@ -120,7 +120,7 @@ class Emitter:
                         self._store.heartbeat(self._run_id, self._attempt)
             except StoreUnavailableError:
                 continue  # nothing is lost by not having looked; `_flush` counts for how long it cannot write
-            except Exception as error:  # the training thread raises it: this one has nobody to tell
+            except Exception as error:  # the training thread raises it: this one has no one to tell
                 self._give_up(error)
 
     def _give_up(self, error: Exception) -> None:

@@ -127,7 +127,7 @@ def _begin(store: Store, run_id: str) -> RunRow:
 
 
 def _end(emitter: Emitter, ending: Event) -> None:
-    """Write the ending, unless there is one already or nothing can be written: then whoever watches this process will."""
+    """Write the ending, unless there is one already or nothing can be written: then the process that watches this one will."""
     if emitter.ending is None:
         with suppress(StoreError):
             emitter.emit(ending)

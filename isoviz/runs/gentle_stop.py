@@ -59,7 +59,7 @@ def gentle_stop(say: Callable[[str], None]) -> Iterator[GentleStop]:
     """Within the block, signals that ask this process to end are heard as above. For the main thread.
 
     Args:
-        say: takes a line for whoever sent the first one.
+        say: takes a line for the person who sent the first one.
     """
     stop = GentleStop(say)
     before = {number: signal.getsignal(number) for number in _available()}
@@ -73,7 +73,7 @@ def gentle_stop(say: Callable[[str], None]) -> Iterator[GentleStop]:
 
 
 def _available() -> list[signal.Signals]:
-    """The signals of this platform; not the end of a terminal where somebody (nohup) has arranged to outlive it."""
+    """The signals of this platform; not the end of a terminal where someone (nohup) has arranged to outlive it."""
     found = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
     return [number for number in found if sys.platform == "win32" or not _outlived(number)]
 

@@ -79,7 +79,7 @@ def mark_lost(store: Store, watched: Collection[str] = ()) -> list[str]:
 
 
 def slot_lock(store: Store, owner: str) -> FileLock:
-    """What whoever serves a device slot of this machine holds.
+    """What the process that serves a device slot of this machine holds.
 
     Args:
         owner: the name under which it claims runs, see `isoviz.runs.slot.owner_of`.

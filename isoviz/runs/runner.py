@@ -53,7 +53,7 @@ class Runner:
             thread.join()
 
     def expect(self) -> None:
-        """Somebody looks at a page from which runs are launched: the next one shall begin within a second."""
+        """Someone looks at a page from which runs are launched: the next one shall begin within a second."""
         self._expected = True
         for server in self._servers:
             server.expect()

@@ -76,7 +76,7 @@ class SlotServer:
         self._look_due = 0.0
 
     def expect(self) -> None:
-        """Somebody is about to launch a run: whichever app serves the slot keeps a spare from now on, for a while."""
+        """Someone is about to launch a run: whichever app serves the slot keeps a spare from now on, for a while."""
         self._spare.expectation.renew()
 
     def serve(self) -> None:

@@ -1,20 +1,22 @@
-"""The store: every run, its configuration, its events and its folder. The truth of what happened lies here and nowhere else."""
+"""The store: every run, its configuration, its events and its folder. The truth of what happened lies here and nowhere else.
+
+What only reads is in `isoviz.runs.reading`.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
     RowMapping,
-    Select,
     String,
     and_,
     case,
@@ -29,14 +31,14 @@ from sqlalchemy import (
 
 from isoviz.config import RunConfig
 from isoviz.errors import StoreError
-from isoviz.events import ENDINGS, RESUMABLE, Event, Failed, Stopped, parse_event
+from isoviz.events import ENDINGS, RESUMABLE, Event, Failed, Stopped
 from isoviz.home import store_url
 from isoviz.runs import summaries as _summaries
 from isoviz.runs.database import Database, StoreUnavailableError
 from isoviz.runs.identity import host_name, new_id, one_line, run_name, this_place, this_process
+from isoviz.runs.reading import RunReader, RunRows
 from isoviz.runs.rows import (
     AT_ONCE,
-    STATUSES,
     RunRow,
     Signals,
     UnreadableRunError,
@@ -49,26 +51,18 @@ from isoviz.runs.schema import REVISION
 from isoviz.runs.schema import events as _events
 from isoviz.runs.schema import meta as _meta
 from isoviz.runs.schema import runs as _runs
-from isoviz.runs.summaries import Facet, RunSummary
 
 __all__ = ["RunRow", "Signals", "Store", "StoreUnavailableError"]
 
 
-E = TypeVar("E", bound=Event)
 REPEAT_SECONDS: Final = 1.0
 """Between two wishes to stop, so that a double click is one."""
 
-RunRows = list[RunRow]
-Summaries = list[RunSummary]
-Facets = list[Facet]
-EventsOf = list[E]
-EventRows = list[tuple[int, dict[str, Any]]]
 
-
-class Store:
+class Store(RunReader):
     """A database of runs and the folder of their artifacts. One object may serve many threads.
 
-    Who may write what: whoever creates a run writes its row; the runner that claimed it writes worker and loss; the worker of
+    Who may write what: the process that creates a run writes its row; the runner that claimed it writes worker and loss; the worker of
     the current attempt alone appends events, until an ending. An ended run changes only by `requeue`, and by its name, tags
     and note. Every method raises `StoreError` for an unknown id and `StoreUnavailableError` when the database does not answer.
 
@@ -80,12 +74,8 @@ class Store:
     """
 
     def __init__(self, url_or_dir: str | Path | None = None) -> None:
-        self._database = Database(store_url(url_or_dir))
-        self._unreadable: set[str] = set()
-        self.folder = self._database.folder
-
-    def __str__(self) -> str:
-        return str(self._database)
+        self._database: Database
+        super().__init__(Database(store_url(url_or_dir)))
 
     @property
     def url(self) -> str:
@@ -173,160 +163,6 @@ class Store:
         """Replace a run's note."""
         self._set(run_id, note=note)
 
-    # ------------------------------------------------------------------ reading
-
-    def get(self, run_id: str) -> RunRow:
-        """One run. Raises `UnreadableRunError` where its record is damaged or of a newer version."""
-        with self._database.reading() as connection:
-            record = self._record(connection, run_id)
-            position = self._positions(connection).get(run_id) if record["status"] == "queued" else None
-        try:
-            return row_of(record, position)
-        except UnreadableRunError:
-            self._unreadable.add(run_id)
-            raise
-
-    def list(
-        self,
-        *,
-        status: str | Iterable[str] | None = None,
-        group: str | None = None,
-        limit: int | None = None,
-        offset: int = 0,
-        order: Literal["newest", "oldest", "queue"] = "newest",
-    ) -> RunRows:
-        """Runs that can be read, newest first; `order="queue"` is the order in which waiting runs will be taken."""
-        query = select(_runs).where(_summaries.where(status, group)).limit(limit).offset(offset)
-        match order:
-            case "newest":
-                query = query.order_by(_runs.c.id.desc())
-            case "oldest":
-                query = query.order_by(_runs.c.id)
-            case "queue":
-                query = query.order_by(_runs.c.queued, _runs.c.id)
-        with self._database.reading() as connection:
-            records = connection.execute(query).mappings().all()
-            positions = self._positions(connection) if any(r["status"] == "queued" for r in records) else {}
-        return [row for record in records if (row := self._readable(record, positions.get(record["id"])))]
-
-    def _readable(self, record: RowMapping, position: int | None = None) -> RunRow | None:
-        try:
-            return row_of(record, position)
-        except UnreadableRunError:
-            self._unreadable.add(record["id"])
-            return None
-
-    def unreadable(self) -> Summaries:
-        """Runs that cannot be read, newest first: `list` leaves them out.
-
-        Found are those whose record is not as long as it was when it was written, and those that `get` and `list` met.
-        """
-        with self._database.reading() as connection:
-            found = _summaries.unreadable(connection, self._unreadable)
-        self._unreadable.intersection_update(summary.id for summary in found)
-        return found
-
-    def summaries(
-        self,
-        *,
-        status: str | Iterable[str] | None = None,
-        group: str | None = None,
-        model: Collection[str] = (),
-        task: Collection[str] = (),
-        method: Collection[str] = (),
-        limit: int | None = None,
-        offset: int = 0,
-        kinds: Sequence[str] = _summaries.KINDS,
-    ) -> Summaries:
-        """What a list shows of runs, newest first, those that cannot be read among them.
-
-        Args:
-            status, model, task, method: only runs with one of these; empty for all.
-            group: only runs of this experiment.
-            kinds: which numbers (`isoviz.runs.summaries.KINDS`).
-        """
-        where = _summaries.where(status, group, model=model, task=task, method=method)
-        with self._database.reading() as connection:
-            return _summaries.read(connection, where, [_runs.c.id.desc()], limit, offset, kinds)
-
-    def summary(self, run_id: str) -> RunSummary:
-        """What a list shows of one run."""
-        with self._database.reading() as connection:
-            found = _summaries.read(connection, _runs.c.id == run_id, [_runs.c.id], None, 0)
-        if not found:
-            raise self._unknown(run_id)
-        return found[0]
-
-    def revision(self) -> str:
-        """Another one whenever something changed that `summaries` or `facets` shows."""
-        with self._database.reading() as connection:
-            return str(connection.scalar(select(_meta.c.value).where(_meta.c.key == REVISION)))
-
-    def facets(self) -> Facets:
-        """Which experiments, models, tasks, methods and statuses there are, with how many runs have all five, newest first."""
-        with self._database.reading() as connection:
-            return _summaries.facets(connection)
-
-    def counts(self) -> dict[str, int]:
-        """How many runs have each status; statuses that no run has are 0."""
-        query = select(_runs.c.status, func.count()).group_by(_runs.c.status)
-        with self._database.reading() as connection:
-            counts = {row[0]: row[1] for row in connection.execute(query)}
-        return {status: counts.get(status, 0) for status in STATUSES}
-
-    def events(self, run_id: str, after: int = 0, limit: int = 5000) -> EventRows:
-        """The events after a cursor, in order: (sequence number, event as JSON data with `kind` and `time`).
-
-        The cursor for the next call is the last number of this answer; 0 is the beginning.
-        """
-        query = (
-            select(_events.c.seq, _events.c.time, _events.c.body)
-            .where(_events.c.run_id == run_id, _events.c.seq > after)
-            .order_by(_events.c.seq)
-            .limit(limit)
-        )
-        with self._database.reading() as connection:
-            rows = connection.execute(query).all()
-            if not rows:
-                self._record(connection, run_id)
-        return [(seq, {**json.loads(body), "time": moment}) for seq, moment, body in rows]
-
-    def events_of_kind(self, run_id: str, kind: type[E], limit: int | None = None) -> EventsOf[E]:
-        """A run's events of one class, in order, however many others lie between them."""
-        query = self._of_kind(run_id, kind, _events.c.body).order_by(_events.c.seq).limit(limit)
-        with self._database.reading() as connection:
-            bodies = connection.scalars(query).all()
-            if not bodies:
-                self._record(connection, run_id)
-        parsed = (parse_event(json.loads(body)) for body in bodies)
-        return [event for event in parsed if isinstance(event, kind)]
-
-    def newest_of_kind(self, run_id: str, kind: type[E]) -> tuple[float, E] | None:
-        """When a run's last event of one class happened, and the event; None if there is none."""
-        query = self._of_kind(run_id, kind, _events.c.time, _events.c.body).order_by(_events.c.seq.desc()).limit(1)
-        with self._database.reading() as connection:
-            row = connection.execute(query).one_or_none()
-        event = None if row is None else parse_event(json.loads(row.body))
-        return (row.time, event) if row is not None and isinstance(event, kind) else None
-
-    def _of_kind(self, run_id: str, kind: type[Any], *columns: ColumnElement[Any]) -> Select[Any]:
-        start = f'{{"kind":"{kind.model_fields["kind"].default}"'
-        return select(*columns).where(_events.c.run_id == run_id, _events.c.body.startswith(start, autoescape=True))
-
-    def folder_of(self, run_id: str) -> Path:
-        """The folder of a run's artifacts, which may not exist yet."""
-        with self._database.reading() as connection:
-            self._record(connection, run_id)
-        return self._path(run_id)
-
-    def path_of(self, run_id: str) -> Path:
-        """The same without asking whether there is such a run."""
-        return self._path(run_id)
-
-    def disk_use(self, run_id: str) -> int:
-        """Bytes in a run's folder."""
-        return sum(path.lstat().st_size for path in self.folder_of(run_id).rglob("*") if path.is_file())
-
     # ------------------------------------------------------------------ the life of a run
 
     def append(
@@ -403,7 +239,7 @@ class Store:
         try:
             return row_of(record, None)
         except UnreadableRunError as error:
-            # nobody could run it: it must not be taken again and again
+            # no one could run it: it must not be taken again and again
             failed = Failed(error=type(error).__name__, message=str(error), advice=error.advice or "")
             self.append(record["id"], [failed], attempt=record["attempt"])
             if id is not None:
@@ -458,7 +294,7 @@ class Store:
                 self._insert(connection, record, [stopped], [time.time()])
 
     def signals(self, run_id: str) -> Signals:
-        """What whoever watches a run needs to know several times a second."""
+        """What a watcher of a run needs to know several times a second."""
         columns = (_runs.c.status, _runs.c.attempt, _runs.c.stop_requested, _runs.c.progress)
         with self._database.reading() as connection:
             record = connection.execute(select(*columns).where(_runs.c.id == run_id)).mappings().one_or_none()
@@ -504,18 +340,6 @@ class Store:
 
     # ------------------------------------------------------------------ inside
 
-    def _path(self, run_id: str) -> Path:
-        return self.folder / "runs" / run_id
-
-    def _unknown(self, run_id: str) -> StoreError:
-        return StoreError(f"no run '{run_id}' in the store {self}", field="id")
-
-    def _record(self, connection: Connection, run_id: str) -> RowMapping:
-        record = connection.execute(select(_runs).where(_runs.c.id == run_id)).mappings().one_or_none()
-        if record is None:
-            raise self._unknown(run_id)
-        return record
-
     def _insert(self, connection: Connection, record: RowMapping, new: Sequence[Event], times: Sequence[float]) -> None:
         """Write events whose numbers end with the record's `last_seq`, and what they change in the record."""
         if not new:
@@ -543,8 +367,3 @@ class Store:
                 raise self._unknown(run_id)
             if "name" in values:
                 self._changed(connection)
-
-    def _positions(self, connection: Connection) -> dict[str, int]:
-        waiting = select(_runs.c.id).where(_runs.c.status == "queued", _runs.c.owner.is_(None))
-        ids = connection.scalars(waiting.order_by(_runs.c.queued, _runs.c.id))
-        return {run_id: place for place, run_id in enumerate(ids, start=1)}

@@ -106,8 +106,11 @@ def chosen(plans: Sequence[Plan], inputs: Inputs) -> list[Plan]:
         of_tasks = _kept(plan.tasks, inputs.tasks, new_tasks if first else ())
         if of_models and of_tasks:
             settings = {**plan.settings, **inputs.settings}
+            rate = settings.pop("learning_rate", plan.learning_rate)
             seeds = inputs.seeds or plan.seeds
-            found.append(replace(plan, models=of_models, tasks=of_tasks, seeds=seeds, settings=settings))
+            found.append(
+                replace(plan, models=of_models, tasks=of_tasks, seeds=seeds, learning_rate=rate, settings=settings)
+            )
     return found
 
 

@@ -5,9 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Final
 
 from isoviz import boundary
 from isoviz.errors import InputError
+
+SETTINGS: Final = MappingProxyType(
+    {
+        "max_train": "--max-train",
+        "max_eval": "--max-eval",
+        "epochs": "--epochs",
+        "batch_size": "--batch-size",
+        "max_length": "--max-length",
+        "learning_rate": "--lr",
+    }
+)
+"""Fields of `RunConfig` that a study lets its reader set → their words on the command line."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +56,14 @@ class Inputs:
         tasks: slugs of the catalogue.
         data: slug → folder with the files of that task; tasks of the hub need none.
         seeds: of runs; at least three for a verdict.
-        settings: `max_train` and `epochs` of runs, where they are to be smaller than the study's own.
+        settings: of runs, in the place of the study's own; see `SETTINGS`.
     """
 
     models: tuple[NamedModel, ...] = ()
     tasks: tuple[str, ...] = ()
     data: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     seeds: tuple[int, ...] = ()
-    settings: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    settings: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
     def read(
@@ -59,10 +72,9 @@ class Inputs:
         tasks: Sequence[str] = (),
         data: Sequence[str] = (),
         seeds: Sequence[int] = (),
-        max_train: int | None = None,
-        epochs: int | None = None,
+        **settings: float | None,
     ) -> Inputs:
-        """From the words of a command line: `[NAME=]MODEL` each, a slug each, `TASK=DIR` each, numbers.
+        """From the words of a command line: `[NAME=]MODEL` each, a slug each, `TASK=DIR` each, numbers (None: not given).
 
         Raises:
             InputError: a word of another form, or one given twice.
@@ -80,9 +92,10 @@ class Inputs:
         for name, given in chosen.items():
             if (twice := next((one for one in given if list(given).count(one) > 1), None)) is not None:
                 raise InputError(f"{name}: '{twice}' is given twice", field=name)
-        sizes = {"max_train": max_train, "epochs": epochs}
-        settings = {name: value for name, value in sizes.items() if value is not None}
-        return cls(found, tuple(tasks), MappingProxyType(folders), tuple(seeds), MappingProxyType(settings))
+        if unknown := settings.keys() - SETTINGS.keys():
+            raise TypeError(f"no settings of a study: {sorted(unknown)}")
+        own = {name: value for name in SETTINGS if (value := settings.get(name)) is not None}
+        return cls(found, tuple(tasks), MappingProxyType(folders), tuple(seeds), MappingProxyType(own))
 
     def given(self) -> dict[str, bool]:
         """Option → whether the user said something there."""
@@ -91,8 +104,7 @@ class Inputs:
             "tasks": bool(self.tasks),
             "data": bool(self.data),
             "seeds": bool(self.seeds),
-            "max_train": "max_train" in self.settings,
-            "epochs": "epochs" in self.settings,
+            **{name: name in self.settings for name in SETTINGS},
         }
 
     def words(self) -> list[str]:
@@ -101,5 +113,5 @@ class Inputs:
         tasks = ["--tasks", *self.tasks] if self.tasks else []
         data = ["--data", *(f"{task}=DIR" for task in self.data)] if self.data else []
         seeds = ["--seeds", *map(str, self.seeds)] if self.seeds else []
-        sizes = [word for name, value in self.settings.items() for word in (f"--{name.replace('_', '-')}", str(value))]
-        return [*models, *tasks, *data, *seeds, *sizes]
+        own = [word for name, value in self.settings.items() for word in (SETTINGS[name], str(value))]
+        return [*models, *tasks, *data, *seeds, *own]

@@ -10,13 +10,13 @@ from isoviz.config import RunConfig
 from isoviz.runs.planning import IN_THIS_PROCESS, DataChecks
 from isoviz.studies.evidence import Evidence, task_title
 from isoviz.studies.grids import Grid, distinct, used
-from isoviz.studies.inputs import Inputs
+from isoviz.studies.inputs import SETTINGS, Inputs
 from isoviz.studies.protocol import OWN, Claim, Study
 from isoviz.studies.records import RunRecord
 from isoviz.studies.result import Figure, Published, Result, Table, Verdict, provenance
 
 SEEDS_FOR_A_VERDICT = 3
-TAKES = ("model", "tasks", "data", "seeds", "max_train", "epochs")
+TAKES = ("model", "tasks", "data", "seeds", *SETTINGS)
 
 
 @dataclass

@@ -320,7 +320,7 @@ class WhatIf:
                 return full
 
     def stages(self, steps: Sequence[Step]) -> Generator[None, None, Full]:
-        """`full` in stages, so that whoever computes it can do something else in between."""
+        """`full` in stages, so that the caller can do something else in between."""
         text = chains.write(steps)
         known = self.known(steps)
         if known is not None:
@@ -386,7 +386,7 @@ class WhatIf:
 
 
 CLOUDS: Final = SharedCache(lambda engine: engine.nbytes, 1 / 8)
-"""Engines of the clouds that somebody looks at."""
+"""Engines of the clouds that someone looks at."""
 
 
 def engine_of(key: str, cloud: Cloud) -> WhatIf:

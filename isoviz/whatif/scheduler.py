@@ -79,7 +79,7 @@ class Scheduler:
     def ask(self, viewer: str, key: str, work: Work, rank: Rank = Rank.FOLLOW) -> Future[Any]:
         """The future of `work()`, shared by all who ask for this key; the viewer's older question is dropped.
 
-        A dropped question that nobody else has is cancelled before its next stage.
+        A dropped question that no one else has is cancelled before its next stage.
         """
         with self._changed:
             self._seen[viewer] = time.monotonic()
@@ -204,7 +204,7 @@ def _stage(question: _Question) -> tuple[bool, Any, BaseException | None]:
         next(question.stages)
     except StopIteration as end:
         return True, end.value, None
-    except BaseException as error:  # it belongs to whoever waits
+    except BaseException as error:  # it belongs to the caller that waits
         return True, None, error
     return False, None, None
 

@@ -106,7 +106,7 @@ def test_an_unguarded_server_listens_to_this_machine_only(address: str | None) -
     reach.refuse_unguarded(address, {reach.NO_TOKEN: "1", reach.READ_ONLY: "1"})
     reach.refuse_unguarded("127.0.0.1", {reach.NO_TOKEN: "1"})
     reach.refuse_unguarded("::1", {reach.NO_TOKEN: "1"})
-    with pytest.raises(InputError, match="anybody who reaches"):
+    with pytest.raises(InputError, match="anyone who reaches"):
         reach.refuse_unguarded(address, {reach.NO_TOKEN: "1"})
 
 

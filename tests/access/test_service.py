@@ -138,7 +138,7 @@ def test_runs_from_the_command_line_are_the_operators(acting: Callable[..., Serv
     assert store.get(again).visitor == "anna" and store.get(run).visitor is None
 
 
-def test_quotas_name_themselves_and_whoever_sets_them(acting: Callable[..., Service], store: Store) -> None:
+def test_quotas_name_themselves_and_who_sets_them(acting: Callable[..., Service], store: Store) -> None:
     anna = acting(ANNA, launch=3, queued=4, threads=2)
     configs = [RunConfig(seed=seed, threads=1) for seed in range(4)]
     with pytest.raises(

@@ -82,7 +82,7 @@ class Server:
 def start(folder: Path, *, runner: str = "off", base: str = "", **settings: str) -> Server:
     """The app on a free port with `folder` as ISOVIZ_HOME, started as `python -m isoviz app` starts it.
 
-    Whoever comes is the operator, without a link, unless `settings` (environment variables) say otherwise.
+    Every visitor is the operator, without a link, unless `settings` (environment variables) say otherwise.
     """
     port = free_port()
     store = Store(folder)

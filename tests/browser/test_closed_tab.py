@@ -1,4 +1,4 @@
-"""A tab that is closed while the server reads a large file for it: nobody waits any more, so the reading ends."""
+"""A tab that is closed while the server reads a large file for it: no one waits any more, so the reading ends."""
 
 from __future__ import annotations
 

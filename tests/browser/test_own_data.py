@@ -16,7 +16,7 @@ GOOD, BAD = ["fine", "lovely", "great"], ["dull", "poor", "awful"]
 
 
 def write(path: Path, *, faulty: bool) -> Path:
-    """Sixty reviews under headings that nobody expects; of the faulty file three rows have no text."""
+    """Sixty reviews under headings that no one expects; of the faulty file three rows have no text."""
     with path.open("w", encoding="utf-8", newline="") as stream:
         table = csv.writer(stream)
         table.writerow(["Nr", "Gesagt", "Laune", "Ort"])

@@ -46,7 +46,7 @@ def start(tiny_models: Any, cola: Path, store: Store) -> Iterator[Start]:
                 stderr=subprocess.PIPE,
                 text=True,
                 env={**os.environ, "OMP_NUM_THREADS": "1"},
-                # whoever runs the tests in the background may have SIGINT ignored
+                # a shell that runs the tests in the background may have SIGINT ignored
                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
             )
         )

@@ -1,4 +1,4 @@
-"""Runs for tests of what pages and tables show, with numbers nobody could mistake for results."""
+"""Runs for tests of what pages and tables show, with numbers no one could mistake for results."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def test_sweep_draws_means_runs_and_the_baselines_level() -> None:
 
 
 def test_runs_of_other_settings_are_not_joined_and_their_lines_say_in_what_they_differ() -> None:
-    """One line through a mean of epochs 3 and 6, and of ζ = 0.2 and 0.8, is a curve that nobody ran."""
+    """One line through a mean of epochs 3 and 6, and of ζ = 0.2 and 0.8, is a curve that no one ran."""
     runs = [
         row(f"r{place}", config("istar", seed, {"lam": lam, "zeta": zeta}, epochs=epochs), found=result(value, 0.5))
         for place, (seed, lam, zeta, epochs, value) in enumerate(
@@ -132,11 +132,11 @@ def test_runs_of_other_settings_are_not_joined_and_their_lines_say_in_what_they_
         trace.name: (list(trace.x), list(trace.y)) for trace in figure.data if trace.mode == "lines" and trace.y[0]
     }
     assert {
-        "I-STAR, ζ = 0.2, epochs 3 (line: mean)": ([-1, 1], [0.5, 0.5]),
-        "I-STAR, ζ = 0.8, epochs 3 (line: mean)": ([1], [1.0]),
+        "I-STAR, ζ = 0.2, epochs 3": ([-1, 1], [0.5, 0.5]),
+        "I-STAR, ζ = 0.8, epochs 3": ([1], [1.0]),
     }.items() <= lines.items()
     names = [trace.name for trace in figure.data if trace.mode == "lines"]
-    assert "I-STAR, ζ = 0.2, epochs 6 (line: mean)" in names
+    assert "I-STAR, ζ = 0.2, epochs 6" in names
     assert names[-2:] == ["Baseline, epochs 3 0.375 (n = 1)", "Baseline, epochs 6 0.750 (n = 1)"]
     assert len({trace.line.dash for trace in figure.data if trace.mode == "lines"}) >= 3  # told apart in one colour
     assert any("epochs 6" in mark[0] for trace in figure.data if trace.mode == "markers" for mark in trace.customdata)

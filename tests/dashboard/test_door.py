@@ -293,7 +293,7 @@ def test_a_public_demo_lets_everybody_look(public: Server) -> None:
     assert "frame-ancestors 'self' https://course.example.org" in headers["content-security-policy"]
     assert "x-frame-options" not in headers
     status, headers, _ = ask(public, f"/?token={secret(public, Role.RUNNER)}")
-    assert (status, headers.get("set-cookie")) == (303, None)  # a link gives nobody more
+    assert (status, headers.get("set-cookie")) == (303, None)  # a link gives no one more
 
 
 def test_below_a_path_of_its_own(tmp_path: Path) -> None:
@@ -348,7 +348,7 @@ def test_streamlit_alone_does_not_start_it_unguarded_either(tmp_path: Path) -> N
         text=True,
         timeout=120,
     )
-    assert refused.returncode == 2 and "anybody who reaches 0.0.0.0" in refused.stderr
+    assert refused.returncode == 2 and "anyone who reaches 0.0.0.0" in refused.stderr
 
 
 def test_off_loopback_the_operator_s_link_does_not_count(tmp_path: Path) -> None:

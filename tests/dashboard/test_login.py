@@ -32,7 +32,7 @@ CLIENT = "isoviz"
 
 @dataclass
 class Provider:
-    """A provider that lets in at once whoever `claims` describe."""
+    """A provider that lets in at once the person whom `claims` describe."""
 
     claims: dict[str, Any] = field(default_factory=dict)
     nonces: dict[str, str] = field(default_factory=dict)
@@ -112,7 +112,7 @@ def browser(server: Server, cookies: dict[str, str] | None = None) -> httpx.Clie
 
 
 def log_in(server: Server, provider: Provider, **claims: object) -> tuple[httpx.Client, httpx.Response]:
-    """What somebody does who has these claims; the client has their cookies then, and the answer is where they end."""
+    """What someone does who has these claims; the client has their cookies then, and the answer is where they end."""
     provider.claims = dict(claims)
     client = browser(server)
     page = client.get("/train")

@@ -23,7 +23,7 @@ MOODS = ["glad", "sad", "calm"]
 
 
 def table(rows: int = 30) -> pd.DataFrame:
-    """A table whose columns are called as nobody expects."""
+    """A table whose columns are called as no one expects."""
     return pd.DataFrame(
         {
             "Nr.": range(rows),

@@ -92,7 +92,7 @@ def test_a_viewer_sees_why_the_button_does_nothing(open_page: OpenPage, monkeypa
     page = open_page("papers", **FIGURE_2)
     button = page.button(key="papers_reproduce")
     assert button.disabled and "read" in button.help
-    assert drawn(page)  # what is there is anybody's to look at
+    assert drawn(page)  # what is there is anyone's to look at
 
 
 def test_a_result_leaves_as_files(open_page: OpenPage, offered: dict[str, Callable[[], bytes]]) -> None:

@@ -34,6 +34,18 @@ def test_tasks_across_with_the_papers_average() -> None:
     assert table.loc["IsoBN β = 0.5", [f"{TWO} (accuracy)", pivot.AVERAGE]].tolist() == ["", ""]
 
 
+def test_a_setting_that_a_whole_task_shares_stands_in_its_heading() -> None:
+    runs = [
+        run(method, seed, 0.5, task=task, max_train=rows)
+        for method in ("baseline", "isobn")
+        for seed in (0, 1)
+        for task, rows in (("demo/acceptability", 1000), ("demo/paraphrase", 2000))
+    ]
+    table = pivot.made(tables.runs_frame(runs), "task")
+    assert len(table) == 2 and "Settings" not in table
+    assert "demo/paraphrase (accuracy, max_train 2000)" in table and not (table == "").any(axis=None)
+
+
 def test_setups_are_never_averaged_into_one_cell() -> None:
     runs = [run("baseline", 0, 0.5), run("baseline", 0, 0.7, epochs=9), run("isobn", 0, 0.6)]
     table = pivot.made(tables.runs_frame(runs), "label")

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboard import downloads, measures, publication, tables
+from dashboard import comparison, downloads, measures, pivot, publication, tables
 from dashboard.publication import Published
 from isoviz import comparisons, metrics
 from isoviz.runs.rows import RunRow
@@ -129,9 +129,37 @@ def test_every_measure_has_a_heading_in_latex() -> None:
         assert f"{downloads.latex_heading(metric)} (" in head
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no TeX here")
+def exported() -> list[str]:
+    """Every table that pages export as LaTeX: a task's, the comparison's, several tasks side by side."""
+    runs = [*rows(THREE), row("s0", config("istar", 0, {"lam": -1}), found=result(0.71, 0.25))]
+    (part,) = comparisons.compare(runs).parts
+    side = pivot.made(tables.runs_frame(runs), "task").fillna("")
+    cells = {downloads.latex_text(str(name)): side[name] for name in side}
+    return [
+        publication.latex(table(runs)),
+        comparison._latex(comparison.as_frame(part), "I-STAR at λ = −1 ± 0 & more", ["100 % of a_b"]),
+        downloads.latex_table(cells, "Accuracy", "l" * len(side.columns), label="tab:side"),
+    ]
+
+
+@pytest.mark.parametrize("text", exported(), ids=["results", "compared", "side by side"])
+def test_every_export_is_plain_latex_of_a_regular_table(text: str) -> None:
+    """What any TeX engine reads without further packages than booktabs."""
+    assert text.isascii() and text.count("{") == text.count("}")
+    (columns,) = re.findall(r"\\begin\{tabular\}\{([lrc]+)\}", text)
+    lines = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert len(lines) > 2
+    assert {len(re.findall(r"(?<!\\)&", line)) + 1 for line in lines if "multicolumn" not in line} == {len(columns)}
+
+
+ENGINES = [engine for engine in ("tectonic", "pdflatex", "xelatex") if shutil.which(engine)]
+
+
+@pytest.mark.skipif(not ENGINES, reason="no TeX here")
 def test_it_compiles(tmp_path: Path) -> None:
-    body = publication.latex(table(rows(THREE)))
+    body = "\n".join(exported())
     text = rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}{body}\end{{document}}"
     (tmp_path / "t.tex").write_text(text, encoding="utf-8")
-    subprocess.run(["pdflatex", "-halt-on-error", "t.tex"], cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    options = [] if ENGINES[0] == "tectonic" else ["-halt-on-error"]
+    subprocess.run([ENGINES[0], *options, "t.tex"], cwd=tmp_path, check=True, capture_output=True, timeout=120)
+    assert (tmp_path / "t.pdf").stat().st_size > 1000

@@ -26,7 +26,7 @@ def test_only_this_machine_is_served_and_nothing_is_reported(settings: dict[str,
     assert settings["browser"]["gatherUsageStats"] is False
     assert settings["server"]["fileWatcherType"] == "none"
     assert settings["client"]["showErrorDetails"] == "type"  # visitors see no paths of the server
-    assert settings["client"]["toolbarMode"] == "minimal"  # nobody clears the caches of the others
+    assert settings["client"]["toolbarMode"] == "minimal"  # no one clears the caches of the others
 
 
 def test_streamlit_s_own_charts_have_the_methods_colours(settings: dict[str, Any]) -> None:

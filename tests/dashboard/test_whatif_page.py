@@ -76,7 +76,7 @@ def tiles(page: AppTest) -> dict[str, str]:
 
 
 def chain_of(page: AppTest) -> str:
-    """The chain in the address, whoever wrote it there."""
+    """The chain in the address, however it came there."""
     found = page.query_params["chain"]
     return found if isinstance(found, str) else found[0]
 
@@ -140,7 +140,7 @@ def test_a_slider_moves_the_numbers_and_the_address(runs: tuple[str, str], open_
     assert float(tiles(page)["IsoScore"]) > float(before["IsoScore"])
     other = AppTest.from_file(
         ROOT / "dashboard" / "app.py", default_timeout=PATIENCE
-    ).run()  # somebody else, with that address
+    ).run()  # someone else, with that address
     other.switch_page(str(ROOT / "pages" / "whatif.py"))
     for key, value in page.query_params.items():
         other.query_params[key] = value
@@ -325,7 +325,7 @@ def test_a_layer_in_training_is_stopped_by_its_button_and_by_the_next_move(
     button(page, "Train it again").click().run()  # type: ignore[attr-defined]
     assert trainings.running == [first]
 
-    page.slider[0].set_value(0.75).run()  # nobody waits for the first one any more
+    page.slider[0].set_value(0.75).run()  # no one waits for the first one any more
     assert len(trainings.running) == 1 and trainings.running != [first]
     next(found for found in page.button if found.help == "IsoLayer: remove").click().run()
     assert trainings.running == []
@@ -403,7 +403,7 @@ def test_another_run_is_chosen_and_another_address_followed(runs: tuple[str, str
     page.selectbox(key="whatif_run").set_value(runs[0]).run()
     assert errors(page) == [] and page.selectbox(key="whatif_run").value == runs[0]
     assert runs[0] in page.query_params["run"]
-    assert not page.toast and "cloud" not in page.query_params  # it has no such choice, which nobody asked for
+    assert not page.toast and "cloud" not in page.query_params  # it has no such choice, which no one asked for
     page.run()
     assert page.selectbox(key="whatif_run").value == runs[0]
     page.query_params["run"] = runs[1]  # as the browser's way back does

@@ -49,7 +49,7 @@ def test_same_content_is_computed_once_and_leaves_nothing_of_the_question() -> N
     assert again.status == "done" and again.result is not None and again.result.facts == done.result.facts
     assert len({queue.content_key(LIGHT, {"a": 1}, given) for given in (None, X, {"x": X["x"] + 1})}) == 3
     until(lambda: "a private sentence" not in on_disk())
-    until(lambda: not scheduling.at_work())  # it stays for nobody
+    until(lambda: not scheduling.at_work())  # it stays for no one
 
 
 def test_sessions_that_ask_at_the_same_time_share_one_process(busy: Path) -> None:

@@ -1,4 +1,4 @@
-"""Spares: taken where one waits, done without where none does, gone when nobody expects work or the app closes."""
+"""Spares: taken where one waits, done without where none does, gone when no one expects work or the app closes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small models that are read only: decoders, encoder-decoders, and an encoder that nobody fine-tunes here."""
+"""Small models that are read only: decoders, encoder-decoders, and an encoder that no one fine-tunes here."""
 
 from __future__ import annotations
 

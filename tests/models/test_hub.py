@@ -33,7 +33,7 @@ def server(tmp_path, monkeypatch):
 
 @pytest.fixture
 def published(server, tiny_models):
-    """The same hub with one BERT on it, beside files that nobody needs; the commit."""
+    """The same hub with one BERT on it, beside files that no one needs; the commit."""
     folder = tiny_models("bert")
     commit = server.add(NAME, folder)
     files = server.repositories[f"models/{NAME}"].commits[commit]
@@ -43,7 +43,7 @@ def published(server, tiny_models):
 
 @pytest.fixture
 def nothing_listens():
-    """An address where no connection is taken, and which nobody else gets meanwhile."""
+    """An address where no connection is taken, and which no one else gets meanwhile."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{held.getsockname()[1]}"

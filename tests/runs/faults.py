@@ -156,7 +156,7 @@ def at_random_event(
 
     Args:
         expected: at most so many.
-        over: whether whoever runs it has ended.
+        over: whether the process that runs it has ended.
     """
     reached: list[str] = []
     begin = len(store.events(run_id))

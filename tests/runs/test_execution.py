@@ -335,7 +335,7 @@ def test_a_second_stop_interrupts_a_run_of_the_command_line(
         time.sleep(PATIENCE)  # a step that takes that long
 
     begin = time.monotonic()
-    # Whoever runs the tests in the background may have SIGINT ignored; the command line sets a handler of its own.
+    # A shell that runs the tests in the background may have SIGINT ignored; the command line sets a handler of its own.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):

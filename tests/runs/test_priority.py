@@ -1,4 +1,4 @@
-"""People's jobs go first: a queued run waits while somebody's view waits for its turn, but not for ever."""
+"""People's jobs go first: a queued run waits while someone's view waits for its turn, but not for ever."""
 
 from __future__ import annotations
 

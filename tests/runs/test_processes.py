@@ -56,7 +56,7 @@ def test_a_spare_goes_when_nobody_launches_any_more(
     until(lambda: my_workers() == [])
     (run_id,) = local.create([config()])
     assert ended(local, run_id).status == "finished", "it starts without one"
-    until(lambda: len(my_workers()) == 1)  # whoever has run one may run more
+    until(lambda: len(my_workers()) == 1)  # after one run there may be more
 
 
 def test_two_slots_run_two_at_once_and_see_their_device(

@@ -30,6 +30,11 @@ def test_words_come_back_without_this_machines_folders(tmp_path):
     assert dict(inputs.data) == {"glue/mrpc": "/data/mrpc"}
     assert inputs.words() == ["--model", "org/name=DIR", "encoder=DIR", "hub/id@main", "--tasks", "glue/mrpc",
                               "glue/cola", "--data", "glue/mrpc=DIR"]  # fmt: skip
+    sizes = Inputs.read(max_train=800, learning_rate=1e-4, epochs=None)
+    assert sizes.words() == ["--max-train", "800", "--lr", "0.0001"]
+    assert {name for name, given in sizes.given().items() if given} == {"max_train", "learning_rate"}
+    with pytest.raises(TypeError, match="no settings of a study: ..warmup"):
+        Inputs.read(warmup=0.1)
     assert Inputs().words() == []
     assert not any(Inputs.read().given().values())
 

@@ -210,6 +210,13 @@ def grids_of(scale, **chosen):
     return IStarFigure3.declared(scale, Inputs.read(**chosen))
 
 
+def test_settings_of_ones_own_go_into_every_run():
+    chosen = grids_of("full", tasks=["glue/cola"], learning_rate=1e-4, batch_size=16, max_length=32, max_eval=400)
+    names = ("learning_rate", "batch_size", "max_length", "max_eval")
+    assert {tuple(getattr(config, name) for name in names) for config in chosen} == {(1e-4, 16, 32, 400)}
+    assert {config.learning_rate for config in grids_of("full", tasks=["glue/cola"])} == {3e-5}
+
+
 def test_a_run_of_the_same_configuration_is_used_again(tmp_path):
     store = Store(tmp_path)
     inputs = Inputs.read(tasks=["demo/acceptability"], seeds=[0])

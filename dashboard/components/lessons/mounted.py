@@ -1,0 +1,21 @@
+"""The lessons on a page."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.components import bundle
+from dashboard.components.lessons import source
+from dashboard.components.playground import source as playground_source
+
+_mount = st.components.v2.component(
+    "isoviz_lessons",
+    html='<div class="ivl-root"></div>',
+    css=f"{playground_source.styles()}\n{source.styles()}",
+    js=f"{playground_source.script()}\n{source.script()}\n{bundle('lessons/mounted.js')}",
+)
+
+
+def lessons(*, key: str) -> None:
+    """Mount them; everything happens in the browser, without a rerun. The address holds the lesson and the step."""
+    _mount(key=key, data={"words": playground_source.words(), "lessons": source.documents()})

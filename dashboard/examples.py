@@ -1,0 +1,75 @@
+"""The examples on screen: one switch shows or hides them for a visitor, in the address as `?examples=false`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from isoviz.demo import EXAMPLE
+from isoviz.exploring import results
+from isoviz.exploring.request import ViewRequest
+from isoviz.runs import examples
+from isoviz.runs.rows import RunRow
+
+KEY: Final = "examples"
+"""Of the switch, and the query parameter."""
+BADGE: Final = ":gray-badge[example]"
+
+
+def shown() -> bool:
+    """Whether this visitor sees the examples."""
+    # a report that the command line writes has no session
+    return get_script_run_ctx(suppress_warning=True) is None or bool(st.session_state.get(KEY, True))
+
+
+def switch() -> None:
+    """In the sidebar of every page; nothing where there are no examples."""
+    if examples.opened() is None:
+        return
+    st.sidebar.toggle(
+        "Show examples",
+        value=True,
+        key=KEY,
+        bind="query-params",
+        help="Recorded runs that ship with IsoViz. Your own runs always come first, and lists never mix the two.",
+    )
+
+
+def hide_button(key: str) -> None:
+    """The same switch where the examples are; one press."""
+    st.button(
+        "Hide examples",
+        key=key,
+        type="tertiary",
+        icon=":material/visibility_off:",
+        on_click=_hide,
+        help="The sidebar brings them back.",
+    )
+
+
+def _hide() -> None:
+    st.session_state[KEY] = False
+
+
+def view_of(request: ViewRequest) -> str | None:
+    """The key of the example that shows what is asked for, where there is one and it is not hidden."""
+    if not shown() or examples.opened() is None:
+        return None
+    view = results.find(EXAMPLE + "view")
+    return EXAMPLE + "view" if view is not None and ViewRequest.from_json(view.facts["request"]) == request else None
+
+
+def badge(run: RunRow) -> str:
+    """What marks an example beside its status; empty for any other run."""
+    return f" {BADGE}" if examples.is_example(run.id) else ""
+
+
+def where_recorded() -> str:
+    """`Recorded 2026-11-22 with IsoViz 0.1.0 on 2 cores, …`."""
+    shipped = examples.opened()
+    if shipped is None:
+        return ""
+    about = shipped.about
+    return f"Recorded {about['recorded']} with IsoViz {about['isoviz']} on {about['processor']}."

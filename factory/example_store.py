@@ -1,0 +1,367 @@
+"""Packs a store's finished runs into the read-only examples that ship: one SQLite file, and the few arrays that pages read.
+
+Nothing is trained here. What would make the file large and no page shows is left out: every second of the steps, the clouds that no
+curve is drawn of, checkpoints, logs, and digits beyond the fifth.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Connection, create_engine, event, insert
+
+from isoviz import __version__, studies
+from isoviz.config import RunConfig
+from isoviz.demo import EXAMPLE
+from isoviz.events import Evaluated, Event, Finished, Measured, Resumed, Started, Stepped, parse_event
+from isoviz.exploring.request import ViewRequest
+from isoviz.jobs.results import ARRAYS, FACTS
+from isoviz.metrics.record import Measurement, Reading
+from isoviz.runs import schema, summaries
+from isoviz.runs.examples import ABOUT, DATABASE, GROUP, METHODS, SWEEP
+from isoviz.runs.rows import RunRow
+from isoviz.runs.store import Store
+from isoviz.studies.grids import identity
+from isoviz.studies.result import Result
+from isoviz.studies.trained import TrainedStudy
+from isoviz.training import predictions
+
+MOST_BYTES: Final = 15_000_000
+STEPS, STEPS_OF_STUDY = 48, 12
+"""Reported steps that are kept of a run; of a study's run, whose curve is rarely looked at, fewer."""
+EV_SHOWN, EV_OF_STUDY = 50, 20
+"""Of the spectra as training goes on: as much as `dashboard.routes` sends, or less. A run's result has all."""
+DIGITS: Final = 5
+DIGITS_OF_CURVES: Final = 4
+WITH_EMBEDDINGS: Final = ("baseline", "isobn", "istar")
+"""Methods whose first run on the first task What-if opens on."""
+TOKENS_KEPT: Final = 300
+"""Points of each cloud of tokens in the view of Explore."""
+VIEW: Final = ViewRequest("demo/tiny-bert", "demo/acceptability")
+"""What Explore's form asks for at first."""
+
+
+def pack(source: Path, results: Path, target: Path) -> int:
+    """Write the examples from the store and the studies' results; the bytes that they take.
+
+    Args:
+        source: the store's folder.
+        results: the folder of the studies' results; there may be none.
+        target: written anew.
+    """
+    store = Store(source)
+    chosen = choose(store.list(status="finished", order="oldest"))
+    if not any(chosen.values()):
+        raise SystemExit(f"record_examples: no finished run of the experiments or studies in {source}")
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    _write_database(store, chosen, target)
+    embedded = [_write_embeddings(store, row, target) for row in chosen[METHODS] if _is_first(row, WITH_EMBEDDINGS)]
+    _write_view(target)
+    slugs = _write_results(results, target / "studies")
+    about = {
+        "recorded": datetime.fromtimestamp(max(row.ended or 0.0 for rows in chosen.values() for row in rows), UTC)
+        .date()
+        .isoformat(),
+        "isoviz": __version__,
+        "processor": _processor(),
+        "runs": sum(map(len, chosen.values())),
+        "experiments": [name for name, rows in chosen.items() if rows],
+        "embeddings": embedded,
+        "studies": slugs,
+    }
+    (target / ABOUT).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
+
+
+def example_id(run_id: str) -> str:
+    """The id of the example that was this run."""
+    return EXAMPLE + run_id
+
+
+# ------------------------------------------------------------------------------------------------------ which runs
+
+
+def choose(rows: Iterable[RunRow]) -> dict[str, list[RunRow]]:
+    """Name of an example experiment → its runs, each configuration once: the newest that finished.
+
+    A study's runs are filed under the study that trained them; others draw from them too.
+    """
+    titles = {one.slug: f"{GROUP}{one.source.name}, {one.place.name}" for one in reversed(studies.listed())}
+    titles |= {one.study.slug: f"{GROUP}{one.source.name}, {one.place.name}" for one in reversed(studies.listed())}
+    wanted = _study_runs()
+    own = {name.removeprefix(GROUP).casefold(): name for name in (METHODS, SWEEP)}
+    found: dict[tuple[str, Any], tuple[str, RunRow]] = {}
+    for row in rows:
+        group = row.group or ""
+        if title := own.get(group.casefold()):
+            found[title, identity(row.config)] = title, row
+        elif _asked(row.config) in wanted and (title := titles.get(group.rsplit(" ", 1)[0])):
+            found["study", identity(row.config)] = title, row
+    order = [METHODS, SWEEP, *dict.fromkeys(titles[one.slug] for one in studies.listed())]
+    return {title: [row for name, row in found.values() if name == title] for title in order}
+
+
+def _study_runs() -> set[Any]:
+    trained = {one.study for one in studies.listed() if issubclass(one.study, TrainedStudy)}
+    return {_asked(config) for study in trained for config in study.declared("quick")}
+
+
+def _asked(config: RunConfig) -> tuple[str, int]:
+    """Equal for a run and the declaration that it was made from, which leaves the precision open."""
+    return identity(config.model_copy(update={"precision": "auto"}))
+
+
+def _is_first(row: RunRow, methods: Sequence[str]) -> bool:
+    """Seed 0 of one of these methods on a classification of single texts."""
+    return row.config.seed == 0 and row.config.method in methods and row.config.task == VIEW.task
+
+
+# -------------------------------------------------------------------------------------------------------- database
+
+
+def _write_database(store: Store, chosen: Mapping[str, list[RunRow]], target: Path) -> None:
+    file = target / DATABASE
+    engine = create_engine(f"sqlite:///{file}")
+    began: dict[str, Started | None] = {}
+    with engine.begin() as connection:
+        schema.metadata.create_all(connection)
+        meta = {"schema": str(schema.VERSION), schema.REVISION: "0"}
+        connection.execute(insert(schema.meta), [{"key": key, "value": value} for key, value in meta.items()])
+        for title, rows in chosen.items():
+            for row in rows:
+                began[example_id(row.id)] = _write_run(connection, store, title, row, target)
+        summaries.write_missing(connection, began.__getitem__)
+
+    @event.listens_for(engine, "connect")
+    def _alone(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # VACUUM stands outside any transaction
+
+    engine.dispose()
+    with engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA journal_mode = DELETE")
+        connection.exec_driver_sql("PRAGMA page_size = 32768")  # rows of a few kilobytes fill it well
+        connection.exec_driver_sql("VACUUM")
+    engine.dispose()
+
+
+def _write_run(connection: Connection, store: Store, title: str, row: RunRow, target: Path) -> Started | None:
+    """One run with its events and files; what it said when it began."""
+    is_study = title not in (METHODS, SWEEP)
+    kept_epochs = _copy_files(store.folder_of(row.id), target / "runs" / example_id(row.id), row, title)
+    events = thinned(_events(store, row.id), kept_epochs, is_study)
+    result = row.result
+    assert result is not None
+    progress = row.progress.model_dump(mode="json") if row.progress else {}
+    connection.execute(
+        insert(schema.runs),
+        {
+            "id": example_id(row.id),
+            "name": row.name,
+            "group_name": title,
+            "status": "finished",
+            "config": row.config.model_dump_json(),
+            "created": row.created,
+            "queued": row.queued,
+            "started": row.started,
+            "ended": row.ended,
+            "resume": False,
+            "attempt": 1,
+            "device": row.device,
+            "last_seq": len(events),
+            "tags": "[]",
+            "note": "",
+            "progress": _compact(progress),
+            "result": _compact(_result(result)),
+        },
+    )
+    lines = [
+        {
+            "run_id": example_id(row.id),
+            "seq": seq,
+            "time": round(moment, 2),
+            "body": _compact(_body(one), DIGITS_OF_CURVES),
+        }
+        for seq, (moment, one) in enumerate(events, start=1)
+    ]
+    connection.execute(insert(schema.events), lines)
+    return next((one for _, one in events if isinstance(one, Started)), None)
+
+
+def _body(one: Event) -> dict[str, Any]:
+    """What `parse_event` needs; the kind comes first, because the store looks for it there."""
+    return {"kind": one.kind, **one.model_dump(mode="json", exclude_defaults=not isinstance(one, Started))}
+
+
+def _result(result: Finished) -> dict[str, Any]:
+    """As the table of runs has it; what is not said there counts as not known, so `collapsed` is always said."""
+    return {**result.model_dump(mode="json", exclude={"kind"}, exclude_defaults=True), "collapsed": result.collapsed}
+
+
+def _events(store: Store, run_id: str) -> list[tuple[float, Event]]:
+    found: list[tuple[float, Event]] = []
+    cursor = 0
+    while rows := store.events(run_id, cursor):
+        found += [(data["time"], parse_event(data)) for _, data in rows]
+        cursor = rows[-1][0]
+    return found
+
+
+def thinned(
+    events: Sequence[tuple[float, Event]], epochs: Iterable[int], is_study: bool = False
+) -> list[tuple[float, Event]]:
+    """The events that a page reads, in their order.
+
+    Args:
+        epochs: whose arrays ship; the others name no file.
+        is_study: of a study's run, of which less is kept.
+    """
+    steps, shares = (STEPS_OF_STUDY, EV_OF_STUDY) if is_study else (STEPS, EV_SHOWN)
+    places = [place for place, (_, one) in enumerate(events) if isinstance(one, Stepped)]
+    keep = (
+        {places[int(i)] for i in np.linspace(0, len(places) - 1, min(steps, len(places))).round()} if places else set()
+    )
+    kept: list[tuple[float, Event]] = []
+    for place, (moment, one) in enumerate(events):
+        match one:
+            case Stepped():
+                kept += [(moment, one)] if place in keep else []
+            case Measured():
+                arrays = one.arrays if one.epoch in epochs else ""
+                kept.append(
+                    (moment, one.model_copy(update={"isotropy": _drawn(one.isotropy, shares), "arrays": arrays}))
+                )
+            case Started():
+                kept.append((moment, one.model_copy(update={"versions": {"isoviz": __version__, **one.versions}})))
+            case Finished():  # its numbers are the run's result
+                kept.append((moment, one.model_copy(update={"isotropy": Measurement(), "weights": None})))
+            case Evaluated() | Resumed():
+                kept.append((moment, one))
+    return kept
+
+
+def _drawn(isotropy: Measurement, shares: int) -> Measurement:
+    """The numbers that curves are drawn of, and as much of the spectra as is drawn."""
+    clouds = {}
+    for name in ("head", "layers"):
+        if (cloud := isotropy.cloud(name)) is not None:
+            readings = {slug: Reading(value=_cut(reading.value, shares)) for slug, reading in cloud.readings.items()}
+            known = {slug: reading for slug, reading in readings.items() if reading.value is not None}
+            clouds[name] = cloud.model_copy(update={"readings": known, "dimensions": None})
+    return isotropy.model_copy(update={"clouds": clouds})
+
+
+def _cut(value: Any, shares: int) -> Any:
+    return value[:shares] if isinstance(value, tuple) else value
+
+
+def _compact(value: Any, digits: int = DIGITS) -> str:
+    return json.dumps(rounded(value, digits), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def rounded(value: Any, digits: int) -> Any:
+    """JSON data with so many significant digits in every number that is no integer."""
+    if isinstance(value, float):
+        return float(f"{value:.{digits}g}")
+    if isinstance(value, Mapping):
+        return {key: rounded(item, digits) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded(item, digits) for item in value]
+    return value
+
+
+# ----------------------------------------------------------------------------------------------------------- files
+
+
+def _copy_files(folder: Path, target: Path, row: RunRow, title: str) -> set[int]:
+    """The arrays and predictions that ship with a run; the epochs whose arrays they are."""
+    if title != METHODS:
+        return set()
+    if (folder / predictions.FILE).is_file():
+        (target / predictions.FILE).parent.mkdir(parents=True)
+        shutil.copy(folder / predictions.FILE, target / predictions.FILE)
+    if row.config.seed != 0:
+        return set()
+    every = _is_first(row, WITH_EMBEDDINGS)
+    files = sorted((folder / "arrays").glob("epoch-*.safetensors"))
+    epochs = set()
+    for file in files if every else files[-1:]:
+        shutil.copy(file, target / "arrays" / file.name)
+        epochs.add(int(re.findall(r"\d+", file.stem)[0]))
+    return epochs
+
+
+def _write_embeddings(store: Store, row: RunRow, target: Path) -> str:
+    """The vectors that the run's head reads, and the head; the example's id."""
+    from isoviz.whatif import encoding
+    from isoviz.whatif.request import STORE, request_for
+
+    begun = store.events_of_kind(row.id, Started, limit=1)
+    request = request_for(row, store.folder_of(row.id), begun[0].data_fingerprint if begun else "")
+    facts, arrays = encoding.compute(request, _silent)
+    name = example_id(row.id)
+    _write_result(
+        target / STORE.name / name, {**facts, "run": name}, {key: _halved(value) for key, value in arrays.items()}
+    )
+    return name
+
+
+def _write_view(target: Path) -> None:
+    """What Explore shows of the bundled encoder on a demo task."""
+    from isoviz.exploring import measuring, points, results
+
+    facts, arrays = measuring.compute(VIEW, _silent, lambda facts, arrays: None)
+    tokens = points.unpacked(arrays[points.TOKENS])
+    places = np.linspace(0, len(tokens) - 1, min(TOKENS_KEPT, len(tokens))).round().astype(int)
+    kept = {
+        name: value[places] if name.endswith(".tokens.cloud") and len(value) == len(tokens) else value
+        for name, value in arrays.items()
+    }
+    kept[points.TOKENS] = points.packed(tokens.iloc[places].reset_index(drop=True))
+    _write_result(
+        target / results.STORE.name / (EXAMPLE + "view"), facts, {name: _halved(value) for name, value in kept.items()}
+    )
+
+
+def _halved(values: NDArray[Any]) -> NDArray[Any]:
+    """Vectors with half the bytes; what is small, or no vector, as it is."""
+    return values.astype(np.float16) if values.ndim == 2 and values.dtype == np.float32 else values
+
+
+def _write_result(folder: Path, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    from safetensors.numpy import save_file
+
+    folder.mkdir(parents=True)
+    save_file({name: np.ascontiguousarray(value) for name, value in arrays.items()}, folder / ARRAYS)
+    (folder / FACTS).write_text(json.dumps(facts, ensure_ascii=False), encoding="utf-8")
+
+
+def _silent(*_: object) -> None:
+    return None
+
+
+def _write_results(source: Path, target: Path) -> list[str]:
+    """The studies' results, in which runs have the ids of the examples; their slugs."""
+    target.mkdir(parents=True)
+    slugs = []
+    for file in sorted(source.glob("*.json")) if source.is_dir() else ():
+        result = Result.model_validate_json(file.read_text(encoding="utf-8"))
+        kept = result.model_copy(update={"runs": [example_id(run) for run in result.runs]})
+        (target / file.name).write_text(kept.model_dump_json(), encoding="utf-8")
+        slugs.append(file.stem)
+    return slugs
+
+
+def _processor() -> str:
+    from benchmarks._report import processor
+
+    return f"{os.cpu_count()} cores, {processor()}"

@@ -1,0 +1,169 @@
+"""Is what a lesson teaches true? Its clouds drawn with numpy, its numbers computed by `isoviz.metrics`, its claims confirmed."""
+
+from __future__ import annotations
+
+import statistics
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz import metrics, posthoc
+from isoviz.lessons.expressions import holds, parse_claim
+from isoviz.lessons.reading import TRUE, ChoiceGuess, Lesson
+from isoviz.lessons.state import PARAMETERS, State
+
+SEEDS = (0, 1, 2)
+"""A claim must not hang on one draw."""
+
+Cloud = NDArray[np.float64]
+
+
+def problems(lesson: Lesson, seeds: Sequence[int] = SEEDS) -> list[str]:
+    """One sentence for each thing in a lesson that is not so; empty if all of it holds for every seed."""
+    found: dict[str, None] = {}
+    for seed in seeds:
+        at = [numbers(state, seed) for state in lesson.states()]
+        for sentence in _problems(lesson, at):
+            found.setdefault(sentence)
+    return list(found)
+
+
+def _problems(lesson: Lesson, at: list[dict[str, float]]) -> list[str]:
+    def value_at(name: str, step: int) -> float:
+        return at[step].get(name, float("nan"))
+
+    found = []
+    for k, step in enumerate(lesson.steps, start=1):
+        if isinstance(step.guess, ChoiceGuess):
+            right = [option.text for option in step.guess.options if holds(parse_claim(option.when), value_at)]
+            if len(right) != 1:
+                said = " and ".join(f"“{text}”" for text in right) or "none"
+                found.append(f"step {k}: exactly one answer must come true, but {said} does")
+        else:
+            value = value_at(step.guess.of, k)
+            if not step.guess.low <= value <= step.guess.high:
+                found.append(
+                    f"step {k}: {step.guess.of} is {value:.4g}, which the slider from {step.guess.low:g} to {step.guess.high:g} "
+                    "cannot reach"
+                )
+    for number, claim in enumerate(lesson.claims, start=1):
+        if not holds(parse_claim(claim.holds), value_at):
+            found.append(f"claim {number} does not hold: {claim.holds}")
+    return found
+
+
+def numbers(state: State, seed: int) -> dict[str, float]:
+    """All numbers of a state: after its transforms, and `true.` ones of the population before them."""
+    population = covariance(state, seed)
+    cloud = draw(state, seed)
+    for step in state.transforms:
+        # centring is whitening of strength 0
+        slug, values = ("zca", {"strength": 0.0}) if step.slug == "centring" else (step.slug, PARAMETERS[step.slug])
+        cloud = np.asarray(posthoc.get(slug)(**(values | step.parameters)).fit_transform(cloud))
+    found = measured(cloud, population, state)
+    if not state.transforms:
+        found |= {
+            TRUE + name: metrics.isoscore_from_covariance(population) for name in ("isoscore", "isoscore_unbiased")
+        }
+    return found
+
+
+def measured(cloud: Cloud, population: Cloud, state: State) -> dict[str, float]:
+    """The numbers of a cloud by `isoviz.metrics`; `population` is the true covariance, which IsoScore* shrinks to."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found: dict[str, Any] = {
+            "isoscore": metrics.isoscore(cloud),
+            "isoscore_unbiased": metrics.isoscore_unbiased(cloud),
+            "participation_ratio": metrics.participation_ratio(cloud),
+            "ev_1": metrics.explained_variance(cloud)[0],
+            "effective_rank": metrics.effective_rank(cloud),
+            "rankme": metrics.rankme(cloud),
+            "mean_cosine": metrics.mean_cosine(cloud),
+            "uniformity": metrics.uniformity(cloud),
+            "twonn": metrics.twonn(cloud),
+            "hubness": metrics.hubness(cloud),
+            "rogue_share": metrics.rogue_share(cloud),
+        }
+        off = ~np.eye(cloud.shape[1], dtype=bool)
+        found["abs_correlation"] = metrics.abs_correlation(cloud)[off].mean()
+        found["i1"], found["i2"] = metrics.partition(cloud)
+        if not state.transforms:
+            found["isoscore_star"] = metrics.isoscore_star(cloud, population, state.zeta)
+    if state.clusters == 2 and not state.transforms:
+        found["best_accuracy"] = best_accuracy(state.separation)
+    return {name: float(value) for name, value in found.items()}
+
+
+def best_accuracy(separation: float) -> float:
+    """Of the best classifier of two round clusters of equal size, so many standard deviations apart."""
+    return statistics.NormalDist().cdf(separation / 2)
+
+
+def draw(state: State, seed: int) -> Cloud:
+    """A cloud (n, d) of this state. The browser draws with another generator: the same distribution, not the same points."""
+    rng = np.random.default_rng([seed, state.seed])
+    n, d = state.n, state.d
+    points = rng.standard_normal((n, d))
+    if state.tails:
+        degrees = max(3, state.tails)
+        points *= np.sqrt((degrees - 2) / rng.chisquare(degrees, size=(n, 1)))
+    labels = rng.integers(state.clusters, size=n)
+    points = points @ _mixing(state) * _stretch(state) + _centres(state)[labels] + state.shift
+    copies = min(n - 1, round(state.duplicates * n))
+    if copies:
+        points[n - copies :] = points[rng.integers(n - copies, size=copies)]
+    return state.scale * points @ _rotation(state, seed)
+
+
+def covariance(state: State, seed: int) -> Cloud:
+    """The (d, d) covariance that `draw` draws from."""
+    half = _mixing(state) * _stretch(state)
+    centres = _centres(state)
+    apart = np.cov(centres.T, bias=True) if state.clusters > 1 else 0
+    turn = _rotation(state, seed)
+    return state.scale**2 * turn.T @ (half.T @ half + apart) @ turn
+
+
+def _stretch(state: State) -> Cloud:
+    j = np.arange(state.d)
+    variances = {
+        "flat": np.ones(state.d),
+        "power": (j + 1.0) ** -state.decay,
+        "exponential": np.exp(-state.decay * j / (state.d - 1)),
+        "step": np.where(j < min(state.rank, state.d), 1.0, state.floor),
+    }[state.spectrum]
+    stretch = np.sqrt(variances / variances.mean())
+    stretch[min(state.rogue, state.d) - 1] *= state.rogueScale
+    return stretch
+
+
+def _mixing(state: State) -> Cloud:
+    """The symmetric root of the correlation matrix: blocks of 1 with ρ beside it."""
+    correlation = np.eye(state.d)
+    for first in range(0, state.d, state.block):
+        inside = slice(first, first + state.block)
+        correlation[inside, inside] += state.rho * (1 - correlation[inside, inside])
+    values, directions = np.linalg.eigh(correlation)
+    return directions * np.sqrt(np.clip(values, 0, None)) @ directions.T
+
+
+def _centres(state: State) -> Cloud:
+    """(clusters, d): corners of a regular simplex around the origin."""
+    count = min(state.clusters, state.d + 1)
+    corners = np.eye(count) - 1 / count
+    directions = np.linalg.svd(corners)[2][: count - 1] if count > 1 else np.zeros((0, 1))
+    centres = np.zeros((count, state.d))
+    centres[:, : count - 1] = corners @ directions.T * state.separation / np.sqrt(2)
+    return centres
+
+
+def _rotation(state: State, seed: int) -> Cloud:
+    """None at 0; at 1 a rotation that mixes all dimensions. What lies between is not needed here and counts as 1."""
+    if not state.rotation:
+        return np.eye(state.d)
+    turn: Cloud = np.linalg.qr(np.random.default_rng([seed, 7]).standard_normal((state.d, state.d)))[0]
+    return turn

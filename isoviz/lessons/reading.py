@@ -1,0 +1,305 @@
+"""A lesson as a TOML file: what it holds, and what is wrong with one, by line and field."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from isoviz.errors import InputError
+from isoviz.lessons.expressions import MalformedError, parse_claim, references
+from isoviz.lessons.state import State
+
+NUMBERS = (
+    *("isoscore", "isoscore_unbiased", "isoscore_star", "participation_ratio", "ev_1", "effective_rank", "rankme"),
+    *("mean_cosine", "uniformity", "rogue_share", "abs_correlation", "twonn", "hubness", "i1", "i2", "best_accuracy"),
+)
+"""What a lesson may show, ask for and claim. `best_accuracy` is that of the best possible classifier of two clusters, Φ(s/2)."""
+
+TRUE = "true."
+_PLACE = re.compile(r"\{([^{}]*)\}")
+_REFERENCE = re.compile(r"(?:true\.)?[a-z][a-z0-9_]*@\d+")
+Text = Annotated[str, Field(min_length=1)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Option(_Part):
+    """One answer to choose; it is the right one where `when` holds."""
+
+    text: Text
+    when: Text
+
+    _when = field_validator("when")(lambda text: _checked_claim(text))
+
+
+class NumberGuess(_Part):
+    """A slider; the answer is the number `of` after the step."""
+
+    kind: Literal["number"]
+    of: Text
+    low: float
+    high: float
+    step: float = Field(gt=0)
+
+    @field_validator("of")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        return _known_number(name)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> NumberGuess:
+        if self.low >= self.high:
+            raise ValueError(f"low must be below high, got {self.low:g} and {self.high:g}")
+        return self
+
+
+class ChoiceGuess(_Part):
+    """Two to five answers, of which exactly one comes true."""
+
+    kind: Literal["choice"]
+    options: Annotated[tuple[Option, ...], Field(min_length=2, max_length=5)]
+
+
+class Step(_Part):
+    """One guess: what stands there, what is asked, what the lesson changes then, and what to learn from it."""
+
+    text: Text
+    question: Text
+    guess: Annotated[NumberGuess | ChoiceGuess, Field(discriminator="kind")]
+    move: Annotated[dict[str, Any], Field(min_length=1)]
+    answer: Text
+
+
+class Claim(_Part):
+    """Part of the closing sentence: `says` in words, `holds` on the shown numbers."""
+
+    says: Text
+    holds: Text
+
+    _holds = field_validator("holds")(lambda text: _checked_claim(text))
+
+
+class Lesson(_Part):
+    """One lesson.
+
+    Attributes:
+        slug: in addresses.
+        order: its place in the list.
+        title, idea: heading, and one sentence on what it is about.
+        show: the numbers shown, the most important first.
+        controls: those that the student may move once the lesson is done.
+        start: the playground's state at the beginning, where it differs from the defaults.
+        steps: one to six guesses.
+        sentence: what the student can defend at the end.
+        claims: what has to hold for that.
+    """
+
+    slug: str = Field(pattern=r"^[a-z][a-z0-9-]{0,60}$")
+    order: int = Field(100, ge=1, le=1000)
+    title: Text
+    idea: Text
+    show: Annotated[tuple[str, ...], Field(min_length=1, max_length=6)]
+    controls: tuple[str, ...] = ()
+    start: dict[str, Any] = {}
+    steps: Annotated[tuple[Step, ...], Field(min_length=1, max_length=6)]
+    sentence: Text
+    claims: Annotated[tuple[Claim, ...], Field(min_length=1, max_length=6)]
+
+    @field_validator("show")
+    @classmethod
+    def _known_numbers(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(_known_number, names))
+
+    @field_validator("controls")
+    @classmethod
+    def _known_controls(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if name not in State.model_fields:
+                raise ValueError(f"no control is called '{name}' (allowed: {', '.join(State.model_fields)})")
+        return names
+
+    def states(self) -> list[State]:
+        """The state at the start and after each step."""
+        changes = [self.start, *(step.move for step in self.steps)]
+        merged: dict[str, Any] = {}
+        states = []
+        for change in changes:
+            merged = merged | change
+            states.append(State.model_validate(merged))
+        return states
+
+    def document(self) -> dict[str, Any]:
+        """For the browser: everything with whole states, and claims parsed."""
+        found = self.model_dump(mode="json")
+        found["states"] = [state.model_dump(mode="json", exclude_defaults=True) for state in self.states()]
+        for state in found["states"]:
+            state["transforms"] = [
+                {name: value for name, value in step.items() if value is not None}
+                for step in state.get("transforms", [])
+            ]
+        for claim in found["claims"]:
+            claim["tree"] = parse_claim(claim["holds"])
+        for step in found["steps"]:
+            for option in step["guess"].get("options", []):
+                option["tree"] = parse_claim(option["when"])
+        return found
+
+
+def read(path: Path) -> Lesson:
+    """The lesson in a file; `InputError` says what is wrong, with the line."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path.name}: cannot be read ({error})") from None
+    return parse(text, path.name)
+
+
+def parse(text: str, name: str) -> Lesson:
+    """The lesson in a text; `name` stands before each problem.
+
+    Raises:
+        InputError: one line per problem: file, line, field, what is wrong.
+    """
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{name}: {error}") from None
+    try:
+        lesson = Lesson.model_validate(values)
+    except ValidationError as error:
+        problems = [(one["loc"], _words(one)) for one in error.errors()]
+        raise InputError("\n".join(_line(text, name, place, words) for place, words in problems)) from None
+    problems = list(_wrong_together(lesson))
+    if problems:
+        raise InputError("\n".join(_line(text, name, place, words) for place, words in problems))
+    return lesson
+
+
+def _wrong_together(lesson: Lesson) -> list[tuple[tuple[Any, ...], str]]:
+    """What only shows when the parts are seen together: states, and references to steps."""
+    found: list[tuple[tuple[Any, ...], str]] = []
+    merged: dict[str, Any] = {}
+    places: list[tuple[Any, ...]] = [("start",), *(("steps", k, "move") for k in range(len(lesson.steps)))]
+    for place, change in zip(places, [lesson.start, *(step.move for step in lesson.steps)], strict=True):
+        try:
+            State.model_validate(merged | change)
+            merged |= change
+        except ValidationError as error:
+            found += [((*place, *one["loc"]), _words(one)) for one in error.errors()]
+    last = len(lesson.steps)
+    for k, step in enumerate(lesson.steps):
+        guess = step.guess
+        named: list[tuple[tuple[Any, ...], list[tuple[str, int]]]]
+        if isinstance(guess, NumberGuess):
+            named = [(("steps", k, "guess", "of"), [(guess.of, k + 1)])]
+        else:
+            named = [
+                (("steps", k, "guess", "options", j, "when"), list(references(parse_claim(option.when))))
+                for j, option in enumerate(guess.options)
+            ]
+        named.append((("steps", k, "answer"), _placed(step.answer)))
+        named.append((("steps", k, "text"), _placed(step.text)))
+        named.append((("steps", k, "question"), _placed(step.question)))
+        for place, refs in named:
+            limit = k if place[-1] in ("text", "question") else k + 1
+            found += [(place, f"{name}@{at}: step {at} has not happened yet") for name, at in refs if at > limit]
+    for j, claim in enumerate(lesson.claims):
+        for name, at in references(parse_claim(claim.holds)):
+            if at > last:
+                found.append((("claims", j, "holds"), f"{name}@{at}: the lesson has only {last} steps"))
+        found += _unknown_places(("claims", j, "says"), claim.says, last)
+    found += _unknown_places(("sentence",), lesson.sentence, last)
+    for k, step in enumerate(lesson.steps):
+        found += _unknown_places(("steps", k, "answer"), step.answer, last)
+        found += _unknown_places(("steps", k, "text"), step.text, last)
+        found += _unknown_places(("steps", k, "question"), step.question, last)
+    return found
+
+
+def _placed(text: str) -> list[tuple[str, int]]:
+    inside = [piece for piece in _PLACE.findall(text) if _REFERENCE.fullmatch(piece)]
+    return [(piece.rpartition("@")[0], int(piece.rpartition("@")[2])) for piece in inside]
+
+
+def _unknown_places(place: tuple[Any, ...], text: str, last: int) -> list[tuple[tuple[Any, ...], str]]:
+    problems = []
+    for piece in _PLACE.findall(text):
+        name, _, step = piece.rpartition("@")
+        if not _REFERENCE.fullmatch(piece) or name.removeprefix(TRUE) not in NUMBERS:
+            problems.append((place, f"{{{piece}}} is no number; write {{name@step}}, such as {{isoscore@1}}"))
+        elif int(step) > last:
+            problems.append((place, f"{{{piece}}}: the lesson has only {last} steps"))
+    return problems
+
+
+def _checked_claim(text: str) -> str:
+    try:
+        named = list(references(parse_claim(text)))
+    except MalformedError as error:
+        raise ValueError(str(error)) from None
+    for name, _ in named:
+        _known_number(name.removeprefix(TRUE))
+    return text
+
+
+def _known_number(name: str) -> str:
+    if name not in NUMBERS:
+        raise ValueError(f"no number is called '{name}' (allowed: {', '.join(NUMBERS)})")
+    return name
+
+
+# ---------------------------------------------------------------------------------------------------- lines and words
+
+
+def _words(error: Any) -> str:
+    kind = error["type"]
+    if kind == "missing":
+        return "is missing"
+    if kind == "extra_forbidden":
+        return "is not known here; check its spelling"
+    text = str(error["msg"]).removeprefix("Value error, ")
+    if kind.startswith(("int_", "float_", "string_", "literal_", "greater", "less", "bool_")):
+        text += f", got {error['input']!r}"
+    return text[:1].lower() + text[1:]
+
+
+def _line(text: str, name: str, place: tuple[Any, ...], words: str) -> str:
+    keys = [part for part in place if part not in ("number", "choice")]  # pydantic names the kind of a guess too
+    number = _line_of(text, keys)
+    return f"{name}{f', line {number}' if number else ''}: {_named(keys)}: {words}"
+
+
+def _named(keys: list[Any]) -> str:
+    out = ""
+    for key in keys:
+        out += f" {key + 1}" if isinstance(key, int) else f"{'.' if out else ''}{key}"
+    return out or "the file"
+
+
+def _line_of(text: str, keys: list[Any]) -> int | None:
+    """The line where a field stands, or its nearest surroundings that can be found; None if nothing can."""
+    where: list[Any] = []
+    seen: dict[tuple[Any, ...], int] = {}
+    counts: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := re.match(r"\s*(\[{1,2})\s*([\w.]+)\s*\]", line):
+            where = []
+            parts = header[2].split(".")
+            for k, part in enumerate(parts):
+                path = ".".join(map(str, [*where, part]))
+                if header[1] == "[[" and k == len(parts) - 1:
+                    counts[path] = counts.get(path, -1) + 1
+                where += [part, counts[path]] if path in counts else [part]
+            seen[tuple(where)] = number
+        elif key := re.match(r"\s*([\w-]+)\s*=", line):
+            seen[(*where, key[1])] = number
+    for length in range(len(keys), 0, -1):
+        if tuple(keys[:length]) in seen:
+            return seen[tuple(keys[:length])]
+    return None

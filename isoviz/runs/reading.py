@@ -1,0 +1,227 @@
+"""Reading runs: lists, single runs, their events and folders. What a store and the shipped examples have in common."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeVar
+
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, func, select
+
+from isoviz.errors import StoreError
+from isoviz.events import Event, parse_event
+from isoviz.runs import summaries as _summaries
+from isoviz.runs.rows import STATUSES, RunRow, UnreadableRunError, row_of
+from isoviz.runs.schema import REVISION
+from isoviz.runs.schema import events as _events
+from isoviz.runs.schema import meta as _meta
+from isoviz.runs.schema import runs as _runs
+from isoviz.runs.summaries import Facet, RunSummary
+
+E = TypeVar("E", bound=Event)
+
+RunRows = list[RunRow]
+Summaries = list[RunSummary]
+Facets = list[Facet]
+EventsOf = list[E]
+EventRows = list[tuple[int, dict[str, Any]]]
+
+
+class Readable(Protocol):
+    """A database that runs can be read from, and the folder of their artifacts."""
+
+    @property
+    def folder(self) -> Path: ...
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A connection whose every statement sees the last commit. Raises `StoreUnavailableError`."""
+        ...
+
+
+class RunReader:
+    """A database of runs and the folder of their artifacts, to read from. One object may serve many threads.
+
+    Every method that names a run raises `StoreError` for an unknown id; all raise `StoreUnavailableError` when the database does not
+    answer.
+    """
+
+    def __init__(self, database: Readable) -> None:
+        self._database = database
+        self._unreadable: set[str] = set()
+        self.folder = database.folder
+
+    def __str__(self) -> str:
+        return str(self._database)
+
+    def get(self, run_id: str) -> RunRow:
+        """One run. Raises `UnreadableRunError` where its record is damaged or of a newer version."""
+        with self._database.reading() as connection:
+            record = self._record(connection, run_id)
+            position = self._positions(connection).get(run_id) if record["status"] == "queued" else None
+        try:
+            return row_of(record, position)
+        except UnreadableRunError:
+            self._unreadable.add(run_id)
+            raise
+
+    def list(
+        self,
+        *,
+        status: str | Iterable[str] | None = None,
+        group: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        order: Literal["newest", "oldest", "queue"] = "newest",
+    ) -> RunRows:
+        """Runs that can be read, newest first; `order="queue"` is the order in which waiting runs will be taken."""
+        query = select(_runs).where(_summaries.where(status, group)).limit(limit).offset(offset)
+        match order:
+            case "newest":
+                query = query.order_by(_runs.c.id.desc())
+            case "oldest":
+                query = query.order_by(_runs.c.id)
+            case "queue":
+                query = query.order_by(_runs.c.queued, _runs.c.id)
+        with self._database.reading() as connection:
+            records = connection.execute(query).mappings().all()
+            positions = self._positions(connection) if any(r["status"] == "queued" for r in records) else {}
+        return [row for record in records if (row := self._readable(record, positions.get(record["id"])))]
+
+    def _readable(self, record: RowMapping, position: int | None = None) -> RunRow | None:
+        try:
+            return row_of(record, position)
+        except UnreadableRunError:
+            self._unreadable.add(record["id"])
+            return None
+
+    def unreadable(self) -> Summaries:
+        """Runs that cannot be read, newest first: `list` leaves them out.
+
+        Found are those whose record is not as long as it was when it was written, and those that `get` and `list` met.
+        """
+        with self._database.reading() as connection:
+            found = _summaries.unreadable(connection, self._unreadable)
+        self._unreadable.intersection_update(summary.id for summary in found)
+        return found
+
+    def summaries(
+        self,
+        *,
+        status: str | Iterable[str] | None = None,
+        group: str | None = None,
+        model: Collection[str] = (),
+        task: Collection[str] = (),
+        method: Collection[str] = (),
+        limit: int | None = None,
+        offset: int = 0,
+        kinds: Sequence[str] = _summaries.KINDS,
+    ) -> Summaries:
+        """What a list shows of runs, newest first, those that cannot be read among them.
+
+        Args:
+            status, model, task, method: only runs with one of these; empty for all.
+            group: only runs of this experiment.
+            kinds: which numbers (`isoviz.runs.summaries.KINDS`).
+        """
+        where = _summaries.where(status, group, model=model, task=task, method=method)
+        with self._database.reading() as connection:
+            return _summaries.read(connection, where, [_runs.c.id.desc()], limit, offset, kinds)
+
+    def summary(self, run_id: str) -> RunSummary:
+        """What a list shows of one run."""
+        with self._database.reading() as connection:
+            found = _summaries.read(connection, _runs.c.id == run_id, [_runs.c.id], None, 0)
+        if not found:
+            raise self._unknown(run_id)
+        return found[0]
+
+    def revision(self) -> str:
+        """Another one whenever something changed that `summaries` or `facets` shows."""
+        with self._database.reading() as connection:
+            return str(connection.scalar(select(_meta.c.value).where(_meta.c.key == REVISION)))
+
+    def facets(self) -> Facets:
+        """Which experiments, models, tasks, methods and statuses there are, with how many runs have all five, newest first."""
+        with self._database.reading() as connection:
+            return _summaries.facets(connection)
+
+    def counts(self) -> dict[str, int]:
+        """How many runs have each status; statuses that no run has are 0."""
+        query = select(_runs.c.status, func.count()).group_by(_runs.c.status)
+        with self._database.reading() as connection:
+            counts = {row[0]: row[1] for row in connection.execute(query)}
+        return {status: counts.get(status, 0) for status in STATUSES}
+
+    def events(self, run_id: str, after: int = 0, limit: int = 5000) -> EventRows:
+        """The events after a cursor, in order: (sequence number, event as JSON data with `kind` and `time`).
+
+        The cursor for the next call is the last number of this answer; 0 is the beginning.
+        """
+        query = (
+            select(_events.c.seq, _events.c.time, _events.c.body)
+            .where(_events.c.run_id == run_id, _events.c.seq > after)
+            .order_by(_events.c.seq)
+            .limit(limit)
+        )
+        with self._database.reading() as connection:
+            rows = connection.execute(query).all()
+            if not rows:
+                self._record(connection, run_id)
+        return [(seq, {**json.loads(body), "time": moment}) for seq, moment, body in rows]
+
+    def events_of_kind(self, run_id: str, kind: type[E], limit: int | None = None) -> EventsOf[E]:
+        """A run's events of one class, in order, however many others lie between them."""
+        query = self._of_kind(run_id, kind, _events.c.body).order_by(_events.c.seq).limit(limit)
+        with self._database.reading() as connection:
+            bodies = connection.scalars(query).all()
+            if not bodies:
+                self._record(connection, run_id)
+        parsed = (parse_event(json.loads(body)) for body in bodies)
+        return [event for event in parsed if isinstance(event, kind)]
+
+    def newest_of_kind(self, run_id: str, kind: type[E]) -> tuple[float, E] | None:
+        """When a run's last event of one class happened, and the event; None if there is none."""
+        query = self._of_kind(run_id, kind, _events.c.time, _events.c.body).order_by(_events.c.seq.desc()).limit(1)
+        with self._database.reading() as connection:
+            row = connection.execute(query).one_or_none()
+        event = None if row is None else parse_event(json.loads(row.body))
+        return (row.time, event) if row is not None and isinstance(event, kind) else None
+
+    def _of_kind(self, run_id: str, kind: type[Any], *columns: ColumnElement[Any]) -> Select[Any]:
+        start = f'{{"kind":"{kind.model_fields["kind"].default}"'
+        return select(*columns).where(_events.c.run_id == run_id, _events.c.body.startswith(start, autoescape=True))
+
+    def folder_of(self, run_id: str) -> Path:
+        """The folder of a run's artifacts, which may not exist yet."""
+        with self._database.reading() as connection:
+            self._record(connection, run_id)
+        return self._path(run_id)
+
+    def path_of(self, run_id: str) -> Path:
+        """The same without asking whether there is such a run."""
+        return self._path(run_id)
+
+    def disk_use(self, run_id: str) -> int:
+        """Bytes in a run's folder."""
+        return sum(path.lstat().st_size for path in self.folder_of(run_id).rglob("*") if path.is_file())
+
+    # ------------------------------------------------------------------ inside
+
+    def _path(self, run_id: str) -> Path:
+        return self.folder / "runs" / run_id
+
+    def _unknown(self, run_id: str) -> StoreError:
+        return StoreError(f"no run '{run_id}' in the store {self}", field="id")
+
+    def _record(self, connection: Connection, run_id: str) -> RowMapping:
+        record = connection.execute(select(_runs).where(_runs.c.id == run_id)).mappings().one_or_none()
+        if record is None:
+            raise self._unknown(run_id)
+        return record
+
+    def _positions(self, connection: Connection) -> dict[str, int]:
+        waiting = select(_runs.c.id).where(_runs.c.status == "queued", _runs.c.owner.is_(None))
+        ids = connection.scalars(waiting.order_by(_runs.c.queued, _runs.c.id))
+        return {run_id: place for place, run_id in enumerate(ids, start=1)}

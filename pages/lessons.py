@@ -1,0 +1,13 @@
+"""Lessons: guess first, then watch a cloud move and see how far off you were."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.components.lessons.mounted import lessons
+
+st.title("Lessons", anchor=False)
+st.caption(
+    "Guess first. The lesson then moves the cloud and shows how far off you were. Eight lessons, five minutes each."
+)
+lessons(key="lessons")

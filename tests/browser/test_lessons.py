@@ -1,0 +1,178 @@
+"""Every lesson, step by step in the file of `isoviz lessons --out`, and once on the page: its claims hold on the shown numbers, and
+`isoviz.metrics` finds the same numbers on the same points."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from dashboard import lessons_file
+from isoviz import lessons
+from isoviz.lessons import checking
+from isoviz.lessons.expressions import holds, parse_claim
+from isoviz.lessons.reading import NumberGuess, Step
+from isoviz.lessons.state import State
+from tests.browser.conftest import Server
+
+SLUGS = [lesson.slug for lesson in lessons.catalogue()]
+POINTS = """async () => {
+  const text = (numbers) => {
+    const bytes = new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
+    let whole = "";
+    for (let at = 0; at < bytes.length; at += 32768) whole += String.fromCharCode(...bytes.subarray(at, at + 32768));
+    return btoa(whole);
+  };
+  const { playground } = globalThis.lessons;
+  const after = playground.state().transforms.length > 0;
+  const { points, known } = await playground.cloud({ after });
+  return { points: text(points), known: text((await playground.cloud()).known) };
+}"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("lessons") / "lessons.html"
+    path.write_text(lessons_file.render(), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def tab(chromium: Browser) -> Iterator[Page]:
+    """A tab without a network."""
+    page = chromium.new_page(offline=True, reduced_motion="reduce")
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
+    page.close()
+    assert errors == []
+
+
+def guess(page: Page, step: Step) -> None:
+    send = page.get_by_role("button", name="Show the answer")
+    expect(send).to_be_disabled()
+    if isinstance(step.guess, NumberGuess):
+        middle = (step.guess.low + step.guess.high) / 2
+        slider = page.locator(".ivl-form input[type=range]")
+        slider.focus()
+        slider.press("ArrowRight")
+        slider.evaluate(f"(field) => {{ field.value = {middle}; field.dispatchEvent(new Event('input')); }}")
+    else:
+        page.get_by_role("radio").first.check()
+    send.click()
+
+
+def shown(page: Page) -> dict[str, float]:
+    """The numbers on screen, unrounded."""
+    cells: dict[str, str] = page.evaluate(
+        "Object.fromEntries([...document.querySelectorAll('.ivl-numbers dd')].map((c) => [c.dataset.number, c.dataset.value]))"
+    )
+    return {name: float(value) for name, value in cells.items()}
+
+
+def measured(page: Page, state: State) -> dict[str, float]:
+    """The numbers of the very points that the browser has, by `isoviz.metrics`."""
+    found: dict[str, Any] = page.evaluate(POINTS)
+    points, known = (np.frombuffer(base64.b64decode(found[name])) for name in ("points", "known"))
+    d = state.d
+    cloud = points.reshape(-1, d)
+    return checking.measured(cloud, known.reshape(d, d), state)
+
+
+def walk(page: Page, slug: str, check: Callable[[int], None]) -> None:
+    """Answer every question of a lesson, up to its closing sentence; `check(k)` after step k."""
+    lesson = next(lesson for lesson in lessons.catalogue() if lesson.slug == slug)
+    for k, step in enumerate(lesson.steps, start=1):
+        expect(page.get_by_role("heading", name=f"Question {k} of {len(lesson.steps)}")).to_be_visible()
+        guess(page, step)
+        verdict = expect(page.locator(".ivl-verdict"))
+        if isinstance(step.guess, NumberGuess):
+            verdict.to_contain_text("off by")
+        else:
+            verdict.to_contain_text(re.compile("Right|The answer is"))
+        check(k)
+        page.locator(".ivl-body > button.ivl-main").click()
+    expect(page.locator(".ivl-sentence")).to_be_visible()
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_a_lesson_from_its_first_guess_to_its_sentence(tab: Page, file: Path, slug: str) -> None:
+    lesson = next(lesson for lesson in lessons.catalogue() if lesson.slug == slug)
+    states = lesson.states()
+    tab.goto(f"{file.as_uri()}#lesson={slug}&step=1")
+    expect(tab.locator(".ivl-form")).to_be_visible()
+    at = [measured(tab, states[0])]
+    on_screen = [shown(tab)]
+
+    def check(k: int) -> None:
+        at.append(measured(tab, states[k]))
+        on_screen.append(shown(tab))
+
+    walk(tab, slug, check)
+    for ours, theirs in zip(at, on_screen, strict=True):
+        assert set(theirs) == set(lesson.show)
+        for name, value in theirs.items():
+            assert value == pytest.approx(ours[name], rel=1e-9, abs=1e-12), name
+    truth = [tab.evaluate("(k) => globalThis.lessons.at[k]", k) for k in range(len(states))]
+
+    def value_at(name: str, step: int) -> float:
+        return float(truth[step][name]) if name.startswith("true.") else at[step][name]
+
+    marks = [item.get_attribute("data-holds") for item in tab.locator(".ivl-claims li").all()]
+    assert marks == ["true"] * len(lesson.claims)
+    assert all(holds(parse_claim(claim.holds), value_at) for claim in lesson.claims)
+    for control in lesson.controls:
+        if control != "transforms":
+            assert tab.locator(f"[data-control={control}]").count() == 1
+
+
+def test_the_browsers_table_of_controls_is_the_engines(tab: Page, file: Path) -> None:
+    tab.goto(f"{file.as_uri()}#lesson={SLUGS[0]}")
+    expect(tab.locator(".ivl-form")).to_be_visible()
+    defaults = tab.evaluate("globalThis.lessons.kinds.DEFAULTS")
+    bounds = tab.evaluate("globalThis.lessons.kinds.BOUNDS")
+    assert defaults == State().model_dump(mode="json")
+    for name, (low, high) in bounds.items():
+        field = State.model_fields[name]
+        limits = {key: getattr(item, key) for item in field.metadata for key in ("ge", "le") if hasattr(item, key)}
+        assert (limits["ge"], limits["le"]) == (low, high), name
+    best = tab.evaluate("[0, 0.5, 1, 2, 4].map(globalThis.lessons.kinds.normalBelow)")
+    assert best == pytest.approx([checking.best_accuracy(2 * x) for x in (0, 0.5, 1, 2, 4)], abs=1e-12)
+
+
+def test_a_link_opens_a_lesson_in_the_middle(tab: Page, file: Path) -> None:
+    tab.goto(f"{file.as_uri()}#lesson=rotation&step=3&hidden=rogueScale")
+    expect(tab.get_by_role("heading", name="Question 3 of 3")).to_be_visible()
+    guess(tab, lessons.catalogue()[3].steps[2])
+    tab.get_by_role("button", name="What can you defend now?").click()
+    expect(tab.locator(".ivl-claims li")).to_have_count(3)
+    assert "step=4" in tab.url and "hidden=rogueScale" in tab.url
+    expect(tab.locator("[data-control=rotation]")).to_be_visible()
+    expect(tab.locator("[data-control=rogueScale]")).to_be_hidden()
+
+
+def test_the_handout_has_questions_and_no_answers(tab: Page, file: Path) -> None:
+    tab.goto(f"{file.as_uri()}#lesson=scale&step=2")
+    expect(tab.locator(".ivl-form")).to_be_visible()
+    tab.evaluate("globalThis.print = () => {}")
+    tab.get_by_role("button", name="Print handout").click()
+    tab.emulate_media(media="print")
+    handout = tab.locator(".ivl-handout")
+    expect(handout).to_be_visible()
+    expect(tab.locator(".ivl-lesson")).to_be_hidden()
+    text = handout.inner_text()
+    assert "Your guess: ____" in text and "{" not in text and "0.4" not in text
+
+
+def test_the_page_runs_a_lesson_without_the_server(serve: Callable[..., Server], open_tab: Callable[..., Page]) -> None:
+    page = open_tab(f"{serve().url}/lessons#lesson=clusters&step=1")
+    expect(page.locator(".ivl-form")).to_be_visible()
+    walk(page, "clusters", lambda k: None)
+    expect(page.locator(".ivl-claims li[data-holds=true]")).to_have_count(2)
+    assert page.url.endswith("#lesson=clusters&step=4")

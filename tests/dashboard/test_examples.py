@@ -1,0 +1,145 @@
+"""A fresh store opens on the examples, one switch hides them, and a visitor's own runs come before them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import choosing, examples
+from isoviz.config import RunConfig
+from isoviz.exploring import results
+from isoviz.exploring.request import ViewRequest
+from isoviz.runs.examples import METHODS, SWEEP, opened
+from isoviz.runs.store import Store
+
+APP = Path(__file__).resolve().parents[2] / "dashboard" / "app.py"
+PAGES = ("live", "experiments", "tradeoffs", "results", "whatif", "papers", "explore", "run")
+EMPTY = ("No run yet", "No experiment yet", "then press Analyse", "First, the run's embeddings", "Reproduce first")
+
+
+@pytest.fixture(autouse=True)
+def _with_examples(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("ISOVIZ_EXAMPLES", "on")
+    monkeypatch.setenv("ISOVIZ_RUNNER", "off")
+    yield
+
+
+def opened_app(page: str = "home", **query: str) -> AppTest:
+    app = AppTest.from_file(APP, default_timeout=120)
+    app.run()
+    for name, value in query.items():
+        app.query_params[name] = value
+    if page != "home":
+        app.switch_page(f"../pages/{page}.py")
+    return app.run()
+
+
+def words(app: AppTest) -> str:
+    return "\n".join(str(one.value) for kind in ("markdown", "caption", "title", "subheader") for one in app.get(kind))
+
+
+@pytest.mark.parametrize("page", ["home", *PAGES])
+def test_every_page_is_full_on_a_fresh_store_and_says_that_it_shows_examples(page: str) -> None:
+    shipped = opened()
+    assert shipped is not None
+    app = opened_app(page, **({"id": shipped.featured().id} if page == "run" else {}))
+    assert not app.exception and not [text for text in EMPTY if text in words(app)]
+    told = words(app) + " ".join(str(one.value) for one in app.selectbox) + " ".join(map(str, frames(app)))
+    assert ("Recorded" if page == "papers" else "xample") in told, page
+
+
+def frames(app: AppTest) -> list[str]:
+    return [frame.value.to_csv() for frame in app.dataframe]
+
+
+@pytest.mark.parametrize("page", ["home", "live", "experiments", "tradeoffs", "results", "whatif", "explore"])
+def test_the_address_hides_them_from_the_first_look(page: str) -> None:
+    app = AppTest.from_file(APP, default_timeout=120)
+    app.query_params[examples.KEY] = "false"
+    app.run()
+    if page != "home":
+        app.switch_page(f"../pages/{page}.py").run()
+    assert not app.exception
+    assert any(text in words(app) for text in EMPTY), page
+    assert "Example:" not in words(app) + " ".join(frames(app))
+
+
+def test_one_press_on_home_hides_them() -> None:
+    app = opened_app()
+    app.button("home_hide_examples").click().run()
+    assert not app.exception and "No run yet" in words(app)
+    assert app.toggle(examples.KEY).value is False
+    app.toggle(examples.KEY).set_value(True).run()
+    assert "Example runs" in [one.value for one in app.subheader]
+
+
+def test_runs_of_ones_own_come_first_everywhere() -> None:
+    Store().create([RunConfig.checked(model="demo/tiny-bert", task="demo/acceptability")], group="mine", name="my run")
+    home, results_page, live = opened_app(), opened_app("results"), opened_app("live")
+    assert "Example runs" not in [one.value for one in home.subheader] and "1 queued" in words(home)
+    experiment = results_page.selectbox("results_group")
+    assert experiment.value == choosing.ALL and experiment.options[:3] == [choosing.ALL, "mine", METHODS]
+    assert "Every run" in [one.value for one in results_page.subheader]
+    assert examples.BADGE not in words(live)
+
+
+def facets(*lines: tuple[str, bool]) -> pd.DataFrame:
+    return pd.DataFrame(lines, columns=["group", "example"])
+
+
+def test_the_experiments_on_offer() -> None:
+    shipped = [(METHODS, True), (SWEEP, True)]
+    assert choosing.group_options(facets(*shipped), SWEEP) == [SWEEP, METHODS]
+    assert choosing.group_options(facets(("mine", False), ("", False), *shipped), SWEEP) == [
+        "all",
+        "mine",
+        SWEEP,
+        METHODS,
+    ]
+    assert choosing.group_options(facets(), METHODS) == ["all"]
+
+
+def test_all_runs_are_all_but_the_examples() -> None:
+    lines = facets(("mine", False), (METHODS, True))
+    assert (
+        list(choosing.within(lines, choosing.ALL)["group"]) == list(choosing.within(lines, None)["group"]) == ["mine"]
+    )
+    assert list(choosing.within(lines, METHODS)["group"]) == [METHODS]
+
+
+def test_an_example_experiment_offers_no_more_seeds() -> None:
+    app = opened_app("experiments", experiment=SWEEP)
+    assert not app.exception and SWEEP in words(app).replace("\\", "")
+    assert "experiment_more" not in [one.key for one in app.button]
+
+
+def test_the_view_that_ships_is_the_one_that_explore_asks_for_at_first() -> None:
+    key = examples.view_of(ViewRequest("demo/tiny-bert", "demo/acceptability"))
+    assert key is not None
+    view = results.find(key)
+    assert view is not None and view.points(view.depth, "cls").dtype == "float32"
+    for pooling in view.poolings:
+        assert all(len(view.table(pooling)) == view.kept(layer, pooling) for layer in range(view.depth + 1))
+    assert examples.view_of(ViewRequest("demo/tiny-bert", "demo/sentiment")) is None
+
+
+def test_recorded_results_of_studies_can_be_read() -> None:
+    from dashboard.papers import records
+
+    shipped = opened()
+    assert shipped is not None
+    read = records.recorded(shipped.folder / "studies")
+    assert sorted(one.provenance.study for one in read) == sorted(shipped.about["studies"])
+    assert {one.provenance.scale for one in read} == {"quick"}
+
+
+def test_an_example_experiment_leaves_as_a_report_with_its_provenance() -> None:
+    from dashboard.report import of_runs
+    from dashboard.run_lists import Filter
+
+    document = str(of_runs.document(Filter(SWEEP), SWEEP))
+    assert "python -m isoviz" in document and "isoviz 0." in document

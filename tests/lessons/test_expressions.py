@@ -1,0 +1,76 @@
+"""The language of claims, against Python's own arithmetic."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from isoviz.lessons.expressions import MalformedError, evaluate, holds, parse, parse_claim, references
+
+VALUES = {("isoscore", 0): 0.75, ("isoscore", 1): 0.5, ("true.isoscore", 1): 1.0}
+
+
+def value_at(name: str, step: int) -> float:
+    return VALUES.get((name, step), math.nan)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2", 2),
+        ("1 - 2 - 3", -4),
+        ("12 / 3 / 2", 2),
+        ("1 + 2 * 3", 7),
+        ("(1 + 2) * 3", 9),
+        ("-2 + 3", 1),
+        ("abs(1 - 3) * 2", 4),
+        ("1e-3 * 1000", 1),
+        ("isoscore@0 - isoscore@1", 0.25),
+        ("true.isoscore@1 / isoscore@1", 2),
+        ("−0.5", -0.5),
+    ],
+)
+def test_values(text: str, value: float) -> None:
+    assert evaluate(parse(text), value_at) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "true"),
+    [
+        ("isoscore@0 > isoscore@1", True),
+        ("isoscore@0 < isoscore@1", False),
+        ("0.4 < isoscore@1 < 0.6", True),
+        ("0.4 < isoscore@0 < 0.6", False),
+        ("unknown@0 > 0", False),
+        ("unknown@0 < 0", False),
+        ("1 / 0 > 0", False),
+    ],
+)
+def test_claims(text: str, true: bool) -> None:
+    assert holds(parse_claim(text), value_at) is true
+
+
+def test_references() -> None:
+    assert set(references(parse_claim("abs(isoscore@3 - true.isoscore@0) < ev_1@2 * 2"))) == {
+        ("isoscore", 3),
+        ("true.isoscore", 0),
+        ("ev_1", 2),
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("isoscore@1", "compares values with < or >"),
+        ("isoscore > 1", "cannot read “isoscore”"),
+        ("isoscore@1 >", "a value is missing"),
+        ("abs(isoscore@1 > 1", r"closing \) is missing"),
+        ("1 2 > 1", "cannot read “2”"),
+        ("* 2 > 1", "a value is missing before"),
+        ("__import__('os') > 1", "cannot read"),
+    ],
+)
+def test_what_is_no_claim(text: str, message: str) -> None:
+    with pytest.raises(MalformedError, match=message):
+        parse_claim(text)

@@ -1,0 +1,151 @@
+"""The lessons: eight of them, all true, and a validator that names the line."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from isoviz import lessons
+from isoviz.__main__ import main
+from isoviz.errors import InputError
+from isoviz.lessons import checking
+from isoviz.lessons.reading import ChoiceGuess, Lesson, parse
+from isoviz.lessons.state import State
+
+GOOD = """slug = "mine"
+title = "Mine"
+idea = "Does it move?"
+show = ["isoscore"]
+start = { d = 8, n = 400 }
+sentence = "It moved."
+
+[[steps]]
+text = "IsoScore is {isoscore@0}."
+question = "What next?"
+guess = { kind = "number", of = "isoscore", low = 0, high = 1, step = 0.01 }
+move = { rogueScale = 10 }
+answer = "{isoscore@1}."
+
+[[claims]]
+says = "It fell."
+holds = "isoscore@1 < isoscore@0"
+"""
+
+
+def test_there_are_eight_in_order() -> None:
+    assert [lesson.order for lesson in lessons.catalogue()] == list(range(1, 9))
+    for lesson in lessons.catalogue():
+        assert 3 <= len(lesson.steps) <= 4, lesson.slug
+        assert any(isinstance(step.guess, ChoiceGuess) for step in lesson.steps) or lesson.slug == "clusters"
+
+
+@pytest.mark.parametrize("lesson", lessons.catalogue(), ids=lambda lesson: lesson.slug)
+def test_what_it_teaches_is_true(lesson: Lesson) -> None:
+    assert checking.problems(lesson, seeds=(0, 1)) == []
+
+
+@pytest.mark.parametrize("lesson", lessons.catalogue(), ids=lambda lesson: lesson.slug)
+def test_every_number_that_a_question_or_claim_is_about_is_shown(lesson: Lesson) -> None:
+    document = json.dumps(lesson.document())
+    used = set(re.findall(r"\{(?:true\.)?([a-z0-9_]+)@\d\}", document))
+    assert used <= set(lesson.show)
+    assert all(claim["tree"] for claim in lesson.document()["claims"])
+    assert all("hidden" not in state for state in lesson.document()["states"])
+
+
+def test_a_lesson_that_is_not_true_is_told_so() -> None:
+    wrong = parse(
+        GOOD.replace("isoscore@1 < isoscore@0", "isoscore@1 > isoscore@0").replace("low = 0,", "low = 0.9,"), "m"
+    )
+    first, second = checking.problems(wrong, seeds=(0,))
+    assert re.fullmatch(r"step 1: isoscore is 0\.\d+, which the slider from 0.9 to 1 cannot reach", first)
+    assert second == "claim 1 does not hold: isoscore@1 > isoscore@0"
+
+
+def test_exactly_one_answer_must_come_true() -> None:
+    options = '{ text = "Up", when = "isoscore@1 > 2" }, { text = "Down", when = "isoscore@1 > 3" }'
+    guess = f'guess = {{ kind = "choice", options = [{options}] }}'
+    wrong = parse(re.sub(r"guess = .*", guess, GOOD), "m")
+    assert checking.problems(wrong, seeds=(0,)) == ["step 1: exactly one answer must come true, but none does"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('title = "Mine"', "title = Mine", r"mine\.toml: .*line 2"),
+        ('title = "Mine"\n', "", r"mine\.toml: title: is missing"),
+        ('idea = "Does', 'idee = "Does', r"line 3: idee: is not known here"),
+        ('["isoscore"]', '["isoscor"]', r"line 4: show: no number is called 'isoscor' \(allowed: isoscore"),
+        ("d = 8", "d = 1", r"line 5: start\.d: .*greater than or equal to 2, got 1"),
+        ("d = 8", "dims = 8", r"line 5: start\.dims: is not known here"),
+        ("rogueScale = 10", 'spectrum = "round"', r"line 12: steps 1\.move\.spectrum: .*'flat'"),
+        ("rogueScale = 10", 'transforms = [{ slug = "zca", beta = 1 }]', r"line 12: .*'zca' has no parameter 'beta'"),
+        ("low = 0, high = 1", "low = 1, high = 0", r"line 11: steps 1\.guess: low must be below high"),
+        ('"{isoscore@1}."', '"{isoscore@2}."', r"line 13: steps 1\.answer: isoscore@2: step 2 has not happened yet"),
+        ('"{isoscore@1}."', '"{isoscore}."', r"line 13: steps 1\.answer: \{isoscore\} is no number"),
+        ("IsoScore is {isoscore@0}", "IsoScore is {isoscore@1}", r"line 9: steps 1\.text: isoscore@1: step 1 has not"),
+        ("isoscore@1 < isoscore@0", "isoscore@1 ~ 2", r"line 17: claims 1\.holds: a claim compares"),
+        ("isoscore@1 < isoscore@0", "isoscore@4 < 2", r"line 17: claims 1\.holds: isoscore@4: the lesson has only 1"),
+    ],
+)
+def test_the_validator_names_line_and_field(old: str, new: str, message: str) -> None:
+    assert old in GOOD
+    parse(GOOD, "mine.toml")
+    with pytest.raises(InputError, match=message) as caught:
+        parse(GOOD.replace(old, new), "mine.toml")
+    assert len(str(caught.value).splitlines()) <= 2
+
+
+def test_the_command(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
+    good, bad, missing = tmp_path / "good.toml", tmp_path / "bad.toml", tmp_path / "none.toml"
+    good.write_text(GOOD)
+    bad.write_text(GOOD.replace("d = 8", "d = 1"))
+    assert main(["lessons", "--check", str(good)]) == 0
+    assert "all claims hold" in capsys.readouterr().out
+    assert main(["lessons", "--check", str(good), str(bad), str(missing)]) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 2 and "bad.toml, line 5: start.d" in told[0] and "none.toml: cannot be read" in told[1]
+
+
+def test_the_files_are_packaged() -> None:
+    names = [item.name for item in files("isoviz.lessons").iterdir() if item.name.endswith(".toml")]
+    assert len(names) == len(lessons.catalogue()) == 8
+
+
+# ------------------------------------------------------------------------------------------------------- the clouds
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {"spectrum": "power", "decay": 1.0, "rotation": 1},
+        {"spectrum": "exponential", "decay": 3.0, "rogue": 3, "rogueScale": 4.0},
+        {"spectrum": "step", "rank": 3, "floor": 0.1, "scale": 2.0},
+        {"block": 4, "rho": 0.6},
+        {"clusters": 3, "separation": 5.0, "shift": 1.0},
+        {"tails": 6},
+    ],
+)
+def test_a_drawn_cloud_has_the_stated_covariance(values: dict) -> None:  # type: ignore[type-arg]
+    state = State(d=6, n=5000, **values)
+    clouds = [checking.draw(state.model_copy(update={"seed": seed}), 0) for seed in range(40)]
+    expected = checking.covariance(state, 0)
+    found = np.mean([np.cov(cloud.T) for cloud in clouds], axis=0)
+    assert np.abs(found - expected).max() < 0.03 * np.abs(expected).max()
+
+
+def test_cluster_centres_are_equally_far_apart() -> None:
+    centres = checking._centres(State(d=5, clusters=4, separation=3.0))
+    gaps = [np.linalg.norm(one - other) for k, one in enumerate(centres) for other in centres[:k]]
+    np.testing.assert_allclose(gaps, 3.0)
+    np.testing.assert_allclose(centres.mean(axis=0), 0, atol=1e-12)
+
+
+def test_copies_are_copies() -> None:
+    cloud = checking.draw(State(d=4, n=100, duplicates=0.5), 0)
+    assert len(np.unique(cloud, axis=0)) == 50

@@ -1,0 +1,188 @@
+"""The examples: what ships, how it is read beside a store, and what happens where it cannot be read."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from isoviz.access.policy import UNRESTRICTED
+from isoviz.access.service import Service
+from isoviz.access.visitors import OPERATOR
+from isoviz.config import RunConfig
+from isoviz.demo import EXAMPLES
+from isoviz.errors import AccessError, StoreError
+from isoviz.events import Evaluated, Measured, Started
+from isoviz.methods import catalogue
+from isoviz.runs import examples
+from isoviz.runs.examples import DATABASE, METHODS, SWEEP, Examples, Library, is_example
+from isoviz.runs.store import Store
+
+LARGEST = 15_000_000
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Examples:
+    return Examples()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def config(**changes: object) -> RunConfig:
+    return RunConfig.checked(**{"model": "demo/tiny-bert", "task": "demo/acceptability", **changes})
+
+
+# ------------------------------------------------------------------------------------------------------ what ships
+
+
+def test_the_examples_are_small_enough_to_ship() -> None:
+    assert sum(path.stat().st_size for path in EXAMPLES.rglob("*") if path.is_file()) <= LARGEST
+
+
+def test_every_shipped_run_says_with_what_it_was_made(shipped: Examples) -> None:
+    rows = shipped.list()
+    assert len(rows) == shipped.about["runs"] and not shipped.unreadable()
+    for row in rows:
+        started = shipped.newest_of_kind(row.id, Started)
+        assert started is not None and row.result is not None, row.id
+        assert is_example(row.id) and row.status == "finished" and row.group in shipped.experiments
+        assert {"isoviz", "torch", "transformers"} <= set(started[1].versions)
+        assert started[1].device and row.ended and row.ended > 1.7e9
+        assert row.host is None and row.config.data is None
+
+
+def test_nine_methods_on_two_tasks_with_three_seeds_and_a_sweep_ship(shipped: Examples) -> None:
+    cells = {(row.config.method, row.config.task, row.config.seed) for row in shipped.list(group=METHODS)}
+    assert len(cells) == 9 * 2 * 3 and {method for method, _, _ in cells} == set(catalogue())
+    swept = [row.config.params for row in shipped.list(group=SWEEP) if row.config.method == "istar"]
+    assert len({row["lam"] for row in swept}) >= 3 and len({row["zeta"] for row in swept}) >= 3
+
+
+def test_summaries_are_those_of_the_runs(shipped: Examples) -> None:
+    for summary in shipped.summaries(group=METHODS):
+        row = shipped.get(summary.id)
+        assert row.result is not None and dict(summary.metrics) == pytest.approx(dict(row.result.metrics))
+        assert summary.baselines
+
+
+def test_curves_can_be_drawn_of_every_epoch(shipped: Examples) -> None:
+    row = shipped.featured()
+    measured, evaluated = shipped.events_of_kind(row.id, Measured), shipped.events_of_kind(row.id, Evaluated)
+    assert [one.epoch for one in measured] == [one.epoch for one in evaluated] == list(range(row.config.epochs + 1))
+    for one in measured:
+        assert one.isotropy.number("isoscore") is not None and len(one.isotropy.curve("ev")) == 50
+        assert (shipped.folder_of(row.id) / one.arrays).is_file()
+
+
+def test_what_if_reads_the_embeddings_of_an_example(shipped: Examples) -> None:
+    from isoviz import whatif
+
+    for run_id in shipped.about["embeddings"]:
+        embeddings, result = whatif.embeddings(run_id), shipped.get(run_id).result
+        assert (
+            result is not None
+            and embeddings.train.dtype == "float32"
+            and len(embeddings.texts) == len(embeddings.labels)
+        )
+        assert embeddings.frozen_metric(embeddings.validation) == pytest.approx(result.metrics["accuracy"], abs=0.002)
+
+
+# ------------------------------------------------------------------------------------------- beside a store of one's own
+
+
+def test_a_library_finds_runs_by_their_id_and_never_mixes_lists(shipped: Examples, store: Store) -> None:
+    (own,) = store.create([config()], group="mine")
+    library, example = Library(store, shipped), shipped.featured()
+    assert library.get(own).id == own and library.get(example.id).id == example.id
+    assert library.folder_of(example.id).is_relative_to(EXAMPLES) and library.folder_of(own).is_relative_to(
+        store.folder
+    )
+    assert [row.id for row in library.list()] == [own] and [row.id for row in library.summaries()] == [own]
+    assert {row.group for row in library.list(group=METHODS)} == {METHODS}
+    groups = list(dict.fromkeys(facet.group for facet in library.facets()))
+    assert groups[:3] == ["mine", METHODS, SWEEP]
+    assert library.counts() == store.counts()
+
+
+def test_hidden_examples_are_nowhere(shipped: Examples, store: Store) -> None:
+    library = Library(store)
+    assert library.facets() == [] and library.list(group=METHODS) == []
+    with pytest.raises(StoreError, match="examples are hidden"):
+        library.get(shipped.featured().id)
+
+
+def test_every_change_of_an_example_is_refused_in_one_line(
+    shipped: Examples, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(examples.SWITCH, "on")
+    service, row = Service(store, OPERATOR, UNRESTRICTED), shipped.featured()
+    for change in (
+        lambda: service.rename(row.id, "mine"),
+        lambda: service.tag(row.id, ["mine"]),
+        lambda: service.note(row.id, "mine"),
+        lambda: service.delete(row.id),
+        lambda: service.resume(row.id),
+        lambda: service.stop(row.id),
+    ):
+        with pytest.raises(AccessError, match="example that ships with IsoViz"):
+            change()
+    assert str(service.refusal(row)).count("\n") == 0
+    copy = service.run_again(row.id)
+    assert not is_example(copy) and store.get(copy).config == row.config
+
+
+# ------------------------------------------------------------------------------------------- where they cannot be read
+
+
+def copied(target: Path) -> Path:
+    target.mkdir(exist_ok=True)
+    for name in (DATABASE, examples.ABOUT):
+        shutil.copy(EXAMPLES / name, target / name)
+    return target
+
+
+def test_a_read_only_folder_is_enough_and_nothing_is_left_beside_the_file(tmp_path: Path) -> None:
+    folder = copied(tmp_path / "shipped")
+    folder.chmod(0o500)
+    try:
+        found = Examples(folder)
+        assert found.list(limit=1) and found.summaries(group=METHODS)
+        assert sorted(os.listdir(folder)) == sorted([DATABASE, examples.ABOUT])
+    finally:
+        folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "no about", "about of another kind", "newer tables"])
+def test_without_sound_examples_the_app_does_without_and_says_so(
+    damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(examples.SWITCH, "on")
+    folder = copied(tmp_path / "shipped")
+    file = folder / DATABASE
+    match damage:
+        case "missing":
+            file.unlink()
+        case "cut":
+            file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+        case "no about":
+            (folder / examples.ABOUT).unlink()
+        case "about of another kind":
+            (folder / examples.ABOUT).write_text(json.dumps(["runs"]))
+        case _:
+            with sqlite3.connect(file) as connection:
+                connection.execute("UPDATE isoviz_meta SET value = '99' WHERE key = 'schema'")
+    assert examples.opened(folder) is None
+    assert "The examples are left out" in caplog.text
+
+
+@pytest.mark.parametrize("word", ["off", "OFF", "0", "no", "false"])
+def test_an_operator_switches_them_off(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(examples.SWITCH, word)
+    assert examples.opened() is None
