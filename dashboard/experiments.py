@@ -68,7 +68,7 @@ def listing() -> None:
         return
     frame.insert(0, "Experiment", [f"experiments?{NAME}={quote(name)}" for name in frame["name"]])
     st.dataframe(
-        frame.drop(columns="name"),
+        frame.drop(columns=["name"] if frame["Other"].any() else ["name", "Other"]),
         hide_index=True,
         placeholder="",
         height="content" if len(frame) <= LISTED else "auto",

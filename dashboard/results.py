@@ -87,7 +87,7 @@ MORE_RUN_COLUMNS = {
 }
 
 
-_ALIKE = ("model", "task", "metric", "problem", "group")
+ALIKE = ("model", "task", "metric", "problem", "group")
 """Columns of the list that are left out where all runs have the same."""
 
 
@@ -414,7 +414,7 @@ def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
     config |= {one.heading: number(help=measures.help_text(one), format=f"%.{one.decimals}f") for one in isotropy}
     first = _first_of_page(len(runs))
     listed = runs.iloc[first : first + PAGE_RUNS]
-    told = [name for name in names if name not in _ALIKE or runs[name].nunique() > 1]
+    told = [name for name in names if name not in ALIKE or runs[name].nunique() > 1]
     table = listed[told].rename(columns=names)
     table.insert(0, "Run", [f"run?id={run}" for run in listed["run"]])
     st.dataframe(table, hide_index=True, column_config=config, placeholder="", alt="Every run that matches the filters")

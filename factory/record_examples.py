@@ -3,7 +3,7 @@
 Three steps, all of them unless some are named:
 
 - `grids` trains the runs of `EXPERIMENTS`: every method on two demo tasks, and one λ × ζ sweep.
-- `studies` carries out every study at its quick scale and keeps each result beside the runs, in `DIR/studies`.
+- `studies` carries out every study at its quick scale and keeps each result beside the runs, in `DIR/studies`, or where --results says.
 - `pack` writes what the store has to `isoviz/demo/examples` (`factory.example_store`).
 
 A store that is named is continued: finished runs are not trained again. Without one, the runs lie in a temporary folder. Training is
@@ -91,25 +91,25 @@ def train_grids(folder: Path) -> int:
     return unfinished
 
 
-def carry_out_studies(folder: Path) -> int:
+def carry_out_studies(folder: Path, results: Path) -> int:
     """Run every quick study in the store, and keep its result; how many failed."""
     from benchmarks.quick_studies import run
     from isoviz import studies
 
     failed = 0
     for slug in dict.fromkeys(one.study.slug for one in studies.listed()):  # one computation may serve several places
-        seconds, _, status = run(slug, str(folder), str(folder / "studies"))
+        seconds, _, status = run(slug, str(folder), str(results))
         failed += status != 0
         print(f"{seconds:7.1f} s  {slug}{'  FAILED' if status else ''}", flush=True)
     return failed
 
 
-def pack(folder: Path) -> int:
+def pack(folder: Path, results: Path) -> int:
     """Write the store's finished runs and the studies' results to the package; 1 if they are too large to ship."""
     from factory import example_store
     from isoviz.demo import EXAMPLES
 
-    size = example_store.pack(folder, EXAMPLES)
+    size = example_store.pack(folder, results, EXAMPLES)
     print(f"{EXAMPLES}: {size / 1e6:.1f} MB (at most {example_store.MOST_BYTES / 1e6:.0f})", flush=True)
     return int(size > example_store.MOST_BYTES)
 
@@ -122,15 +122,23 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--store", metavar="DIR", type=Path, help="keep the runs in this folder, or continue there")
+    parser.add_argument(
+        "--results", metavar="DIR", type=Path, help="the studies' results (default: the folder studies in the store's)"
+    )
     parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)} (default: all)")
     options = parser.parse_args()
     if unknown := set(options.steps) - set(STEPS):
         parser.error(f"unknown step {', '.join(sorted(unknown))} (allowed: {', '.join(STEPS)})")
-    work = {"grids": train_grids, "studies": carry_out_studies, "pack": pack}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         folder = (options.store or Path(temporary)).absolute()
         os.environ["ISOVIZ_HOME"] = str(folder)  # tokenised rows and views lie there too
-        return int(sum(work[step](folder) for step in STEPS if step in (options.steps or STEPS)) > 0)
+        results = (options.results or folder / "studies").absolute()
+        work = {
+            "grids": lambda: train_grids(folder),
+            "studies": lambda: carry_out_studies(folder, results),
+            "pack": lambda: pack(folder, results),
+        }
+        return int(sum(work[step]() for step in STEPS if step in (options.steps or STEPS)) > 0)
 
 
 if __name__ == "__main__":

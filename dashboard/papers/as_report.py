@@ -56,7 +56,7 @@ def provenance(study: type[Study], result: Result) -> list[Block]:
     versions = ", ".join(f"{name} {version}" for name, version in origin.versions.items())
     settings = "\n".join(f"{name}: {value}" for name, value in origin.config.items())
     return [
-        Code("The same again", command),
+        Code("Command that repeats it", command),
         Words(f"{versions}. Computed in {wording.duration(origin.seconds)}, finished {origin.finished}.", "note"),
         Code("Settings", settings),
         *([Words(f"Runs: {', '.join(result.runs)}.", "note")] if result.runs else []),

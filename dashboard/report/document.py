@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -33,11 +34,16 @@ class Points:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A table. Cells are shown as they are; missing ones are empty."""
+    """A table. Text is shown as it is, numbers as `rows_of` says, missing cells are empty.
+
+    Attributes:
+        places: heading → decimals of its numbers.
+    """
 
     title: str
     frame: pd.DataFrame
     notes: tuple[str, ...] = ()
+    places: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -80,10 +86,16 @@ class Document:
         return [block for block in self.blocks if isinstance(block, Picture)]
 
 
-def cell(value: object) -> str:
-    """A table's cell as text: nothing for what is missing, four digits of other numbers than counts, a true minus sign."""
+def rows_of(table: Numbers) -> list[list[str]]:
+    """A table's cells as text: nothing for what is missing, four digits of other numbers than counts unless its column has `places`."""
+    places = [table.places.get(str(name)) for name in table.frame.columns]
+    lines = table.frame.to_numpy(dtype=object)
+    return [[_cell(value, digits) for value, digits in zip(line, places, strict=True)] for line in lines]
+
+
+def _cell(value: object, places: int | None) -> str:
     if value is None or (isinstance(value, float) and value != value) or value is pd.NA:
         return ""
     if isinstance(value, float):
-        return f"{value:.4g}".replace("-", "−")
+        return (f"{value:.4g}" if places is None else f"{value:z.{places}f}").replace("-", "−")
     return str(value)

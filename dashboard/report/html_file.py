@@ -12,7 +12,7 @@ from markupsafe import Markup
 from plotly.io.json import to_json_plotly
 
 from dashboard import downloads
-from dashboard.report.document import Block, Code, Document, Heading, Numbers, Picture, Points, Words, cell
+from dashboard.report.document import Block, Code, Document, Heading, Numbers, Picture, Points, Words, rows_of
 
 _BASIC = frozenset({"scatter", "bar", "pie"})
 """Kinds of traces that plotly.js's basic part draws."""
@@ -44,11 +44,9 @@ def _plain(block: Block) -> dict[str, Any]:
             return {"kind": "points", "lines": lines}
         case Code(title, text):
             return {"kind": "code", "title": title, "text": text}
-        case Numbers(title, frame, notes):
-            rows = [
-                [(cell(value), isinstance(value, (int, float))) for value in line]
-                for line in frame.to_numpy(dtype=object)
-            ]
+        case Numbers(title, frame, notes, _):
+            numeric = [[isinstance(value, (int, float)) for value in line] for line in frame.to_numpy(dtype=object)]
+            rows = [list(zip(*line, strict=True)) for line in zip(rows_of(block), numeric, strict=True)]
             return {
                 "kind": "numbers",
                 "title": title,

@@ -13,7 +13,7 @@ from pathlib import Path
 from plotly.io.json import to_json_plotly
 
 from dashboard import downloads
-from dashboard.report.document import Block, Code, Document, Heading, Numbers, Picture, Points, Words, cell
+from dashboard.report.document import Block, Code, Document, Heading, Numbers, Picture, Points, Words, rows_of
 from isoviz.errors import IsoVizError
 
 WIDTH = 900
@@ -119,7 +119,7 @@ def _markdown(block: Block) -> str:
 
 def _table(block: Numbers) -> str:
     header = [_cell(str(name)) for name in block.frame.columns]
-    lines = [[_cell(cell(value)) for value in line] for line in block.frame.to_numpy(dtype=object)]
+    lines = [[_cell(text) for text in line] for line in rows_of(block)]
     rule = ["---"] * len(header)
     return "\n".join("| " + " | ".join(line) + " |" for line in [header, rule, *lines])
 

@@ -25,7 +25,7 @@ def document(chosen: Filter, title: str) -> Document:
     blocks: list[Block] = []
     for (model, task), part in frame.groupby(["model", "task"], sort=False):
         blocks += _setup(str(model), str(task), part, measure)
-    blocks += [Heading("Every run"), Numbers("All runs, with what speaks against them", _every_run(frame, measure))]
+    blocks += [Heading("Every run"), _every_run(frame, measure)]
     blocks += [Heading("Provenance"), *_provenance(rows)]
     entries = citing.bibtex([row.config for row in rows], [measure.slug])
     blocks += [Heading("Citations"), Code("BibTeX", "\n\n".join(entries.values()))]
@@ -46,7 +46,9 @@ def _setup(model: str, task: str, runs: pd.DataFrame, measure: Metric) -> list[B
     published = results.published_table(task, metric, runs, summary, [measure], comparison.of_any_size(metric, ids))
     levels = tables.references(published.simple)
     table = results.readable(results.with_comparison(published), levels, [measure])
-    blocks.append(Numbers(f"{metric}: mean and sample standard deviation over n seeds", table, (_cloud(measure),)))
+    decimals = {"Mean": 3, "± s": 3, measure.heading: measure.decimals, f"± s of {measure.heading}": measure.decimals}
+    title = f"{metric}: mean and sample standard deviation over n seeds"
+    blocks.append(Numbers(title, table, (_cloud(measure),), decimals))
     _, strip = results.seed_strip(chosen, metric, levels)
     if strip is not None:
         blocks.append(Picture(f"{metric} of every seed", strip, f"{metric} of every seed on {task}, by method"))
@@ -68,10 +70,10 @@ def _differences(metric: str, runs: list[str]) -> list[Block]:
     blocks: list[Block] = []
     for part in found.parts:
         blocks += [Words(warning, "warning") for warning in part.warnings]
-        blocks.append(Points(tuple(one.sentence for one in part.comparisons)))
         frame = comparison.as_frame(part).rename(columns=comparison.HEADINGS)
         notes = (*comparison.excluded(part), *part.notes)
         blocks.append(Numbers("Do these methods differ?", frame, notes))
+        blocks.append(Points(tuple(one.sentence for one in part.comparisons)))
     return blocks
 
 
@@ -88,10 +90,13 @@ def _tradeoff(runs: pd.DataFrame, task: str, metric: str, measure: Metric) -> li
     return [*blocks, Words(sentence)] if sentence else blocks
 
 
-def _every_run(frame: pd.DataFrame, measure: Metric) -> pd.DataFrame:
+def _every_run(frame: pd.DataFrame, measure: Metric) -> Numbers:
+    """All runs; what is the same in all of them stands in the headings above."""
     names = {"run": "Run", "model": "Model", **results.RUN_COLUMNS}
     names |= {measure.slug: measure.heading, "seconds": "Seconds", "problem": "Remarks"}
-    return frame[list(names)].rename(columns=names)
+    names = {name: heading for name, heading in names.items() if name not in results.ALIKE or frame[name].nunique() > 1}
+    places = {"Value": 3, measure.heading: measure.decimals, "Seconds": 1}
+    return Numbers("All runs", frame[list(names)].rename(columns=names), places=places)
 
 
 def _rows(frame: pd.DataFrame) -> list[RunRow]:
@@ -102,7 +107,7 @@ def _rows(frame: pd.DataFrame) -> list[RunRow]:
 
 def _provenance(rows: list[RunRow]) -> list[Block]:
     """The commands, versions and devices."""
-    blocks: list[Block] = [Code("The same again", planning.command([row.config for row in rows]))]
+    blocks: list[Block] = [Code("Commands that repeat these runs", planning.command([row.config for row in rows]))]
     from isoviz.events import Started
 
     found: dict[str, None] = {}

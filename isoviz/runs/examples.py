@@ -60,9 +60,10 @@ class Examples(RunReader):
             raise StoreError(f"cannot read {folder / ABOUT}: {error!r}") from error
 
     def facets(self) -> Facets:
-        """As those of a store; experiments in the order in which they are offered."""
+        """As those of a store; experiments in the order in which they are offered, the baseline of each first."""
         places = {name: place for place, name in enumerate(self.experiments)}
-        return sorted(super().facets(), key=lambda facet: places.get(facet.group or "", len(places)))
+        oldest_first = super().facets()[::-1]
+        return sorted(oldest_first, key=lambda facet: places.get(facet.group or "", len(places)))
 
     def featured(self) -> RunRow:
         """The run that is shown first: every array of it ships."""

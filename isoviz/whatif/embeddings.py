@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.demo import EXAMPLE
 from isoviz.errors import InputError
 from isoviz.jobs import scheduling
 from isoviz.jobs.results import ARRAYS, FACTS
@@ -98,6 +99,11 @@ def embeddings(run: str, *, store: Store | str | Path | None = None, cloud: Clou
     """
     from isoviz.runs.store import Store
 
+    if run.startswith(EXAMPLE):
+        try:
+            return load(run, cloud)
+        except KeyError:
+            raise InputError(f"run: no embeddings of an example '{run}' ship", field="run") from None
     opened = store if isinstance(store, Store) else Store(store)
     request = request_for(opened.get(run), opened.folder_of(run))
     if STORE.find(request.key) is None:

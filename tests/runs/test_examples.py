@@ -82,10 +82,10 @@ def test_curves_can_be_drawn_of_every_epoch(shipped: Examples) -> None:
 
 
 def test_what_if_reads_the_embeddings_of_an_example(shipped: Examples) -> None:
-    from isoviz.whatif.embeddings import load
+    from isoviz import whatif
 
     for run_id in shipped.about["embeddings"]:
-        embeddings, result = load(run_id), shipped.get(run_id).result
+        embeddings, result = whatif.embeddings(run_id), shipped.get(run_id).result
         assert (
             result is not None
             and embeddings.train.dtype == "float32"

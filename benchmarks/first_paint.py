@@ -1,0 +1,161 @@
+"""How soon each page shows something on a fresh store with the examples, against a bare Streamlit page.
+
+    python benchmarks/first_paint.py [--repeats 7] [--quick] [--out docs]
+
+Needs Chromium and playwright. First paint is the moment when the page's title is on the screen, counted from the navigation by the
+browser's own clock (Streamlit's skeleton is painted earlier, and at the same time for every page). The bare page is one `st.title`,
+served by `streamlit run` of the same version. Both are opened in turn, each time in a browser session that was never here. Beside it:
+when the page's first content stands below the title (a chart, a table or a field), and the first visit of all, when the server still
+imports and reads. Bar (issue 15): the median at most 1.5 × that of the bare page; exit code 1 if one is missed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from _report import Table, machine, write_section
+from _timing import options
+from playwright.sync_api import Browser, sync_playwright
+
+from isoviz.runs.examples import opened
+from tests.browser.conftest import FLAGS, start
+from tests.ports import free_port
+
+BAR = 1.5
+PATIENCE = 120_000
+"""Milliseconds."""
+PAGES = ("", "explore", "live", "experiments", "tradeoffs", "results", "whatif", "papers", "run")
+CONTENT = ", ".join(
+    (
+        *(f"[data-testid=st{name}]" for name in ("Selectbox", "DataFrame", "PageLink", "ButtonGroup")),
+        ".stPlotlyChart",
+        "button",
+    )
+)
+WATCH = (
+    """
+(() => {
+  globalThis.ivzShown = {};
+  const note = (name, element) => {
+    if (name in ivzShown || !element || !element.getBoundingClientRect().height) return;
+    ivzShown[name] = null;
+    requestAnimationFrame((now) => (ivzShown[name] = now)); // the frame that puts it on the screen
+  };
+  const look = () => {
+    const main = document.querySelector("[data-testid=stMain]");
+    note("title", main?.querySelector("h1"));
+    note("content", main?.querySelector("CONTENT"));
+  };
+  new MutationObserver(look).observe(document, { childList: true, subtree: true });
+})();
+"""
+).replace("CONTENT", CONTENT)
+
+
+def main() -> int:
+    """Print the table, and write it where asked; 1 if a page misses the bar."""
+    chosen = options(__doc__, repeats=7)
+    repeats = 1 if chosen.quick else chosen.repeats
+    chromium = os.environ.get("ISOVIZ_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    shipped = opened()
+    if chromium is None or shipped is None:
+        print("first_paint: needs Chromium and the examples", file=sys.stderr)
+        return 2
+    table = Table(
+        "First paint on a fresh store with the examples, in Chromium",
+        ["page", "title, ms", "× bare", "content, ms", "first visit, ms"],
+    )
+    missed = []
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        bare() as bare_url,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        server = start(Path(folder), ISOVIZ_EXAMPLES="on")
+        try:
+            visit(browser, bare_url)
+            for name in PAGES:
+                address = f"{server.url}/{name}" + (f"?id={shipped.featured().id}" if name == "run" else "")
+                first = visit(browser, address)["title"]
+                plain, found = [], []
+                for _ in range(repeats):
+                    plain.append(visit(browser, bare_url, content=False))
+                    found.append(visit(browser, address))
+                title, content = (statistics.median(one[kind] for one in found) for kind in ("title", "content"))
+                ratio = title / statistics.median(one["title"] for one in plain)
+                missed += [name or "home"] if ratio > BAR else []
+                table.rows.append([name or "home", f"{title:.0f}", f"{ratio:.2f}", f"{content:.0f}", f"{first:.0f}"])
+                print(table.rows[-1], file=sys.stderr, flush=True)
+        finally:
+            server.end()
+            browser.close()
+    table.notes += [
+        f"Medians of {repeats} visits, each in a new browser session, in turn with a bare page. Bar: {BAR} × the bare page.",
+        "Content: the first field, table, chart or link below the title. First visit: of this page since the server started.",
+        f"Missed: {', '.join(missed)}." if missed else "No page misses the bar.",
+    ]
+    print(table.text())
+    if chosen.out:
+        about = machine(("streamlit", "plotly", "pandas"), "one server, one browser")
+        write_section(chosen.out / "benchmarks.md", "first-paint", f"## First paint\n\n{table.markdown()}\n\n{about}")
+    return int(bool(missed) and not chosen.quick)
+
+
+def visit(browser: Browser, address: str, *, content: bool = True) -> dict[str, float]:
+    """Milliseconds from the navigation until the title, and until the first content below it, are on the screen."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=True)  # to look into the page
+    try:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.add_init_script(WATCH)
+        page.goto(address, wait_until="commit")
+        page.wait_for_function(
+            "ivzShown.title && (!CONTENT || ivzShown.content)".replace("CONTENT", str(content).lower())
+        )
+        found: dict[str, float] = page.evaluate("ivzShown")
+        return found
+    finally:
+        context.close()
+
+
+@contextmanager
+def bare() -> Iterator[str]:
+    """A Streamlit page with nothing but a title; its address."""
+    port = free_port()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        script = Path(folder) / "bare.py"
+        script.write_text('import streamlit as st\n\nst.title("Bare")\nst.button("Nothing")\n', encoding="utf-8")
+        options: dict[str, Any] = {"headless": "true", "port": port, "address": "127.0.0.1", "fileWatcherType": "none"}
+        flags = [f"--server.{name}={value}" for name, value in options.items()]
+        command = [sys.executable, "-m", "streamlit", "run", str(script), *flags, "--browser.gatherUsageStats=false"]
+        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            address = f"http://127.0.0.1:{port}"
+            for _ in range(600):
+                try:
+                    urllib.request.urlopen(f"{address}/_stcore/health", timeout=5)
+                    break
+                except OSError:
+                    time.sleep(0.1)
+            yield address
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
