@@ -30,6 +30,7 @@ from isoviz.runs import schema, summaries
 from isoviz.runs.examples import ABOUT, DATABASE, GROUP, METHODS, SWEEP
 from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
+from isoviz.studies import records
 from isoviz.studies.grids import identity
 from isoviz.studies.result import Result
 from isoviz.studies.trained import TrainedStudy
@@ -55,7 +56,7 @@ def pack(source: Path, results: Path, target: Path) -> int:
 
     Args:
         source: the store's folder.
-        results: the folder of the studies' results; there may be none.
+        results: the folder of the results of studies that train nothing; there may be none.
         target: written anew.
     """
     store = Store(source)
@@ -67,7 +68,7 @@ def pack(source: Path, results: Path, target: Path) -> int:
     _write_database(store, chosen, target)
     embedded = [_write_embeddings(store, row, target) for row in chosen[METHODS] if _is_first(row, WITH_EMBEDDINGS)]
     _write_view(target)
-    slugs = _write_results(results, target / "studies")
+    slugs = _write_results(store, results, target / "studies")
     about = {
         "recorded": datetime.fromtimestamp(max(row.ended or 0.0 for rows in chosen.values() for row in rows), UTC)
         .date()
@@ -349,15 +350,23 @@ def _silent(*_: object) -> None:
     return None
 
 
-def _write_results(source: Path, target: Path) -> list[str]:
-    """The studies' results, in which runs have the ids of the examples; their slugs."""
+def _write_results(store: Store, source: Path, target: Path) -> list[str]:
+    """The studies' results, in which runs have the ids of the examples; their slugs. Of a study that trains, the picture of its runs."""
     target.mkdir(parents=True)
     slugs = []
-    for file in sorted(source.glob("*.json")) if source.is_dir() else ():
-        result = Result.model_validate_json(file.read_text(encoding="utf-8"))
+    for study in dict.fromkeys(one.study for one in studies.listed()):
+        file = source / f"{study.slug}.json"
+        if issubclass(study, TrainedStudy):
+            result = study().draw(records.read(store, study.configs("quick")), "quick")
+        elif file.is_file():
+            result = Result.model_validate_json(file.read_text(encoding="utf-8"))
+        else:
+            continue
+        if result.planned and not result.runs:
+            continue
         kept = result.model_copy(update={"runs": [example_id(run) for run in result.runs]})
         (target / file.name).write_text(kept.model_dump_json(), encoding="utf-8")
-        slugs.append(file.stem)
+        slugs.append(study.slug)
     return slugs
 
 

@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import choosing, examples
+from isoviz import studies
 from isoviz.config import RunConfig
 from isoviz.exploring import results
 from isoviz.exploring.request import ViewRequest
@@ -135,6 +136,15 @@ def test_recorded_results_of_studies_can_be_read() -> None:
     read = records.recorded(shipped.folder / "studies")
     assert sorted(one.provenance.study for one in read) == sorted(shipped.about["studies"])
     assert {one.provenance.scale for one in read} == {"quick"}
+    ids = {row.id for row in shipped.list()}
+    assert all(set(one.runs) <= ids and len(one.runs) == one.planned for one in read)
+
+
+def test_every_table_and_figure_has_a_recorded_example() -> None:
+    from dashboard.papers import records
+
+    for one in studies.listed():
+        assert any(record.origin == "example" for record in records.shipped(one.study)), one.slug
 
 
 def test_an_example_experiment_leaves_as_a_report_with_its_provenance() -> None:
