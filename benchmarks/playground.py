@@ -32,10 +32,15 @@ DRAG = """async ({ part, name, from, to, frames }) => {
   const times = [];
   const ages = [];
   let moved = 0;
-  const { accept } = globalThis.playground.constructor.prototype;
+  const { accept, send } = globalThis.playground.constructor.prototype;
+  let asked = 0;
+  globalThis.playground.send = function () {
+    asked = moved;
+    send.call(this);
+  };
   globalThis.playground.accept = function (answer) {
     accept.call(this, answer);
-    if (answer.part === "picture" && answer.which === "before" && !this.unsent) ages.push(performance.now() - moved);
+    if (answer.part === "picture" && answer.which === "before") ages.push(performance.now() - asked);
   };
   let last = await new Promise(requestAnimationFrame);
   for (let k = 0; k < frames; k += 1) {
@@ -47,6 +52,7 @@ DRAG = """async ({ part, name, from, to, frames }) => {
     last = now;
   }
   delete globalThis.playground.accept;
+  delete globalThis.playground.send;
   return { times, ages };
 }"""
 MOVE = """async ({ part, then }) => {
@@ -69,16 +75,6 @@ MOVE = """async ({ part, then }) => {
   delete playground.accept;
   return found;
 }"""
-IDLE = """async (frames) => {
-  const times = [];
-  let last = await new Promise(requestAnimationFrame);
-  for (let k = 0; k < frames; k += 1) {
-    const now = await new Promise(requestAnimationFrame);
-    times.push(now - last);
-    last = now;
-  }
-  return times;
-}"""
 DRAGS = (("shift", 0, 0.9), ("rotation", 0, 0.9), ("rogueScale", 0, 0.9), ("rho", 0, 0.9))
 SIZES: tuple[tuple[int, int, float], ...] = ((1000, 64, 33), (2000, 256, 100))
 MOVES: tuple[tuple[str, dict[str, Any], dict[str, Any], float | None, float | None], ...] = (
@@ -99,9 +95,10 @@ def verdict(value: float, bar: float | None) -> str:
 
 
 def measure(page: Page, repeats: int) -> None:
-    idle = quantile(page.evaluate(IDLE, FRAMES), 0.95)
+    cores = os.cpu_count() or 1
+    load = os.getloadavg()[0]  # the page and its worker want a core each
     print(
-        f"nothing moves: p95 of a frame {idle:.1f} ms; above 17 ms the machine has other work, and no bar says anything"
+        f"load before the start {load:.1f} on {cores} cores" + ("; busy: a missed bar says nothing" if load > 1 else "")
     )
     for n, d, bar in SIZES:
         for name, start, end in DRAGS:
