@@ -154,15 +154,16 @@ def _part(task: str, part: Part, table: Table, place: int | None) -> None:
 
 
 def overview(part: Part) -> str:
-    """`3 of 13 settings differ from Baseline: IsoBN β = 0.5 (+0.012), …; of 2 there are not enough seeds to tell.`"""
+    """`3 of 13 settings differ from Baseline: IsoBN β = 0.5 (+0.012), …; 2 have too few seeds to tell.`"""
     differing = [found for found in part.comparisons if found.verdict == "apart"]
     unknown = sum(found.verdict == "too few seeds" for found in part.comparisons)
     names = ", ".join(
         f"{found.arm} ({number(found.difference, scale=part.scale, sign=True)})" for found in differing[:MOST_SENTENCES]
     )
-    text = f"{len(differing)} of {len(part.comparisons)} settings differ from {_baseline(part)}"
+    differ = "differs" if len(differing) == 1 else "differ"
+    text = f"{len(differing)} of {len(part.comparisons)} settings {differ} from {_baseline(part)}"
     text += f": {names}{', …' if len(differing) > MOST_SENTENCES else ''}" if differing else ""
-    return text + (f"; {unknown} have too few seeds to tell." if unknown else ".")
+    return text + (f"; {unknown} {'has' if unknown == 1 else 'have'} too few seeds to tell." if unknown else ".")
 
 
 def as_frame(part: Part) -> pd.DataFrame:

@@ -1,95 +1,124 @@
-"""Sections of the home page: what isotropy is, presets, running and latest runs, the model that comes along."""
+"""Sections of the home page: a cloud to move, from text to label, three ways in, running and latest runs."""
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
-import numpy as np
 import streamlit as st
-from numpy.typing import NDArray
 
 from dashboard import examples, explanations, measures, menu, resources, theme, wording
+from dashboard.components.playground.mounted import playground
 from dashboard.explanations import Explanation
 from dashboard.tables import decimals, primary_metric
-from isoviz import demo, metrics
 from isoviz.events import ENDINGS
 from isoviz.runs.examples import METHODS, Examples
 from isoviz.runs.rows import RunProgress, RunRow
 
-CLOUDS = Explanation(
-    title="Three clouds",
+ISOSCORE = Explanation(
+    title="IsoScore",
     reading=(
-        "Each picture is a cloud of 300 points in two dimensions; the cross is the origin. Stretching changes "
-        "IsoScore and leaves the mean cosine alone; moving the cloud away from the origin does the opposite."
+        "λ₁ … λ_d are the variances along the cloud's principal directions. PR counts how many directions are really used: "
+        "d if all are used equally, 1 if the points lie on a line. IsoScore puts that on a scale from 0 to 1."
     ),
     formula=(
-        r"\text{IsoScore} = \frac{\mathrm{PR} - 1}{d - 1}, \quad "
-        r"\mathrm{PR} = \frac{(\operatorname{tr} \Sigma)^2}{\operatorname{tr} \Sigma^2}"
+        r"\mathrm{PR} = \frac{\bigl(\sum_i \lambda_i\bigr)^2}{\sum_i \lambda_i^2}, \qquad "
+        r"\text{IsoScore} = \frac{\mathrm{PR} - 1}{d - 1}"
     ),
-    formula_text="IsoScore = (PR − 1)/(d − 1),  PR = (tr Σ)² / tr(Σ²)",
+    formula_text="PR = (Σλᵢ)²/Σλᵢ²,  IsoScore = (PR − 1)/(d − 1)",
     paper="Rudman et al. 2022, IsoScore: Measuring the Uniformity of Embedding Space Utilization.",
 )
 
-POINTS = 300
+CLOUD = {
+    "d": 16,
+    "hidden": [
+        *(
+            "presets",
+            "plots",
+            "transforms",
+            "n",
+            "spectrum",
+            "decay",
+            "rank",
+            "floor",
+            "rogue",
+            "block",
+            "rho",
+            "rotation",
+        ),
+        *("tails", "duplicates", "scale", "zeta"),
+    ],
+}
+"""The playground's beginning on this page: few controls, each with a visible effect."""
+
+STRIP = (
+    ("Text", ":material/notes:", "“A warm and funny film.” One row of your task."),
+    ("Layers", ":material/layers:", "Each layer of the encoder turns every token into a vector of d numbers."),
+    (
+        "One vector",
+        ":material/scatter_plot:",
+        "[CLS], or the mean over the tokens: the **classifier input**. n rows give a cloud of n points in d dimensions.",
+    ),
+    ("Classifier", ":material/rule:", "Reads that one vector and predicts the label."),
+)
+MEASURED = "One vector"
+
 SHOWN = 8
 TICK = 3.0
 """Seconds between looks at the list while something runs."""
 
-_SPAN = 5.0
-"""Half the width of a cloud's picture, in standard deviations of the round cloud."""
 
-Cloud = NDArray[np.float64]
-
-
-def what_isotropy_is() -> None:
-    """Five lines, and three clouds with their numbers."""
-    text, figure = st.columns([5, 6], gap="large", vertical_alignment="center")
-    with text:
-        st.markdown(
-            "1. A language model turns every text into a **point** in a space of hundreds of dimensions.\n"
-            "2. Points that spread evenly in all directions are **more isotropic**; if a few directions hold most of the "
-            "spread, **less isotropic**.\n"
-            "3. **IsoScore** says it in one number: 1 is an even spread, 0 a line.\n"
-            "4. **Mean cosine** is often used instead, but it mostly tells how far the cloud lies from the origin.\n"
-            "5. More isotropic is not better by itself: **steer it while a model learns**, and see what the task makes of it."
-        )
-    with figure:
-        grid = st.grid(3, min_column_width=90)
-        for title, points in clouds().items():
-            with grid.cell():
-                score, cosine = measured(points)
-                words = f"IsoScore {score}, mean cosine {cosine}"
-                st.image(cloud_svg(points), width="stretch", alt=f"{title} cloud: {words}")
-                st.markdown(f"**{title}**  \nIsoScore **{score}**  \nmean cosine **{cosine}**", text_alignment="center")
-        explanations.show(CLOUDS)
+def strip() -> None:
+    """From a text to a label in four steps, with the vector that IsoViz measures highlighted."""
+    for column, (title, icon, text) in zip(st.columns(len(STRIP)), STRIP, strict=True):
+        with column.container(border=True, height="stretch", gap="xsmall"):
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(f"**{icon} {title}**", width="content")
+                if title == MEASURED:
+                    st.badge("measured here", color="blue")
+            st.caption(text)
 
 
-def clouds() -> dict[str, Cloud]:
-    """A round cloud, the same stretched, and the same moved away from the origin, each (300, 2)."""
-    points = np.random.default_rng(0).standard_normal((POINTS, 2))
-    stretched = points * (1.4, 0.28)
-    angle = np.pi / 6
-    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-    return {"Round": points, "Stretched": stretched @ turn, "Round, moved": points * 0.7 + (2.4, 2.0)}
+def cloud() -> None:
+    """A small playground, and where its numbers come from."""
+    playground(key="home_playground", state=CLOUD)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        explanations.show(ISOSCORE, label="What IsoScore measures")
+        st.page_link(menu.PLAYGROUND, label="All controls and plots", icon=":material/bubble_chart:")
 
 
-def measured(points: Cloud) -> tuple[str, str]:
-    """IsoScore and mean cosine of a cloud, computed here."""
-    return decimals(metrics.isoscore(points), 2), decimals(metrics.mean_cosine(points), 2)
-
-
-def cloud_svg(points: Cloud) -> str:
-    """A cloud as SVG: points, and a cross at the origin. Drawn without a chart library, so that the first page is light."""
-    colour, grey = theme.PALETTE[0], theme.NEUTRAL
-    dots = "".join(f'<circle cx="{x:.2f}" cy="{-y:.2f}" r="0.1"/>' for x, y in points)
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-_SPAN} {-_SPAN} {2 * _SPAN} {2 * _SPAN}" width="260" height="260">'
-        f'<rect x="{-_SPAN + 0.05}" y="{-_SPAN + 0.05}" width="{2 * _SPAN - 0.1}" height="{2 * _SPAN - 0.1}" rx="0.4" '
-        f'fill="none" stroke="{grey}" stroke-opacity="0.35" stroke-width="0.05"/>'
-        f'<path d="M-0.45 0H0.45M0-0.45V0.45" stroke="{grey}" stroke-width="0.09"/>'
-        f'<g fill="{colour}" fill-opacity="0.6">{dots}</g></svg>'
+def ways_in() -> None:
+    """Three questions, each with the pages that answer it."""
+    ways = (
+        (
+            "What is isotropy?",
+            "Eight short lessons. You guess, the cloud moves, and you see how far off you were.",
+            [
+                (menu.LESSONS, "Start the lessons", ":material/school:"),
+                (menu.METHODS, "Methods and measures", ":material/functions:"),
+            ],
+        ),
+        (
+            "Would whitening help me?",
+            "Measure an encoder layer by layer, then whiten its embeddings and see what the classifier loses or gains.",
+            [
+                (menu.EXPLORE, "Explore an encoder", ":material/layers:"),
+                (menu.WHATIF, "Try transforms", ":material/tune:"),
+            ],
+        ),
+        (
+            "Which method?",
+            "Fine-tune with several methods and seeds, and test whether they differ. More isotropic need not mean more accurate.",
+            [
+                (menu.TRAIN, "Set up runs", ":material/model_training:"),
+                (menu.PAPERS, "What the papers found", ":material/menu_book:"),
+            ],
+        ),
     )
+    for column, (question, text, links) in zip(st.columns(len(ways)), ways, strict=True):
+        with column.container(border=True, height="stretch"):
+            st.markdown(f"**{question}**")
+            st.markdown(text)
+            st.space("stretch")
+            for page, label, icon in links:
+                st.page_link(page, label=label, icon=icon)
 
 
 def runs() -> None:
@@ -174,38 +203,3 @@ def one_line(row: RunRow) -> str:
         collapsed = f", collapsed: {row.collapsed}" if row.collapsed else ""
         return wording.plain(f"{metric} {decimals(values.get(metric))}, {isotropy.heading} {number}{collapsed}")
     return wording.plain(str((row.error or {}).get("message", "")))
-
-
-def embedded_model() -> None:
-    """Facts of each bundled model, read from its files."""
-    for name in demo.bundled_models():
-        facts = model_facts(name)
-        with st.expander(f"Bundled model: {wording.plain(name)}", icon=":material/inventory_2:"):
-            st.markdown(
-                f"A small {facts['family']}, pretrained on text from this project's own grammar, so that everything here works "
-                f"offline: **{facts['parameters'] / 1e6:.1f} million parameters**, "
-                f"{facts['layers']} layers × {facts['width']} dimensions, {facts['vocabulary']:,} word pieces, "
-                f"{facts['bytes'] / 1e6:.1f} MB on disk. "
-                "It is made for the generated demo tasks; for real text, choose an encoder from a directory or the hub."
-            )
-
-
-@st.cache_data(show_spinner=False)
-def model_facts(name: str) -> dict[str, Any]:
-    """Family, parameters, layers, width, vocabulary and bytes of a bundled model, from its configuration and weights file."""
-    from safetensors import safe_open
-
-    folder = demo.bundled_model_dir(name)
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    weights = folder / "model.safetensors"
-    with safe_open(weights, framework="np") as file:
-        count = sum(int(np.prod(file.get_slice(key).get_shape())) for key in file.keys())  # noqa: SIM118 (no mapping)
-    return {
-        "family": config["model_type"].upper(),
-        "parameters": count,
-        # an encoder-decoder names its layers by side
-        "layers": config.get("num_hidden_layers") or config["encoder_layers"] + config["decoder_layers"],
-        "width": config.get("hidden_size") or config["d_model"],
-        "vocabulary": config["vocab_size"],
-        "bytes": weights.stat().st_size,
-    }

@@ -10,6 +10,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import theme
+from dashboard.components.playground.mounted import playground
+from dashboard.components.playground.source import TRANSFORMS
 from dashboard.steady import steady
 from dashboard.wording import plain
 from isoviz import methods, metrics, posthoc, reference
@@ -18,6 +20,22 @@ from isoviz.metrics.protocol import CHANGES, Metric
 from isoviz.posthoc.protocol import CataloguedTransform
 
 PREFIX = "methods_"
+_AS_TRANSFORM = {"isobn": "isobn", "batchnorm": "batch_norm"}
+"""Methods that do to the classifier's input what a transform does to a cloud."""
+_CLOUD = {
+    "d": 16,
+    "n": 600,
+    "spectrum": "power",
+    "decay": 1,
+    "block": 4,
+    "rho": 0.7,
+    "shift": 1,
+    "hidden": [
+        *("presets", "plots", "d", "n", "spectrum", "rogue", "rotation", "tails", "clusters", "duplicates", "scale"),
+        "zeta",
+    ],
+}
+"""What the miniature begins with: uneven, correlated and away from the origin, so that every transform has something to do."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +183,7 @@ def _method(method: type[Method]) -> None:
             "Paper": f"{method.paper.title} ({method.paper.short})" if method.paper else "",
         }
     )
+    _miniature(_AS_TRANSFORM.get(method.slug))
     _parameters(method)
     _traps(method.traps)
     _bibtex(method)
@@ -207,6 +226,7 @@ def _transform(kind: type[CataloguedTransform]) -> None:
             **{name: f"{paper.title} ({paper.short})" for name, paper in kind.variants.items()},
         }
     )
+    _miniature(kind.slug)
     _parameters(kind)
     _traps(kind.traps)
     _bibtex(kind)
@@ -241,6 +261,14 @@ def _parameters(item: type[Method] | type[CataloguedTransform]) -> None:
                 f"**{label}** `{entry.name}` · {plain(' · '.join(filter(None, values)))}  \n{plain(entry.help)}"
             )
             st.caption(f"Source: {plain(entry.source)}.")
+
+
+def _miniature(transform: str | None) -> None:
+    """What it does to a small cloud, before and after; nothing for what the playground does not have."""
+    if transform in TRANSFORMS:
+        st.markdown("#### On a small cloud")
+        state = {**_CLOUD, "transforms": [{"slug": transform}]}
+        playground(key=f"miniature_{transform}", state=state, linked=False)
 
 
 def _traps(traps: tuple[str, ...]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import actions, forms, reading, resources, wording
+from dashboard import actions, bundled_models, forms, reading, resources, wording
 from isoviz.errors import InputError
 from isoviz.hub import ask_again, offline
 from isoviz.models import cache, hub, sources
@@ -116,6 +116,7 @@ def finder(field: str, *, several: bool) -> None:
 
 
 def _here(field: str, several: bool) -> None:
+    bundled_models.describe()
     cached = _cached()
     usable = {one.name: one for one in cached if one.problem is None}
     if not cached:

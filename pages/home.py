@@ -12,8 +12,11 @@ st.caption(
     "See how evenly a language model spreads its embeddings, fine-tune it with isotropy methods, and watch both change."
 )
 
-home.what_isotropy_is()
-st.subheader("Start here", anchor=False)
+home.cloud()
+st.subheader("Three ways in", anchor=False)
+home.ways_in()
+st.subheader("What IsoViz measures", anchor=False)
+home.strip()
+st.subheader("Compare methods now", anchor=False)
 presets.cards()
 home.runs()
-home.embedded_model()

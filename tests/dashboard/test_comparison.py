@@ -66,7 +66,7 @@ def test_many_comparisons_begin_with_an_overview(open_page: OpenPage, store: Sto
     page = open_page("results")
     assert not page.exception
     said = [str(one.value).replace("\\", "") for one in page.markdown]
-    assert "1 of 8 settings differ from Baseline: I-STAR λ = 8 (+0.199)." in said
+    assert "1 of 8 settings differs from Baseline: I-STAR λ = 8 (+0.199)." in said
     assert any(expander.label == "All 8 comparisons in sentences" for expander in page.expander)
 
 

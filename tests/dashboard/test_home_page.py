@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pytest
-
-from dashboard import home
+from dashboard import bundled_models, home
+from isoviz.lessons.state import State
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, fail, finish
@@ -26,7 +24,6 @@ def test_empty_store_says_what_to_press(open_page: OpenPage) -> None:
         "Set up these 24 runs",
         "Set up these 10 runs",
     ]
-    assert "more isotropic" in text(page) and "million parameters" in text(page)
 
 
 def test_card_leads_to_the_filled_form(open_page: OpenPage) -> None:
@@ -53,25 +50,33 @@ def test_runs_are_listed_with_their_state(open_page: OpenPage, store: Store) -> 
     assert "out of *memory* <b>" in shown  # as text
 
 
-def test_clouds_show_what_their_captions_claim() -> None:
-    measured = {title: [float(value) for value in home.measured(points)] for title, points in home.clouds().items()}
-    assert measured["Round"][0] > 0.98 and abs(measured["Round"][1]) < 0.02
-    assert measured["Stretched"][0] < 0.2 and abs(measured["Stretched"][1]) < 0.02
-    assert measured["Round, moved"][0] == measured["Round"][0] and measured["Round, moved"][1] > 0.9
-    points = home.clouds()["Stretched"]
-    eigenvalues = np.linalg.eigvalsh(np.cov(points.T))
-    ratio = eigenvalues.sum() ** 2 / (eigenvalues**2).sum()  # participation ratio
-    assert measured["Stretched"][0] == pytest.approx((ratio - 1) / (2 - 1), abs=0.005)
+def test_three_questions_lead_to_the_pages_that_answer_them(open_page: OpenPage) -> None:
+    page = open_page("home")
+    shown = text(page)
+    for question in ("What is isotropy?", "Would whitening help me?", "Which method?"):
+        assert question in shown
+    links = {link.proto.page for link in page.get("page_link")}
+    assert {"lessons", "methods", "explore", "whatif", "train", "papers", "playground"} <= links
 
 
-def test_cloud_picture_has_all_points_inside() -> None:
-    for points in home.clouds().values():
-        assert home.cloud_svg(points).count("<circle") == home.POINTS
-        assert np.abs(points).max() < home._SPAN
+def test_the_strip_introduces_the_words_that_pages_use(open_page: OpenPage) -> None:
+    shown = text(open_page("home"))
+    for word in ("classifier input", "[CLS]", "n points", "d dimensions", "measured here"):
+        assert word in shown, word
+
+
+def test_the_small_playground_hides_controls_that_exist() -> None:
+    hidden = set(home.CLOUD["hidden"]) - {"presets", "plots", "transforms"}
+    assert hidden < set(State.model_fields)
+
+
+def test_bundled_models_are_described_where_models_are_chosen(open_page: OpenPage) -> None:
+    assert "million parameters" not in text(open_page("home"))
+    assert "demo/tiny-bert (bundled)" in text(open_page("train")).replace("**", "")
 
 
 def test_model_facts_are_those_of_the_files() -> None:
-    other = home.model_facts("demo/tiny-bart")
+    other = bundled_models.model_facts("demo/tiny-bart")
     assert (other["family"], other["layers"], other["width"]) == ("BART", 5, 128)
-    facts = home.model_facts("demo/tiny-bert")
+    facts = bundled_models.model_facts("demo/tiny-bert")
     assert facts["parameters"] > 500_000 and facts["bytes"] < 10_000_000

@@ -15,7 +15,7 @@ class MountedLessons {
     if (this.lessons) return;
     const place = placeOf(location.hash);
     const hidden = place?.hidden ?? [];
-    this.lessons = new Lessons(this.root, { lessons, words, hidden });
+    this.lessons = new Lessons(this.root, { lessons, words, hidden, printable: false }); // around it stands the app
     this.root.addEventListener("lessons:place", ({ detail }) => {
       history.replaceState(history.state, "", hashOf(detail, hidden));
       this.written = location.hash;

@@ -5,16 +5,16 @@
 //   lessons.place()              { lesson, step }; root hears "lessons:place" with it whenever it changes
 //   lessons.playground           the one on screen
 //   lessons.claims()             at the end: [{ says, holds }], judged on the shown numbers
-//   hidden: names of controls that stay hidden at the end of a lesson, too.
+//   hidden: names of controls that stay hidden at the end of a lesson, too. printable: whether the page prints nothing but its handout.
 
 const ALL_CONTROLS = ["d", "n", "spectrum", "decay", "rank", "floor", "shift", "rogue", "rogueScale", "block", "rho", "rotation", "tails", "clusters", "separation", "duplicates", "scale", "zeta"];
 const GUIDED = ["presets", "controls", "numbers", "transforms", "plots"];
 const DONE = "isoviz-lessons-done";
-const EXTRA_WORDS = { best_accuracy: { title: "Best possible accuracy" } };
+const TITLES = { best_accuracy: "Best possible accuracy", ev_1: "Strongest direction (EV₁)", rogue_share: "Widest dimension's share" };
 
 export class Lessons {
-  constructor(root, { lessons, words, hidden = [] }) {
-    Object.assign(this, { root, lessons, words, hidden, opening: 0 });
+  constructor(root, { lessons, words, hidden = [], printable = true }) {
+    Object.assign(this, { root, lessons, words, hidden, printable, opening: 0 });
     root.classList.add("ivl");
     this.list = make("ol", "ivl-list");
     this.article = make("article", "ivl-lesson");
@@ -161,7 +161,8 @@ export class Lessons {
     const head = make("header");
     head.append(make("h2", "", title), make("p", "ivl-idea", idea));
     const tools = make("div", "ivl-tools");
-    tools.append(button("Full screen", () => this.enlarge()), button("Print handout", () => this.print()));
+    tools.append(button("Full screen", () => this.enlarge()));
+    if (this.printable) tools.append(button("Print handout", () => this.print()));
     this.body = make("div", "ivl-body");
     this.body.append(make("p", "ivl-wait", "Drawing the cloud …"));
     const side = make("div", "ivl-side");
@@ -172,9 +173,9 @@ export class Lessons {
       const cell = make("div");
       const value = make("dd");
       value.dataset.number = name;
-      const words = this.words.measures[name] ?? EXTRA_WORDS[name];
-      const term = make("dt", "", words.title);
-      if (words.tip) term.title = words.tip;
+      const words = this.words.measures[name];
+      const term = make("dt", "", TITLES[name] ?? words.title);
+      if (words) term.title = words.tip;
       cell.append(term, value);
       this.tiles.append(cell);
       this.tile[name] = value;

@@ -2,7 +2,7 @@
 // card: 5,000 points take some milliseconds.
 
 const LEVELS = 24; // of depth; far points are smaller and fainter
-const NICE = [1, 1.5, 2, 3, 4, 5, 7, 10];
+const NICE = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
 const CLUSTER_COLOURS = ["#4968f6", "#dd7809", "#1eab48", "#c51711", "#994ebe", "#0c6888", "#d15dc8", "#9d5455", "#7f8691", "#b5a300"];
 
 export class CloudView {
@@ -65,7 +65,9 @@ export class CloudView {
 
   show(picture, labels, state, look) {
     if (!picture?.places) return;
-    Object.assign(this, { picture, labels, state, look });
+    const clustered = state.clusters > 1 && state.separation > 0;
+    if (this.picture === picture && this.look === look && this.clustered === clustered && this.canvas.width > 300) return;
+    Object.assign(this, { picture, labels, state, look, clustered });
     const axes = state.view === "principal" ? "the three principal directions" : "dimensions 1 to 3";
     this.canvas.setAttribute("aria-label", `${this.title}: ${picture.places.length / 3} points along ${axes}; arrow keys turn it`);
     this.draw();
@@ -152,8 +154,7 @@ export class CloudView {
   }
 
   inks() {
-    const many = this.state.clusters > 1 && this.state.separation > 0;
-    return many ? CLUSTER_COLOURS.map(rgb) : [rgb(this.look.dark ? "#7fb3f0" : this.look.accent)];
+    return this.clustered ? CLUSTER_COLOURS.map(rgb) : [rgb(this.look.dark ? "#7fb3f0" : this.look.accent)];
   }
 
   // A soft disc: offsets in the picture's data, and how much of each pixel is covered.

@@ -60,7 +60,8 @@ export function rangeRow(label) {
   const element = make("label", "ivp-row");
   const field = make("input");
   field.type = "range";
-  const said = make("output", "ivp-value");
+  const said = make("span", "ivp-value"); // no output element: the label would be its own
+  said.setAttribute("aria-hidden", "true");
   element.append(make("span", "ivp-label", label), said, field);
   return { element, field, said };
 }

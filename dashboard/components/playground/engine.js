@@ -2,6 +2,7 @@
 // Steps are kept by what they depend on, so that a rotation, a scale or a shift redoes almost nothing.
 
 export const REDRAWS = 200;
+const REDRAW_WORK = 2e10; // multiplications that all redraws of a cloud may take; the largest clouds are drawn anew less often
 const LIKELY = 40; // rounds of the search for the three principal directions
 
 class Kept {
@@ -34,7 +35,7 @@ export class Engine {
   // The cloud before shift, rotation and scale, with its covariance from the sums of the base cloud.
   *cloud(state) {
     const base = yield* this.kept.of("base", pick(state, DRAWN), function* () {
-      const drawn = drawBase(state);
+      const drawn = yield* drawBase(state);
       yield;
       return { drawn, sums: yield* baseSums(drawn, state) };
     });
@@ -68,6 +69,7 @@ export class Engine {
     if (after) yield* this.firstOf(after, state);
     yield* this.slower(cloud, state, "before");
     if (after) yield* this.slower(after, state, "after");
+    yield { answer: { part: "settled" } };
     yield* this.redraws(state);
   }
 
@@ -121,17 +123,19 @@ export class Engine {
     const found = yield* this.kept.of("redraws", pick(state, SHAPED), function* () {
       return { plug: [], unbiased: [] };
     });
+    const { n, d } = state;
+    const most = Math.max(10, Math.min(REDRAWS, Math.floor(REDRAW_WORK / (n * d * Math.min(n, d)))));
     let told = -1;
-    while (found.plug.length < REDRAWS) {
+    while (found.plug.length < most) {
       const { isoscore, isoscore_unbiased } = yield* redrawn(state, found.plug.length + 1);
       found.plug.push(isoscore);
       found.unbiased.push(isoscore_unbiased);
-      if (found.plug.length - told >= 10 || found.plug.length === REDRAWS) {
+      if (found.plug.length - told >= 10 || found.plug.length === most) {
         told = found.plug.length;
-        yield { answer: { part: "redraws", plug: found.plug, unbiased: found.unbiased } };
+        yield { answer: { part: "redraws", plug: found.plug, unbiased: found.unbiased, most } };
       }
     }
-    if (told < 0) yield { answer: { part: "redraws", plug: found.plug, unbiased: found.unbiased } };
+    if (told < 0) yield { answer: { part: "redraws", plug: found.plug, unbiased: found.unbiased, most } };
   }
 
   // Coordinates (n, 3) along the axes of the view, the middle of the cloud, and the half length of each axis: two standard deviations.
@@ -177,7 +181,7 @@ export class Engine {
     const cloud = finish(this.cloud(state));
     if (draw) {
       const stretch = stretchOf(state);
-      return { points: placedPoints(shapedPoints(drawBase(state, draw), state, stretch, centresOf(state)), state, cloud.rounds) };
+      return { points: placedPoints(shapedPoints(finish(drawBase(state, draw)), state, stretch, centresOf(state)), state, cloud.rounds) };
     }
     const lies = placed(cloud, state);
     const points = after ? finish(transformed(lies, state.transforms)).points : lies.points;
@@ -199,14 +203,16 @@ function placed(cloud, state) {
 
 function* redrawn(state, draw) {
   const { n, d } = state;
-  const base = drawBase(state, draw);
+  const base = yield* drawBase(state, draw);
   const stretch = stretchOf(state);
   const points = shapedPoints(base, state, stretch, centresOf(state));
-  const mean = meanOf(points, n, d);
-  const centred = lessMean(points, mean, n, d);
+  yield;
+  const centred = lessMean(points, meanOf(points, n, d), n, d);
   yield;
   const few = n < d;
-  const matrix = few ? yield* gramOf(centred, n, d) : yield* gramOf(transposed(centred, n, d), d, n);
+  const rows = few ? centred : transposed(centred, n, d);
+  yield;
+  const matrix = few ? yield* gramOf(rows, n, d) : yield* gramOf(rows, d, n);
   const size = few ? n : d;
   let [trace, squares, quartic] = [0, 0, 0];
   for (let i = 0; i < size; i += 1) {

@@ -13,7 +13,7 @@ from dashboard.components.playground import source
 _mount = st.components.v2.component(
     "isoviz_playground",
     html='<div class="ivp-root"></div>',
-    css=source.styles(),
+    css=source.styles() + ".ivp-root { --ivp-top: 3.5rem; }",  # below the bar at the top of a page
     js=source.script() + bundle("playground/mounted.js"),
 )
 

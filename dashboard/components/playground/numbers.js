@@ -75,8 +75,11 @@ export class NumberTable {
 }
 
 function write(cell, { value, pending, problem }, decimals) {
-  cell.textContent = value === null ? "–" : shown(value, decimals);
-  cell.title = problem ? `undefined: ${problem}` : "";
+  const text = value === null ? "–" : shown(value, decimals);
+  if (cell.textContent !== text) cell.textContent = text;
+  const title = problem ? `undefined: ${problem}` : "";
+  if (cell.title !== title) cell.title = title;
+  if (cell.hasAttribute("aria-busy") === pending) return;
   if (pending) cell.setAttribute("aria-busy", "true");
   else cell.removeAttribute("aria-busy");
 }

@@ -4,6 +4,7 @@
 //   playground.set(part, { animate: true })   any part of a state (state.js); resolves with the numbers once all have settled
 //   playground.state()                        the whole state, plain JSON; toLink(state) and fromLink(text) are its short form
 //   playground.numbers(), .numbers("after")   name → { value, true, pending, problem }, before and after the transforms
+//   playground.redraws()                      { plug, unbiased, most }: IsoScore of clouds drawn anew so far, and how many there will be
 //   playground.cloud({ after, draw })         resolves with { points, known, labels, originals }: float64, as measured
 //   playground.lock(true)                     controls stand still, as while a guess is awaited
 //   playground.close()
@@ -50,6 +51,11 @@ export class Playground {
     if (animate && !matchMedia("(prefers-reduced-motion: reduce)").matches) this.glideTo(wanted);
     else this.take(wanted);
     return settled;
+  }
+
+  redraws() {
+    const { plug = [], unbiased = [], most = 0 } = this.drawn.redraws ?? {};
+    return { plug, unbiased, most };
   }
 
   cloud({ after = false, draw = 0 } = {}) {
@@ -198,7 +204,12 @@ export class Playground {
 
   // The theme's colours, asked for anew now and then: a page may change its mode.
   look() {
-    if (!this.seen || performance.now() - this.seen.at > 1000) this.seen = { at: performance.now(), look: lookOf(this.root) };
+    if (!this.seen || performance.now() - this.seen.at > 1000) {
+      const look = lookOf(this.root);
+      const same = JSON.stringify(look) === JSON.stringify(this.seen?.look);
+      this.seen = { at: performance.now(), look: same ? this.seen.look : look };
+    }
+    this.root.classList.toggle("ivp-dark", this.seen.look.dark);
     return this.seen.look;
   }
 }

@@ -2,7 +2,8 @@
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [36, 10, 8, 24];
 const BINS = 40;
-const AFTER = "#dd7809";
+const FIGURE_REST = 45; // milliseconds between two drawings of the figures; the cloud and the numbers keep to every frame
+const AFTER = "#dd7809"; // the same in both modes
 
 export class Plots {
   constructor() {
@@ -27,12 +28,22 @@ export class Plots {
   }
 
   close() {
+    clearTimeout(this.timer);
     this.resized.disconnect();
   }
 
   show(view) {
     this.last = view;
     if (this.element.hidden) return;
+    const rest = FIGURE_REST - (performance.now() - (this.shown ?? 0));
+    if (rest > 0) {
+      this.timer ??= setTimeout(() => {
+        this.timer = null;
+        this.show(this.last);
+      }, rest);
+      return;
+    }
+    this.shown = performance.now();
     const { drawn, two } = view;
     const stamp = (names) => names.map((name) => drawn[name]);
     const mode = view.look.background;
@@ -179,12 +190,12 @@ function drawSigma({ pen, canvas, legend: key }, { drawn, two, look, state }, si
 }
 
 function drawRedraws({ pen, canvas, legend: key, caption }, { drawn, look, known, numbers }, size) {
-  const { plug = [], unbiased = [] } = drawn.redraws ?? {};
+  const { plug = [], unbiased = [], most: wanted = 0 } = drawn.redraws ?? {};
   const [first, second] = [look.faint, inkOf(look)];
   const every = [...plug, ...unbiased, numbers.isoscore, numbers.isoscore_unbiased, known.isoscore].filter((value) => Number.isFinite(value));
   if (!every.length) return;
   const [low, high] = [Math.min(...every), Math.max(...every)];
-  const edge = Math.max(0.01, 0.06 * (high - low));
+  const edge = Math.max(0.002, 0.06 * (high - low));
   const bounds = [low - edge, high + edge];
   const counted = [plug, unbiased].map((values) => histogram(values, bounds));
   const most = Math.max(1, ...counted.flat());
@@ -199,11 +210,10 @@ function drawRedraws({ pen, canvas, legend: key, caption }, { drawn, look, known
   });
   if (Number.isFinite(known.isoscore)) trace(pen, [[at.x(known.isoscore), at.y(0)], [at.x(known.isoscore), TOP]], look.text, { width: 1.5, dash: [4, 3] });
   legend(key, [["plug-in", first], ["unbiased", second], ["true", look.text, "ivp-dashed"]]);
-  caption.textContent = plug.length < REDRAWN ? `IsoScore: ${plug.length} of ${REDRAWN} redraws` : `IsoScore in ${REDRAWN} redraws`;
+  caption.textContent = plug.length < wanted ? `IsoScore: ${plug.length} of ${wanted} redraws` : `IsoScore in ${wanted} redraws`;
   canvas.setAttribute("aria-label", `IsoScore of clouds drawn anew: plug-in ${number(meanOfList(plug))} on average, unbiased ${number(meanOfList(unbiased))}, true ${number(known.isoscore)}`);
 }
 
-const REDRAWN = 200;
 const meanOfList = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 function histogram(values, [low, high]) {

@@ -113,11 +113,13 @@ export function firstAxes(d, rounds) {
 }
 
 // The base cloud: w z (n, d), a label for each row, and which row a copy is of. `draw` counts redraws, 0 is the shown cloud.
-export function drawBase({ d, n, seed, tails, clusters, duplicates }, draw = 0) {
+export function* drawBase({ d, n, seed, tails, clusters, duplicates }, draw = 0) {
   const points = new Float64Array(n * d);
   const labels = new Uint8Array(n);
   const originals = n - Math.min(n - 1, Math.round(duplicates * n));
+  const many = Math.ceil(1e5 / d);
   for (let i = 0; i < n; i += 1) {
+    if (i % many === many - 1) yield;
     const about = new Stream(seed, draw, i, PARTS.label);
     const label = about.uniform();
     if (i >= originals) {

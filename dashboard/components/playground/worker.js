@@ -32,7 +32,6 @@ export function serve(port) {
       if (latest) return;
       since = performance.now();
     }
-    port.postMessage({ id, part: "settled" });
   };
 
   port.onmessage = ({ data }) => {

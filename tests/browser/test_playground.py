@@ -1,0 +1,211 @@
+"""The playground as people use it: one file from disk with no network, and the page of the app."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+
+from dashboard import lessons_file
+from tests.browser.conftest import Server, becomes, fits
+
+DIGEST = """async () => {
+  const { points } = await globalThis.playground.cloud();
+  const hash = await crypto.subtle.digest("SHA-256", points.buffer);
+  return Array.from(new Uint8Array(hash)).join(" ");
+}"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of the file on disk."""
+    path: Path = tmp_path_factory.mktemp("file") / "lessons.html"
+    path.write_text(lessons_file.render(), encoding="utf-8")
+    return path.as_uri()
+
+
+@pytest.fixture
+def context(chromium: Browser) -> Iterator[BrowserContext]:
+    """A browser without a network; script errors and requests fail the test."""
+    found = chromium.new_context(viewport={"width": 1280, "height": 900}, offline=True)
+    troubles: list[str] = []
+    found.on("weberror", lambda error: troubles.append(str(error.error)))
+    found.on(
+        "request", lambda sent: None if sent.url.startswith(("file:", "blob:", "data:")) else troubles.append(sent.url)
+    )
+    yield found
+    found.close()
+    assert troubles == []
+
+
+def opened(context: BrowserContext, address: str) -> Page:
+    page = context.new_page()
+    page.goto(address)
+    settled(page)
+    return page
+
+
+def settled(page: Page) -> None:
+    expect(page.locator("[aria-busy]")).to_have_count(0)
+
+
+def number(page: Page, name: str, which: str = "value") -> float:
+    found: dict[str, Any] = page.evaluate(
+        "(which) => globalThis.playground.numbers(which)", "after" if which == "after" else "before"
+    )
+    return float(found[name]["true" if which == "true" else "value"])
+
+
+def drag(page: Page, field: Locator, share: float) -> None:
+    """The slider's thumb to that share of its way, by the mouse."""
+    box = field.bounding_box()
+    assert box is not None
+    start = float(field.input_value())
+    middle = box["y"] + box["height"] / 2
+    place = lambda at: box["x"] + 9 + at * (box["width"] - 18)  # noqa: E731 (the thumb's own width)
+    page.mouse.move(place(start), middle)
+    page.mouse.down()
+    page.mouse.move(place(share), middle, steps=8)
+    page.mouse.up()
+
+
+def test_a_dragged_mean_moves_the_cosine_and_not_the_score(context: BrowserContext, file: str) -> None:
+    page = opened(context, file)
+    score = number(page, "isoscore")
+    assert abs(number(page, "mean_cosine")) < 0.01
+    drag(page, page.get_by_label("Mean shift"), 0.4)
+    settled(page)
+    assert number(page, "isoscore") == pytest.approx(score, rel=1e-9)
+    assert number(page, "mean_cosine") == pytest.approx(number(page, "mean_cosine", "true"), abs=0.02)
+    assert number(page, "mean_cosine") > 0.6
+    shown = page.locator("tr[data-measure=mean_cosine] td").first
+    assert float(shown.inner_text()) == pytest.approx(number(page, "mean_cosine"), abs=0.0006)
+    # too few points: the plug-in score falls, the unbiased one stays, here and in the redraws
+    page.evaluate("globalThis.playground.set({ n: 40 })")
+    settled(page)
+    assert number(page, "isoscore") < 0.45 and number(page, "isoscore_unbiased") == pytest.approx(1, abs=0.15)
+    becomes(page, lambda: page.evaluate("globalThis.playground.redraws().plug.length"), 200)
+    plug, unbiased = page.evaluate(
+        "['plug', 'unbiased'].map((name) => globalThis.playground.redraws()[name].reduce((a, b) => a + b) / 200)"
+    )
+    assert plug < 0.45 and unbiased == pytest.approx(1, abs=0.02)
+
+
+def test_a_link_restores_the_cloud_to_the_bit(context: BrowserContext, file: str) -> None:
+    state = {
+        "d": 30,
+        "n": 120,
+        "seed": 77,
+        "spectrum": "power",
+        "decay": 0.3 + 1e-16,
+        "shift": 0.1 + 0.2,
+        "rogueScale": 3.3,
+        "block": 4,
+        "rotation": 0.37,
+        "tails": 5,
+        "clusters": 3,
+        "duplicates": 0.1,
+        "scale": 1 / 3,
+        "view": "principal",
+        "transforms": [{"slug": "zca", "strength": 0.35, "eps": 0}, {"slug": "isobn", "beta": 1.25}],
+    }
+    page = opened(context, file)
+    first = page.evaluate(DIGEST)
+    page.evaluate("(state) => globalThis.playground.set(state)", state)
+    becomes(page, lambda: "zca:strength=0.35~isobn:beta=1.25" in page.url, True)
+    again = opened(context, page.url)
+    assert again.evaluate("globalThis.playground.state()") == page.evaluate("globalThis.playground.state()")
+    assert again.evaluate(DIGEST) == page.evaluate(DIGEST) != first
+    # another link in the same tab
+    page.evaluate("location.hash = 'd=5&n=50'")
+    becomes(page, lambda: page.evaluate("globalThis.playground.state().d"), 5)
+    broken = opened(context, f"{file}#d=1e9&n=few&%E0%A4%A&spectrum=steep&transforms=~pca:strength=2~zca:strength=9")
+    found = broken.evaluate("globalThis.playground.state()")
+    assert (found["d"], found["n"], found["spectrum"]) == (1024, 1000, "flat")
+    assert found["transforms"] == [{"slug": "zca", "strength": 1, "eps": 0}]
+
+
+def test_transforms_show_before_and_after_and_can_be_removed(context: BrowserContext, file: str) -> None:
+    page = opened(context, f"{file}#d=24&n=300&rogueScale=6&shift=1")
+    add = page.get_by_label("Add a transform")
+    add.select_option(label="ZCA whitening")
+    expect(page.get_by_role("img", name="After the transforms")).to_be_visible()
+    settled(page)
+    half = number(page, "isoscore", "after")
+    assert number(page, "isoscore") < half < 1
+    drag(page, page.locator(".ivp-steps input"), 1)
+    settled(page)
+    assert number(page, "isoscore", "after") == pytest.approx(1, abs=1e-9)
+    assert "directions of equal spread" in (page.locator("tr[data-measure=i1] .ivp-after").get_attribute("title") or "")
+    add.select_option(label="Batch normalisation")
+    expect(page.locator(".ivp-step")).to_have_count(2)
+    page.get_by_role("button", name="Remove ZCA whitening").click()
+    page.get_by_role("button", name="Remove Batch normalisation").click()
+    expect(page.get_by_role("img", name="After the transforms")).to_be_hidden()
+
+
+def test_a_gliding_move_a_lock_and_hidden_parts(context: BrowserContext, file: str) -> None:
+    page = opened(context, f"{file}#d=16&n=200&hidden=scale~plots~presets")
+    expect(page.get_by_label("Scale")).to_be_hidden()
+    expect(page.get_by_role("button", name="Narrow cone")).to_be_hidden()
+    seen = page.evaluate(
+        """async () => {
+          const seen = [];
+          playground.root.addEventListener("playground:change", ({ detail }) => seen.push(detail.shift));
+          const numbers = await playground.set({ shift: 2 }, { animate: true });
+          return { seen, cosine: numbers.mean_cosine };
+        }"""
+    )
+    assert seen["seen"][-1] == 2 and seen["seen"] == sorted(seen["seen"]) and len(seen["seen"]) > 3
+    assert seen["cosine"]["value"] > 0.7 and not seen["cosine"]["pending"]
+    page.evaluate("playground.lock(true)")
+    expect(page.get_by_label("Mean shift")).to_be_disabled()
+    page.evaluate("playground.lock(false)")
+    expect(page.get_by_label("Mean shift")).to_be_enabled()
+
+
+def test_a_phone(chromium: Browser, file: str) -> None:
+    context = chromium.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, offline=True, color_scheme="dark"
+    )
+    page = opened(context, file)
+    assert fits(page)
+    page.get_by_role("button", name="Rogue dimension").tap()
+    settled(page)
+    becomes(page, lambda: number(page, "isoscore") < 0.5, True)
+    field = page.get_by_label("Clusters")
+    field.scroll_into_view_if_needed()
+    box = field.bounding_box()
+    assert box is not None
+    page.touchscreen.tap(box["x"] + box["width"] * 0.6, box["y"] + box["height"] / 2)
+    becomes(page, lambda: page.evaluate("globalThis.playground.state().clusters") > 3, True)
+    assert fits(page)
+    cloud = page.locator(".ivp-canvas").first.bounding_box()
+    assert cloud is not None and 0 <= cloud["y"] < 100  # it stays in sight beside the sliders
+    context.close()
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_page_of_the_app(server: Server, open_tab: Callable[..., Page], dark: bool) -> None:
+    page = open_tab(f"{server.url}/playground#d=20&n=150&shift=1.5", dark=dark)
+    expect(page.get_by_label("Mean shift")).to_be_visible()
+    settled(page)
+    expect(page.locator("tr[data-measure=participation_ratio] td").nth(1)).to_have_text("20.0")
+    before = page.locator("tr[data-measure=mean_cosine] td").first.inner_text()
+    page.get_by_label("Mean shift").focus()
+    page.keyboard.press("Home")
+    becomes(page, lambda: page.url.endswith("#d=20&n=150"), True)
+    settled(page)
+    assert (
+        abs(float(page.locator("tr[data-measure=mean_cosine] td").first.inner_text().replace("−", "-")))
+        < 0.05
+        < float(before)
+    )
+    assert fits(page)
+    colour = page.evaluate("getComputedStyle(document.querySelector('.stApp')).color")
+    ink = [float(part) for part in re.findall(r"[\d.]+", colour)[:3]]
+    assert (sum(ink) > 380) == dark
