@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page
 from dashboard.components.playground import source
 from isoviz import metrics, posthoc
 from isoviz.metrics.sample import Sample
+from tests.dashboard.playground_stream import normals, uniforms
 
 RELATIVE, ABSOLUTE = 1e-9, 1e-13
 COMPUTE = """({ part, draw }) => {
@@ -167,3 +168,17 @@ def test_every_number_is_that_of_the_engine_in_python(engine: Page, name: str) -
         whitened = state["transforms"][-1].get("strength") == 1  # then I1 and I2 have no directions to look along
         assert (found["after"]["i1"] is None) == whitened
         agree(found["after"], measured(image, found["originals"]), (*without, *(("i1", "i2") if whitened else ())))
+
+
+def test_the_random_numbers_are_the_documented_ones_to_the_bit(engine: Page) -> None:
+    flat = {"d": 500, "n": 300, "seed": 4294967295}
+    found = read(engine.evaluate(COMPUTE, {"part": flat, "draw": 1})["clouds"]["before"], 500)
+    twin = normals(uniforms(flat["seed"], 0, 300, 0, 500))
+    np.testing.assert_array_equal(found, twin)
+    from scipy.stats import kstest, norm
+
+    np.testing.assert_allclose(twin, norm.ppf(uniforms(flat["seed"], 0, 300, 0, 500)), rtol=1e-12)
+    assert np.abs(twin).max() > 4 and kstest(twin.ravel(), "norm").pvalue > 0.01
+    # rows and neighbouring numbers of a row are not correlated
+    assert np.abs(np.corrcoef(twin)[~np.eye(300, dtype=bool)]).max() < 0.25
+    assert abs(np.corrcoef(twin[:, :-1].ravel(), twin[:, 1:].ravel())[0, 1]) < 0.01

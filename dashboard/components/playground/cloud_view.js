@@ -2,7 +2,7 @@
 // card: 5,000 points take some milliseconds.
 
 const LEVELS = 24; // of depth; far points are smaller and fainter
-const NICE = [1, 1.5, 2, 3, 4, 5, 7, 10];
+const NICE = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
 const CLUSTER_COLOURS = ["#4968f6", "#dd7809", "#1eab48", "#c51711", "#994ebe", "#0c6888", "#d15dc8", "#9d5455", "#7f8691", "#b5a300"];
 
 export class CloudView {
