@@ -69,6 +69,16 @@ MOVE = """async ({ part, then }) => {
   delete playground.accept;
   return found;
 }"""
+IDLE = """async (frames) => {
+  const times = [];
+  let last = await new Promise(requestAnimationFrame);
+  for (let k = 0; k < frames; k += 1) {
+    const now = await new Promise(requestAnimationFrame);
+    times.push(now - last);
+    last = now;
+  }
+  return times;
+}"""
 DRAGS = (("shift", 0, 0.9), ("rotation", 0, 0.9), ("rogueScale", 0, 0.9), ("rho", 0, 0.9))
 SIZES: tuple[tuple[int, int, float], ...] = ((1000, 64, 33), (2000, 256, 100))
 MOVES: tuple[tuple[str, dict[str, Any], dict[str, Any], float | None, float | None], ...] = (
@@ -89,6 +99,10 @@ def verdict(value: float, bar: float | None) -> str:
 
 
 def measure(page: Page, repeats: int) -> None:
+    idle = quantile(page.evaluate(IDLE, FRAMES), 0.95)
+    print(
+        f"nothing moves: p95 of a frame {idle:.1f} ms; above 17 ms the machine has other work, and no bar says anything"
+    )
     for n, d, bar in SIZES:
         for name, start, end in DRAGS:
             part = {"n": n, "d": d, "block": 8 if name == "rho" else 1}

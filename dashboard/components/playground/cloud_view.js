@@ -149,7 +149,7 @@ export class CloudView {
     for (let k = 0; k < n; k += 1) {
       const i = order[k];
       const near = spots[3 * i + 2] / (LEVELS - 1);
-      stampAt(data, width, height, Math.round(spots[3 * i]), Math.round(spots[3 * i + 1]), this.sprite(size * (0.75 + 0.6 * near), width), inks[(this.labels?.[i] ?? 0) % inks.length], 0.3 + 0.6 * near);
+      stampAt(data, width, height, Math.round(spots[3 * i]), Math.round(spots[3 * i + 1]), this.sprite(size * (0.75 + 0.6 * near), width), inks[(this.labels?.[i] ?? 0) % inks.length], 0.4 + 0.55 * near);
     }
   }
 
