@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ from markupsafe import Markup
 
 from dashboard.components.lessons import source as lessons_source
 from dashboard.components.playground import source
+from isoviz.lessons import Lesson
+from isoviz.lessons.reading import read
 
 _HERE = Path(__file__).parent
 
 
-def render() -> str:
-    """The file."""
+def render(own: Sequence[Lesson] = ()) -> str:
+    """The file; `own` lessons stand after ours, and one with the slug of one of ours takes its place."""
     environment = Environment(loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined)
     return environment.get_template("lessons_file.html.j2").render(
         styles=Markup(f"{source.styles()}\n{lessons_source.styles()}"),
@@ -26,7 +29,7 @@ def render() -> str:
         dark=Markup(_colours("dark")),
         script=Markup(f"{source.script()}\n{lessons_source.script()}"),
         words=Markup(_inert(source.words())),
-        lessons=Markup(_inert(lessons_source.documents())),
+        lessons=Markup(_inert(lessons_source.documents(own))),
     )
 
 
@@ -52,4 +55,5 @@ def _colours(mode: str) -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(render(), encoding="utf-8")
+    _own = [read(Path(name)) for name in sys.argv[2:]]
+    Path(sys.argv[1]).write_text(render(_own), encoding="utf-8")

@@ -289,6 +289,7 @@ def _add_lessons(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--out", metavar="FILE", help="where to write the HTML file")
     what.add_argument("--check", nargs="+", metavar="FILE", help="say what is wrong in lessons that you have written")
+    parser.add_argument("--add", nargs="+", default=[], metavar="FILE", help="lessons of your own for the HTML file")
 
 
 def _add_app(app: argparse.ArgumentParser) -> None:

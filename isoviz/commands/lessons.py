@@ -52,8 +52,11 @@ def _write(options: argparse.Namespace) -> int:
         raise InputError(f"out: there is no folder '{out.parent}'", field="out")
     if out.is_dir():
         raise InputError(f"out: '{out}' is a folder; name a file", field="out")
+    for name in options.add:
+        read(Path(name))
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
-    command = [sys.executable, "-m", "dashboard.lessons_file", str(out.resolve())]
+    own = [str(Path(name).resolve()) for name in options.add]
+    command = [sys.executable, "-m", "dashboard.lessons_file", str(out.resolve()), *own]
     code = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, check=False).returncode
     if code == 0:
         print(f"{out}: {out.stat().st_size / 1e6:.2f} MB; open it in any browser")

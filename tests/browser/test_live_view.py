@@ -22,7 +22,10 @@ from tests.story import Story
 Serve = Callable[..., Server]
 OpenTab = Callable[..., Page]
 
-MENU = ["Home", "Explore", "Train", "Live", "Experiments", "Trade-offs", "Results", "What-if", "Papers"]
+MENU = [
+    *("Home", "Playground", "Lessons", "Methods", "Explore", "What-if"),
+    *("Train", "Live", "Experiments", "Results", "Trade-offs", "Papers"),
+]
 
 
 def plot(page: Page, name: str) -> Any:

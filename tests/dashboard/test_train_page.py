@@ -82,8 +82,8 @@ def _values(value: object) -> list[object]:
 def test_preset_button_fills_the_form_and_changes_stay(open_page: OpenPage) -> None:
     page = open_page("train", preset="demo")
     page.button(key="preset_lambda-sweep").click().run()
-    assert page.text_input(key="train_istar.lam").value == "-5, -3, -1, 1, 3, 5"
-    assert numbers(page)["Runs"] == "21"
+    assert page.text_input(key="train_istar.lam").value == "-3, -1, -0.5, 0.5, 1, 3, 5"
+    assert numbers(page)["Runs"] == "24"
     page.text_input(key="train_istar.lam").set_value("-1, 1").run()
     assert page.text_input(key="train_istar.lam").value == "-1, 1"  # the address does not fill it again
     assert numbers(page)["Runs"] == "9"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -109,6 +110,26 @@ def test_the_command(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:  # t
     assert main(["lessons", "--check", str(good), str(bad), str(missing)]) == 2
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 2 and "bad.toml, line 5: start.d" in told[0] and "none.toml: cannot be read" in told[1]
+
+
+def test_a_lesson_of_your_own_stands_in_the_file(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
+    own, bad, out = tmp_path / "own.toml", tmp_path / "bad.toml", tmp_path / "lessons.html"
+    own.write_text(GOOD.replace('"Mine"', '"My own lesson </script>"'))
+    bad.write_text(GOOD.replace("d = 8", "d = 1"))
+    assert main(["lessons", "--out", str(out), "--add", str(bad)]) == 2
+    assert "bad.toml, line 5" in capsys.readouterr().err and not out.exists()
+    assert main(["lessons", "--out", str(out), "--add", str(own)]) == 0
+    text = out.read_text()
+    assert "My own lesson \\u003c/script>" in text and "Move the cloud" in text
+    assert len(text) < 1_500_000 and "http://" not in text.replace("http://www.w3.org/", "")
+
+
+def test_the_docs_name_every_lesson_and_their_example_is_right() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "lessons.md").read_text()
+    for lesson in lessons.catalogue():
+        assert f"| {lesson.order}. {lesson.title} | {lesson.sentence} |" in page
+    (example,) = re.findall(r"```toml\n(.*?)```", page, flags=re.DOTALL)
+    assert checking.problems(parse(example, "docs/lessons.md"), seeds=(0,)) == []
 
 
 def test_the_files_are_packaged() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 from dashboard.components import bundle
-from isoviz.lessons import catalogue
+from isoviz.lessons import Lesson, catalogue
 
 
 @functools.cache
@@ -20,7 +21,7 @@ def styles() -> str:
     return bundle("lessons/lessons.css")
 
 
-@functools.cache
-def documents() -> list[dict[str, Any]]:
-    """All lessons, as the browser reads them."""
-    return [lesson.document() for lesson in catalogue()]
+def documents(own: Sequence[Lesson] = ()) -> list[dict[str, Any]]:
+    """All lessons, as the browser reads them: ours, then `own`; of two with one slug the later counts."""
+    by_slug = {lesson.slug: lesson for lesson in (*catalogue(), *own)}
+    return [lesson.document() for lesson in by_slug.values()]
