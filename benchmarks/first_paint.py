@@ -6,7 +6,7 @@ Needs Chromium and playwright. First paint is the moment when the page's title i
 browser's own clock (Streamlit's skeleton is painted earlier, and at the same time for every page). The bare page is one `st.title`,
 served by `streamlit run` of the same version. Both are opened in turn, each time in a browser session that was never here. Beside it:
 when the page's first content stands below the title (a chart, a table or a field), and the first visit of all, when the server still
-imports and reads. Bar (issue 15): the median at most 1.5 × that of the bare page; exit code 1 if one is missed.
+imports and reads. Bar: the median at most 1.5 × that of the bare page; exit code 1 if one is missed.
 """
 
 from __future__ import annotations
@@ -37,11 +37,15 @@ from tests.ports import free_port
 BAR = 1.5
 PATIENCE = 120_000
 """Milliseconds."""
-PAGES = ("", "explore", "live", "experiments", "tradeoffs", "results", "whatif", "papers", "run")
+PAGES = (
+    *("", "playground", "lessons", "methods", "explore", "whatif"),
+    *("train", "live", "experiments", "results", "tradeoffs", "papers", "run"),
+)
 CONTENT = ", ".join(
     (
         *(f"[data-testid=st{name}]" for name in ("Selectbox", "DataFrame", "PageLink", "ButtonGroup")),
         ".stPlotlyChart",
+        "[data-testid^=stBidi]",
         "button",
     )
 )

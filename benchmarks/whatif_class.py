@@ -1,7 +1,7 @@
 """Thirty people on What-if at once, each moving sliders of an own chain over one cloud: seconds until a move is answered.
 
 An answer is what the page shows first: the closed-form numbers and the frozen head. After it each user asks for all the rest, as
-the page does, and drops that with the next move. "Before" is how the page did it until issue 13: a move is computed in the
+the page does, and drops that with the next move. "Before" is how the page did it in the past: a move is computed in the
 visitor's own thread with every BLAS thread, and whatever takes longer goes through one thread for all. Both use today's engine.
 Bar: 95 % of the answers within 1.5 s on two cores (n = 5,000, d = 768).
 """

@@ -99,7 +99,7 @@ def _methods_overview(items: Mapping[str, type[Method]]) -> None:
             "Method": item.title,
             "What it does": item.summary,
             "Measured effect": reference.direction(item) or ("None" if item.slug == "baseline" else "Not declared"),
-            "Step ÷ plain step": reference.step_ratio(item.slug),
+            "Step cost": reference.step_ratio(item.slug),
             "Paper": item.paper.short if item.paper else "",
         }
         for item in items.values()
@@ -107,10 +107,10 @@ def _methods_overview(items: Mapping[str, type[Method]]) -> None:
     _table(
         rows,
         {
-            "Step ÷ plain step": st.column_config.NumberColumn(
+            "Step cost": st.column_config.NumberColumn(
                 format="%.2f", help="Time of a training step over a plain one; a few percent are noise."
             ),
-            "What it does": st.column_config.TextColumn(width="large"),
+            "What it does": st.column_config.TextColumn(width=310),
         },
     )
     st.caption(plain(f"Costs measured on {reference.costs()['machine']}"))
@@ -159,11 +159,13 @@ def _transforms_overview(items: Mapping[str, type[CataloguedTransform]]) -> None
 
 def _table(rows: list[dict[str, Any]], config: dict[str, Any]) -> None:
     first = next(iter(rows[0]))
+    sentences = "What it does" in rows[0]
     st.dataframe(
         pd.DataFrame(rows),
         hide_index=True,
         column_config={first: st.column_config.TextColumn(pinned=True), **config},
         height="content",
+        row_height=58 if sentences else None,  # room for text to wrap
     )
 
 
