@@ -1,0 +1,124 @@
+"""Does a second run of the quick studies give the recorded results again? Compares two folders of results, and runs nothing itself.
+
+    python benchmarks/quick_studies.py --store EMPTY_DIR --out SECOND
+    python benchmarks/reproduced.py SECOND [--recorded isoviz/demo/examples/studies] [--out docs]
+
+Of each study: how many numbers with a spread (points of a figure with an interval, cells "mean ± deviation") both results have, how
+many are equal as recorded, the largest distance in units of the recorded spread, and whether all verdicts are the same. A distance of at
+most 1 is within the spread; where the recorded spread is zero, any difference is too large. Columns of seconds are left out. Exit
+code 1 if a number or a verdict is off.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from _report import Table, machine, write_section
+
+from isoviz.studies import Result
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORDED = ROOT / "isoviz" / "demo" / "examples" / "studies"
+CELL = re.compile(r"^([−-]?[\d.,]+) (?:± ([\d.,]+)|\(([\d.,]+)\))")
+"""A mean with its deviation, or a median with it in parentheses."""
+ROUNDING = 1e-6
+"""Relative: what two machines' arithmetic may differ by where nothing varies over seeds."""
+
+
+def numbers(result: Result) -> dict[str, tuple[float, float]]:
+    """Where it stands → a number and its spread, half the interval's width."""
+    return dict([*_of_figures(result), *_of_tables(result)])
+
+
+def _of_figures(result: Result) -> Iterator[tuple[str, tuple[float, float]]]:
+    for number, figure in enumerate(result.figures):
+        for place, panel in enumerate(figure.panels):
+            for one in panel.series:
+                for i, y in enumerate(one.y if one.low is not None and one.high is not None else []):
+                    assert one.low is not None and one.high is not None
+                    where = f"figure {number}, panel {place}, {one.name}, point {i}"
+                    yield where, (y, (one.high[i] - one.low[i]) / 2)
+
+
+def _of_tables(result: Result) -> Iterator[tuple[str, tuple[float, float]]]:
+    for number, table in enumerate(result.tables):
+        for line, row in enumerate(table.rows):
+            for heading, cell in zip(table.header, row, strict=True):
+                found = CELL.match(cell) if isinstance(cell, str) and "seconds" not in heading.lower() else None
+                if found:
+                    middle, spread = (_number(text) for text in (found[1], found[2] or found[3]))
+                    yield f"table {number}, row {line}, {heading}", (middle, spread)
+
+
+def _number(text: str) -> float:
+    return float(text.replace("−", "-").replace(",", ""))
+
+
+def distance(recorded: tuple[float, float], again: tuple[float, float]) -> float:
+    """Between two numbers, in units of the recorded spread."""
+    apart = abs(recorded[0] - again[0])
+    if math.isclose(recorded[0], again[0], rel_tol=ROUNDING, abs_tol=1e-12):
+        return 0.0
+    return apart / recorded[1] if recorded[1] else math.inf
+
+
+def row_of(first: Result, second: Result) -> tuple[list[str], bool]:
+    """The line of one study, and whether it was reproduced."""
+    recorded, again = numbers(first), numbers(second)
+    shared = recorded.keys() & again.keys()
+    apart = [distance(recorded[where], again[where]) for where in shared]
+    same = [one.outcome for one in first.verdicts] == [one.outcome for one in second.verdicts]
+    whole = recorded.keys() == again.keys() and len(first.runs) == len(second.runs)
+    worst = max(apart, default=0.0)
+    cells = [
+        str(len(second.runs)) if second.planned else "none",
+        f"{second.provenance.seconds:.0f}",
+        f"{len(shared)} of {len(recorded)}",
+        str(sum(one == 0 for one in apart)),
+        f"{worst:.2f}",
+        "same" if same else "differ",
+    ]
+    return cells, same and whole and worst <= 1
+
+
+def main() -> int:
+    """1 where a study was not reproduced."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("second", type=Path, metavar="SECOND", help="folder with the results of the second run")
+    parser.add_argument("--recorded", type=Path, default=RECORDED, metavar="DIR")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write a section of DIR/benchmarks.md")
+    chosen = parser.parse_args()
+    header = ["study", "runs", "seconds", "numbers", "equal", "largest distance, spreads", "verdicts"]
+    table = Table("Quick studies, run a second time", header)
+    off = []
+    for path in sorted(chosen.recorded.glob("*.json")):
+        second = chosen.second / path.name
+        if not second.is_file():
+            table.rows.append([path.stem, *["not run"] * (len(header) - 1)])
+            off.append(path.stem)
+            continue
+        cells, good = row_of(*(Result.model_validate_json(one.read_text(encoding="utf-8")) for one in (path, second)))
+        table.rows.append([path.stem, *cells])
+        off += [] if good else [path.stem]
+    table.notes += [
+        "Seconds are those of the study's runs, which studies share. Equal: the same number as recorded.",
+        f"Not within the recorded spread: {', '.join(off)}." if off else "Every number is within the recorded spread.",
+    ]
+    print(table.text())
+    if chosen.out:
+        about = machine(("torch", "transformers", "numpy"), "1 thread a run")
+        write_section(
+            chosen.out / "benchmarks.md", "reproduced", f"## Quick studies again\n\n{table.markdown()}\n\n{about}"
+        )
+    return int(bool(off))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
