@@ -209,3 +209,14 @@ def test_the_page_of_the_app(server: Server, open_tab: Callable[..., Page], dark
     colour = page.evaluate("getComputedStyle(document.querySelector('.stApp')).color")
     ink = [float(part) for part in re.findall(r"[\d.]+", colour)[:3]]
     assert (sum(ink) > 380) == dark
+
+
+def test_reset_goes_back_to_what_the_page_began_with(server: Server, open_tab: Callable[..., Page]) -> None:
+    page = open_tab(f"{server.url}/#d=30")
+    row = page.locator("tr[data-measure=participation_ratio] td").nth(1)
+    expect(row).to_have_text("30.0")
+    page.get_by_role("button", name="Reset").click()
+    expect(row).to_have_text("16.0")  # Home's own cloud, not the Playground's 64 dimensions
+    page.goto(f"{server.url}/methods?methods_kind=Transforms&methods_transforms=ZCA+whitening")
+    expect(page.locator(".ivp-canvas").first).to_be_visible()
+    expect(page.get_by_role("button", name="Reset")).to_be_hidden()  # a miniature has no toolbar

@@ -146,7 +146,7 @@ export class Toolbar {
         said.textContent = address;
       }
     });
-    this.element.append(views, redraw, link, button("Reset", () => change({ ...DEFAULTS, hidden: playground.state().hidden })), said);
+    this.element.append(views, redraw, link, button("Reset", () => change({ ...playground.start, hidden: playground.state().hidden })), said);
     playground.root.addEventListener("playground:change", ({ detail }) => (views.value = detail.view));
   }
 }

@@ -14,7 +14,7 @@ class Mounted {
 
   show({ words, state, linked }) {
     if (this.playground) return;
-    this.playground = new Playground(this.root, { words, state: linked ? { ...state, ...changedBy(location.hash) } : state });
+    this.playground = new Playground(this.root, { words, start: state, state: linked ? { ...state, ...changedBy(location.hash) } : state });
     if (!linked) return;
     globalThis.addEventListener("hashchange", this.listen);
     this.root.addEventListener("playground:change", ({ detail }) => {

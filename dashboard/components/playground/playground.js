@@ -1,6 +1,7 @@
 // The playground: a cloud shaped by controls, its measures and their true values, all computed in the browser by a worker.
 //
-//   const playground = new Playground(root, { words, state, worker });   no Streamlit here: the same in a page of one file
+//   const playground = new Playground(root, { words, state, start, worker });   no Streamlit here: the same in a page of one file
+//   start: the state that Reset goes back to, where it is not the default
 //   playground.set(part, { animate: true })   any part of a state (state.js); resolves with the numbers once all have settled
 //   playground.state()                        the whole state, plain JSON; toLink(state) and fromLink(text) are its short form
 //   playground.numbers(), .numbers("after")   name → { value, true, pending, problem }, before and after the transforms
@@ -9,14 +10,16 @@
 //   playground.lock(true)                     controls stand still, as while a guess is awaited
 //   playground.close()
 //   root hears "playground:change" (detail: the state; a control or set moved it) and "playground:settled" (detail: the numbers).
-//   state.hidden: names of controls to leave out, or whole parts: "controls", "presets", "cloud", "numbers", "plots", "transforms".
+//   state.hidden: names of controls to leave out, or whole parts: "controls", "presets", "toolbar", "cloud", "numbers",
+//   "plots", "transforms".
 
 const GLIDE = 700; // milliseconds of an animated move
 const DIRECT = new Set(["shift", "rogueScale", "rho", "rotation", "separation", "duplicates", "scale", "decay", "floor", "zeta"]);
 
 export class Playground {
-  constructor(root, { words, state = {}, worker = WORKER_SOURCE }) {
+  constructor(root, { words, state = {}, start = {}, worker = WORKER_SOURCE }) {
     this.root = root;
+    this.start = normalised(start);
     this.words = words;
     this.now = normalised(state);
     this.found = { before: {}, after: {} };
@@ -163,25 +166,26 @@ export class Playground {
       before: new CloudView("Cloud"),
       after: new CloudView("After the transforms"),
       numbers: new NumberTable(this.words.measures),
+      toolbar: new Toolbar(this, change),
       transforms: new Transforms(this.words.transforms, change),
       plots: new Plots(),
     };
-    const { presets, controls, before, after, numbers, transforms, plots } = this.parts;
+    const { presets, controls, before, after, numbers, toolbar, transforms, plots } = this.parts;
     before.twin = after;
     after.twin = before;
     const stage = make("div", "ivp-stage");
     const clouds = make("div", "ivp-clouds");
     clouds.append(before.element, after.element);
-    stage.append(new Toolbar(this, change).element, clouds, transforms.element);
+    stage.append(toolbar.element, clouds, transforms.element);
     const body = make("div", "ivp-body");
     body.append(controls.element, stage, numbers.element);
     this.root.replaceChildren(presets.element, body, plots.element);
   }
 
   show() {
-    const { presets, controls, before, after, numbers, transforms, plots } = this.parts;
+    const { presets, controls, before, after, numbers, toolbar, transforms, plots } = this.parts;
     const hidden = new Set(this.now.hidden);
-    const elements = { presets, controls, numbers, transforms, plots, cloud: { element: before.element.parentElement.parentElement } };
+    const elements = { presets, controls, numbers, toolbar, transforms, plots, cloud: { element: before.element.parentElement.parentElement } };
     for (const [name, { element }] of Object.entries(elements)) element.hidden = hidden.has(name);
     controls.show(this.now, hidden);
     transforms.show(this.now);
