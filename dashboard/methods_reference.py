@@ -31,7 +31,20 @@ _CLOUD = {
     "rho": 0.7,
     "shift": 1,
     "hidden": [
-        *("presets", "toolbar", "plots", "d", "n", "spectrum", "rogue", "rotation", "tails", "clusters", "duplicates", "scale"),
+        *(
+            "presets",
+            "toolbar",
+            "plots",
+            "d",
+            "n",
+            "spectrum",
+            "rogue",
+            "rotation",
+            "tails",
+            "clusters",
+            "duplicates",
+            "scale",
+        ),
         "zeta",
     ],
 }
