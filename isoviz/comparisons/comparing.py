@@ -213,7 +213,8 @@ def _notes(part: SideBySide, started: Mapping[str, Started | None]) -> list[str]
     devices = list(dict.fromkeys(found.device for found in begun))
     if len(devices) > 1:
         notes.append(f"The runs are from several devices ({', '.join(devices)}); their rounding differs.")
-    libraries = {name: {found.versions.get(name) for found in begun} for name in ("isoviz", "torch", "transformers")}
+    names = ("isoviz", "torch", "transformers")  # runs recorded earlier do not say which isoviz they ran on
+    libraries = {name: {one.versions[name] for one in begun if name in one.versions} for name in names}
     changed = [name for name, versions in libraries.items() if len(versions) > 1]
     if changed:
         notes.append(f"The runs are from several versions of {' and '.join(changed)}.")

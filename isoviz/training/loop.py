@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from threadpoolctl import threadpool_limits
 
+from isoviz import __version__
 from isoviz.config import RunConfig
 from isoviz.events import (
     Checkpointed,
@@ -184,7 +185,10 @@ class _Run:
                 model_revision=setup.origin.revision,
                 data_revision=setup.data_revision,
                 signatures=metrics.signature(setup.task.metrics),
-                versions={name: version(name) for name in ("torch", "transformers", "accelerate")},
+                versions={
+                    "isoviz": __version__,
+                    **{name: version(name) for name in ("torch", "transformers", "accelerate")},
+                },
                 baselines=baselines.reference_values(setup.task, rows.guess),
                 notes=[
                     *([f"random weights: {setup.random_weights}"] if setup.random_weights else []),

@@ -53,6 +53,7 @@ def test_a_run_reports_everything_in_order(tiny_models, cola, tmp_path, method, 
     started = of(events, "started")[0]
     assert (started.total_steps, started.train_rows, started.eval_rows) == (24, 64, 32)
     assert started.baselines == {"majority": 0.0}
+    assert {"isoviz", "torch", "transformers", "accelerate"} == set(started.versions)
     stepped = of(events, "stepped")
     assert [e.step for e in stepped] == list(range(1, 25))
     expected_terms = {"task", "total"} | ({method} if method in ("istar", "cosreg") else set())
