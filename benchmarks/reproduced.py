@@ -4,9 +4,9 @@
     python benchmarks/reproduced.py SECOND [--recorded isoviz/demo/examples/studies] [--out docs]
 
 Of each study: how many numbers with a spread (points of a figure with an interval, cells "mean ± deviation") both results have, how
-many are equal as recorded, the largest distance in units of the recorded spread, and whether all verdicts are the same. A distance of at
-most 1 is within the spread; where the recorded spread is zero, any difference is too large. Columns of seconds are left out. Exit
-code 1 if a number or a verdict is off.
+many are equal as recorded, the largest distance in units of the spread pooled over both runs, and whether all verdicts are the same. A
+distance of at most 1 is within the spread; where it is zero, any difference is too large. Columns of seconds and minutes are left out.
+Exit code 1 if a number or a verdict is off.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RECORDED = ROOT / "isoviz" / "demo" / "examples" / "studies"
 CELL = re.compile(r"^([−-]?[\d.,]+) (?:± ([\d.,]+)|\(([\d.,]+)\))")
 """A mean with its deviation, or a median with it in parentheses."""
+TIMES = re.compile("seconds|minutes", re.IGNORECASE)
 ROUNDING = 1e-6
 """Relative: what two machines' arithmetic may differ by where nothing varies over seeds."""
 
@@ -51,7 +52,7 @@ def _of_tables(result: Result) -> Iterator[tuple[str, tuple[float, float]]]:
     for number, table in enumerate(result.tables):
         for line, row in enumerate(table.rows):
             for heading, cell in zip(table.header, row, strict=True):
-                found = CELL.match(cell) if isinstance(cell, str) and "seconds" not in heading.lower() else None
+                found = CELL.match(cell) if isinstance(cell, str) and not TIMES.search(heading) else None
                 if found:
                     middle, spread = (_number(text) for text in (found[1], found[2] or found[3]))
                     yield f"table {number}, row {line}, {heading}", (middle, spread)
@@ -62,11 +63,12 @@ def _number(text: str) -> float:
 
 
 def distance(recorded: tuple[float, float], again: tuple[float, float]) -> float:
-    """Between two numbers, in units of the recorded spread."""
+    """Between two numbers, in units of their pooled spread."""
     apart = abs(recorded[0] - again[0])
     if math.isclose(recorded[0], again[0], rel_tol=ROUNDING, abs_tol=1e-12):
         return 0.0
-    return apart / recorded[1] if recorded[1] else math.inf
+    pooled = math.hypot(recorded[1], again[1]) / math.sqrt(2)
+    return apart / pooled if pooled else math.inf
 
 
 def row_of(first: Result, second: Result) -> tuple[list[str], bool]:
@@ -109,7 +111,7 @@ def main() -> int:
         off += [] if good else [path.stem]
     table.notes += [
         "Seconds are those of the study's runs, which studies share. Equal: the same number as recorded.",
-        f"Not within the recorded spread: {', '.join(off)}." if off else "Every number is within the recorded spread.",
+        f"Not within the spread: {', '.join(off)}." if off else "Every number is within the spread.",
     ]
     print(table.text())
     if chosen.out:

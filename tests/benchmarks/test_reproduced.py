@@ -49,7 +49,11 @@ def test_another_verdict_or_a_missing_number_is_no_reproduction():
 
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
-    [((0.5, 0.1), (0.55, 0.3), 0.5), ((0.5, 0.0), (0.5 + 1e-9, 0.0), 0.0), ((0.5, 0.0), (0.51, 0.0), float("inf"))],
+    [
+        ((0.5, 0.1), (0.55, 0.3), 0.05 / 0.05**0.5),
+        ((0.5, 0.0), (0.5 + 1e-9, 0.0), 0.0),
+        ((0.5, 0.0), (0.51, 0.0), float("inf")),
+    ],
 )
-def test_distance_is_in_recorded_spreads(first, second, expected):
+def test_distance_is_in_pooled_spreads(first, second, expected):
     assert reproduced.distance(first, second) == pytest.approx(expected)
