@@ -129,7 +129,7 @@ def made(runs: pd.DataFrame, side: str) -> pd.DataFrame:
 def _settings(runs: pd.DataFrame, side: str) -> tuple[dict[str, str], dict[str, list[str]]]:
     """Setup → the settings that tell it from others in its column, and task → those that its whole column shares.
 
-    Across tasks, a task's runs may all have had fewer rows than another's; as rows of their own they would stand beside empty cells.
+    A setting shared by all runs of a task goes into the task's heading. As a separate row it would leave the other tasks' cells empty.
     """
     everywhere = tables.settings_text(runs)
     if side != "task":

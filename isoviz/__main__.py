@@ -262,7 +262,7 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--scale", choices=("quick", "full"), default="quick", help="size (default: quick)")
     one.add_argument("--out", metavar="DIR", help="write the result there, as NAME.json")
     own = one.add_argument_group(
-        "of your own", "in the place of the study's models and tasks, if it takes any (`study list`)"
+        "of your own", "replace the study's models, tasks and settings, where it allows that (`study list`)"
     )
     own.add_argument(
         "--model",

@@ -54,7 +54,7 @@ VIEWER = PREFIX + "viewer"
 def draw(run: RunRow, key: str, cloud: Cloud) -> None:
     """The fragment: the chain, its numbers, and what follows them.
 
-    The run's row comes along, so that what is on screen goes on when someone deletes the run.
+    It includes the run's row, so the page keeps working if someone deletes the run.
     """
     try:
         engine = engine_of(key, cloud)

@@ -67,7 +67,7 @@ class ChoiceGuess(_Part):
 
 
 class Step(_Part):
-    """One guess: what stands there, what is asked, what the lesson changes then, and what to learn from it."""
+    """One guess: the text, the question, how the lesson then changes the cloud, and what to learn from it."""
 
     text: Text
     question: Text

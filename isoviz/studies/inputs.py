@@ -56,7 +56,7 @@ class Inputs:
         tasks: slugs of the catalogue.
         data: slug → folder with the files of that task; tasks of the hub need none.
         seeds: of runs; at least three for a verdict.
-        settings: of runs, in the place of the study's own; see `SETTINGS`.
+        settings: run settings that replace the study's own; see `SETTINGS`.
     """
 
     models: tuple[NamedModel, ...] = ()

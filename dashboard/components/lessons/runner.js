@@ -80,7 +80,7 @@ export class Lessons {
     return filled(text, this.valueAt);
   }
 
-  // Moves the controls to the state after step k, and keeps the numbers that stand there then.
+  // Moves the controls to the state after step k, and stores the numbers measured there.
   async moveTo(k, animate) {
     const playground = this.playground;
     const wanted = normalised({ ...this.lesson.states[k], hidden: GUIDED });
