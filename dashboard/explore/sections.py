@@ -305,7 +305,8 @@ def _mean(one: ChosenCloud, chosen: list[ChosenCloud], _: bool) -> Drawn:
         if other is not one and (means := other.view.array(other.layer, other.pooling, "mean")) is not None
     ]
     figure = figures.mean_activation(mean, outliers, one.pooling, beside)
-    span, (beyond, *_) = figures.beyond_axis([(mean, outliers), *beside])
+    span, beyond_each = figures.beyond_axis([(mean, outliers), *beside])
+    beyond = beyond_each[0]
     if span is not None:
         ends = f"{wording.number(span[0], 3)} to {wording.number(span[1], 3)}"
         why = "to keep the rest readable" if beyond else "to fit the outliers of another view"
