@@ -69,7 +69,7 @@ class VectorSet:
         digest = hashlib.sha256(f"vectors {_FORMAT} {self.points.dtype.str} {self.points.shape}".encode())
         rows = max(1, _BLOCK // (self.d * self.points.dtype.itemsize))
         for start in range(0, self.n, rows):
-            digest.update(memoryview(np.ascontiguousarray(self.points[start : start + rows])))
+            digest.update(self.points[start : start + rows].tobytes())
         for table in (self.columns, self.pairs):
             digest.update(b"none" if table is None else _fingerprint(table))
         digest.update(str(self.relation).encode())
