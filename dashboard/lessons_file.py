@@ -29,7 +29,7 @@ def render(own: Sequence[Lesson] = ()) -> str:
         dark=Markup(_colours("dark")),
         script=Markup(f"{source.script()}\n{lessons_source.script()}"),
         words=Markup(_inert(source.words())),
-        lessons=Markup(_inert(lessons_source.documents(own))),
+        lessons=Markup(_inert(lessons_source.documents(lessons_source.with_own(own)))),
     )
 
 

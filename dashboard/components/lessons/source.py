@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from dashboard.components import bundle
-from isoviz.lessons import Lesson, catalogue
+from isoviz.home import home
+from isoviz.lessons import Lesson, catalogue, own
 
 
 @functools.cache
@@ -21,7 +22,17 @@ def styles() -> str:
     return bundle("lessons/lessons.css")
 
 
-def documents(own: Sequence[Lesson] = ()) -> list[dict[str, Any]]:
-    """All lessons, as the browser reads them: ours, then `own`; of two with one slug the later counts."""
-    by_slug = {lesson.slug: lesson for lesson in (*catalogue(), *own)}
-    return [lesson.document() for lesson in by_slug.values()]
+def on_this_server() -> tuple[list[Lesson], list[str]]:
+    """Our lessons and those in the folder `lessons` of ISOVIZ_HOME, and what is wrong in files that were left out."""
+    found, problems = own(home() / "lessons")
+    return with_own(found), problems
+
+
+def with_own(added: Sequence[Lesson]) -> list[Lesson]:
+    """Our lessons, then `added`; of two with one slug the later counts, at the place of the first."""
+    return list({lesson.slug: lesson for lesson in (*catalogue(), *added)}.values())
+
+
+def documents(lessons: Sequence[Lesson]) -> list[dict[str, Any]]:
+    """Lessons as the browser reads them."""
+    return [lesson.document() for lesson in lessons]
