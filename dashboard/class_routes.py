@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from dashboard import resources, visitor
-from dashboard.components.lessons import source
+from isoviz import lessons
 from isoviz.access import links
 from isoviz.errors import AccessError, InputError
 from isoviz.lessons.classes import Classes, NoClassError
@@ -83,7 +83,7 @@ def _opened(request: Request, first: str) -> dict[str, Any]:
     if asking is None:
         raise HTTPException(403, "Open the app by its link first.")
     resources.service_of(asking).require()
-    found = CLASSES.open(source.on_this_server()[0], first)
+    found = CLASSES.open(lessons.on_this_server()[0], first)
     query = {"class": found.code}
     if (secret := visitor.viewers_secret()) is not None:  # so that the link alone lets students in
         query[links.PARAMETER] = secret

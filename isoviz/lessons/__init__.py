@@ -7,14 +7,16 @@ checked on the shown numbers. `python -m isoviz lessons --check FILE` says what 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 
 from isoviz.errors import InputError
+from isoviz.home import home
 from isoviz.lessons.reading import Lesson, parse, read
 
-__all__ = ["Lesson", "catalogue", "own"]
+__all__ = ["Lesson", "catalogue", "on_this_server", "own", "with_own"]
 
 MOST_OWN = 50
 """Files of one's own folder that are read."""
@@ -37,3 +39,14 @@ def own(folder: Path) -> tuple[list[Lesson], list[str]]:
         except InputError as error:
             problems += str(error).splitlines()
     return sorted(found, key=lambda lesson: lesson.order), problems
+
+
+def with_own(added: Iterable[Lesson]) -> list[Lesson]:
+    """Our lessons, then `added`; of two with one slug the later counts, at the place of the first."""
+    return list({lesson.slug: lesson for lesson in (*catalogue(), *added)}.values())
+
+
+def on_this_server() -> tuple[list[Lesson], list[str]]:
+    """Our lessons and those in the folder `lessons` of ISOVIZ_HOME, and what is wrong in the files that were left out."""
+    found, problems = own(home() / "lessons")
+    return with_own(found), problems

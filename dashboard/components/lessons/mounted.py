@@ -8,6 +8,7 @@ from dashboard import resources, wording
 from dashboard.components import bundle
 from dashboard.components.lessons import source
 from dashboard.components.playground import source as playground_source
+from isoviz.lessons import on_this_server
 
 _mount = st.components.v2.component(
     "isoviz_lessons",
@@ -19,7 +20,7 @@ _mount = st.components.v2.component(
 
 def lessons(*, key: str) -> None:
     """Mount them; everything happens in the browser, without a rerun. The address holds the lesson and the step."""
-    found, problems = source.on_this_server()
+    found, problems = on_this_server()
     if problems:
         st.error("  \n".join(["Some of your lessons were left out:", *map(wording.plain, problems)]))
     may_open = resources.service().refusal() is None
