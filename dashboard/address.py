@@ -74,10 +74,10 @@ def refuse(name: str) -> None:
 
 
 def left_out(requested: Mapping[str, str], now: Mapping[str, str], fields: Mapping[Any, Any]) -> dict[str, str]:
-    """Of what an address asked for, what stands there no more though its field holds something else.
+    """What an address asked for that is no longer in it, although its field holds something else.
 
     Args:
-        asked, now: the address before and after the fields were drawn; one that is at its default stands there no more.
+        requested, now: the address before and after the fields were drawn; one that is at its default is no longer in it.
         fields: what the fields hold, by their keys.
     """
     return {

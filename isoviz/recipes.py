@@ -1,7 +1,7 @@
 """The papers' training recipes as settings of a run: schedule, warm-up, weight decay, epochs, early stopping, selection.
 
 What a paper leaves open keeps our default and is named in `notes`. Method parameters are not part of a recipe; the papers'
-search ranges stand beside each parameter (`sweep`).
+search ranges are given with each parameter (`sweep`).
 """
 
 from __future__ import annotations

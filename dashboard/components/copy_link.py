@@ -1,8 +1,10 @@
-"""A button that copies the address of the page as it stands."""
+"""A button that copies the page's address."""
 
 from __future__ import annotations
 
 import streamlit as st
+
+from dashboard.components import bundle
 
 _HTML = '<div class="ivz-link"><button type="button">Copy link</button><span role="status"></span></div>'
 _CSS = """
@@ -23,20 +25,11 @@ _JS = """
 export default function ({ parentElement }) {
   const button = parentElement.querySelector("button");
   const status = parentElement.querySelector("span");
-  button.onclick = async () => {
-    const address = globalThis.location.href;
-    try {
-      await navigator.clipboard.writeText(address);
-      status.textContent = "Copied.";
-      setTimeout(() => (status.textContent = ""), 4000);
-    } catch { // browsers give the clipboard to safe addresses only
-      status.textContent = address;
-    }
-  };
+  button.onclick = () => copied(globalThis.location.href, status);
 }
 """
 
-_mount = st.components.v2.component("isoviz_copy_link", html=_HTML, css=_CSS, js=_JS)
+_mount = st.components.v2.component("isoviz_copy_link", html=_HTML, css=_CSS, js=bundle("copied.js") + _JS)
 
 
 def copy_link(*, key: str) -> None:

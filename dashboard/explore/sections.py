@@ -13,7 +13,7 @@ import streamlit as st
 from dashboard import downloads, explanations, measures, wording
 from dashboard.components.cloud_matrix import cloud_matrix
 from dashboard.components.copy_link import copy_link
-from dashboard.components.figure import draw
+from dashboard.components.figure import Prepared, draw, prepared
 from dashboard.explore import figures, numbers
 from dashboard.explore.form import PREFIX, ChosenCloud, Filled, cloud_file, file_name
 from dashboard.steady import steady
@@ -22,10 +22,20 @@ from isoviz.exploring import clustering, shrinkage
 from isoviz.exploring.maps import MapRequest
 from isoviz.exploring.results import ViewResult
 
+_made_once = functools.partial(
+    st.cache_data, show_spinner=False, max_entries=64, hash_funcs={ChosenCloud: lambda one: (*one.place, one.views)}
+)
+"""Of figures: making them with Plotly took two thirds of a rerun, and the same clouds have the same figures."""
 
-def plot(one: ChosenCloud, name: str, figure: go.Figure, words: str, *, about: str = "") -> None:
-    if one.views > 1:
+
+def _prepared(figure: go.Figure, views: int) -> Prepared:
+    if views > 1:
         figures.compact(figure)
+    return prepared(figure)
+
+
+def plot(one: ChosenCloud, name: str, figure: Prepared, words: str, *, about: str = "") -> None:
+    if one.views > 1:
         words = f"View {one.number}: {words}"
     draw(
         figure,
@@ -63,10 +73,7 @@ def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[ChosenClo
                 pooling = _pooling_field(view, filled.prefix)
                 layer = _layer_field(view, filled.prefix)
         chosen.append(ChosenCloud(number, len(views), filled, view, layer, pooling))
-    drawn = [figures.layer_profile(one.view.entries, measure, title, (one.layer, one.pooling)) for one in chosen]
-    if len(views) > 1:
-        figures.share_axes(drawn)
-    for one, figure, column in zip(chosen, drawn, columns, strict=True):
+    for one, figure, column in zip(chosen, _profiles(chosen, measure), columns, strict=True):
         with column:
             words = f"{title} over layers 0 to {one.view.depth}, one line for each of {', '.join(one.view.poolings)}"
             plot(one, "profile", figure, words, about=_all_clouds(one, measure))
@@ -80,6 +87,15 @@ def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[ChosenClo
                 _all_layers(one)
     _how_to_read(measure)
     return chosen
+
+
+@_made_once()
+def _profiles(chosen: list[ChosenCloud], measure: str) -> list[Prepared]:
+    title = next(title for title, slug in _titles().items() if slug == measure)
+    drawn = [figures.layer_profile(one.view.entries, measure, title, (one.layer, one.pooling)) for one in chosen]
+    if len(chosen) > 1:
+        figures.share_axes(drawn)
+    return [_prepared(figure, len(chosen)) for figure in drawn]
 
 
 @steady
@@ -203,15 +219,13 @@ def _numbers_behind(chosen: list[ChosenCloud]) -> None:
 
 def _row(chosen: list[ChosenCloud], name: str) -> None:
     """One figure of all views, under one heading."""
-    draw, explanation = _FIGURES[name]
+    _, explanation = _FIGURES[name]
+    log = st.session_state.get(_AXIS) == "log axis"
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{explanation.title}**")
         explanations.show(explanation)
-    parts = [draw(one, chosen) for one in chosen]
-    drawn = [figure for figure, _, _ in parts if figure is not None]
-    if len(chosen) > 1:
-        figures.share_axes(drawn)
-    for one, column, (figure, words, note) in zip(chosen, st.columns(len(chosen), gap="medium"), parts, strict=True):
+    parts = zip(chosen, st.columns(len(chosen), gap="medium"), _figures(chosen, name, log), strict=True)
+    for one, column, (figure, words, note) in parts:
         with column:
             if figure is None:
                 st.caption("Not available for this cloud.")
@@ -223,8 +237,18 @@ def _row(chosen: list[ChosenCloud], name: str) -> None:
                 st.caption(wording.plain(note))
 
 
+@_made_once()
+def _figures(chosen: list[ChosenCloud], name: str, log: bool) -> list[tuple[Prepared | None, str, str]]:
+    """A figure of `_FIGURES` for all views, on the same axes."""
+    draw, _ = _FIGURES[name]
+    parts = [draw(one, chosen, log) for one in chosen]
+    if len(chosen) > 1:
+        figures.share_axes([figure for figure, _, _ in parts if figure is not None])
+    return [(figure and _prepared(figure, len(chosen)), words, note) for figure, words, note in parts]
+
+
 def _axis_field() -> None:
-    """How k is measured out along its axis; `_spectrum` looks it up."""
+    """Whether k has a logarithmic axis."""
     st.segmented_control(
         "Explained variance over k",
         ["linear axis", "log axis"],
@@ -240,7 +264,7 @@ Drawn = tuple[go.Figure | None, str, str]
 """A figure, its description for screen readers, and its caption."""
 
 
-def _spectrum(one: ChosenCloud, _: list[ChosenCloud]) -> Drawn:
+def _spectrum(one: ChosenCloud, _: list[ChosenCloud], log: bool) -> Drawn:
     curves = {}
     for number in range(one.view.depth + 1):
         curve = one.view.array(number, one.pooling, "ev")
@@ -248,13 +272,13 @@ def _spectrum(one: ChosenCloud, _: list[ChosenCloud]) -> Drawn:
             curves[number] = curve
     d = one.entry.d
     which = f"first {len(curves[one.layer])} of {d} components, layer {one.layer} over the others"
-    figure = figures.spectrum(curves, one.layer, one.pooling, d, log=st.session_state.get(_AXIS) == "log axis")
+    figure = figures.spectrum(curves, one.layer, one.pooling, d, log=log)
     few = one.entry.n < 5 * d
     note = f"Reads high with so few points: n/d = {one.entry.n / d:.2g}." if few else ""
     return figure, f"Explained variance of the {which}", note
 
 
-def _sigma(one: ChosenCloud, chosen: list[ChosenCloud]) -> Drawn:
+def _sigma(one: ChosenCloud, chosen: list[ChosenCloud], _: bool) -> Drawn:
     sigma = one.view.array(one.layer, one.pooling, "sigma")
     if sigma is None:
         return None, "", ""
@@ -269,7 +293,7 @@ def _outliers(one: ChosenCloud) -> tuple[int, ...]:
     return one.entry.dimensions.outliers if one.entry.dimensions else ()
 
 
-def _mean(one: ChosenCloud, chosen: list[ChosenCloud]) -> Drawn:
+def _mean(one: ChosenCloud, chosen: list[ChosenCloud], _: bool) -> Drawn:
     mean = one.view.array(one.layer, one.pooling, "mean")
     if mean is None:
         return None, "", ""
@@ -281,7 +305,8 @@ def _mean(one: ChosenCloud, chosen: list[ChosenCloud]) -> Drawn:
         if other is not one and (means := other.view.array(other.layer, other.pooling, "mean")) is not None
     ]
     figure = figures.mean_activation(mean, outliers, one.pooling, beside)
-    span, (beyond, *_) = figures.beyond_axis([(mean, outliers), *beside])
+    span, beyond_each = figures.beyond_axis([(mean, outliers), *beside])
+    beyond = beyond_each[0]
     if span is not None:
         ends = f"{wording.number(span[0], 3)} to {wording.number(span[1], 3)}"
         why = "to keep the rest readable" if beyond else "to fit the outliers of another view"
@@ -290,7 +315,7 @@ def _mean(one: ChosenCloud, chosen: list[ChosenCloud]) -> Drawn:
     return figure, f"Mean activation of {len(mean)} dimensions; {named}", named[0].upper() + named[1:] + "."
 
 
-def _cosine(one: ChosenCloud, _: list[ChosenCloud]) -> Drawn:
+def _cosine(one: ChosenCloud, _: list[ChosenCloud], __: bool) -> Drawn:
     counts = one.view.array(one.layer, one.pooling, "cosine")
     if counts is None:
         return None, "", ""
@@ -302,13 +327,13 @@ def _cosine(one: ChosenCloud, _: list[ChosenCloud]) -> Drawn:
     return figure, f"Histogram of the cosines of {counted} of points", f"{counted}{drawn}."
 
 
-_FIGURES: dict[str, tuple[Callable[[ChosenCloud, list[ChosenCloud]], Drawn], explanations.Explanation]] = {
+_FIGURES: dict[str, tuple[Callable[[ChosenCloud, list[ChosenCloud], bool], Drawn], explanations.Explanation]] = {
     "spectrum": (_spectrum, explanations.SPECTRUM),
     "mean_activation": (_mean, figures.MEAN_ACTIVATION),
     "sigma_histogram": (_sigma, figures.SIGMA_HISTOGRAM),
     "cosine_histogram": (_cosine, figures.COSINE_HISTOGRAM),
 }
-"""The figures of one cloud, in their order on the page."""
+"""The figures of one cloud, in their order on the page; each may need the other views and whether k has a log axis."""
 
 
 def _correlations(chosen: list[ChosenCloud]) -> None:
@@ -406,12 +431,14 @@ def _block(one: ChosenCloud, view_numbers: list[int], *, alone: bool) -> None:
         name = f"{file_name(one)}-output-matrix" + (f"-view{one.number}" if one.number > 1 else "")
         downloads.buttons(name, lines, parquet_too=True)
     with right:
-        names = _names(one, output)
-        figure = figures.row_lengths(output, names)
-        if one.views > 1:
-            figures.compact(figure)
+        figure = _row_lengths(one, _names(one, output))
         words = f"Lengths of the {output['rows']} rows of the output matrix, mean {wording.number(norms['mean'])}"
         draw(figure, key=one.prefix + "output", words=words, name=name, about=f"{_model(one)} · {what}")
+
+
+@_made_once()
+def _row_lengths(one: ChosenCloud, names: list[str]) -> Prepared:
+    return _prepared(figures.row_lengths(one.view.facts["output"], names), one.views)
 
 
 def _as_markdown(table: pd.DataFrame) -> str:

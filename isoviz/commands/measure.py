@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz import metrics
-from isoviz.commands import arrays
 from isoviz.commands.output import print_json, print_notes, print_table, progress_bar
 from isoviz.errors import InputError
 from isoviz.metrics.measuring import applicable, measure_cloud, notes_of
@@ -20,6 +19,7 @@ from isoviz.metrics.protocol import Metric
 from isoviz.metrics.record import CloudRecord
 from isoviz.metrics.sample import Sample
 from isoviz.metrics.summary import as_json
+from isoviz.vectors import arrays
 
 if TYPE_CHECKING:
     from isoviz.exploring.encoders import FinishedRun

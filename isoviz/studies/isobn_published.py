@@ -43,7 +43,7 @@ def is_its(model: str) -> bool:
 
 
 def compared(model: str) -> str:
-    """The paper's encoder whose numbers stand beside those of `model`: its own, or BERT-base if it is not in the paper."""
+    """The paper's encoder whose numbers are shown next to those of `model`: its own, or BERT-base if it is not in the paper."""
     return _own(model) if is_its(model) else BERT
 
 

@@ -195,7 +195,7 @@ class Problem:
         row: number of the row in its file, from 1 (the line after a header, the object of a jsonl).
         column: the file's column.
         what: the fault in words.
-        value: what stands there, shortened; "" if nothing does.
+        value: what was found there, shortened; "" if nothing was.
     """
 
     split: str

@@ -1,4 +1,4 @@
-"""Explore's numbers: what stands beside them, what few points do to them, and the files that hold them."""
+"""Explore's numbers: the notes beside them, what few points do to them, and the files that hold them."""
 
 from __future__ import annotations
 

@@ -136,16 +136,7 @@ export class Toolbar {
     const said = make("span", "ivp-said");
     said.setAttribute("role", "status");
     const redraw = button("New draw", () => change({ seed: (playground.state().seed + 1) % 4294967296 }));
-    const link = button("Copy link", async () => {
-      const address = `${location.href.split("#")[0]}#${toLink(playground.state())}`;
-      try {
-        await navigator.clipboard.writeText(address);
-        said.textContent = "Copied.";
-        setTimeout(() => (said.textContent = ""), 4000);
-      } catch { // browsers give the clipboard to safe addresses only
-        said.textContent = address;
-      }
-    });
+    const link = button("Copy link", () => copied(`${location.href.split("#")[0]}#${toLink(playground.state())}`, said));
     this.element.append(views, redraw, link, button("Reset", () => change({ ...playground.start, hidden: playground.state().hidden })), said);
     playground.root.addEventListener("playground:change", ({ detail }) => (views.value = detail.view));
   }

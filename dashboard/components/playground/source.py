@@ -48,7 +48,7 @@ def script() -> str:
     """What draws, as one module; it exports `Playground`, `toLink` and `fromLink`."""
     source = json.dumps(worker()).replace("<", "\\u003c")  # it may stand inside a script element
     names = [f"playground/{name}.js" for name in _SCREEN]
-    return f"const WORKER_SOURCE = {source};\n{bundle('look.js', *names)}"
+    return f"const WORKER_SOURCE = {source};\n{bundle('look.js', 'copied.js', *names)}"
 
 
 @functools.cache
