@@ -14,6 +14,7 @@ import isoviz
 from isoviz import tasks
 from isoviz.errors import InputError
 from isoviz.exploring import own
+from isoviz.models import folders
 from isoviz.models.sources import ModelSource
 
 FORMAT: Final = 5
@@ -113,7 +114,7 @@ def key_of(request: ViewRequest, source: ModelSource | None, rows: Rows) -> str:
         "format": FORMAT,
         "isoviz": isoviz.__version__,
         "model": _model(source),
-        "tokenizer": "" if source is None or source.kind == "hub" else _tokenizer(Path(source.location)),
+        "tokenizer": "" if source is None or source.kind == "hub" else _reading(Path(source.location)),
         "task": request.task,
         "data": rows.fingerprint,
         "split": request.split,
@@ -131,9 +132,10 @@ def _model(source: ModelSource | None) -> str:
     return f"hub:{source.name}" if source.kind == "hub" else source.fingerprint
 
 
-def _tokenizer(folder: Path) -> str:
-    """A model's fingerprint is of its weights and configuration; the same weights may come with other word pieces."""
+def _reading(folder: Path) -> str:
+    """A model's fingerprint is of its weights and configuration; the same weights may come with other word pieces or modules."""
     files = [path for path in (folder / name for name in _TOKENIZER_FILES) if path.is_file()]
+    files += folders.module_files(folder)
     return _digest(tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files))
 
 
