@@ -249,7 +249,7 @@ def _modules_caption(source: ModelSource | None, slug: str) -> None:
         return
     if modules is None:
         return
-    if len(tasks.get(slug).inputs) > 1:
+    if len(own.task_of(slug).inputs) > 1:
         st.caption("Pooling `sentence` is not available here: it embeds one text, and this task has pairs.")
         return
     prompt = f", prompt “{modules.default_prompt}”" if modules.default_prompt else ""
