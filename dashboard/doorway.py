@@ -20,11 +20,11 @@ from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dashboard import early_script, visitor
+from dashboard import class_routes, early_script, visitor
 from dashboard.visitor import ByLink, ByLogin, Entrance
 from isoviz.access import links
 from isoviz.access.reach import Reach
-from isoviz.access.visitors import Role
+from isoviz.access.visitors import Role, Visitor
 
 COOKIE_SECONDS = 30 * 86400
 """How long a browser keeps the cookie of a link: a month, as Jupyter's. The link itself lasts until it is renewed."""
@@ -78,11 +78,18 @@ class Doorway:
             answer = self._by_link(connection, secret)
         elif asking is None and scope["path"] not in self.open_to_all:
             answer = self._outside(connection) if is_page else _refusal("Open the app by its link first.", 401)
-        elif asking is not None and scope["method"] not in _LOOKING and not asking.may(Role.RUNNER):
+        elif asking is not None and not self._may_send(asking, scope["method"], path):
             answer = _refusal("Viewers cannot upload or change anything.")  # Streamlit would keep their bytes in memory
         if asking is not None:
             visitor.note_request(scope, asking)
         await (answer or self.app)(scope, receive, send)
+
+    @staticmethod
+    def _may_send(asking: Visitor, method: str, path: str) -> bool:
+        """Viewers look, and guess in a class."""
+        if method in _LOOKING or asking.may(Role.RUNNER):
+            return True
+        return method == "POST" and class_routes.may_post(path)
 
     async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
         connection = HTTPConnection(scope)

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from dashboard.components.lessons import source as lessons_source
 from dashboard.components.playground import source
-from isoviz.lessons import Lesson
+from isoviz.lessons import Lesson, with_own
 from isoviz.lessons.reading import read
 
 _HERE = Path(__file__).parent
@@ -29,7 +29,7 @@ def render(own: Sequence[Lesson] = ()) -> str:
         dark=Markup(_colours("dark")),
         script=Markup(f"{source.script()}\n{lessons_source.script()}"),
         words=Markup(_inert(source.words())),
-        lessons=Markup(_inert(lessons_source.documents(own))),
+        lessons=Markup(_inert(lessons_source.documents(with_own(own)))),
     )
 
 

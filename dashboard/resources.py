@@ -22,6 +22,7 @@ from isoviz.home import home, make_private, store_url
 
 if TYPE_CHECKING:
     from isoviz.access.service import Service
+    from isoviz.access.visitors import Visitor
     from isoviz.jobs.service import JobService
     from isoviz.runs.examples import Library
     from isoviz.runs.runner import Runner
@@ -65,9 +66,14 @@ def every_run() -> Library:
 
 def service() -> Service:
     """What the visitor of this page may change and start there. Pages write through it, never to the store itself."""
+    return service_of(visitor.current())
+
+
+def service_of(asking: Visitor) -> Service:
+    """The same for who sent a request to a route."""
     from isoviz.access.service import Service
 
-    return Service(store(), visitor.current(), _policy())
+    return Service(store(), asking, _policy())
 
 
 def _policy() -> Policy:

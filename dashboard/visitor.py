@@ -204,6 +204,13 @@ def current() -> Visitor:
     return visitor
 
 
+def viewers_secret() -> str | None:
+    """The secret of the viewer's link, where visitors sign in by link: a teacher's students come in as viewers."""
+    if not isinstance(_entrance, ByLink) or Role.VIEWER not in _entrance.roles:
+        return None
+    return _entrance.links().secrets[Role.VIEWER]
+
+
 def offer_logout() -> None:
     """In the sidebar of a visitor who logged in."""
     if isinstance(_entrance, ByLogin):

@@ -157,8 +157,15 @@ def _add_measure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--pooling",
-        choices=("cls", "last", "mean", "tokens", "head"),
-        help="one cloud (default: cls, for a decoder last); without --layer and --pooling, a table of all layers and poolings too",
+        choices=("sentence", "cls", "last", "mean", "tokens", "head"),
+        help="one cloud (default: sentence for a sentence-transformers model, else cls, for a decoder last); without --layer and "
+        "--pooling, a table of all layers and poolings too",
+    )
+    parser.add_argument(
+        "--prompt", metavar="NAME", help="prompt of a sentence-transformers model (default: its own default)"
+    )
+    parser.add_argument(
+        "--truncate-dim", type=_whole, metavar="N", help="keep the first N dimensions of its sentence vectors"
     )
     parser.add_argument(
         "--as-weights", action="store_true", help="also I1 and I2, the file's rows read as output vectors"

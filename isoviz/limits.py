@@ -115,10 +115,10 @@ def confined(roots: Roots | None) -> Iterator[None]:
         active = None
 
 
-def check(what: str, **counts: float) -> None:
+def check(what: str, field: str = "data", **counts: float) -> None:
     """Raise `DataError` where a file exceeds the limits of this process, if it has any; counts as for `Limits.check`."""
     if active is not None:
-        active.check(what, counts)
+        active.check(what, counts, field)
 
 
 def _amount(name: str, count: float) -> str:

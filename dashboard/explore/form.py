@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -14,11 +15,12 @@ from dashboard.data_form import FROM_FOLDER, FROM_HUB, Stamp, folder_field, stam
 from dashboard.steady import steady
 from isoviz import tasks
 from isoviz.config import RunConfig
-from isoviz.errors import InputError
+from isoviz.errors import InputError, ModelError
 from isoviz.exploring import encoders, results
 from isoviz.exploring.request import FEWEST_ROWS, MOST_ROWS, SPLITS, Rows, ViewRequest, key_of
 from isoviz.exploring.results import ViewResult
 from isoviz.metrics.record import CloudRecord
+from isoviz.models import sentences
 from isoviz.models.sources import ModelSource
 from isoviz.tasks.protocol import Task
 
@@ -125,6 +127,7 @@ def draw(prefix: str = PREFIX) -> Filled:
         filled.places["rows"] = st.container()
     with filled.places["model"]:
         source = _source(model)
+        _modules_caption(source, slug)
         allow_random = _random_field(prefix, source)
         if source is not None and not model_form.weights(source, allow_random):
             source = None
@@ -181,6 +184,24 @@ def _source(name: str) -> ModelSource | None:
         forms.error_beside("Choose a model.")
         return None
     return _of_run(name) if name.startswith(encoders.RUN) else model_form.tell(name)
+
+
+def _modules_caption(source: ModelSource | None, slug: str) -> None:
+    """What a sentence-transformers model does after its transformer, or why that cannot be read."""
+    if source is None or source.kind == "hub" or source.name.startswith(encoders.RUN):
+        return
+    try:
+        modules = sentences.describe(Path(source.location))
+    except ModelError as error:
+        st.caption(f":material/warning: {wording.plain(forms.sentence(error))}")
+        return
+    if modules is None:
+        return
+    if len(tasks.get(slug).inputs) > 1:
+        st.caption("Pooling `sentence` is not available here: it embeds one text, and this task has pairs.")
+        return
+    prompt = f", prompt “{modules.default_prompt}”" if modules.default_prompt else ""
+    st.caption(f"Pooling `sentence`: {wording.plain(modules.words + prompt)}")
 
 
 @steady

@@ -71,7 +71,7 @@ def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[ChosenClo
             _which_view(number, len(views))
             with st.container(horizontal=True):  # however many views there are: see `dashboard.steady`
                 pooling = _pooling_field(view, filled.prefix)
-                layer = _layer_field(view, filled.prefix)
+                layer = _layer_field(view, filled.prefix, pooling)
         chosen.append(ChosenCloud(number, len(views), filled, view, layer, pooling))
     for one, figure, column in zip(chosen, _profiles(chosen, measure), columns, strict=True):
         with column:
@@ -148,16 +148,17 @@ def _pooling_field(view: ViewResult, prefix: str) -> str:
             key=prefix + "pooling",
             bind="query-params",
             help="cls: the first token of each row. last: its last token (decoder models). mean: the mean of its tokens. "
-            "tokens: every token as a point.",
+            "tokens: every token as a point. sentence: the vector that a sentence-transformers model gives, last layer only.",
         )
     )
 
 
-def _layer_field(view: ViewResult, prefix: str) -> int:
+def _layer_field(view: ViewResult, prefix: str, pooling: str) -> int:
     key = prefix + "layer"
     if st.session_state.get(key, 0) > view.depth:  # of a deeper model
         del st.session_state[key]
-    return int(
+    last_only = {entry.layer for entry in view.entries if entry.pooling == pooling} == {view.depth} and view.depth > 0
+    chosen = int(
         st.slider(
             "Layer",
             0,
@@ -165,9 +166,13 @@ def _layer_field(view: ViewResult, prefix: str) -> int:
             view.depth,
             key=key,
             bind="query-params",
-            help="Layer 0 is the output of the embeddings.",
+            disabled=last_only,
+            help=f"Only the last layer has pooling {pooling}."
+            if last_only
+            else "Layer 0 is the output of the embeddings.",
         )
     )
+    return view.depth if last_only else chosen
 
 
 def _how_to_read(measure: str) -> None:

@@ -21,10 +21,10 @@ from dashboard.whatif.form import PREFIX
 from isoviz.metrics.protocol import Metric
 from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.runs.rows import RunRow
+from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.whatif.chains import Step, write
 from isoviz.whatif.embeddings import Embeddings
 from isoviz.whatif.engine import Answer, Full, at_once, later
-from isoviz.whatif.heads import Difference
 
 HEADS = Explanation(
     title="Two heads",

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz import boundary, posthoc
-from isoviz.commands import arrays
 from isoviz.commands.output import print_json, progress_bar
 from isoviz.errors import InputError
+from isoviz.vectors import arrays
 
 BLOCK = 64 * 2**20
 """Bytes of float64 that are transformed at a time."""
@@ -71,10 +71,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _read(name: str, option: str) -> NDArray[Any]:
-    try:
-        points = arrays.read(name)
-    except InputError as error:
-        raise InputError(f"{option}: {str(error).removeprefix('embeddings: ')}", field=option) from None
+    points = arrays.read(name, field=option)
     if not (np.issubdtype(points.dtype, np.floating) or np.issubdtype(points.dtype, np.integer)):
         raise InputError(f"{option}: '{name}' holds {points.dtype}, not numbers", field=option)
     return points

@@ -238,10 +238,11 @@ def points_of(views: Views, table: pd.DataFrame, words: list[str], seed: int = 0
         table: of `isoviz.exploring.points.rows`, one line per row that was read.
         words: the sampled tokens of a layer, (m,).
     """
-    (width,) = {cloud.shape[1] for cloud in views.clouds.values()}
-    per_row = 2 * width * len(views.clouds)
+    per_row = 2 * sum(cloud.shape[1] for cloud in views.clouds.values())
     chosen = _drawn(views.rows, min(CLOUD_POINTS, max(1, CLOUD_BYTES // per_row)), seed)
-    few = _drawn(len(words), max(1, CLOUD_BYTES // 3 // (2 * width * len(views.tokens))), seed)
+    few = _drawn(
+        len(words), max(1, CLOUD_BYTES // 3 // sum(2 * view.sample.shape[1] for view in views.tokens.values())), seed
+    )
     found = {array_name(*key, "cloud"): _small(cloud[chosen]) for key, cloud in views.clouds.items()}
     for layer, view in views.tokens.items():
         found[array_name(layer, "tokens", "cloud")] = _small(view.sample[few])

@@ -13,6 +13,7 @@ from typing import Any, Final
 import isoviz
 from isoviz import tasks
 from isoviz.errors import InputError
+from isoviz.models import folders
 from isoviz.models.sources import ModelSource
 
 FORMAT: Final = 5
@@ -108,7 +109,7 @@ def key_of(request: ViewRequest, source: ModelSource, rows: Rows) -> str:
         "format": FORMAT,
         "isoviz": isoviz.__version__,
         "model": f"hub:{source.name}" if source.kind == "hub" else source.fingerprint,
-        "tokenizer": "" if source.kind == "hub" else _tokenizer(Path(source.location)),
+        "tokenizer": "" if source.kind == "hub" else _reading(Path(source.location)),
         "task": request.task,
         "data": rows.fingerprint,
         "split": request.split,
@@ -120,9 +121,10 @@ def key_of(request: ViewRequest, source: ModelSource, rows: Rows) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _tokenizer(folder: Path) -> str:
-    """A model's fingerprint is of its weights and configuration; the same weights may come with other word pieces."""
+def _reading(folder: Path) -> str:
+    """A model's fingerprint is of its weights and configuration; the same weights may come with other word pieces or modules."""
     files = [path for path in (folder / name for name in _TOKENIZER_FILES) if path.is_file()]
+    files += folders.module_files(folder)
     return _digest(tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files))
 
 

@@ -141,6 +141,10 @@ class ResultStore:
                 return False
         return True
 
+    def forget(self, key: str) -> None:
+        """Remove the result of a key, if there is one."""
+        _remove(self.root / "results" / key)
+
     def forget_job(self, key: str) -> None:
         """Remove the folder of a job, if there is one; a result stays."""
         _remove(self.job_folder(key))

@@ -7,11 +7,19 @@ checked on the shown numbers. `python -m isoviz lessons --check FILE` says what 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from importlib.resources import files
+from itertools import islice
+from pathlib import Path
 
-from isoviz.lessons.reading import Lesson, parse
+from isoviz.errors import InputError
+from isoviz.home import home
+from isoviz.lessons.reading import Lesson, parse, read
 
-__all__ = ["Lesson", "catalogue"]
+__all__ = ["Lesson", "catalogue", "on_this_server", "own", "with_own"]
+
+MOST_OWN = 50
+"""Files of one's own folder that are read."""
 
 
 @functools.cache
@@ -20,3 +28,25 @@ def catalogue() -> tuple[Lesson, ...]:
     folder = files(__name__)
     texts = {item.name: item.read_text(encoding="utf-8") for item in folder.iterdir() if item.name.endswith(".toml")}
     return tuple(sorted((parse(text, name) for name, text in texts.items()), key=lambda lesson: lesson.order))
+
+
+def own(folder: Path) -> tuple[list[Lesson], list[str]]:
+    """The lessons in a folder's TOML files, by their order and name, and what is wrong in the files that were left out."""
+    found, problems = [], []
+    for path in islice(sorted(folder.glob("*.toml")), MOST_OWN):
+        try:
+            found.append(read(path))
+        except InputError as error:
+            problems += str(error).splitlines()
+    return sorted(found, key=lambda lesson: lesson.order), problems
+
+
+def with_own(added: Iterable[Lesson]) -> list[Lesson]:
+    """Our lessons, then `added`; of two with one slug the later counts, at the place of the first."""
+    return list({lesson.slug: lesson for lesson in (*catalogue(), *added)}.values())
+
+
+def on_this_server() -> tuple[list[Lesson], list[str]]:
+    """Our lessons and those in the folder `lessons` of ISOVIZ_HOME, and what is wrong in the files that were left out."""
+    found, problems = own(home() / "lessons")
+    return with_own(found), problems

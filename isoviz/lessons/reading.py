@@ -19,6 +19,9 @@ NUMBERS = (
 )
 """What a lesson may show, ask for and claim. `best_accuracy` is that of the best possible classifier of two clusters, Φ(s/2)."""
 
+LARGEST = 100_000
+"""Bytes of a lesson's file."""
+
 TRUE = "true."
 _PLACE = re.compile(r"\{([^{}]*)\}")
 _REFERENCE = re.compile(r"(?:true\.)?[a-z][a-z0-9_]*@\d+")
@@ -154,6 +157,8 @@ class Lesson(_Part):
 def read(path: Path) -> Lesson:
     """The lesson in a file; `InputError` says what is wrong, with the line."""
     try:
+        if path.stat().st_size > LARGEST:
+            raise InputError(f"{path.name}: too large for a lesson (at most {LARGEST:,} bytes)")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path.name}: cannot be read ({error})") from None

@@ -276,7 +276,7 @@ def _read_parquet(paths: Sequence[Path], wanted: Mapping[str, str], pick: Pick |
             mine = rows[(rows >= begin) & (rows < begin + size)] - begin
             wide = list(dict.fromkeys(heads))
             limits.check(path.name, columns=len(present), rows=len(mine), cells=len(mine) * len(wide))
-            tables += _groups(file, wide, mine, path.name)
+            tables += groups(file, wide, mine, path.name)
             begin += size
         if not tables:
             tables = [file.schema_arrow.empty_table() for file in files[:1]]
@@ -290,7 +290,7 @@ def to_frame(table: pyarrow.Table) -> pd.DataFrame:
     return table.to_pandas()
 
 
-def _groups(file: pyarrow.parquet.ParquetFile, columns: list[str], rows: np.ndarray, name: str) -> list[pyarrow.Table]:
+def groups(file: pyarrow.parquet.ParquetFile, columns: list[str], rows: np.ndarray, name: str) -> list[pyarrow.Table]:
     """The given rows of one file, from the row groups that hold any of them, one group in memory at a time."""
     tables = []
     begin = 0

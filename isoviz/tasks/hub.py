@@ -50,7 +50,7 @@ def load(task: Task, columns: Mapping[str, str], picks: Mapping[str, files.Pick 
     reason = hub.offline()
     frames = {}
     try:
-        builder = _cached(name, configuration) if reason else datasets.load_dataset_builder(name, configuration)
+        builder = cached(name, configuration) if reason else datasets.load_dataset_builder(name, configuration)
         builder.download_and_prepare()
         for split, theirs in {TRAIN: TRAIN, VALIDATION: task.validation, **dict(task.extra)}.items():
             if theirs not in (builder.info.splits or {}):
@@ -60,12 +60,12 @@ def load(task: Task, columns: Mapping[str, str], picks: Mapping[str, files.Pick 
     except DataError:
         raise
     except (datasets.exceptions.DatasetsError, HTTPError, OSError, ValueError, RuntimeError) as error:
-        raise _data_error(f"data: '{title}', the data of '{task.slug}',", error, reason) from None
+        raise data_error(f"data: '{title}', the data of '{task.slug}',", error, reason) from None
     commit = builder.hash if re.fullmatch(r"[0-9a-f]{40}", builder.hash or "") else None
     return HubRows(frames, commit)
 
 
-def _cached(name: str, configuration: str | None) -> datasets.DatasetBuilder:
+def cached(name: str, configuration: str | None) -> datasets.DatasetBuilder:
     """The newest cached version of a data set. `load_dataset_builder` ends here too, after half a minute of retries, unless the
     whole process is in offline mode; that is no state to set for one load among others."""
     from datasets.packaged_modules.cache.cache import Cache
@@ -90,17 +90,28 @@ def _rows(rows: datasets.Dataset, title: str, columns: Mapping[str, str], pick: 
     return files.columns_of(frame, columns)
 
 
-def _data_error(what: str, error: Exception, reason: str | None) -> DataError:
+def data_error(
+    what: str, error: Exception, reason: str | None, instead: str = "give a folder with train and validation files"
+) -> DataError:
+    """Why a data set could not be had.
+
+    Args:
+        what: the data set, the beginning of a sentence.
+        error: what the library raised.
+        reason: why the hub cannot be asked; None if it can.
+        instead: what else to do.
+    """
     import datasets
 
     text = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    instead = "or give a folder with train and validation files"
     if reason:
-        problem = f"is not on this machine and {reason}; give a folder with train and validation files"
+        problem = f"is not on this machine and {reason}; {instead}"
     elif "gated" in text.lower():
-        problem = f"is gated: accept its terms on the hub, then log in with `hf auth login` or set HF_TOKEN, {instead}"
+        problem = (
+            f"is gated: accept its terms on the hub, then log in with `hf auth login` or set HF_TOKEN, or {instead}"
+        )
     elif isinstance(error, datasets.exceptions.DatasetNotFoundError):
-        problem = f"is not on the hub, or it is private and you are not logged in; check the spelling, {instead}"
+        problem = f"is not on the hub, or it is private and you are not logged in; check the spelling, or {instead}"
     else:
-        problem = f"could not be downloaded from the hub ({text.rstrip('.')}); try again, {instead}"
+        problem = f"could not be downloaded from the hub ({text.rstrip('.')}); try again, or {instead}"
     return DataError(f"{what} {problem}", field="data")

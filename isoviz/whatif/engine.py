@@ -22,10 +22,12 @@ from isoviz.metrics.sample import Directions, Sample
 from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.metrics.spectrum import cumulative_shares
 from isoviz.posthoc.factored import FactoredCloud, Kind, Matrix
+from isoviz.readouts.labels import linear_head
+from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.whatif import chains, layer
 from isoviz.whatif.chains import Step
 from isoviz.whatif.embeddings import Cloud, Embeddings, load
-from isoviz.whatif.heads import Difference, paired_difference, primary, refit
+from isoviz.whatif.heads import paired_difference, primary
 from isoviz.whatif.request import LayerRequest
 
 
@@ -352,7 +354,7 @@ class WhatIf:
         if not alive.any():  # everything was removed
             alive[0] = True
         points = cloud.validation[:, alive]
-        again = refit(cloud.train[:, alive], embeddings.train_labels, points, kind, width=cloud.width)
+        again = linear_head(cloud.train[:, alive], embeddings.train_labels, points, kind, width=cloud.width)
         yield
 
         def difference(before: NDArray[Any] | None, after: NDArray[Any] | None) -> Difference | None:

@@ -157,6 +157,17 @@ def test_a_link_opens_a_lesson_in_the_middle(tab: Page, file: Path) -> None:
     expect(tab.locator("[data-control=rogueScale]")).to_be_hidden()
 
 
+def test_a_link_to_the_end_does_not_mark_the_lesson_as_done(tab: Page, file: Path) -> None:
+    last = len(lessons.catalogue()[3].steps)
+    tab.goto(f"{file.as_uri()}#lesson=rotation&step={last + 1}")
+    expect(tab.locator(".ivl-sentence")).to_be_visible()
+    expect(tab.locator(".ivl-done")).to_have_count(0)
+    tab.goto(f"{file.as_uri()}#lesson=rotation&step={last}")
+    guess(tab, lessons.catalogue()[3].steps[last - 1])
+    tab.get_by_role("button", name="What can you defend now?").click()
+    expect(tab.locator(".ivl-done")).to_have_count(1)
+
+
 def test_the_handout_has_questions_and_no_answers(tab: Page, file: Path) -> None:
     tab.goto(f"{file.as_uri()}#lesson=scale&step=2")
     expect(tab.locator(".ivl-form")).to_be_visible()

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from isoviz import tasks
-from isoviz.commands import arrays
 from isoviz.errors import LONGEST, InputError
 from isoviz.tasks import own
 from isoviz.tasks.protocol import OwnTask
+from isoviz.vectors import arrays
 from tests.fuzzing import nasty
 
 Content = tuple[str, bytes]

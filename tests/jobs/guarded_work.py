@@ -53,6 +53,6 @@ def long_answer(length: int) -> str:
 
 
 def shape_of(path: str) -> tuple[int, ...]:
-    from isoviz.commands import arrays
+    from isoviz.vectors import arrays
 
     return arrays.read(path).shape

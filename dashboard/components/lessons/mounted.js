@@ -11,7 +11,7 @@ class MountedLessons {
     };
   }
 
-  show({ lessons, words }) {
+  show({ lessons, words, mayOpen }) {
     if (this.lessons) return;
     const place = placeOf(location.hash);
     const hidden = place?.hidden ?? [];
@@ -22,10 +22,13 @@ class MountedLessons {
     });
     globalThis.addEventListener("hashchange", this.follow);
     this.lessons.open(place?.lesson, place?.step);
+    this.classroom = new Classroom(this.lessons, { mayOpen, code: new URLSearchParams(location.search).get("class") });
+    this.classroom.ready.then((lesson) => lesson && !place && this.lessons.open(lesson));
   }
 
   close() {
     globalThis.removeEventListener("hashchange", this.follow);
+    this.classroom?.close();
     this.lessons?.close();
   }
 }

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dashboard import resources, wording
 from dashboard.components import bundle
 from dashboard.components.lessons import source
 from dashboard.components.playground import source as playground_source
+from isoviz.lessons import on_this_server
 
 _mount = st.components.v2.component(
     "isoviz_lessons",
     html='<div class="ivl-root"></div>',
-    css=f"{playground_source.styles()}\n{source.styles()}",
-    js=f"{playground_source.script()}\n{source.script()}\n{bundle('lessons/mounted.js')}",
+    css=f"{playground_source.styles()}\n{source.styles()}\n{bundle('lessons/classroom.css')}",
+    js=f"{playground_source.script()}\n{source.script()}\n{bundle('lessons/classroom.js', 'lessons/mounted.js')}",
 )
 
 
 def lessons(*, key: str) -> None:
     """Mount them; everything happens in the browser, without a rerun. The address holds the lesson and the step."""
-    _mount(key=key, data={"words": playground_source.words(), "lessons": source.documents()})
+    found, problems = on_this_server()
+    if problems:
+        st.error("  \n".join(["Some of your lessons were left out:", *map(wording.plain, problems)]))
+    may_open = resources.service().refusal() is None
+    _mount(key=key, data={"words": playground_source.words(), "lessons": source.documents(found), "mayOpen": may_open})

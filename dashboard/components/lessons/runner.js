@@ -5,6 +5,8 @@
 //   lessons.place()              { lesson, step }; root hears "lessons:place" with it whenever it changes
 //   lessons.playground           the one on screen
 //   lessons.claims()             at the end: [{ says, holds }], judged on the shown numbers
+//   lessons.teach(on)            answers are shown without a guess
+//   root also hears "lessons:guess" with { lesson, step, guess }, and "lessons:answer" when an answer is shown
 //   hidden: names of controls that stay hidden at the end of a lesson, too. printable: whether the page prints nothing but its handout.
 
 const ALL_CONTROLS = ["d", "n", "spectrum", "decay", "rank", "floor", "shift", "rogue", "rogueScale", "block", "rho", "rotation", "tails", "clusters", "separation", "duplicates", "scale", "zeta"];
@@ -38,7 +40,7 @@ export class Lessons {
     this.lesson = lesson;
     this.names = namesOf(lesson);
     this.at = [];
-    this.guesses = [];
+    this.reached = false; // by answering the last question: a link to the end is no lesson done
     this.step = Math.min(Math.max(1, Math.round(step) || 1), lesson.steps.length + 1);
     this.build();
     this.drawList();
@@ -55,6 +57,17 @@ export class Lessons {
   // what tests hold against the engine
   get kinds() {
     return { DEFAULTS, BOUNDS, normalBelow };
+  }
+
+  teach(on) {
+    this.teaching = on;
+    const send = this.form?.querySelector("[type=submit]");
+    if (send && on) send.disabled = false;
+  }
+
+  // The place of the option that came true at a step; -1 where none did.
+  rightOption(step) {
+    return this.lesson.steps[step - 1].guess.options.findIndex(({ tree }) => claimHolds(tree, this.valueAt));
   }
 
   close() {
@@ -100,18 +113,20 @@ export class Lessons {
 
   async answer(guess) {
     const [step, place] = [this.lesson.steps[this.step - 1], this.step];
-    this.guesses[place] = guess;
+    if (guess !== null) this.root.dispatchEvent(new CustomEvent("lessons:guess", { detail: { ...this.place(), guess } }));
     this.form.replaceWith(make("p", "ivl-wait", "The lesson moves the controls …"));
     await this.moveTo(place, true);
     if (this.step !== place || !this.playground) return;
     const result = make("div", "ivl-result");
     result.setAttribute("role", "status");
-    result.append(this.verdict(step, guess, place), make("p", "", this.fill(step.answer)));
+    result.append(...(guess === null ? [] : [this.verdict(step, guess, place)]), make("p", "", this.fill(step.answer)));
     const last = place === this.lesson.steps.length;
+    this.reached = last;
     const next = button(last ? "What can you defend now?" : "Next question", () => this.go(place + 1));
     next.classList.add("ivl-main");
     this.body.querySelector(".ivl-wait").replaceWith(result, next);
     next.focus({ preventScroll: true });
+    this.root.dispatchEvent(new CustomEvent("lessons:answer"));
   }
 
   verdict(step, guess, place) {
@@ -123,7 +138,7 @@ export class Lessons {
       line.classList.toggle("ivl-right", off <= 3 * step.guess.step);
       return line;
     }
-    const right = step.guess.options.findIndex(({ tree }) => claimHolds(tree, this.valueAt));
+    const right = this.rightOption(place);
     const answer = step.guess.options[right]?.text ?? "none of these";
     line.textContent = guess === right ? `Right: ${lowered(answer)}.` : `You chose “${step.guess.options[guess].text}”. The answer is “${answer}”.`;
     line.classList.toggle("ivl-right", guess === right);
@@ -229,13 +244,16 @@ export class Lessons {
     const said = make("output", "", "?");
     row.append(make("span", "", "Your guess"), said, field, ends(guess));
     const send = submit("Show the answer");
+    send.disabled = !this.teaching;
+    let given = null;
     field.oninput = () => {
-      said.textContent = written(Number(field.value));
+      given = Number(field.value);
+      said.textContent = written(given);
       field.style.setProperty("--at", `${(100 * (field.value - guess.low)) / (guess.high - guess.low)}%`);
       send.disabled = false;
     };
     form.append(row, send);
-    form.onsubmit = (event) => (event.preventDefault(), this.answer(Number(field.value)));
+    form.onsubmit = (event) => (event.preventDefault(), this.answer(given));
     return form;
   }
 
@@ -244,6 +262,7 @@ export class Lessons {
     const group = make("fieldset");
     group.append(make("legend", "ivl-unseen", this.fill(question)));
     const send = submit("Show the answer");
+    send.disabled = !this.teaching;
     guess.options.forEach(({ text }, place) => {
       const row = make("label", "ivl-option");
       const field = make("input");
@@ -253,7 +272,7 @@ export class Lessons {
       group.append(row);
     });
     form.append(group, send);
-    form.onsubmit = (event) => (event.preventDefault(), this.answer(Number(form.elements["ivl-option"].value)));
+    form.onsubmit = (event) => (event.preventDefault(), this.answer(form.elements["ivl-option"].value ? Number(form.elements["ivl-option"].value) : null));
     return form;
   }
 
@@ -272,7 +291,7 @@ export class Lessons {
     if (next) onward.append(Object.assign(button(`Next lesson: ${next.title}`, () => this.open(next.slug)), { className: "ivl-main" }));
     onward.append(button("Start again", () => this.open(this.lesson.slug)));
     this.body.replaceChildren(heading, make("blockquote", "ivl-sentence", this.fill(this.lesson.sentence)), proof, make("p", "ivl-hint", "Now move the controls yourself: does it still hold?"), onward);
-    markDone(this.lesson.slug);
+    if (this.reached) markDone(this.lesson.slug);
     this.drawList();
     const free = new Set(this.lesson.controls.filter((name) => !this.hidden.includes(name)));
     const hidden = ["presets", "numbers", "plots", ...ALL_CONTROLS.filter((name) => !free.has(name)), ...(free.has("transforms") ? [] : ["transforms"])];
@@ -310,7 +329,7 @@ export class Lessons {
 
 function submit(text) {
   const found = make("button", "ivl-main", text);
-  Object.assign(found, { type: "submit", disabled: true });
+  found.type = "submit";
   return found;
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dashboard.components import bundle
-from isoviz.lessons import Lesson, catalogue
+from isoviz.lessons import Lesson
 
 
 @functools.cache
@@ -21,7 +21,6 @@ def styles() -> str:
     return bundle("lessons/lessons.css")
 
 
-def documents(own: Sequence[Lesson] = ()) -> list[dict[str, Any]]:
-    """All lessons, as the browser reads them: ours, then `own`; of two with one slug the later counts."""
-    by_slug = {lesson.slug: lesson for lesson in (*catalogue(), *own)}
-    return [lesson.document() for lesson in by_slug.values()]
+def documents(lessons: Sequence[Lesson]) -> list[dict[str, Any]]:
+    """Lessons as the browser reads them."""
+    return [lesson.document() for lesson in lessons]

@@ -1,0 +1,166 @@
+"""A class: the guesses of the students who joined by its code. Held in memory only, and forgotten when the class ends."""
+
+from __future__ import annotations
+
+import hmac
+import math
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from isoviz.errors import InputError, shortened
+from isoviz.lessons.reading import Lesson, NumberGuess
+
+MOST_CLASSES = 30
+MOST_STUDENTS = 300
+IDLE_SECONDS = 4 * 3600.0
+"""A class that has not been used for this long is forgotten."""
+
+_LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"  # without I, L, O, 0 and 1, which look alike on a board
+_LENGTH = 5
+
+
+class NoClassError(InputError):
+    """No open class has this code, or the key does not belong to it."""
+
+
+@dataclass
+class OpenClass:
+    """One class.
+
+    Attributes:
+        code: what students type.
+        key: what the teacher's browser keeps: with it come the guesses, and the right to close the class.
+        first: slug of the lesson that students start with.
+        lessons: by slug, as they were when the class was opened.
+        guesses: student → (slug, step from 1) → the value, or the place of the chosen option from 0.
+    """
+
+    code: str
+    key: str
+    first: str
+    lessons: dict[str, Lesson]
+    used: float
+    guesses: dict[str, dict[tuple[str, int], float]] = field(default_factory=dict)
+
+
+class Classes:
+    """All classes of a server; safe to use from several threads.
+
+    Args:
+        clock: seconds that never go back.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._open: dict[str, OpenClass] = {}
+
+    def open(self, lessons: Iterable[Lesson], first: str) -> OpenClass:
+        """Open a class.
+
+        Raises:
+            InputError: no lesson has this slug, or too many classes are open.
+        """
+        by_slug = {lesson.slug: lesson for lesson in lessons}
+        if first not in by_slug:
+            raise InputError(f"lesson: no lesson is called '{shortened(first)}'", field="lesson")
+        with self._lock:
+            self._forget_idle()
+            if len(self._open) >= MOST_CLASSES:
+                raise InputError(f"{MOST_CLASSES} classes are open on this server. Close one first.")
+            code = _code()
+            while code in self._open:
+                code = _code()
+            self._open[code] = OpenClass(code, secrets.token_urlsafe(16), first, by_slug, self._clock())
+            return self._open[code]
+
+    def join(self, code: str, student: str) -> str:
+        """Count a student once; the slug of the lesson to start with.
+
+        Raises:
+            NoClassError: no open class has this code.
+            InputError: the class is full.
+        """
+        with self._lock:
+            found = self._find(code)
+            self._guesses_of(found, student)
+            return found.first
+
+    def guess(self, code: str, student: str, lesson: str, step: int, value: float) -> None:
+        """Count a student's first guess at a question; later ones, and one that is sent twice, change nothing.
+
+        Raises:
+            NoClassError: no open class has this code.
+            InputError: an unknown lesson or step, a guess that no one can make, or the class is full.
+        """
+        with self._lock:
+            found = self._find(code)
+            _check(found, lesson, step, value)
+            self._guesses_of(found, student).setdefault((lesson, step), value)
+
+    def guesses(self, code: str, key: str) -> tuple[int, dict[str, dict[int, list[float]]]]:
+        """How many students have joined, and their guesses by lesson and step, in no order of students.
+
+        Raises:
+            NoClassError: no open class has this code and key.
+        """
+        with self._lock:
+            found = self._find(code, key)
+            by_lesson: dict[str, dict[int, list[float]]] = {}
+            for made in found.guesses.values():
+                for (lesson, step), value in made.items():
+                    by_lesson.setdefault(lesson, {}).setdefault(step, []).append(value)
+            for steps in by_lesson.values():
+                for values in steps.values():
+                    values.sort()
+            return len(found.guesses), by_lesson
+
+    def close(self, code: str, key: str) -> None:
+        """Forget a class and all its guesses.
+
+        Raises:
+            NoClassError: no open class has this code and key.
+        """
+        with self._lock:
+            found = self._find(code, key)
+            del self._open[found.code]
+
+    def _find(self, code: str, key: str | None = None) -> OpenClass:
+        self._forget_idle()
+        found = self._open.get(code.upper())
+        if found is None or (key is not None and not hmac.compare_digest(found.key.encode(), key.encode())):
+            raise NoClassError(f"No open class has the code {shortened(code.upper(), 20)}. Check the code.")
+        found.used = self._clock()
+        return found
+
+    def _guesses_of(self, found: OpenClass, student: str) -> dict[tuple[str, int], float]:
+        if student not in found.guesses and len(found.guesses) >= MOST_STUDENTS:
+            raise InputError(f"This class is full: {MOST_STUDENTS} students have joined.")
+        return found.guesses.setdefault(student, {})
+
+    def _forget_idle(self) -> None:
+        now = self._clock()
+        self._open = {code: one for code, one in self._open.items() if now - one.used < IDLE_SECONDS}
+
+
+def _code() -> str:
+    return "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+
+
+def _check(found: OpenClass, slug: str, step: int, value: float) -> None:
+    lesson = found.lessons.get(slug)
+    if lesson is None:
+        raise InputError(f"lesson: no lesson is called '{shortened(slug)}'", field="lesson")
+    if not 1 <= step <= len(lesson.steps):
+        raise InputError(f"step: expected 1 to {len(lesson.steps)}, got {shortened(step)}", field="step")
+    guess = lesson.steps[step - 1].guess
+    if isinstance(guess, NumberGuess):
+        low, high, allowed = guess.low, guess.high, math.isfinite(value)
+    else:
+        low, high, allowed = 0, len(guess.options) - 1, math.isfinite(value) and value == int(value)
+    if not (allowed and low <= value <= high):
+        kind = "a number" if isinstance(guess, NumberGuess) else "a whole number"
+        raise InputError(f"guess: expected {kind} from {low:g} to {high:g}, got {shortened(value)}", field="guess")

@@ -1,0 +1,152 @@
+"""Array files that a user hands over: .npy, .npz or .safetensors with one array (points, dimensions). Data only."""
+
+from __future__ import annotations
+
+import json
+import math
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz import boundary, limits
+from isoviz.errors import InputError, listed
+
+MAP_ABOVE = 64 * 2**20
+"""Bytes above which a .npy or .safetensors file is mapped into memory instead of read."""
+FORMATS = ".npy, or .npz or .safetensors with one array"
+SUFFIXES = (".npy", ".npz", ".safetensors")
+
+_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1", "U8": "|u1"}
+"""Types of a safetensors file that numpy has too."""
+
+
+def read(name: str | Path, array: str | None = None, field: str = "embeddings") -> NDArray[Any]:
+    """The array of a file, (n, d) with n, d >= 1; possibly a read-only map of the file. Its values are not looked at.
+
+    Args:
+        name: the file.
+        array: which array of an .npz or .safetensors file; None: the only one.
+        field: of the form or the command line that named the file.
+
+    Raises:
+        InputError: no such file, another format, several arrays, pickled objects, or another shape.
+    """
+    path = boundary.file(name, field)
+    with boundary.parsing(f"'{name}' cannot be read", field), open(path, "rb") as stream:
+        start = stream.read(8)
+    expanded = _promised(path) if start.startswith(b"PK") else path.stat().st_size
+    limits.check(path.name, field=field, expanded=expanded)
+    if start.startswith(b"\x93NUMPY"):
+        points = _read_npy(path, field)
+    elif start.startswith(b"PK"):
+        points = _read_npz(path, array, field)
+    elif path.suffix == ".safetensors":
+        points = _read_safetensors(path, array, field)
+    else:
+        what = "is empty" if not start else "is no array file"
+        raise _refused(f"'{name}' {what} (allowed: {FORMATS})", field)
+    if points.ndim != 2:
+        raise _refused(f"'{name}' has the shape {points.shape}; expected (points, dimensions)", field)
+    if 0 in points.shape:
+        raise _refused(f"'{name}' holds no points: its shape is {points.shape}", field)
+    return points
+
+
+def _promised(path: Path) -> int:
+    """Bytes that the members of a zip archive take, as its directory says; 0 for what is none."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return sum(member.file_size for member in archive.infolist())
+    except (zipfile.BadZipFile, OSError):
+        return 0
+
+
+def _read_npy(path: Path, field: str) -> NDArray[Any]:
+    with _parsing(path, ".npy", field):
+        _require_whole(path, field)
+        return np.load(path, mmap_mode="r" if path.stat().st_size > MAP_ABOVE else None, allow_pickle=False)
+
+
+def _require_whole(path: Path, field: str) -> None:
+    """A header may promise more than any memory holds, and numpy would ask for it before it reads."""
+    with open(path, "rb") as stream:
+        major, _ = np.lib.format.read_magic(stream)
+        read_header = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read_header(stream)
+        present = path.stat().st_size - stream.tell()
+    promised = math.prod(shape) * dtype.itemsize
+    if promised > present and not dtype.hasobject:
+        said = f"its header promises {promised:,} bytes of numbers, {present:,} are there"
+        raise _refused(f"'{path}' is cut off: {said}", field)
+
+
+def _read_npz(path: Path, array: str | None, field: str) -> NDArray[Any]:
+    with _parsing(path, ".npz", field), np.load(path, allow_pickle=False) as found:
+        name = _one_of(path, list(found.files), array, field)
+        points = found[name]
+        if not isinstance(points, np.ndarray):
+            raise _refused(f"'{path}' holds '{name}', which is no array", field)
+        return points
+
+
+def _read_safetensors(path: Path, array: str | None, field: str) -> NDArray[Any]:
+    from safetensors import safe_open
+
+    with _parsing(path, ".safetensors", field):
+        with safe_open(path, framework="numpy") as found:
+            name = _one_of(path, list(found.keys()), array, field)
+            points: NDArray[Any]
+            dtype = found.get_slice(name).get_dtype()
+            if dtype in _TYPES and path.stat().st_size > MAP_ABOVE:
+                return mapped_tensor(path, name)
+            if dtype != "BF16":
+                points = found.get_tensor(name)
+                return points
+        with safe_open(path, framework="pt") as found:  # numpy has no bfloat16
+            points = found.get_tensor(name).float().numpy()
+            return points
+
+
+def mapped_tensor(path: Path, name: str) -> NDArray[Any]:
+    """A tensor of a safetensors file that its library has opened before, as a read-only map of the file."""
+    with open(path, "rb") as stream:
+        size = int.from_bytes(stream.read(8), "little")
+        entry = json.loads(stream.read(size))[name]
+    start, end = entry["data_offsets"]
+    shape = tuple(entry["shape"])
+    if start == end:  # no file maps nothing
+        return np.empty(shape, dtype=_TYPES[entry["dtype"]])
+    return np.memmap(path, dtype=_TYPES[entry["dtype"]], mode="r", offset=8 + size + start, shape=shape)
+
+
+def _one_of(path: Path, names: list[str], wanted: str | None, field: str) -> str:
+    if wanted is not None:
+        if wanted not in names:
+            raise _refused(f"'{path}' holds no array '{wanted}' (it has: {listed(names, 80) or 'none'})", field)
+        return wanted
+    if len(names) != 1:
+        raise _refused(
+            f"'{path}' holds {len(names)} arrays ({listed(names, 80) or 'none'}); keep or name the one to read", field
+        )
+    return names[0]
+
+
+@contextmanager
+def _parsing(path: Path, kind: str, field: str) -> Iterator[None]:
+    try:
+        with boundary.parsing(f"'{path}' cannot be read as {kind}", field):
+            yield
+    except InputError as error:
+        if "allow_pickle" not in str(error):
+            raise
+        why = "it holds pickled objects, which are never loaded; save it as an array of numbers"
+        raise _refused(f"'{path}' cannot be read as {kind}: {why}", field) from None
+
+
+def _refused(message: str, field: str) -> InputError:
+    return InputError(f"{field}: {message}", field=field)

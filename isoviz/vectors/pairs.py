@@ -1,0 +1,112 @@
+"""Pairs with a score: how similar two texts are, or how relevant a document is to a query."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from isoviz.errors import InputError, listed, shortened
+from isoviz.vectors import tables
+from isoviz.vectors.sets import Relation
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NAMES: Final[dict[Relation, tuple[tuple[str, ...], ...]]] = {
+    "similarity": (("left", "id1", "first"), ("right", "id2", "second"), ("score", "similarity")),
+    "relevance": (
+        ("query", "query-id", "query_id", "qid"),
+        ("document", "corpus-id", "corpus_id", "doc_id", "docid"),
+        ("relevance", "score", "grade"),
+    ),
+}
+"""Relation → what its three columns may be called."""
+
+
+def read(path: str | Path, columns: pd.DataFrame, field: str = "pairs") -> tuple[pd.DataFrame, Relation]:
+    """The pairs of a file, `left`, `right` and `score`, and what they mean, by the names of its columns.
+
+    Args:
+        path: a table with `left`, `right` and `score`, or with `query`, `document` and `relevance`.
+        columns: of the set that the pairs are of, with `id`.
+
+    Raises:
+        InputError: it is no such table, or the first row that fits no vector.
+    """
+    table = tables.read(path, field)
+    lower = {name.lower(): name for name in reversed(table.column_names)}
+    found = (
+        (relation, [next((lower[name] for name in names if name in lower), "") for names in wanted])
+        for relation, wanted in _NAMES.items()
+    )
+    relation, places = next(((relation, places) for relation, places in found if all(places)), (None, []))
+    if relation is None:
+        expected = " or ".join(", ".join(names[0] for names in wanted) for wanted in _NAMES.values())
+        raise InputError(f"{field}: expected columns {expected} (got: {listed(table.column_names, 100)})", field=field)
+    frame = table.select(places).rename_columns(["left", "right", "score"]).to_pandas()
+    return checked(frame, relation, columns, field, dict(zip(frame, places, strict=True))), relation
+
+
+def checked(
+    frame: pd.DataFrame, relation: Relation, columns: pd.DataFrame, field: str, called: dict[str, Any]
+) -> pd.DataFrame:
+    """The same with ids as text and scores as numbers; `InputError` for the first row at fault."""
+    import pandas as pd
+
+    if "id" not in columns:
+        raise InputError(f"{field}: pairs name ids, but the vectors have no id column", field=field)
+    if not len(frame):
+        raise InputError(f"{field}: there are no pairs", field=field)
+    known = set(columns["id"])
+    frame = frame.reset_index(drop=True)
+    for side in ("left", "right"):
+        _refuse_first(frame[side].isna(), frame[side], called[side], "it is empty", field)
+        frame[side] = as_ids(frame[side])
+        unknown = ~frame[side].isin(known)
+        _refuse_first(unknown, frame[side], called[side], "no vector has the id '{}'", field)
+    scores = pd.to_numeric(frame["score"], errors="coerce")
+    _refuse_first(~np.isfinite(scores), frame["score"], called["score"], "'{}' is no finite number", field)
+    frame["score"] = scores.astype(float)
+    again = frame.duplicated(["left", "right"])
+    _refuse_first(again, frame["right"], called["right"], "the same pair with '{}' is in a row before", field)
+    if relation == "relevance":
+        _check_relevance(frame, called, field)
+    elif len(frame) < 3:
+        raise InputError(f"{field}: a correlation needs at least 3 pairs (got {len(frame)})", field=field)
+    elif frame["score"].nunique() == 1:
+        raise InputError(f"{field}: all {len(frame)} pairs have the same score, so nothing correlates", field=field)
+    return frame
+
+
+def _check_relevance(frame: pd.DataFrame, called: dict[str, Any], field: str) -> None:
+    negative = frame["score"] < 0
+    _refuse_first(negative, frame["score"], called["score"], "a relevance of {} is below 0", field)
+    queries = frame["left"].nunique()
+    if queries < 2:
+        raise InputError(f"{field}: an interval needs at least 2 queries (got {queries})", field=field)
+    both = sorted(set(frame["left"]) & set(frame["right"]))
+    if both:
+        raise InputError(f"{field}: '{shortened(both[0])}' is both a query and a document", field=field)
+    best = frame.groupby("left")["score"].max()
+    if (best <= 0).any():
+        raise InputError(
+            f"{field}: query '{shortened(best.index[best <= 0][0])}' has no relevant document", field=field
+        )
+
+
+def as_ids(values: pd.Series) -> pd.Series:
+    """Ids as text: 7 and 7.0 are '7', as files hold numbers in columns with an empty cell."""
+    import pandas as pd
+
+    if pd.api.types.is_float_dtype(values) and (values.dropna() % 1 == 0).all():
+        values = values.astype("Int64")
+    return values.astype(str)
+
+
+def _refuse_first(bad: Any, values: pd.Series, column: str, told: str, field: str) -> None:
+    rows = np.flatnonzero(np.asarray(bad, dtype=bool))
+    if len(rows):
+        value = shortened(values.iloc[rows[0]], 40)
+        raise InputError(f"{field}: row {rows[0] + 1}, column '{column}': {told.format(value)}", field=field)

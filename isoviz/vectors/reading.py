@@ -1,0 +1,247 @@
+"""Any file of vectors or texts as a checked set: the one place where own vectors and own texts come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz import boundary, limits
+from isoviz.errors import InputError, listed, shortened
+from isoviz.vectors import arrays, pairs, tables
+from isoviz.vectors.sets import TextSet, VectorSet
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+SUFFIXES: Final = (*arrays.SUFFIXES, *tables.SUFFIXES)
+TEXT_SUFFIXES: Final = (".txt", *tables.SUFFIXES)
+FEWEST: Final = 2
+MOST_TEXTS: Final = 100_000
+_BLOCK: Final = 16 * 2**20
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Where a file has what; None: by its usual name (`isoviz.vectors.tables.NAMES`), if it is there.
+
+    Attributes:
+        points: a column of lists, `dim_*` or names with commas for one column per dimension, or an array of the file; None: the
+            only column of lists, else all columns of numbers that hold nothing else.
+        id, text, label, group: columns of one value per vector.
+    """
+
+    points: str | None = None
+    id: str | None = None
+    text: str | None = None
+    label: str | None = None
+    group: str | None = None
+
+
+def read(
+    path: str | Path,
+    columns: Columns = Columns(),
+    *,
+    beside: str | Path | None = None,
+    relations: str | Path | None = None,
+    name: str | None = None,
+    field: str = "vectors",
+) -> VectorSet:
+    """Vectors from a file of any format, or from `hub:owner/name:split`.
+
+    Args:
+        path: .npy, .npz, .safetensors, .parquet, .arrow, .feather, .csv, .tsv or .jsonl.
+        columns: where the file, or the one beside it, has what.
+        beside: a table with texts, labels, groups or ids, one row per vector in the same order.
+        relations: a table of pairs with a score, or of queries, documents and relevance.
+        name: what pages call it; None: as the file.
+        field: of the form or the command line that named the file.
+
+    Raises:
+        InputError: why the file cannot serve, with row (counted from 1) and column where there is one.
+    """
+    path_text = str(path)
+    facts: dict[str, Any] = {}
+    table: pa.Table | None
+    if Path(path_text).suffix.lower() in arrays.SUFFIXES:
+        points = arrays.read(path_text, columns.points, field)
+        facts = {"array": columns.points}
+        table = None if beside is None else tables.read(beside, field)
+        known = _columns_of(table, columns, field) if table is not None else None
+    else:
+        _require_known(path_text, SUFFIXES, field)
+        table = tables.read(path_text, field)
+        places = tables.places_of(table.column_names, _given(columns), field)
+        points = tables.points_of(table, columns.points, set(places.values()), field)
+        known = _columns_of(table if beside is None else tables.read(beside, field), columns, field)
+    if known is not None and len(known) != len(points):
+        raise InputError(
+            f"{field}: {len(points):,} vectors, but {len(known):,} rows of texts, labels or ids beside them",
+            field=field,
+        )
+    title = name or Path(path_text).name
+    found = from_points(points, known, name=title, facts=facts, field=field)
+    if relations is None:
+        return found
+    table_of_pairs, relation = pairs.read(relations, found.columns)
+    return VectorSet(found.points, found.columns, table_of_pairs, relation, title, facts)
+
+
+def from_points(
+    points: NDArray[Any],
+    columns: pd.DataFrame | None = None,
+    *,
+    name: str = "",
+    facts: dict[str, Any] | None = None,
+    field: str = "vectors",
+) -> VectorSet:
+    """A checked set of an array; raises as `read`."""
+    import pandas as pd
+
+    if points.ndim != 2:
+        raise InputError(f"{field}: the shape is {points.shape}; expected (vectors, dimensions)", field=field)
+    if points.dtype.kind not in "fiu":
+        raise InputError(f"{field}: the array holds {points.dtype}, not numbers", field=field)
+    n, d = points.shape
+    if n < FEWEST:
+        raise InputError(f"{field}: {n} vector{'' if n == 1 else 's'}; at least {FEWEST} are needed", field=field)
+    if d < 2:
+        raise InputError(f"{field}: the vectors have {d} dimension; at least 2 are needed", field=field)
+    limits.check(name or "the array", field=field, rows=n)
+    if points.dtype not in (np.float32, np.float64):
+        _check_finite(points, field)  # the place of an overflow, in the file's own type
+        points = points.astype(np.float32 if points.dtype.itemsize <= 2 else np.float64)
+    _check_finite(points, field)
+    known = pd.DataFrame(index=range(n)) if columns is None else columns
+    return VectorSet(points, known, name=name, facts=facts or {})
+
+
+def read_texts(
+    path: str | Path, columns: Columns = Columns(), *, name: str | None = None, field: str = "texts"
+) -> TextSet:
+    """Texts from a .txt file, one per line, or from a table's column; raises as `read`."""
+    title = name or Path(str(path)).name
+    if Path(str(path)).suffix.lower() == ".txt":
+        with boundary.parsing(f"{title} cannot be read as text", field):
+            found = boundary.file(path, field)
+            limits.check(title, field=field, expanded=found.stat().st_size)
+            try:
+                content = found.read_text(encoding="utf-8-sig")
+            except UnicodeDecodeError as error:
+                raise InputError(
+                    f"{field}: {title} is not UTF-8 (byte {error.start:,}); save it as UTF-8", field=field
+                ) from None
+        return from_texts(content.splitlines(), name=title, field=field)
+    _require_known(str(path), TEXT_SUFFIXES, field)
+    table = tables.read(path, field)
+    known = _columns_of(table, columns, field)
+    if "text" not in known:
+        texts = [one for one in table.column_names if _is_text(table.schema.field(one).type)]
+        if len(texts) != 1:
+            raise InputError(
+                f"{field}: name the column of the texts (columns: {listed(table.column_names, 120)})", field=field
+            )
+        known = _columns_of(table, Columns(**{**asdict(columns), "text": texts[0]}), field)
+    return _checked_texts(known, title, field)
+
+
+def from_texts(lines: Sequence[str], *, name: str = "pasted texts", field: str = "texts") -> TextSet:
+    """Texts from lines; empty ones are left out. Raises as `read`."""
+    import pandas as pd
+
+    texts = [line.strip() for line in lines if line.strip()]
+    return _checked_texts(pd.DataFrame({"text": pd.Series(texts, dtype="str")}), name, field)
+
+
+def _checked_texts(known: pd.DataFrame, name: str, field: str) -> TextSet:
+    if len(known) < FEWEST:
+        raise InputError(
+            f"{field}: {len(known)} text{'' if len(known) == 1 else 's'}; at least {FEWEST} are needed", field=field
+        )
+    if len(known) > MOST_TEXTS:
+        raise InputError(f"{field}: {len(known):,} texts; at most {MOST_TEXTS:,} are encoded", field=field)
+    for row, text in enumerate(known["text"], start=1):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"{field}: row {row}: half a character (a lone surrogate)", field=field) from None
+    return TextSet(known, name)
+
+
+# ------------------------------------------------------------------------------------------------------------- inside
+
+
+def _require_known(path: str, suffixes: Sequence[str], field: str) -> None:
+    suffix = Path(path).suffix.lower()
+    if not path.startswith(tables.HUB) and suffix not in suffixes:
+        boundary.file(path, field)
+        shown = f"'{shortened(Path(path).name)}' ends in '{suffix or 'nothing'}'"
+        raise InputError(f"{field}: {shown} (allowed: {', '.join(suffixes)})", field=field)
+
+
+def _given(columns: Columns) -> dict[str, str | None]:
+    return {name: getattr(columns, name) for name in tables.NAMES}
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _columns_of(table: pa.Table, columns: Columns, field: str) -> pd.DataFrame:
+    """`id`, `text`, `label` and `group` of a table, those that it has, each whole and of one type."""
+    import pandas as pd
+
+    places = tables.places_of(table.column_names, _given(columns), field)
+    found = {}
+    for column, place in places.items():
+        values = table[place].to_pandas()
+        if column != "text":  # a text may be empty, what sorts vectors may not
+            _refuse_first(values.isna(), place, "it is empty", field)
+        if any(isinstance(value, (list, dict, np.ndarray)) for value in values.head(100)):
+            raise InputError(
+                f"{field}: column '{shortened(place)}' holds lists; {column} is one value a row", field=field
+            )
+        if column == "text":
+            values = values.fillna("").astype("str")
+        elif column == "id":
+            values = pairs.as_ids(values)
+            again = values.duplicated()
+            if again.any():
+                row = int(np.flatnonzero(again)[0])
+                first = int(np.flatnonzero(values == values.iloc[row])[0])
+                told = f"the id '{shortened(values.iloc[row])}' is in row {first + 1} already"
+                _refuse_first(again, place, told, field)
+        found[column] = values.reset_index(drop=True)
+    return pd.DataFrame(found) if found else pd.DataFrame(index=range(table.num_rows))
+
+
+def _refuse_first(bad: Any, column: str, told: str, field: str) -> None:
+    rows = np.flatnonzero(np.asarray(bad, dtype=bool))
+    if len(rows):
+        raise InputError(f"{field}: row {rows[0] + 1}, column '{shortened(column)}': {told}", field=field)
+
+
+def _check_finite(points: NDArray[Any], field: str) -> None:
+    """`InputError` for the first entry that is no finite number, with its row and column counted from 1."""
+    if points.dtype.kind != "f":
+        return
+    rows = max(1, _BLOCK // (points.shape[1] * points.dtype.itemsize))
+    for start in range(0, len(points), rows):
+        block = points[start : start + rows]
+        bad = np.argwhere(~np.isfinite(block))
+        if len(bad):
+            row, column = int(bad[0][0]), int(bad[0][1])
+            value = block[row, column]
+            shown = "NaN" if np.isnan(value) else "infinite"
+            half = points.dtype == np.float16 and shown == "infinite"
+            more = "; float16 ends at 65,504, so save them as float32" if half else ""
+            raise InputError(
+                f"{field}: row {start + row + 1}, dimension {column + 1}: the number is {shown}{more}", field=field
+            )

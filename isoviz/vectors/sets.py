@@ -1,0 +1,218 @@
+"""Vectors and texts with what is known of each, and the store that keeps them by content."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.errors import InputError
+from isoviz.jobs.results import ARRAYS, ResultStore
+from isoviz.vectors import arrays
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Relation = Literal["similarity", "relevance"]
+
+COLUMNS: Final = ("id", "text", "label", "group")
+"""What may be known of a vector or text."""
+STORE: Final = ResultStore("vectors")
+MOST_KEPT: Final = 512 * 2**20
+"""Bytes of points that are copied into the store; of a larger array file its place is kept."""
+_BLOCK: Final = 16 * 2**20
+_MAPPED: Final = 64 * 2**20
+_FORMAT: Final = 1
+
+
+@dataclass(frozen=True, eq=False)
+class VectorSet:
+    """n vectors and what is known of each.
+
+    Attributes:
+        points: (n, d) float32 or float64, finite, n and d at least 2; possibly a read-only map of a file.
+        columns: n rows with any of `id`, `text`, `label` and `group`, and nothing else.
+        pairs: None, or `left`, `right` and `score`: ids and how similar they are (relation "similarity"), or queries, documents
+            and how relevant they are (relation "relevance").
+        relation: what `pairs` holds.
+        name: what pages call it.
+        facts: where the vectors come from: of encoded texts the model, the pooling and the prompt.
+    """
+
+    points: NDArray[Any]
+    columns: pd.DataFrame
+    pairs: pd.DataFrame | None = None
+    relation: Relation | None = None
+    name: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        """Vectors."""
+        return int(self.points.shape[0])
+
+    @property
+    def d(self) -> int:
+        """Dimensions."""
+        return int(self.points.shape[1])
+
+    @cached_property
+    def key(self) -> str:
+        """Thirty-two hex digits of the content; name and facts do not count."""
+        digest = hashlib.sha256(f"vectors {_FORMAT} {self.points.dtype.str} {self.points.shape}".encode())
+        rows = max(1, _BLOCK // (self.d * self.points.dtype.itemsize))
+        for start in range(0, self.n, rows):
+            digest.update(self.points[start : start + rows].tobytes())
+        for table in (self.columns, self.pairs):
+            digest.update(b"none" if table is None else _fingerprint(table))
+        digest.update(str(self.relation).encode())
+        return digest.hexdigest()[:32]
+
+    @cached_property
+    def zero_rows(self) -> NDArray[np.int64]:
+        """Places of vectors that are all zeros: they have no direction, so no cosine."""
+        rows = max(1, _BLOCK // (self.d * self.points.dtype.itemsize))
+        parts = [
+            start + np.flatnonzero(~self.points[start : start + rows].any(axis=1)) for start in range(0, self.n, rows)
+        ]
+        return np.concatenate(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class TextSet:
+    """n texts and what is known of each: what an encoder turns into vectors.
+
+    Attributes:
+        columns: n rows with `text`, and any of `id`, `label` and `group`.
+        name: what pages call it.
+    """
+
+    columns: pd.DataFrame
+    name: str = ""
+
+    @property
+    def n(self) -> int:
+        """Texts."""
+        return len(self.columns)
+
+    @cached_property
+    def key(self) -> str:
+        """Thirty-two hex digits of the content; the name does not count."""
+        return hashlib.sha256(f"texts {_FORMAT} ".encode() + _fingerprint(self.columns)).hexdigest()[:32]
+
+
+def keep(found: VectorSet | TextSet) -> str:
+    """Keep a set by its content, until it goes unused for longest and room is needed; its key.
+
+    Raises:
+        InputError: its points take more than `MOST_KEPT` and come from no array file that could be read again.
+    """
+    facts, content = stored(found)
+    STORE.publish(found.key, facts, content)
+    return found.key
+
+
+def stored(found: VectorSet | TextSet) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The facts and arrays under which a set is kept, also by a job that publishes it under a key of its own."""
+    facts: dict[str, Any] = {"format": _FORMAT, "name": found.name, "n": found.n, "columns": list(found.columns)}
+    content = {"columns": _packed(found.columns)}
+    if isinstance(found, TextSet):
+        return {**facts, "what": "texts"}, content
+    facts |= {"what": "vectors", "d": found.d, "relation": found.relation, "facts": dict(found.facts)}
+    if found.pairs is not None:
+        content["pairs"] = _packed(found.pairs)
+    if found.points.nbytes <= MOST_KEPT:
+        return facts, {**content, "points": found.points}
+    file = getattr(found.points, "filename", None)
+    if file is None:
+        size = f"{found.points.nbytes / 2**30:.1f} GiB"
+        raise InputError(
+            f"vectors: {found.name or 'these vectors'} take {size}; tables are kept up to {MOST_KEPT / 2**30:.1f} GiB",
+            field="vectors",
+            advice="Save them as .npy or .safetensors and name the file.",
+        )
+    stat = Path(file).stat()
+    return {**facts, "file": [str(file), stat.st_size, stat.st_mtime_ns], "array": found.facts.get("array")}, content
+
+
+def load(key: str) -> VectorSet:
+    """The kept vectors of a key; KeyError if they are gone, or the key is of texts."""
+    found = load_any(key)
+    if not isinstance(found, VectorSet):
+        raise KeyError(key)
+    return found
+
+
+def load_any(key: str) -> VectorSet | TextSet:
+    """The kept set of a key; KeyError if it is gone, or its file has changed. It is not the next to go then."""
+    if not is_key(key) or (result := STORE.find(key)) is None or result.facts.get("format") != _FORMAT:
+        raise KeyError(key)
+    from safetensors import safe_open
+
+    facts, path = result.facts, result.folder / ARRAYS
+    with safe_open(path, framework="np") as file:
+        names = set(file.keys())
+        tables = {name: _unpacked(file.get_tensor(name)) for name in ("columns", "pairs") if name in names}
+        points = None
+        if "points" in names:
+            small = path.stat().st_size <= _MAPPED
+            points = file.get_tensor("points") if small else arrays.mapped_tensor(path, "points")
+    if facts["what"] == "texts":
+        return TextSet(tables["columns"], facts["name"])
+    if points is None:
+        points = _again(key, facts)
+    return VectorSet(
+        points, tables["columns"], tables.get("pairs"), facts["relation"], facts["name"], facts.get("facts", {})
+    )
+
+
+def forget(key: str) -> None:
+    """Delete a kept set; nothing if it is not there."""
+    if is_key(key):
+        STORE.forget(key)
+
+
+def is_key(text: str) -> bool:
+    """Whether this can be a key."""
+    return len(text) == 32 and set(text) <= set("0123456789abcdef")
+
+
+def _again(key: str, facts: Mapping[str, Any]) -> NDArray[Any]:
+    """The points of a large array file, unless it has changed."""
+    name, size, changed = facts["file"]
+    try:
+        stat = Path(name).stat()
+        if (stat.st_size, stat.st_mtime_ns) != (size, changed):
+            raise KeyError(key)
+        return arrays.read(name, facts.get("array"), "vectors")
+    except (OSError, InputError):
+        raise KeyError(key) from None
+
+
+def _fingerprint(table: pd.DataFrame) -> bytes:
+    """Equal for equal tables: Parquet files hold the version of their writer."""
+    digest = hashlib.sha256()
+    for name in sorted(map(str, table)):
+        digest.update(f"\0\0{name}\0{len(table)}".encode())
+        for value in table[name]:
+            digest.update(f"\0{type(value).__name__}\0{value}".encode("utf-8", "surrogatepass"))
+    return digest.digest()
+
+
+def _packed(table: pd.DataFrame) -> NDArray[np.uint8]:
+    buffer = io.BytesIO()
+    table.to_parquet(buffer, index=False)
+    return np.frombuffer(buffer.getvalue(), dtype=np.uint8)
+
+
+def _unpacked(content: NDArray[Any]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.read_parquet(io.BytesIO(content.tobytes()))

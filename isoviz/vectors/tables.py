@@ -1,0 +1,337 @@
+"""Tables that hold vectors: a column of lists, or one column per dimension; with texts, labels and ids beside them."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz import boundary, hub, limits
+from isoviz.errors import DataError, InputError, listed, shortened
+from isoviz.tasks import files
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PARQUET: Final = (".parquet",)
+ARROW: Final = (".arrow", ".feather", ".ipc")
+TEXT: Final = (".csv", ".tsv", ".jsonl")
+SUFFIXES: Final = (*PARQUET, *ARROW, *TEXT)
+HUB: Final = "hub:"
+"""Before the name of a data set: `hub:owner/name`, `hub:owner/name:split` or `hub:owner/name/configuration:split`."""
+NAMES: Final = {
+    "id": ("id", "_id", "ids"),
+    "text": ("text", "sentence", "texts"),
+    "label": ("label", "labels"),
+    "group": ("group", "groups"),
+}
+"""Column of a set → what it may be called in a file that does not say."""
+
+
+def read(name: str | Path, field: str) -> pa.Table:
+    """A whole table; `InputError` for what is none."""
+    if str(name).startswith(HUB):
+        return _of_hub(str(name).removeprefix(HUB), field)
+    path = boundary.file(name, field)
+    with _told(field):
+        if path.suffix in TEXT:
+            return _of_text(path)
+        with boundary.parsing(f"{path.name} cannot be read as {path.suffix[1:]}", field):
+            return _of_parquet(path) if path.suffix in PARQUET else _of_arrow(path)
+
+
+@contextmanager
+def _told(field: str) -> Iterator[None]:
+    """Errors of the shared readers, told of this field."""
+    try:
+        yield
+    except DataError as error:
+        message = str(error).removeprefix("data: ")
+        raise InputError(
+            message if message.startswith(f"{field}: ") else f"{field}: {message}", field=field, advice=error.advice
+        ) from None
+
+
+def _of_text(path: Path) -> pa.Table:
+    import pyarrow as pa
+
+    frame = files.tabular(path)
+    frame.columns = [str(name) for name in frame.columns]
+    if doubled := [name for name in frame.columns if list(frame.columns).count(name) > 1]:
+        raise DataError(f"data: {path.name} has two columns called '{shortened(doubled[0])}'", field="data")
+    limits.check(path.name, columns=frame.shape[1], rows=len(frame), cells=frame.size)
+    columns = {}
+    for name in frame:
+        try:
+            columns[name] = pa.array(frame[name], from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of several types in JSON lines
+            first, found = _first_unlike(frame[name].tolist())
+            raise DataError(
+                f"data: row {first}, column '{shortened(name)}': a {found} where rows before have another type",
+                field="data",
+            ) from None
+    return pa.table(columns)
+
+
+def _first_unlike(values: list[Any]) -> tuple[int, str]:
+    kinds = [(row, type(value).__name__) for row, value in enumerate(values, start=1) if value is not None]
+    return next(((row, kind) for row, kind in kinds if kind != kinds[0][1]), kinds[0])
+
+
+def _of_parquet(path: Path) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    file = pa.parquet.ParquetFile(path)
+    names = file.schema_arrow.names
+    rows = file.metadata.num_rows
+    limits.check(path.name, columns=len(names), rows=rows, cells=rows * len(names))
+    tables = files.groups(file, list(dict.fromkeys(names)), np.arange(rows), path.name)
+    return pa.concat_tables(tables) if tables else file.schema_arrow.empty_table()
+
+
+def _of_arrow(path: Path) -> pa.Table:
+    import pyarrow as pa
+
+    with pa.memory_map(str(path)) as source:
+        try:
+            reader = pa.ipc.open_file(source)
+            batches: Iterator[pa.RecordBatch] = (reader.get_batch(i) for i in range(reader.num_record_batches))
+        except pa.ArrowInvalid:
+            source.seek(0)
+            reader = pa.ipc.open_stream(source)
+            batches = iter(reader)
+        kept, size = [], 0
+        for batch in batches:  # compressed batches take more memory than the file
+            size += batch.nbytes
+            limits.check(path.name, expanded=size)
+            kept.append(batch)
+        return pa.Table.from_batches(kept, schema=reader.schema)
+
+
+def _of_hub(name: str, field: str) -> pa.Table:
+    """A split of a data set of the hub: downloaded, or from this machine's cache while the hub cannot be reached."""
+    import datasets
+
+    title, _, split = name.partition(":")
+    owner, _, rest = title.partition("/")
+    dataset, _, configuration = rest.partition("/")
+    repository = "/".join(filter(None, (owner, dataset)))
+    split = split or "train"
+    from isoviz.tasks.hub import cached, data_error
+
+    reason = hub.offline()
+    try:
+        open_builder = cached if reason else datasets.load_dataset_builder
+        builder = open_builder(repository, configuration or None)
+        builder.download_and_prepare()
+        if split not in (builder.info.splits or {}):
+            has = ", ".join(map(str, builder.info.splits or ()))
+            raise InputError(f"{field}: '{title}' has no split '{split}' (it has: {has})", field=field)
+        found = builder.as_dataset(split=split)
+    except InputError:
+        raise
+    except Exception as error:
+        told = data_error(f"{field}: '{shortened(title)}'", error, reason, "give a file instead")
+        raise InputError(str(told), field=field) from None
+    limits.check(title, field=field, rows=len(found), columns=len(found.column_names), expanded=found.data.nbytes)
+    return found.with_format("arrow")[:]
+
+
+# ------------------------------------------------------------------------------------------------------------- columns
+
+
+def places_of(names: list[str], given: Mapping[str, str | None], field: str, file: str = "the table") -> dict[str, str]:
+    """Column of a set → column of the table that holds it; those that are named must be there."""
+    lower = {name.lower(): name for name in reversed(names)}
+    found = {}
+    for column, usual in NAMES.items():
+        wanted = given.get(column)
+        if wanted is not None:
+            if wanted not in names:
+                raise InputError(
+                    f"{field}: {file} has no column '{shortened(wanted)}' for {column} (it has: {listed(names, 120)})",
+                    field=field,
+                )
+            found[column] = wanted
+        elif (place := next((lower[one] for one in usual if one in lower), None)) is not None:
+            found[column] = place
+    return found
+
+
+def points_of(table: pa.Table, wanted: str | None, taken: set[str], field: str) -> NDArray[Any]:
+    """The vectors of a table, (n, d).
+
+    Args:
+        wanted: a column of lists, a pattern such as `dim_*` or names with commas for one column per dimension; None: the only column
+            of lists, else every column of numbers that is not `taken`.
+        taken: columns that hold something else.
+
+    Raises:
+        InputError: no such columns, or the first cell that is no number, with its row (counted from 1) and column.
+    """
+    names: list[str] = table.column_names
+    free = [name for name in names if name not in taken]
+    if wanted is None:
+        lists = [name for name in free if _is_list(table.schema.field(name).type) or _is_written_list(table[name])]
+        if len(lists) > 1:
+            raise InputError(
+                f"{field}: {len(lists)} columns hold lists ({listed(lists, 100)}); name the one to read", field=field
+            )
+        if lists:
+            return _of_lists(table[lists[0]], lists[0], field)
+        chosen = [name for name in free if _holds_numbers(table[name])]
+        if not chosen:
+            raise InputError(
+                f"{field}: no column of lists and no column of numbers (columns: {listed(names, 120) or 'none'})",
+                field=field,
+            )
+        return _of_columns(table, chosen, field)
+    if wanted in names:
+        if _is_list(table.schema.field(wanted).type) or _is_written_list(table[wanted]):
+            return _of_lists(table[wanted], wanted, field)
+        return _of_columns(table, [wanted], field)
+    if "," in wanted:
+        chosen = [part.strip() for part in wanted.split(",") if part.strip()]
+        missing = [name for name in chosen if name not in names]
+        if missing:
+            raise _no_column(missing[0], names, field)
+        return _of_columns(table, chosen, field)
+    chosen = [name for name in names if fnmatch.fnmatchcase(name, wanted)]
+    if not chosen:
+        raise _no_column(wanted, names, field)
+    return _of_columns(table, chosen, field)
+
+
+def _no_column(name: str, names: list[str], field: str) -> InputError:
+    return InputError(f"{field}: no column '{shortened(name)}' (there are: {listed(names, 120)})", field=field)
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)
+
+
+def _first_text(column: pa.ChunkedArray) -> str | None:
+    import pyarrow as pa
+
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return None
+    return next((value for one in column.slice(0, 50) if (value := one.as_py()) is not None), None)
+
+
+def _is_written_list(column: pa.ChunkedArray) -> bool:
+    """Whether a text file holds lists as JSON: `[0.1, 0.2]`."""
+    first = _first_text(column)
+    return first is not None and first.lstrip().startswith("[")
+
+
+def _holds_numbers(column: pa.ChunkedArray) -> bool:
+    """Whether this column is a dimension: numbers, or texts most of which are numbers, so that one bad cell drops no dimension."""
+    if _is_number(column.type):
+        return True
+    if _first_text(column) is None:
+        return False
+    import pandas as pd
+
+    some = pd.Series(column.slice(0, 2_000).to_pylist()).dropna()
+    return bool(pd.to_numeric(some, errors="coerce").notna().mean() > 0.5)
+
+
+def _of_columns(table: pa.Table, names: list[str], field: str) -> NDArray[Any]:
+    import pyarrow as pa
+
+    narrow = all(pa.types.is_float32(table.schema.field(name).type) for name in names)
+    points = np.empty((table.num_rows, len(names)), dtype=np.float32 if narrow else np.float64)
+    for place, name in enumerate(names):
+        column = table[name]
+        if _is_number(column.type):
+            if column.null_count:
+                raise _bad_cell(_first_null(column), name, "it is empty", field)
+            points[:, place] = column.cast(pa.float64()).to_numpy()
+        else:
+            points[:, place] = _numbers_in(column, name, field)
+    return points
+
+
+def _numbers_in(column: pa.ChunkedArray, name: str, field: str) -> NDArray[np.float64]:
+    import pandas as pd
+
+    values = column.to_pylist()
+    numbers = pd.to_numeric(pd.Series(values, dtype="object"), errors="coerce").to_numpy(dtype=np.float64)
+    bad = np.flatnonzero(np.isnan(numbers))
+    if len(bad):
+        value = values[bad[0]]
+        told = "it is empty" if value is None else f"'{shortened(value, 30)}' is no number"
+        raise _bad_cell(int(bad[0]), name, told, field)
+    return numbers
+
+
+def _of_lists(column: pa.ChunkedArray, name: str, field: str) -> NDArray[Any]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not _is_list(column.type):
+        return _of_written_lists(column, name, field)
+    inner = column.type.value_type
+    if _is_list(inner):
+        raise InputError(
+            f"{field}: column '{shortened(name)}' holds lists of lists; expected one vector per row", field=field
+        )
+    if not _is_number(inner):
+        raise InputError(f"{field}: column '{shortened(name)}' holds lists of {inner}, not of numbers", field=field)
+    if column.null_count:
+        raise _bad_cell(_first_null(column), name, "it is empty", field)
+    if not len(column):
+        return np.empty((0, 0), dtype=np.float32)
+    lengths = pc.list_value_length(column).to_numpy()
+    _require_even(lengths, name, field)
+    parts = []
+    for chunk in column.chunks:
+        values = chunk.flatten()
+        wide = pa.float32() if pa.types.is_float32(inner) or pa.types.is_float16(inner) else pa.float64()
+        parts.append(values.cast(wide).to_numpy(zero_copy_only=False).reshape(len(chunk), int(lengths[0])))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _of_written_lists(column: pa.ChunkedArray, name: str, field: str) -> NDArray[Any]:
+    rows = []
+    for row, text in enumerate(column.to_pylist()):
+        try:
+            values = json.loads(text)
+            rows.append(np.array(values, dtype=np.float64))
+        except (TypeError, ValueError, RecursionError, OverflowError):
+            told = "it is empty" if text is None else f"'{shortened(text, 30)}' is no list of numbers"
+            raise _bad_cell(row, name, told, field) from None
+        if rows[-1].ndim != 1:
+            raise _bad_cell(row, name, "it holds lists of lists", field)
+    _require_even(np.array([len(row) for row in rows]), name, field)
+    return np.stack(rows)
+
+
+def _require_even(lengths: NDArray[Any], name: str, field: str) -> None:
+    odd = np.flatnonzero(lengths != lengths[0])
+    if len(odd):
+        row = int(odd[0])
+        raise _bad_cell(row, name, f"{int(lengths[row])} numbers where the rows before have {int(lengths[0])}", field)
+
+
+def _first_null(column: pa.ChunkedArray) -> int:
+    return int(np.flatnonzero(column.is_null().to_numpy())[0])
+
+
+def _bad_cell(row: int, name: str, told: str, field: str) -> InputError:
+    return InputError(f"{field}: row {row + 1}, column '{shortened(name)}': {told}", field=field)

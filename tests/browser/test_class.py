@@ -1,0 +1,148 @@
+"""A class of thirty on a running server: twenty-seven plain clients and three browsers, one of which loses its connection."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from isoviz import lessons
+from tests.browser.conftest import PATIENCE, Server, becomes
+from tests.browser.test_lessons import guess
+
+LESSON = next(lesson for lesson in lessons.catalogue() if lesson.slug == "clusters")
+STEPS = len(LESSON.steps)
+PLAIN = 27
+
+
+@pytest.fixture
+def tabs(chromium: Browser) -> Iterator[Callable[..., Page]]:
+    """`tabs(url)`: a tab in a browser session of its own."""
+    contexts = []
+
+    def opened(url: str) -> Page:
+        context = chromium.new_context(reduced_motion="reduce")
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(url)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def post(url: str, body: dict[str, Any]) -> int:
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"content-type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def value_of(student: int, step: int) -> float:
+    """A guess of its own for each of the plain clients, so that a lost or doubled one shows."""
+    given = LESSON.steps[step - 1].guess
+    if given.kind == "choice":
+        return float(student % len(given.options))
+    return given.low + (given.high - given.low) * (student + 1) / 100
+
+
+def students_at(url: str, statuses: list[int]) -> list[threading.Thread]:
+    """Plain clients that all begin at once, join, and send each guess twice, as one does whose first answer was lost."""
+    start = threading.Barrier(PLAIN)
+
+    def student(k: int) -> None:
+        name = secrets.token_hex(16)
+        start.wait()
+        statuses.append(post(url, {"student": name}))
+        for step in range(1, STEPS + 1):
+            for _ in range(2):
+                body = {"student": name, "lesson": LESSON.slug, "step": step, "guess": value_of(k, step)}
+                statuses.append(post(url, body))
+
+    return [threading.Thread(target=student, args=(k,)) for k in range(PLAIN)]
+
+
+def count(teacher: Page, step: int) -> str | None:
+    return teacher.locator(f".ivl-chart[data-step='{step}']").get_attribute("data-count")
+
+
+def test_thirty_students_are_counted_once(server: Server, tabs: Callable[..., Page]) -> None:
+    teacher = tabs(f"{server.url}/lessons#lesson={LESSON.slug}&step=1")
+    teacher.get_by_role("button", name="Open a class").click()
+    code = teacher.locator(".ivl-code").inner_text()
+    address = teacher.locator(".ivl-address").inner_text()
+    assert address == f"{server.url}/lessons?class={code}"
+
+    pages = [tabs(address), tabs(address), tabs(f"{server.url}/lessons")]
+    pages[2].get_by_label("Class code").fill("wrong")
+    pages[2].get_by_role("button", name="Join class").click()
+    expect(pages[2].get_by_text("No open class has the code WRONG. Check the code.")).to_be_visible()
+    pages[2].get_by_label("Class code").fill(code.lower())
+    pages[2].get_by_role("button", name="Join class").click()
+    for page in pages:
+        expect(page.get_by_role("heading", name=LESSON.title)).to_be_visible()
+        expect(page.get_by_text(f"Class {code}")).to_be_visible()
+
+    statuses: list[int] = []
+    plain = students_at(f"{server.url}/isoviz/classes/{code}", statuses)
+    for thread in plain:
+        thread.start()
+    for k, step in enumerate(LESSON.steps, start=1):
+        for page in pages:
+            expect(page.get_by_role("heading", name=f"Question {k} of {STEPS}")).to_be_visible()
+        if k == 2:  # it loses its connection, guesses, is reloaded once it is back, and loses nothing
+            pages[0].context.set_offline(True)
+        for page in pages:
+            guess(page, step)
+            page.locator(".ivl-body > button.ivl-main").wait_for()
+        if k == 2:
+            expect(pages[0].get_by_text("1 guess not sent yet")).to_be_visible()
+            pages[0].context.set_offline(False)
+            pages[0].reload()
+            expect(pages[0].get_by_text("2 guesses sent")).to_be_visible()
+            guess(pages[0], step)  # again, which counts no second time
+        for page in pages:
+            page.locator(".ivl-body > button.ivl-main").click()
+    for thread in plain:
+        thread.join()
+    assert statuses == [200] * PLAIN * (1 + 2 * STEPS)
+    expect(teacher.get_by_text("30 students")).to_be_visible()
+    for k in range(1, STEPS + 1):
+        becomes(teacher, lambda k=k: count(teacher, k), "30")
+
+    kept = json.loads(teacher.evaluate("localStorage.getItem('isoviz-class')"))
+    request = urllib.request.Request(f"{server.url}/isoviz/classes/{code}", headers={"x-isoviz-class": kept["key"]})
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        counted = json.load(answer)["guesses"][LESSON.slug]
+    for k in range(1, STEPS + 1):
+        values = counted[str(k)]
+        for student in range(PLAIN):
+            values.remove(value_of(student, k))
+        assert len(values) == 3 and len(set(values)) == 1  # the browsers' guesses, all the same
+
+    teacher.get_by_role("button", name="Show the guesses at question 1").click()
+    expect(teacher.locator(".ivl-chart .ivl-bars i").first).to_be_attached()
+    expect(teacher.locator(".ivl-chart")).to_have_count(STEPS)
+    teacher.get_by_role("button", name="Show the answer").click()
+    expect(teacher.locator(".ivl-chart[data-step='1']")).to_contain_text("answer")
+    teacher.reload()
+    expect(teacher.get_by_text("30 students")).to_be_visible()
+
+    teacher.on("dialog", lambda dialog: dialog.accept())
+    teacher.get_by_role("button", name="Close class").click()
+    expect(teacher.get_by_text("The class is closed, and its guesses are deleted.")).to_be_visible()
+    assert post(f"{server.url}/isoviz/classes/{code}", {"student": secrets.token_hex(16)}) == 404
+    pages[1].reload()
+    expect(pages[1].get_by_text("This class has ended.")).to_be_visible()
+    expect(pages[1].locator(".ivl-form, .ivl-sentence").first).to_be_visible()

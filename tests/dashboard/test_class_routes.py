@@ -1,0 +1,124 @@
+"""The routes of a class: who opens one, what a student may send, and what is refused with one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
+
+from dashboard import class_routes, resources, routes, visitor
+from dashboard.doorway import Doorway
+from isoviz.access.reach import READ_ONLY, Reach
+from isoviz.access.visitors import OPERATOR, Role, Visitor
+from isoviz.lessons.classes import Classes
+from tests.lessons.test_lessons import GOOD
+
+ADA = "a" * 32
+OPENING = {"lesson": "clusters"}
+GUESS: dict[str, Any] = {"student": ADA, "lesson": "clusters", "step": 1, "guess": 0.5}
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(class_routes, "CLASSES", Classes())
+    yield
+    resources.close()
+
+
+class Everyone:
+    """An entrance that lets everyone in with one role."""
+
+    def __init__(self, found: Visitor) -> None:
+        self.found = found
+
+    def visitor(self, cookies: object) -> Visitor:
+        return self.found
+
+
+def client_of(found: Visitor = OPERATOR, base: str = "") -> TestClient:
+    inner = Starlette(routes=routes.routes(base))
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await Doorway(inner, Everyone(found), Reach(None, hosts=frozenset({"testserver"})), base)(scope, receive, send)
+
+    return TestClient(app)
+
+
+def opened(client: TestClient) -> dict[str, str]:
+    answer = client.post("/isoviz/classes", json=OPENING)
+    assert answer.status_code == 201, answer.text
+    found: dict[str, str] = answer.json()
+    return found
+
+
+def test_a_class_from_opening_to_closing() -> None:
+    teacher, student = client_of(), client_of(Visitor("pupil", Role.VIEWER))
+    one = opened(teacher)
+    address, key = f"/isoviz/classes/{one['code']}", {class_routes.KEY_HEADER: one["key"]}
+    assert one["link"] == f"lessons?class={one['code']}"
+    assert student.post(address, json={"student": ADA}).json() == OPENING
+    for _ in range(2):
+        assert student.post(address, json=GUESS).status_code == 200
+    assert teacher.get(address, headers=key).json() == {"students": 1, "guesses": {"clusters": {"1": [0.5]}}}
+    assert student.get(address).status_code == 404
+    assert student.delete(address, headers=key).status_code == 403
+    assert teacher.delete(address, headers=key).status_code == 200
+    ended = student.post(address, json=GUESS)
+    assert (ended.status_code, ended.text) == (404, f"No open class has the code {one['code']}. Check the code.")
+
+
+def test_viewers_open_none_and_no_one_does_on_a_read_only_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    viewer = client_of(Visitor("pupil", Role.VIEWER))
+    assert viewer.post("/isoviz/classes", json=OPENING).status_code == 403
+    monkeypatch.setenv(READ_ONLY, "1")
+    refused = client_of(Visitor("public", Role.RUNNER)).post("/isoviz/classes", json=OPENING)
+    assert (refused.status_code, refused.text) == (403, "This server is read-only")
+
+
+def test_the_link_of_a_class_lets_viewers_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_link = visitor.ByLink(lambda: tmp_path, "isoviz_0", (Role.RUNNER, Role.VIEWER))
+    monkeypatch.setattr(visitor, "_entrance", by_link)
+    link = opened(client_of(Visitor("teacher", Role.RUNNER)))["link"]
+    assert link.endswith(f"&token={by_link.links().secrets[Role.VIEWER]}")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        ("", 400, "body: "),
+        ("[]", 400, "body: "),
+        ('{"student": "me"}', 400, "student: "),
+        ('{"student": "ADA", "guess": 0.5}', 400, "lesson: "),
+        ('{"student": "ADA", "lesson": "clusters", "step": 1, "guess": NaN}', 400, "guess: "),
+        ('{"student": "ADA", "lesson": "clusters", "step": 1, "guess": 1e999}', 400, "guess: "),
+        ('{"student": "ADA", "lesson": "clusters", "step": 1, "guess": true}', 400, "guess: "),
+        ('{"student": "ADA", "lesson": "clusters", "step": 1, "guess": 7}', 400, "guess: expected a number from"),
+        ('{"student": "ADA", "lesson": "clusters", "step": 7, "guess": 0}', 400, "step: expected 1 to"),
+        ('{"student": "ADA", "lesson": "none", "step": 1, "guess": 0}', 400, "lesson: no lesson is called 'none'"),
+        ('{"student": "ADA"}' + " " * 1000, 413, "The request is longer than 1,000 bytes."),
+    ],
+)
+def test_bad_bodies_are_refused_with_one_line(body: str, status: int, said: str) -> None:
+    client = client_of()
+    one = opened(client)
+    answer = client.post(f"/isoviz/classes/{one['code']}", content=body.replace("ADA", ADA))
+    assert (answer.status_code, answer.text[: len(said)]) == (status, said)
+    assert "\n" not in answer.text.strip()
+    key = {class_routes.KEY_HEADER: one["key"]}
+    assert client.get(f"/isoviz/classes/{one['code']}", headers=key).json()["guesses"] == {}
+
+
+def test_ones_own_lessons_may_be_taken_in_a_class(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ISOVIZ_HOME", str(tmp_path))
+    (tmp_path / "lessons").mkdir()
+    (tmp_path / "lessons" / "mine.toml").write_text(GOOD)
+    client = client_of()
+    one = client.post("/isoviz/classes", json={"lesson": "mine"}).json()
+    sent = client.post(f"/isoviz/classes/{one['code']}", json=GUESS | {"lesson": "mine"})
+    assert sent.status_code == 200
+    assert client.post("/isoviz/classes", json={"lesson": "yours"}).status_code == 400

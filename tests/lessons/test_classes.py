@@ -1,0 +1,132 @@
+"""A class in memory: each guess counted once, limits held, everything forgotten."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from isoviz import lessons
+from isoviz.errors import InputError
+from isoviz.lessons import classes
+from isoviz.lessons.classes import Classes, NoClassError, OpenClass
+from tests.lessons.test_lessons import GOOD
+
+FIRST = lessons.catalogue()[0]
+
+
+@pytest.fixture
+def kept() -> Classes:
+    return Classes()
+
+
+def opened(kept: Classes) -> OpenClass:
+    return kept.open(lessons.catalogue(), FIRST.slug)
+
+
+def test_a_guess_counts_once_and_the_first_one_stays(kept: Classes) -> None:
+    one = opened(kept)
+    assert kept.join(one.code.lower(), "ada") == FIRST.slug
+    for value in (0.5, 0.5, 0.75):
+        kept.guess(one.code, "ada", FIRST.slug, 1, value)
+    kept.guess(one.code, "bob", FIRST.slug, 1, 0.25)
+    assert kept.guesses(one.code, one.key) == (2, {FIRST.slug: {1: [0.25, 0.5]}})
+
+
+def test_guesses_that_arrive_together_are_all_counted(kept: Classes) -> None:
+    one = opened(kept)
+    start = threading.Barrier(30)
+
+    def student(k: int) -> None:
+        start.wait()
+        for step in (1, 1):
+            kept.guess(one.code, f"student-{k}", FIRST.slug, step, k / 100)
+
+    threads = [threading.Thread(target=student, args=(k,)) for k in range(30)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert kept.guesses(one.code, one.key) == (30, {FIRST.slug: {1: [k / 100 for k in range(30)]}})
+
+
+@pytest.mark.parametrize(
+    ("lesson", "step", "value", "named"),
+    [
+        ("nothing", 1, 0.5, "lesson"),
+        (FIRST.slug, 0, 0.5, "step"),
+        (FIRST.slug, 9, 0.5, "step"),
+        (FIRST.slug, 1, float("nan"), "guess"),
+        (FIRST.slug, 1, float("inf"), "guess"),
+        (FIRST.slug, 1, 99.0, "guess"),
+        ("clusters", 1, -1.0, "guess"),
+    ],
+)
+def test_a_guess_that_no_one_can_make_is_refused(
+    kept: Classes, lesson: str, step: int, value: float, named: str
+) -> None:
+    one = opened(kept)
+    with pytest.raises(InputError, match=named):
+        kept.guess(one.code, "ada", lesson, step, value)
+    assert kept.guesses(one.code, one.key) == (0, {})
+
+
+def test_an_option_is_a_whole_number(kept: Classes) -> None:
+    one = opened(kept)
+    lesson, step = next(
+        (lesson, k)
+        for lesson in lessons.catalogue()
+        for k, step in enumerate(lesson.steps, start=1)
+        if step.guess.kind == "choice"
+    )
+    kept.guess(one.code, "ada", lesson.slug, step, 1)
+    with pytest.raises(InputError, match="whole number"):
+        kept.guess(one.code, "bob", lesson.slug, step, 0.5)
+
+
+def test_only_the_key_shows_and_closes_a_class(kept: Classes) -> None:
+    one = opened(kept)
+    for code, key in (("AAAAA", one.key), (one.code, "wrong"), (one.code, "")):
+        with pytest.raises(NoClassError, match="No open class has the code"):
+            kept.guesses(code, key)
+        with pytest.raises(NoClassError):
+            kept.close(code, key)
+    kept.close(one.code, one.key)
+    with pytest.raises(NoClassError):
+        kept.join(one.code, "ada")
+
+
+def test_classes_and_students_are_limited(kept: Classes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(classes, "MOST_CLASSES", 2)
+    monkeypatch.setattr(classes, "MOST_STUDENTS", 2)
+    one, _ = opened(kept), opened(kept)
+    with pytest.raises(InputError, match="2 classes are open"):
+        opened(kept)
+    for student in ("ada", "bob", "ada"):
+        kept.join(one.code, student)
+    with pytest.raises(InputError, match="full: 2 students"):
+        kept.guess(one.code, "eve", FIRST.slug, 1, 0.5)
+
+
+def test_an_idle_class_is_forgotten() -> None:
+    now = [0.0]
+    kept = Classes(clock=lambda: now[0])
+    one = opened(kept)
+    now[0] += classes.IDLE_SECONDS - 1
+    kept.join(one.code, "ada")
+    now[0] += classes.IDLE_SECONDS - 1
+    assert kept.guesses(one.code, one.key)[0] == 1
+    now[0] += classes.IDLE_SECONDS
+    with pytest.raises(NoClassError):
+        kept.guesses(one.code, one.key)
+
+
+def test_ones_own_lessons_are_read_and_faults_named(tmp_path: Path) -> None:
+    assert lessons.own(tmp_path / "missing") == ([], [])
+    (tmp_path / "good.toml").write_text(GOOD)
+    (tmp_path / "bad.toml").write_text(GOOD.replace('idea = "Does it move?"\n', ""))
+    (tmp_path / "large.toml").write_text("#" * 200_000)
+    found, problems = lessons.own(tmp_path)
+    assert [lesson.slug for lesson in found] == ["mine"]
+    assert problems == ["bad.toml: idea: is missing", "large.toml: too large for a lesson (at most 100,000 bytes)"]

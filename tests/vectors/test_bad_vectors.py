@@ -1,0 +1,255 @@
+"""Bad input: one line each, with field, row and column."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from safetensors.numpy import save_file
+
+from isoviz import fence, limits, vectors
+from isoviz.errors import InputError
+from isoviz.fence import Roots
+from isoviz.limits import Limits
+from isoviz.vectors import Columns
+
+GOOD = np.arange(24, dtype=np.float32).reshape(8, 3) + 1
+IDS = [f"t{row}" for row in range(8)]
+
+
+def _array(points: Any, **options: Any) -> Callable[[Path], Any]:
+    def read(folder: Path) -> Any:
+        np.save(folder / "a.npy", points, allow_pickle=True)
+        return vectors.read(folder / "a.npy", **options)
+
+    return read
+
+
+def _with(place: tuple[int, int], value: float, kind: str = "f4") -> np.ndarray:
+    points = GOOD.astype(kind)
+    with np.errstate(over="ignore"):
+        points[place] = value
+    return points
+
+
+def _csv(columns: dict[str, Any], given: Columns | None = None) -> Callable[[Path], Any]:
+    def read(folder: Path) -> Any:
+        pd.DataFrame(columns).to_csv(folder / "a.csv", index=False)
+        return vectors.read(folder / "a.csv", given or Columns())
+
+    return read
+
+
+def _text(name: str, content: str | bytes, texts: bool = False) -> Callable[[Path], Any]:
+    def read(folder: Path) -> Any:
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+        return vectors.read_texts(folder / name) if texts else vectors.read(folder / name)
+
+    return read
+
+
+def _parquet(columns: dict[str, Any], given: Columns | None = None) -> Callable[[Path], Any]:
+    def read(folder: Path) -> Any:
+        pa.parquet.write_table(pa.table(columns), folder / "a.parquet")
+        return vectors.read(folder / "a.parquet", given or Columns())
+
+    return read
+
+
+def _pairs(columns: dict[str, Any], ids: bool = True) -> Callable[[Path], Any]:
+    def read(folder: Path) -> Any:
+        known = {"id": IDS} if ids else {}
+        frame = pd.DataFrame({**known, "x": GOOD[:, 0], "y": GOOD[:, 1]})
+        frame.to_csv(folder / "a.csv", index=False)
+        pd.DataFrame(columns).to_csv(folder / "pairs.csv", index=False)
+        return vectors.read(folder / "a.csv", relations=folder / "pairs.csv")
+
+    return read
+
+
+def _beside(rows: int) -> Callable[[Path], Any]:
+    def read(folder: Path) -> Any:
+        np.save(folder / "a.npy", GOOD)
+        pd.DataFrame({"label": ["a"] * rows}).to_csv(folder / "known.csv", index=False)
+        return vectors.read(folder / "a.npy", beside=folder / "known.csv")
+
+    return read
+
+
+def _several(folder: Path) -> Any:
+    save_file({"one": GOOD, "two": GOOD}, folder / "a.safetensors")
+    return vectors.read(folder / "a.safetensors")
+
+
+def _no_such_array(folder: Path) -> Any:
+    np.savez(folder / "a.npz", one=GOOD)
+    return vectors.read(folder / "a.npz", Columns(points="two"))
+
+
+def _cut_off(folder: Path) -> Any:
+    np.save(folder / "a.npy", GOOD)
+    content = (folder / "a.npy").read_bytes()
+    (folder / "a.npy").write_bytes(content[:-10])
+    return vectors.read(folder / "a.npy")
+
+
+def _zip_bomb(folder: Path) -> Any:
+    np.savez_compressed(folder / "a.npz", points=np.zeros((60_000, 100), dtype=np.float32))
+    return _limited(lambda: vectors.read(folder / "a.npz"))
+
+
+def _parquet_bomb(folder: Path) -> Any:
+    row = pa.array([[0.5] * 200], pa.list_(pa.float64()))
+    column = pa.chunked_array([row.take(pa.array([0] * 50_000))])
+    pa.parquet.write_table(pa.table({"embedding": column}), folder / "a.parquet")
+    assert (folder / "a.parquet").stat().st_size < 2**20
+    return _limited(lambda: vectors.read(folder / "a.parquet"))
+
+
+def _too_many_rows(folder: Path) -> Any:
+    pa.parquet.write_table(
+        pa.table({"x": np.zeros(2_000_000, np.int8), "y": np.zeros(2_000_000, np.int8)}), folder / "a.parquet"
+    )
+    return _limited(lambda: vectors.read(folder / "a.parquet"))
+
+
+def _limited(read: Callable[[], Any]) -> Any:
+    limits.active = Limits(rows=1_000_000, expanded=0.02)
+    try:
+        return read()
+    finally:
+        limits.active = None
+
+
+def _outside(folder: Path) -> Any:
+    np.save(folder / "a.npy", GOOD)
+    fence.hold_to(lambda: Roots((folder / "inside",)))
+    return vectors.read(folder / "a.npy")
+
+
+def _outside_by_link(folder: Path) -> Any:
+    np.save(folder / "a.npy", GOOD)
+    (folder / "inside").mkdir()
+    os.symlink(folder / "a.npy", folder / "inside" / "a.npy")
+    fence.hold_to(lambda: Roots((folder / "inside",)))
+    return vectors.read(folder / "inside" / "a.npy")
+
+
+def _folder(folder: Path) -> Any:
+    (folder / "a.npy").mkdir()
+    return vectors.read(folder / "a.npy")
+
+
+RAGGED = json.dumps({"v": [1, 2, 3]}) + "\n" + json.dumps({"v": [1, 2]}) + "\n"
+SIMILAR = {"left": IDS[:4], "right": IDS[4:], "score": [0.1, 0.2, 0.3, 0.4]}
+RELEVANT = {"query": IDS[:4], "document": IDS[4:], "relevance": [1, 2, 1, 1]}
+
+CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
+    # arrays
+    "no file": (lambda folder: vectors.read(folder / "a.npy"), r"no file '.*a\.npy'"),
+    "a folder": (_folder, "it is a directory"),
+    "an empty file": (_text("a.npy", b""), "is empty"),
+    "not an array": (_text("a.npy", b"hello hello"), "is no array file"),
+    "objects": (_array(np.array([{}, []], dtype=object)), "pickled objects, which are never loaded"),
+    "cut off": (_cut_off, "is cut off"),
+    "one axis": (_array(np.arange(5.0)), r"has the shape \(5,\); expected"),
+    "three axes": (_array(np.zeros((2, 3, 4))), r"has the shape \(2, 3, 4\); expected"),
+    "no rows": (_array(np.zeros((0, 4))), "holds no points"),
+    "no dimensions": (_array(np.zeros((4, 0))), "holds no points"),
+    "one row": (_array(np.zeros((1, 4))), "1 vector; at least 2 are needed"),
+    "one dimension": (_array(np.zeros((4, 1))), "1 dimension; at least 2 are needed"),
+    "words": (_array(np.array([["a", "b"], ["c", "d"]])), "holds <U1, not numbers"),
+    "truth values": (_array(np.ones((3, 3), dtype=bool)), "holds bool, not numbers"),
+    "complex numbers": (_array(np.ones((3, 3), dtype=complex)), "holds complex128, not numbers"),
+    "dates": (_array(np.zeros((3, 3), dtype="datetime64[s]")), "not numbers"),
+    "NaN": (_array(_with((4, 1), np.nan)), "row 5, dimension 2: the number is NaN$"),
+    "infinite": (_array(_with((4, 2), -np.inf)), "row 5, dimension 3: the number is infinite$"),
+    "overflow of float16": (_array(_with((7, 0), 1e6, "f2")), "row 8, dimension 1: .* float16 ends at 65,504"),
+    "several arrays": (_several, r"holds 2 arrays \(one, two\); keep or name the one to read"),
+    "no such array": (_no_such_array, r"holds no array 'two' \(it has: one\)"),
+    "a header that lies": (_text("a.safetensors", b"\xff" * 7 + b"\x7f" + b"{}"), "cannot be read as .safetensors"),
+    "a zip bomb": (_zip_bomb, r"ISOVIZ_READ_EXPANDED"),
+    "other rows beside": (_beside(7), "8 vectors, but 7 rows of texts, labels or ids"),
+    # tables
+    "another ending": (_text("a.pkl", b"x"), r"ends in '\.pkl' \(allowed: "),
+    "no ending": (_text("vectors", b"x"), "ends in 'nothing'"),
+    "not Parquet": (_text("a.parquet", b"hello"), "cannot be read as parquet"),
+    "not Arrow": (_text("a.arrow", b"hello"), "cannot be read as arrow"),
+    "not UTF-8": (_text("a.csv", b"x,y\n1,2\n\xff\xfe,1\n"), "is not UTF-8"),
+    "a csv without rows": (_text("a.csv", "x,y\n"), "no column of numbers|0 vectors"),
+    "a torn csv": (_text("a.csv", "x,y\n1,2\n1,2,3,4\n"), "cannot be read as csv"),
+    "a column twice": (_parquet({"x": [1.0, 2.0], "label": ["a", "b"]}, Columns(label="kind")), "no column 'kind' for label"),
+    "only words": (_csv({"text": ["a b", "c d"], "more": ["e", "f"]}), "no column of lists and no column of numbers"),
+    "an empty cell": (_csv({"x": [1, 2, None], "y": [1, 2, 3]}), "row 3, column 'x': it is empty"),
+    "a word among numbers": (_csv({"x": [1, 2, 3], "y": [1, "two", 3]}), "row 2, column 'y': 'two' is no number"),
+    "NaN in a csv": (_csv({"x": ["1", "nan", "3"], "y": [1, 2, 3]}), "row 2, column 'x': 'nan' is no number"),
+    "infinite in a csv": (_csv({"x": [1, np.inf, 3], "y": [1, 2, 3]}), "row 2, dimension 1: the number is infinite"),
+    "ragged lists": (_parquet({"v": [[1.0, 2.0], [1.0, 2.0], [1.0]]}), "row 3, column 'v': 1 numbers where the rows before have 2"),
+    "ragged lists in JSON": (_text("a.jsonl", RAGGED), "row 2, column 'v': 2 numbers where the rows before have 3"),
+    "a missing list": (_parquet({"v": [[1.0, 2.0], None, [1.0, 3.0]]}), "row 2, column 'v': it is empty"),
+    "a hole in a list": (_parquet({"v": [[1.0, 2.0], [1.0, None]]}), "row 2, dimension 2: the number is NaN"),
+    "lists of lists": (_parquet({"v": [[[1.0]], [[2.0]]]}), "holds lists of lists"),
+    "lists of words": (_parquet({"v": [["a"], ["b"]]}), "holds lists of string, not of numbers"),
+    "empty lists": (_parquet({"v": pa.array([[], []], pa.list_(pa.float32()))}), "0 dimension"),
+    "two columns of lists": (_parquet({"v": [[1.0, 2.0]] * 2, "w": [[1.0, 2.0]] * 2}), r"2 columns hold lists \(v, w\); name"),
+    "a broken list": (_csv({"v": ["[1, 2]", "[1, 2"]}), r"row 2, column 'v': '\[1, 2' is no list of numbers"),
+    "no such column": (_csv({"x": [1, 2], "y": [3, 4]}, Columns(points="z")), r"no column 'z' \(there are: x, y\)"),
+    "no such pattern": (_csv({"x": [1, 2], "y": [3, 4]}, Columns(points="dim_*")), r"no column 'dim_\*'"),
+    "one of two missing": (_csv({"x": [1, 2], "y": [3, 4]}, Columns(points="x,q")), "no column 'q'"),
+    "one id twice": (_csv({"id": ["a", "b", "a"], "x": [1, 2, 3], "y": [1, 2, 3]}), "row 3, column 'id': the id 'a' is in row 1 already"),
+    "an empty id": (_csv({"id": ["a", None, "c"], "x": [1, 2, 3], "y": [1, 2, 3]}), "row 2, column 'id': it is empty"),
+    "an empty label": (_csv({"label": ["a", "b", None], "x": [1, 2, 3], "y": [1, 2, 3]}), "row 3, column 'label': it is empty"),
+    "labels that are lists": (_parquet({"label": [[1], [2]], "v": [[1.0, 2.0]] * 2}, Columns(points="v")), "column 'label' holds lists"),
+    "a Parquet bomb": (_parquet_bomb, r"ISOVIZ_READ_EXPANDED"),
+    "too many rows": (_too_many_rows, r"has 2,000,000 rows; .*ISOVIZ_READ_ROWS"),
+    "outside the allowed folders": (_outside, r"folders outside .*inside cannot be read from the browser"),
+    "outside, by a link": (_outside_by_link, r"folders outside .*inside cannot be read from the browser"),
+    "a NUL in the path": (lambda folder: vectors.read("a\0.npy"), "NUL character"),
+    # pairs
+    "pairs without ids": (_pairs(SIMILAR, ids=False), "the vectors have no id column"),
+    "pairs of other columns": (_pairs({"a": [1], "b": [2]}), r"expected columns left, right, score or query, document"),
+    "no pairs": (_pairs({"left": [], "right": [], "score": []}), "there are no pairs"),
+    "an unknown id": (_pairs({**SIMILAR, "right": ["t4", "t5", "x9", "t7"]}), "row 3, column 'right': no vector has the id 'x9'"),
+    "an unknown document": (_pairs({**RELEVANT, "document": ["t4", "t5", "t6", "d1"]}),
+                            "row 4, column 'document': no vector has the id 'd1'"),
+    "an empty side": (_pairs({**SIMILAR, "left": ["t0", None, "t2", "t3"]}), "row 2, column 'left': it is empty"),
+    "a score in words": (_pairs({**SIMILAR, "score": [1, "much", 2, 3]}), "row 2, column 'score': 'much' is no finite number"),
+    "a pair twice": (_pairs({"left": ["t0"] * 4, "right": ["t1", "t2", "t3", "t1"], "score": [1, 2, 3, 4]}),
+                     "row 4, column 'right': the same pair"),
+    "equal scores": (_pairs({**SIMILAR, "score": [1] * 4}), "all 4 pairs have the same score"),
+    "two pairs": (_pairs({key: value[:2] for key, value in SIMILAR.items()}), "at least 3 pairs"),
+    "one query": (_pairs({**RELEVANT, "query": ["t0"] * 4}), "at least 2 queries"),
+    "a negative relevance": (_pairs({**RELEVANT, "relevance": [1, -1, 1, 1]}), "row 2, column 'relevance': a relevance of -1"),
+    "nothing relevant": (_pairs({**RELEVANT, "relevance": [1, 0, 1, 1]}), "query 't1' has no relevant document"),
+    "query and document": (_pairs({**RELEVANT, "document": ["t1", "t5", "t6", "t7"]}), "'t1' is both a query and a document"),
+    # texts
+    "one text": (_text("a.txt", "only one\n\n", texts=True), "1 text; at least 2 are needed"),
+    "no text": (_text("a.txt", "", texts=True), "0 texts; at least 2 are needed"),
+    "texts not UTF-8": (_text("a.txt", b"one\n\xfftwo", texts=True), "is not UTF-8"),
+    "two columns of texts": (_text("a.csv", "a,b\nx y,z\nu v,w\n", texts=True), r"name the column of the texts \(columns: a, b\)"),
+    "texts from an array": (_text("a.npy", b"x", texts=True), r"ends in '\.npy'"),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _fence_open() -> Any:
+    yield
+    fence.hold_to(None)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_clear_line(tmp_path: Path, case: str) -> None:
+    read, expected = CASES[case]
+    with pytest.raises(InputError, match=expected) as caught:
+        read(tmp_path)
+    message = str(caught.value)
+    assert "\n" not in message and len(message) < 400
+    assert caught.value.field in ("vectors", "texts", "pairs") and message.startswith(f"{caught.value.field}: ")

@@ -1,0 +1,172 @@
+"""Every format gives the same vectors, columns and pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from safetensors.numpy import save_file
+
+from isoviz import vectors
+from isoviz.vectors import Columns
+
+POINTS = np.random.default_rng(0).normal(size=(12, 3)).astype(np.float32)
+KNOWN = {
+    "id": [f"t{row}" for row in range(12)],
+    "text": [f"text {row}" for row in range(12)],
+    "label": ["red", "blue"] * 6,
+}
+DIMENSIONS = {f"x{place}": POINTS[:, place] for place in range(3)}
+
+
+def _lists() -> pa.Table:
+    return pa.table({**KNOWN, "embedding": pa.array(POINTS.tolist(), pa.list_(pa.float32()))})
+
+
+def _fixed() -> pa.Table:
+    flat = pa.array(POINTS.ravel(), pa.float32())
+    return pa.table({**KNOWN, "embedding": pa.FixedSizeListArray.from_arrays(flat, 3)})
+
+
+def _stream(path: Path) -> None:
+    table = _lists()
+    with pa.ipc.new_stream(str(path), table.schema) as writer:
+        writer.write_table(table, max_chunksize=5)
+
+
+WRITERS: dict[str, Callable[[Path], object]] = {
+    "a.npy": lambda path: np.save(path, POINTS),
+    "double.npy": lambda path: np.save(path, POINTS.astype(np.float64)),
+    "a.npz": lambda path: np.savez_compressed(path, points=POINTS),
+    "a.safetensors": lambda path: save_file({"points": POINTS}, path),
+    "lists.parquet": lambda path: pa.parquet.write_table(_lists(), path, row_group_size=5),
+    "fixed.parquet": lambda path: pa.parquet.write_table(_fixed(), path, row_group_size=5),
+    "wide.parquet": lambda path: pa.parquet.write_table(pa.table({**KNOWN, **DIMENSIONS}), path),
+    "a.feather": lambda path: pa.feather.write_feather(_fixed(), str(path)),
+    "a.arrow": _stream,
+    "a.csv": lambda path: pd.DataFrame({**KNOWN, **DIMENSIONS}).to_csv(path, index=False),
+    "a.tsv": lambda path: pd.DataFrame({**KNOWN, **DIMENSIONS}).to_csv(path, index=False, sep="\t"),
+    "lists.csv": lambda path: pd.DataFrame({**KNOWN, "v": [str(row) for row in POINTS.tolist()]}).to_csv(
+        path, index=False
+    ),
+    "a.jsonl": lambda path: pd.DataFrame({**KNOWN, "v": POINTS.tolist()}).to_json(path, orient="records", lines=True),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_format_gives_the_same_vectors(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    WRITERS[name](path)
+    found = vectors.read(path)
+    assert found.points.dtype in (np.float32, np.float64)
+    np.testing.assert_allclose(found.points, POINTS, rtol=1e-6)
+    assert (found.n, found.d, found.name) == (12, 3, name)
+    if path.suffix not in vectors.reading.arrays.SUFFIXES:
+        assert {column: found.columns[column].tolist() for column in found.columns} == KNOWN
+
+
+def test_columns_by_name_and_by_pattern(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"title": KNOWN["text"], "kind": KNOWN["label"], "year": range(12), **DIMENSIONS})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    by_pattern = vectors.read(tmp_path / "a.csv", Columns(points="x*", text="title", label="kind"))
+    np.testing.assert_allclose(by_pattern.points, POINTS, rtol=1e-6)
+    assert by_pattern.columns["text"].tolist() == KNOWN["text"]
+    assert vectors.read(tmp_path / "a.csv", Columns(points="x2,x0")).points[:, 1] == pytest.approx(POINTS[:, 0])
+    assert vectors.read(tmp_path / "a.csv").d == 4, "without a pattern every column of numbers is a dimension"
+
+
+def test_what_is_known_may_be_in_a_file_beside_the_array(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", POINTS)
+    pd.DataFrame(KNOWN).to_csv(tmp_path / "known.csv", index=False)
+    found = vectors.read(tmp_path / "a.npy", beside=tmp_path / "known.csv")
+    assert found.columns["label"].tolist() == KNOWN["label"]
+
+
+def test_an_array_is_chosen_by_name(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", one=POINTS, two=2 * POINTS)
+    np.testing.assert_array_equal(vectors.read(tmp_path / "a.npz", Columns(points="two")).points, 2 * POINTS)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".safetensors"])
+def test_a_large_file_is_mapped_and_kept_by_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    path = tmp_path / f"a{suffix}"
+    WRITERS[path.name](path)
+    monkeypatch.setattr("isoviz.vectors.arrays.MAP_ABOVE", 64)
+    monkeypatch.setattr("isoviz.vectors.sets.MOST_KEPT", 64)
+    found = vectors.read(path)
+    assert isinstance(found.points, np.memmap) and not found.points.flags.writeable
+    key = vectors.keep(found)
+    np.testing.assert_array_equal(vectors.load(key).points, POINTS)
+    WRITERS[path.name](path)
+    with path.open("ab") as stream:
+        stream.write(b"more")
+    with pytest.raises(KeyError):
+        vectors.load(key)
+
+
+def test_pairs_are_similarities_or_relevance_by_their_columns(tmp_path: Path) -> None:
+    WRITERS["a.csv"](tmp_path / "a.csv")
+    pd.DataFrame({"left": ["t0", "t1", "t2"], "right": ["t3", "t4", "t5"], "score": [0.1, 0.5, 1]}).to_csv(
+        tmp_path / "pairs.csv", index=False
+    )
+    found = vectors.read(tmp_path / "a.csv", relations=tmp_path / "pairs.csv")
+    assert found.relation == "similarity" and found.pairs is not None
+    assert found.pairs["score"].tolist() == [0.1, 0.5, 1.0]
+    pd.DataFrame({"query-id": ["t0", "t1"], "corpus-id": ["t3", "t4"], "score": [1, 2]}).to_csv(
+        tmp_path / "qrels.tsv", index=False, sep="\t"
+    )
+    assert vectors.read(tmp_path / "a.csv", relations=tmp_path / "qrels.tsv").relation == "relevance"
+
+
+def test_numbers_are_ids_too(tmp_path: Path) -> None:
+    pd.DataFrame({"id": range(12), **DIMENSIONS}).to_csv(tmp_path / "a.csv", index=False)
+    pd.DataFrame({"left": [0, 1, 2], "right": [3.0, 4.0, 5.0], "score": [1, 2, 3]}).to_csv(
+        tmp_path / "pairs.csv", index=False
+    )
+    found = vectors.read(tmp_path / "a.csv", relations=tmp_path / "pairs.csv")
+    assert found.pairs is not None and found.pairs["right"].tolist() == ["3", "4", "5"]
+
+
+def test_a_set_is_kept_by_its_content(tmp_path: Path) -> None:
+    WRITERS["fixed.parquet"](tmp_path / "fixed.parquet")
+    found = vectors.read(tmp_path / "fixed.parquet")
+    key = vectors.keep(found)
+    again = vectors.load(key)
+    np.testing.assert_array_equal(again.points, found.points)
+    assert again.columns.equals(found.columns) and again.key == key == found.key
+    changed = vectors.from_points(found.points + 1, found.columns)
+    assert changed.key != key
+    other = found.columns.assign(label=["red"] * 12)
+    assert vectors.from_points(found.points, other).key != key
+    vectors.forget(key)
+    with pytest.raises(KeyError):
+        vectors.load(key)
+
+
+def test_texts_are_lines_or_a_column(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n\n two \nthree", encoding="utf-8")
+    assert vectors.read_texts(tmp_path / "a.txt").columns["text"].tolist() == ["one", "two", "three"]
+    pd.DataFrame({"review": KNOWN["text"], "label": KNOWN["label"], "stars": range(12)}).assign(
+        label=KNOWN["label"]
+    ).to_csv(tmp_path / "a.csv", index=False)
+    found = vectors.read_texts(tmp_path / "a.csv", Columns(text="review"))
+    assert found.columns["text"].tolist() == KNOWN["text"] and found.columns["label"].tolist() == KNOWN["label"]
+    key = vectors.keep(found)
+    kept = vectors.load_any(key)
+    assert isinstance(kept, vectors.TextSet) and kept.columns.equals(found.columns)
+    with pytest.raises(KeyError):
+        vectors.load(key)
+
+
+def test_zero_vectors_are_found() -> None:
+    points = POINTS.copy()
+    points[[3, 7]] = 0
+    assert vectors.from_points(points).zero_rows.tolist() == [3, 7]
