@@ -207,7 +207,8 @@ def append_dense(
     def dense(matrix: NDArray[np.float64], bias: NDArray[np.float64]) -> None:
         model.append(
             Dense(
-                *matrix.shape,
+                matrix.shape[0],
+                matrix.shape[1],
                 activation_function=torch.nn.Identity(),
                 init_weight=torch.from_numpy(matrix.T.copy()).float(),
                 init_bias=torch.from_numpy(bias.copy()).float(),
@@ -282,7 +283,7 @@ def bare_transformer(location: str, pooling: Pooling, max_length: int | None) ->
         transformer.tokenizer.pad_token = transformer.tokenizer.eos_token
     if max_length is not None:
         transformer.max_seq_length = max_length
-    module = PoolingModule(transformer.get_embedding_dimension(), _MODES[pooling])  # type: ignore[arg-type]
+    module = PoolingModule(transformer.get_embedding_dimension(), _MODES[pooling])
     return SentenceTransformer(modules=[transformer, module], device="cpu")
 
 
