@@ -266,7 +266,7 @@ def parameter_map(cells: pd.DataFrame, title: str, labels: tuple[str, str], plac
             xaxis={"title": {"text": escape(labels[0])}, "type": "category"},
             yaxis={"title": {"text": escape(labels[1])}, "type": "category"},
             coloraxis={
-                "colorscale": theme.POINT_SCALES["light"],
+                "colorscale": theme.CELL_SCALES["light"],
                 "showscale": cells["mean"].nunique() > 1,
                 "colorbar": {"title": {"text": escape(title)}, "thickness": 12, "outlinewidth": 0},
             },
