@@ -17,7 +17,7 @@ from factory.grammar import Sampler, render
 from factory.similarity import Scene
 
 SLUG = "demo/retrieval"
-QUERIES = 300
+QUERIES = 200
 AGREEMENTS = (  # of the documents made for a query, with its scene
     ("subject", "verb", "object", "description", "place"),
     ("subject", "verb", "object"),

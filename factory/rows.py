@@ -9,7 +9,6 @@ from factory import retrieval
 from factory.tasks import SLUGS, Row, generate
 from isoviz import demo
 
-
 EVERY = (*SLUGS, retrieval.SLUG)
 
 

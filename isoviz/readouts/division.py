@@ -89,7 +89,7 @@ def _queries(found: VectorSet, part: Part) -> Division:
     left, right = (found.pairs[name].map(place).to_numpy(np.int64) for name in ("left", "right"))
     grade = found.pairs["score"].to_numpy(np.float64)
     answered = np.unique(left[grade > 0])
-    groups = found.columns["group"] if "group" in found.columns else None
+    groups = found.columns.get("group")
     if groups is not None and (groups == "document").any():
         documents = np.flatnonzero(groups == "document")
     else:

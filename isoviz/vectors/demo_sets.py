@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 RETRIEVAL: Final = "demo/retrieval"
 TITLES: Final = {
-    RETRIEVAL: "Search: 300 queries, 3,000 documents",
+    RETRIEVAL: "Search: 200 queries, 2,000 documents",
     "demo/similarity": "Similarity: 990 rated pairs of sentences",
     "demo/sentiment": "Labels: 2,000 opinions, positive or negative",
 }

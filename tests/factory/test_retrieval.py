@@ -27,8 +27,8 @@ def test_the_factory_makes_the_rows_that_ship() -> None:
     texts = [row["text"] for split in ("queries", "documents") for row in made[split]]
     assert len(set(texts)) == len(texts)
     grades = Counter(row["grade"] for row in made["relevance"])
-    assert set(grades) == {1, 2, 3} and min(grades.values()) >= 250
+    assert set(grades) == {1, 2, 3} and min(grades.values()) >= 180
     answered = {row["query"] for row in made["relevance"]}
     assert len(answered) == len(made["queries"]) == retrieval.QUERIES
     unanswering = len(made["documents"]) - len({row["document"] for row in made["relevance"]})
-    assert unanswering > 1_000  # alike in words, but no answer
+    assert unanswering > 700  # alike in words, but no answer
