@@ -25,19 +25,21 @@ _LONGEST: Final = 256
 
 @dataclass(frozen=True)
 class TextsRequest:
-    """Texts through an encoder: its last layer, one vector per text.
+    """Texts through an encoder, one vector per text.
 
     Attributes:
         texts: the slug of a demo set, or the key of kept texts.
         model: as everywhere (`isoviz.models.sources`).
+        layer: whose tokens are averaged; None: the model's own sentence vectors if it has some, else its last layer.
     """
 
     texts: str
     model: str = MODEL
+    layer: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """For a file."""
-        return {"what": "texts", "texts": self.texts, "model": self.model}
+        return {"texts": self.texts, "model": self.model, "layer": self.layer}
 
     @property
     def key(self) -> str:
@@ -48,7 +50,7 @@ class TextsRequest:
 def compute(
     request: TextsRequest, report: Callable[[int, int, str], None]
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Facts and arrays of the vectors: of the model's own sentence vectors if it has some, else the mean of its tokens."""
+    """Facts and arrays of the vectors."""
     from isoviz.models import extract
 
     if request.texts in demo_sets.TITLES:
@@ -62,9 +64,14 @@ def compute(
         name, columns, pairs, relation = kept.name, kept.columns, None, None
     source = sources.resolve(request.model)
     offered, _ = extract.offered_poolings(source, 1)
-    pooling: Pooling = "sentence" if "sentence" in offered else "mean"
+    pooling: Pooling = "sentence" if "sentence" in offered and request.layer is None else "mean"
     found = extract.layer_views(
-        source, [columns["text"].tolist()], poolings=[pooling], layers="last", max_length=_LONGEST, progress=report
+        source,
+        [columns["text"].tolist()],
+        poolings=[pooling],
+        layers="last" if request.layer is None else [request.layer],
+        max_length=_LONGEST,
+        progress=report,
     )
     ((layer, _),) = found.clouds
     facts = {"model": request.model, "pooling": pooling, "layer": layer}
@@ -72,8 +79,7 @@ def compute(
 
 
 def _work(job: Job) -> None:
-    request = TextsRequest(job.request["texts"], job.request["model"])
-    job.publish(*compute(request, job.report))
+    job.publish(*compute(TextsRequest(**job.request), job.report))
 
 
 ENCODED: Final = JobKind(
