@@ -146,7 +146,8 @@ def vectors(
     """
     if prompt is not None and prompt not in model.prompts:
         raise unknown_name("prompt", prompt, model.prompts, field="prompt")
-    width = model.get_embedding_dimension()
+    with model.truncate_embeddings(None):
+        width = model.get_embedding_dimension()
     if truncate is not None and not 1 <= truncate <= (width or truncate):
         raise InputError(f"truncate-dim: must be at least 1, at most {width} (got {truncate})", field="truncate-dim")
     own, done = model.max_seq_length, 0
