@@ -70,10 +70,11 @@ def server(store: Store, *, allow_writes: bool = False) -> MCPServer[Any]:
     made: MCPServer[Any] = MCPServer(
         "isoviz", instructions=_INSTRUCTIONS, version=isoviz.__version__, log_level="WARNING"
     )
-    for tool in (tools.list_runs, tools.show_run, tools.compare_runs, tools.catalogue, tools.measure):
-        made.add_tool(_plain(tool), annotations=_READS)
-    for tool in (tools.launch_runs, tools.stop_run) if allow_writes else ():
-        made.add_tool(_plain(tool), annotations=_WRITES)
+    reading: list[Callable[..., Any]] = [tools.list_runs, tools.show_run, tools.compare_runs]
+    reading += [tools.catalogue, tools.measure]
+    writing: list[Callable[..., Any]] = [tools.launch_runs, tools.stop_run] if allow_writes else []
+    for tool in (*reading, *writing):
+        made.add_tool(_plain(tool), annotations=_WRITES if tool in writing else _READS)
     return made
 
 
