@@ -78,6 +78,7 @@ def listing() -> None:
             ),
             "Runs": st.column_config.NumberColumn("Runs", width=60),
             "Finished": st.column_config.NumberColumn("Finished", width=75),
+            "Methods": st.column_config.TextColumn("Methods", width=300),
             "Other": st.column_config.TextColumn("Other", width=160),
         },
         alt="Every experiment with its methods, tasks and how many of its runs have finished",

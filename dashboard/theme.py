@@ -93,6 +93,12 @@ POINT_SCALES: dict[str, list[list[float | str]]] = {
 """Numbers as the colours of points, by the page's mode: the part of Viridis that reaches 3:1 on its background from end to end.
 Only the browser knows the mode for certain, so it chooses."""
 
+CELL_SCALES: dict[str, list[list[float | str]]] = {
+    "light": [[0.0, "#440154"], [0.33, "#45317c"], [0.67, "#37598c"], [1.0, "#287c8e"]],
+    "dark": [[0.0, "#26a684"], [0.33, "#50c269"], [0.67, "#a3da37"], [1.0, "#fde725"]],
+}
+"""The same for cells with a number in them, white in the light mode and black in the dark one: it reaches 4.5:1 on every colour."""
+
 POINT_PALETTES: dict[str, list[str]] = {
     "light": ["#4944fb", "#da4211", "#1a4d4a", "#640796", "#a834c1", "#842900", "#571210", "#307f65", "#676e79"],
     "dark": ["#7488ff", "#f83929", "#4cf089", "#b163b7", "#d0a0bd", "#ed9700", "#d26b7e", "#09bcff", "#a3a9b3"],

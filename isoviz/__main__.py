@@ -1,4 +1,5 @@
-"""The command line: `python -m isoviz train | sweep | measure | transform | runs | compare | report | study | lessons | app | links`.
+"""The command line: `python -m isoviz train | sweep | measure | transform | runs | compare | report | study | lessons | app | mcp |
+links`.
 
 Exit codes: 0 done; 1 a run failed, or was stopped; 2 bad input, with one line on stderr that says which option and what is allowed;
 130 (Ctrl-C) or 143 (SIGTERM) where it was ended at once.
@@ -157,8 +158,15 @@ def _add_measure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--pooling",
-        choices=("cls", "last", "mean", "tokens", "head"),
-        help="one cloud (default: cls, for a decoder last); without --layer and --pooling, a table of all layers and poolings too",
+        choices=("sentence", "cls", "last", "mean", "tokens", "head"),
+        help="one cloud (default: sentence for a sentence-transformers model, else cls, for a decoder last); without --layer and "
+        "--pooling, a table of all layers and poolings too",
+    )
+    parser.add_argument(
+        "--prompt", metavar="NAME", help="prompt of a sentence-transformers model (default: its own default)"
+    )
+    parser.add_argument(
+        "--truncate-dim", type=_whole, metavar="N", help="keep the first N dimensions of its sentence vectors"
     )
     parser.add_argument(
         "--as-weights", action="store_true", help="also I1 and I2, the file's rows read as output vectors"
@@ -320,6 +328,13 @@ def _add_app(app: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_mcp(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow-writes", action="store_true", help="let the agent launch and stop runs, and carry them out"
+    )
+    _add_store(parser, json=False)
+
+
 def _add_links(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     show = actions.add_parser("show", help="the link of each role")
@@ -352,6 +367,7 @@ _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "study": ("list the papers' figures and tables, or compute one", _add_study),
     "lessons": ("write the playground and the lessons as one HTML file, or check lessons of your own", _add_lessons),
     "app": ("open the dashboard", _add_app),
+    "mcp": ("serve runs and measures to an agent, over the Model Context Protocol", _add_mcp),
     "links": ("show or change the links by which people open the dashboard", _add_links),
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import address
-from dashboard.explore import analysis, form, numbers, point_map, sections
+from dashboard.explore import analysis, form, numbers, point_map, sections, sharing
 
 st.title("Explore", anchor=False)
 st.caption("See how evenly each layer of an encoder spreads its embeddings, and which dimensions stand out.")
@@ -20,6 +20,6 @@ with address.report_ignored("explore"):
         sections.cloud_figures(chosen)
         sections.output_matrix(chosen)
         tables = st.container()
-        sections.take_along(chosen, map_request)
+        sharing.take_along(chosen, map_request)
         with tables:
             numbers.section(chosen)

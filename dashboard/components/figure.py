@@ -81,6 +81,7 @@ def draw(
             "about": about,
             "palettes": theme.POINT_PALETTES,
             "scales": theme.POINT_SCALES,
+            "cells": theme.CELL_SCALES,
             "config": theme.CHART_CONFIG,
             "opensRuns": opens_runs,
         },

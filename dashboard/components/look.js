@@ -62,12 +62,15 @@ export function make(tag, className, text) {
   return element;
 }
 
-// Puts a figure's points into the colours of the page's mode. It comes with those of the light page, because only the browser knows
-// the mode for certain. modes: {palettes, scales}, each {light, dark}.
-export function inMode({ data, layout }, { palettes, scales }, dark) {
+// Puts a figure's points and cells into the colours of the page's mode. It comes with those of the light page, because only the
+// browser knows the mode for certain. modes: {palettes, scales, cells}, each {light, dark}.
+export function inMode({ data, layout }, { palettes, scales, cells }, dark) {
   const { coloraxis } = layout;
   // a scale of another kind, such as the diverging one of λ, is the same in both modes
-  if (JSON.stringify(coloraxis?.colorscale) === JSON.stringify(scales.light)) coloraxis.colorscale = scales[dark ? "dark" : "light"];
+  const given = JSON.stringify(coloraxis?.colorscale);
+  const known = given && [scales, cells].find((scale) => JSON.stringify(scale?.light) === given);
+  if (known) coloraxis.colorscale = known[dark ? "dark" : "light"];
+  if (known && known === cells) for (const trace of data) trace.textfont = { ...trace.textfont, color: dark ? "#000" : "#fff" };
   if (!dark) return;
   const other = new Map(palettes.light.map((colour, place) => [colour, palettes.dark[place]]));
   for (const { marker } of data) if (other.has(marker?.color)) marker.color = other.get(marker.color);

@@ -16,7 +16,7 @@ from dashboard.steady import steady
 from isoviz import metrics
 from isoviz.demo import EXAMPLE
 from isoviz.errors import IsoVizError
-from isoviz.exploring import results
+from isoviz.exploring import own, results
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.results import ViewResult
 from isoviz.jobs import queue
@@ -35,6 +35,11 @@ def ask(all_filled: list[Filled]) -> list[ViewResult]:
     if any(state.status != "done" for state in states):
         resources.expect_jobs()
     ready = all(filled.request is not None for filled in all_filled)
+    if ready and resources.service().refusal() is None:
+        states = [
+            _started(filled) if filled.at_once and state.status == "none" else state
+            for filled, state in zip(all_filled, states, strict=True)
+        ]
     statuses = {state.status for state in states}
     settled = {"waiting", "running", "done"}
     if actions.button(
@@ -118,13 +123,15 @@ def _nothing_yet(all_filled: list[Filled]) -> None:
         st.markdown("#### Pick a model and a task, then press Analyse")
         st.markdown(
             "Each row of the task goes through the encoder once. Every layer then becomes a cloud of points: how evenly it "
-            "spreads, which dimensions stand out, how the layers differ. The bundled model takes well under a minute."
+            "spreads, which dimensions stand out, how the layers differ. The bundled model takes well under a minute. "
+            "Or look at texts or vectors of your own, with or without labels."
         )
         for filled in all_filled:
-            if filled.request is None:
+            if filled.request is None or filled.at_once:
                 continue
             rows = min(filled.request.max_rows, filled.rows_in_split)
-            st.caption(f"Reads the first {rows:,} of {filled.rows_in_split:,} rows of {filled.request.split}.")
+            what = "texts" if filled.taken else f"rows of {filled.request.split}"
+            st.caption(f"Reads the first {rows:,} of {filled.rows_in_split:,} {what}.")
 
 
 # --------------------------------------------------------------------------------------------------- what was read
@@ -137,14 +144,10 @@ def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
         facts = view.facts
         seconds = facts["reading_seconds"] + facts["measuring_seconds"]
         model = filled.request.model if filled.request else facts["request"]["model"]
-        parts = [
-            *([f"{named}: {model} on {facts['request']['task']}"] if len(views) > 1 else []),
-            f"The first {facts['rows']:,} of {facts['rows_in_split']:,} rows of {facts['request']['split']}",
-            *([f"read as {facts['request']['direction']}"] if facts["request"].get("direction") else []),
-            f"at most {facts['max_length']} tokens each",
-            f"{view.depth} layer{'' if view.depth == 1 else 's'} after the embeddings",
-            f"computed in {wording.duration(seconds)} ({facts['device']})",
-        ]
+        parts = _read_parts(view, filled, seconds)
+        if len(views) > 1:
+            of = f"{model} on {facts['request']['task']}" if filled.taken is None else filled.taken.name
+            parts.insert(0, f"{named}: {of}")
         is_example = view.folder.name.startswith(EXAMPLE)
         if len(views) == 1 and not is_example:
             kept, limit = wording.size(results.STORE.size()), wording.size(results.STORE.limit())
@@ -153,6 +156,23 @@ def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
         notes = [f"Still being computed: {_titles(view.pending)}."] if view.pending else []
         for note in [*notes, *facts["warnings"]]:
             st.caption(f":material/info: {wording.plain(note)}")
+
+
+def _read_parts(view: ViewResult, filled: Filled, seconds: float) -> list[str]:
+    """What was read of a view, and how."""
+    facts, request = view.facts, view.facts["request"]
+    computed = f"computed in {wording.duration(seconds)} ({facts['device']})"
+    if request["task"] == own.VECTORS:
+        return [f"{facts['name']}: {facts['rows']:,} vectors", computed]
+    rows = f"{facts['rows']:,} of {facts['rows_in_split']:,}"
+    what = f"rows of {request['split']}" if filled.taken is None else f"texts of {filled.taken.name}"
+    return [
+        f"The first {rows} {what}",
+        *([f"read as {request['direction']}"] if request.get("direction") else []),
+        f"at most {facts['max_length']} tokens each",
+        f"{view.depth} layer{'' if view.depth == 1 else 's'} after the embeddings",
+        computed,
+    ]
 
 
 def _titles(measures: Iterable[str]) -> str:

@@ -99,12 +99,14 @@ POOLING_TITLES = {
     "mean": "mean of the tokens",
     "tokens": "every token",
     "last": "last token",
+    "sentence": "sentence vector",
 }
 _STYLES = {
     "cls": ("circle", "solid"),
     "mean": ("square", "dash"),
     "tokens": ("diamond", "dot"),
     "last": ("circle", "solid"),
+    "sentence": ("star", "solid"),
 }
 _COLOURS = dict(zip(POOLING_TITLES, theme.PALETTE, strict=False))
 _GREY = "rgba(127,134,145,0.9)"

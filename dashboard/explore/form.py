@@ -3,24 +3,28 @@ and pooling of each view."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import actions, examples, forms, model_form, reading, resources, wording
+from dashboard import actions, examples, forms, model_form, reading, resources, vectors_form, wording
 from dashboard.data_form import FROM_FOLDER, FROM_HUB, Stamp, folder_field, stamp
 from dashboard.steady import steady
 from isoviz import tasks
 from isoviz.config import RunConfig
-from isoviz.errors import InputError
-from isoviz.exploring import encoders, results
+from isoviz.errors import InputError, ModelError
+from isoviz.exploring import encoders, own, results
 from isoviz.exploring.request import FEWEST_ROWS, MOST_ROWS, SPLITS, Rows, ViewRequest, key_of
 from isoviz.exploring.results import ViewResult
 from isoviz.metrics.record import CloudRecord
+from isoviz.models import sentences
 from isoviz.models.sources import ModelSource
 from isoviz.tasks.protocol import Task
+from isoviz.vectors.taking import Taken
 
 PREFIX = "explore_"
 """Of every widget key of this page: keys are query parameters too, and pages share those."""
@@ -28,6 +32,9 @@ PREFIX = "explore_"
 MOST_VIEWS = 4
 
 DEFAULT_ROWS = 500
+A_TASK, MY_TEXTS, MY_VECTORS = "A task", "My texts", "My vectors"
+_AT_ONCE = 1_000
+"""Own texts up to which the bundled model begins without a button: it takes seconds."""
 _PLACES = {"model": "model", "data": "data", "split": "split", "max_rows": "rows"}
 """Field of an engine error → the field on screen below which it is told."""
 
@@ -41,6 +48,8 @@ class Filled:
         request: what to look at; None while a field has to be fixed.
         key: of its content.
         rows_in_split: rows that there are.
+        taken: the person's own texts or vectors, if it is of such.
+        at_once: whether it is computed without a button.
         places: field on screen → where to tell what is wrong with it.
     """
 
@@ -48,6 +57,8 @@ class Filled:
     request: ViewRequest | None = None
     key: str | None = None
     rows_in_split: int = 0
+    taken: Taken | None = None
+    at_once: bool = False
     places: dict[str, DeltaGenerator] = field(default_factory=dict)
 
     def place_of(self, error_field: str | None) -> DeltaGenerator | None:
@@ -87,9 +98,12 @@ def _copy_first() -> None:
     slug = st.session_state.get(PREFIX + "task")
     of_data = [f"from.{slug}", f"data.{slug}", f"direction.{slug}", f"hub_asked_{slug}"]
     for number in range(2, int(st.session_state[PREFIX + "views"] or 1) + 1):
-        for name in ("model", "task", "split", "rows", *of_data):
+        for name in ("at", "model", "task", "split", "rows", *of_data):
             if prefix_of(number) + name not in st.session_state and PREFIX + name in st.session_state:
                 st.session_state[prefix_of(number) + name] = st.session_state[PREFIX + name]
+        for name in own.TASKS:
+            if prefix_of(number) + name not in st.query_params and PREFIX + name in st.query_params:
+                st.query_params[prefix_of(number) + name] = st.query_params[PREFIX + name]
 
 
 def prefix_of(number: int) -> str:
@@ -101,15 +115,42 @@ def prefix_of(number: int) -> str:
 def draw(prefix: str = PREFIX) -> Filled:
     """Draw all fields of one view and read them."""
     filled = Filled(prefix)
-    model_column, task_column, split_column, rows_column = st.columns([4, 3, 2, 2])
+    at = st.segmented_control(
+        "Look at",
+        [A_TASK, MY_TEXTS, MY_VECTORS],
+        default=A_TASK,
+        required=True,
+        key=prefix + "at",
+        bind="query-params",
+        help="The rows of a task, texts of your own, or vectors that you already have.",
+    )
+    if at == MY_VECTORS:
+        _draw_vectors(filled)
+    else:
+        _draw_encoded(filled, own_texts=at == MY_TEXTS)
+    return filled
+
+
+def _draw_vectors(filled: Filled) -> None:
+    taken = vectors_form.draw(filled.prefix, "vectors")
+    if taken is not None:
+        _fill(filled, None, taken, ViewRequest("", own.VECTORS, taken.key, own.EVERY))
+
+
+def _draw_encoded(filled: Filled, *, own_texts: bool) -> None:
+    """The fields of a model on a task's rows, or on own texts."""
+    prefix = filled.prefix
+    model_column, task_column, split_column, rows_column = st.columns([7, 0.1, 0.1, 2] if own_texts else [4, 3, 2, 2])
     with model_column:
         model = _model_field(prefix)
         filled.places["model"] = st.container()
-    with task_column:
-        slug = _task_field(prefix)
-    with split_column:
-        split = str(st.selectbox("Split", SPLITS, key=prefix + "split", bind="query-params"))
-        filled.places["split"] = st.container()
+    slug, split = own.TEXTS, own.EVERY
+    if not own_texts:
+        with task_column:
+            slug = _task_field(prefix)
+        with split_column:
+            split = str(st.selectbox("Split", SPLITS, key=prefix + "split", bind="query-params"))
+            filled.places["split"] = st.container()
     with rows_column:
         rows = st.number_input(
             "Rows",
@@ -125,33 +166,47 @@ def draw(prefix: str = PREFIX) -> Filled:
         filled.places["rows"] = st.container()
     with filled.places["model"]:
         source = _source(model)
+        _modules_caption(source, slug)
         allow_random = _random_field(prefix, source)
         if source is not None and not model_form.weights(source, allow_random):
             source = None
     model_form.finder(prefix + "model", several=False)
+    if own_texts:
+        taken = vectors_form.draw(prefix, "texts")
+        if taken is not None and source is not None:
+            request = ViewRequest(model, slug, taken.key, split, int(rows), allow_random=allow_random)
+            _fill(filled, source, taken, request)
+        return
     st.caption(wording.plain(_told(tasks.get(slug))))
     folder, ready = (None, True) if tasks.get(slug).generated else _data_field(tasks.get(slug), filled)
     direction = _direction_field(tasks.get(slug), prefix)
     if source is None or not ready:
-        return filled
+        return
     rows_read, problem = _rows(slug, folder, stamp(folder) if folder else ())
     if rows_read is None:
         with filled.place_of("data") or st.container():
             forms.error_beside(problem)
-        return filled
+        return
     request = ViewRequest(model, slug, folder, split, int(rows), direction=direction, allow_random=allow_random)
     try:
         request.check()
     except InputError as error:
         with filled.place_of(error.field) or st.container():
             forms.error_beside(forms.sentence(error))
-        return filled
+        return
     filled.request = request
     key = key_of(request, source, rows_read)
     # a view of one's own comes first
     filled.key = key if results.find(key) is not None else examples.view_of(request) or key
     filled.rows_in_split = rows_read.counts[split]
-    return filled
+
+
+def _fill(filled: Filled, source: ModelSource | None, taken: Taken, request: ViewRequest) -> None:
+    """Complete the form of a view of a person's own."""
+    filled.request, filled.taken, filled.rows_in_split = request, taken, taken.n
+    filled.key = key_of(request, source, Rows(taken.key, {own.EVERY: taken.n}))
+    read = min(request.max_rows, taken.n)
+    filled.at_once = source is None or (source.kind == "bundled" and read <= _AT_ONCE)
 
 
 def forget_hub_models() -> None:
@@ -181,6 +236,24 @@ def _source(name: str) -> ModelSource | None:
         forms.error_beside("Choose a model.")
         return None
     return _of_run(name) if name.startswith(encoders.RUN) else model_form.tell(name)
+
+
+def _modules_caption(source: ModelSource | None, slug: str) -> None:
+    """What a sentence-transformers model does after its transformer, or why that cannot be read."""
+    if source is None or source.kind == "hub" or source.name.startswith(encoders.RUN):
+        return
+    try:
+        modules = sentences.describe(Path(source.location))
+    except ModelError as error:
+        st.caption(f":material/warning: {wording.plain(forms.sentence(error))}")
+        return
+    if modules is None:
+        return
+    if len(own.task_of(slug).inputs) > 1:
+        st.caption("Pooling `sentence` is not available here: it embeds one text, and this task has pairs.")
+        return
+    prompt = f", prompt “{modules.default_prompt}”" if modules.default_prompt else ""
+    st.caption(f"Pooling `sentence`: {wording.plain(modules.words + prompt)}")
 
 
 @steady
@@ -312,13 +385,25 @@ class ChosenCloud:
     @property
     def cloud_words(self) -> str:
         """Layer, pooling, n and d in words."""
-        return f"layer {self.layer}, {self.pooling}, n = {wording.number(self.entry.n)}, d = {self.entry.d}"
+        return f"{self.where}n = {wording.number(self.entry.n)}, d = {self.entry.d}"
+
+    @property
+    def where(self) -> str:
+        """`layer 2, mean, `; nothing for own vectors, which have neither."""
+        return "" if self.of_vectors else f"layer {self.layer}, {self.pooling}, "
+
+    @property
+    def of_vectors(self) -> bool:
+        """Whether these are a person's own vectors: no encoder, no layers."""
+        return self.filled.request is not None and self.filled.request.task == own.VECTORS
 
     @property
     def source(self) -> str:
         """Model, task and split in words, and that the weights are random where they are."""
         assert self.filled.request is not None
         request = self.filled.request
+        if self.filled.taken is not None:
+            return " · ".join(filter(None, [request.model, self.filled.taken.name]))
         direction = [f"read as {request.direction}"] if request.direction else []
         random = ["random weights"] if self.view.random_weights else []
         return " · ".join([request.model, *random, request.task, request.split, *direction])
@@ -327,14 +412,16 @@ class ChosenCloud:
     def about(self) -> str:
         """Which cloud it is, in a line that stands by itself, as in a saved picture."""
         n, d = wording.number(self.entry.n), self.entry.d
-        return f"{self.source} · layer {self.layer} · {self.pooling} · n = {n}, d = {d}"
+        cloud = "" if self.of_vectors else f"layer {self.layer} · {self.pooling} · "
+        return f"{self.source} · {cloud}n = {n}, d = {d}"
 
 
 def file_name(one: ChosenCloud) -> str:
     """Of what is downloaded of a view, without its ending."""
     assert one.filled.request is not None
     request = one.filled.request
-    parts = (part.replace("/", "-").replace(":", "-").strip("-.~") for part in (request.model, request.task))
+    named = (request.model, request.task) if one.filled.taken is None else (request.model, one.filled.taken.name)
+    parts = (re.sub(r"[^\w.=+-]", "-", part).strip("-.") for part in named if part)
     return "-".join(("explore", *parts, request.split))
 
 

@@ -180,10 +180,13 @@ def section(chosen: list[ChosenCloud]) -> None:
         together = one.view.together
         table = frame([*one.view.entries, *([together] if together else [])])
         random = ", random weights," if one.view.random_weights else ""
-        about = (
-            f"{request.model}{random} on {request.task} ({request.split}, {one.view.facts['rows']} rows), by layer and "
-            "pooling."
-        )
+        if one.filled.taken is None:
+            about = (
+                f"{request.model}{random} on {request.task} ({request.split}, {one.view.facts['rows']} rows), by layer and "
+                "pooling."
+            )
+        else:
+            about = f"{one.source} ({one.view.facts['rows']} rows)."
         notes = [of_shrinkage(one.view.facts["shrinkage"])]
         if together:
             notes.insert(0, f"The row without a layer: {of_layers(one.view)}.")

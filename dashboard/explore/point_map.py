@@ -122,7 +122,8 @@ def _settings(chosen: list[ChosenCloud], clouds: list[Cloud]) -> tuple[MapReques
             "Minimum distance", 0.0, 1.0, 0.1, 0.05, key=PREFIX + "min_dist", bind="query-params", format="%.2f"
         )
         metric = st.selectbox("Distance", neighbours.METRICS, key=PREFIX + "umap_metric", bind="query-params")
-    if not all("prediction" in cloud.table for cloud in clouds):
+    of_tasks = [cloud for one, cloud in zip(chosen, clouds, strict=True) if one.filled.taken is None]
+    if not all("prediction" in cloud.table for cloud in of_tasks):
         st.caption("To colour by predictions and errors, choose a finished run (run:…) as the model, on its own task.")
     laid = _KIND_NAMES[str(kind)]
     request = MapRequest(laid, 3 if size == "3-D" else 2, int(most), int(near), float(dist), metric)
@@ -138,9 +139,9 @@ def _colour_field(clouds: list[Cloud]) -> str:
             few = pd.api.types.is_numeric_dtype(column) or column.nunique() <= max(
                 map_figure.MOST_GROUPS, len(column) // 2
             )
-            if few and name != "row":
+            if few and name not in ("row", "id"):
                 names[name] = None
-    order: list[str] = [name for name in ("label", "prediction", "error", "length") if name in names]
+    order: list[str] = [name for name in ("label", "group", "prediction", "error", "length") if name in names]
     order += [name for name in names if name not in order]
     return str(st.selectbox("Colour by", [*order, UNCOLOURED], key=PREFIX + "colour", bind="query-params"))
 
@@ -301,8 +302,8 @@ def picture(
     if count < one.entry.n:
         kept_of = "" if count == kept or kept == one.entry.n else f"{kept:,} kept of "
         many += f" drawn at random with seed {request.seed} from {kept_of}{one.entry.n:,}"
-    words = f"View {one.number}: layer" if one.views > 1 else "Layer"
-    words += f" {one.layer}, {one.pooling}; {many}, d = {one.entry.d}"
+    words = f"View {one.number}: {one.where}" if one.views > 1 else one.where.capitalize()
+    words = words.replace(f"{one.pooling}, ", f"{one.pooling}; ") + f"{many}, d = {one.entry.d}"
     if colour != UNCOLOURED and column is None:
         words += f"; this view has no {colour}"
     elif column is not None:
@@ -313,7 +314,9 @@ def picture(
         figure,
         key=points.component(one),
         name=cloud_file(one, request.kind),
-        about=f"{one.source} · layer {one.layer} · {one.pooling} · {many}, d = {one.entry.d}",
+        about=" · ".join(
+            filter(None, (one.source, one.where.removesuffix(", ").replace(", ", " · "), f"{many}, d = {one.entry.d}"))
+        ),
         words=f"{request.kind.upper()} map of {words}, coloured by {colour}",
         revision=layout.key,
         height=380 if one.views > 1 else 560,

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from dashboard import address, job_progress, wording
 from dashboard.components.scatter_map import drawn
 from dashboard.explore.form import PREFIX, ChosenCloud
-from isoviz import tasks
-from isoviz.exploring import maps, neighbours, results, selection
+from isoviz.exploring import maps, neighbours, own, results, selection
 from isoviz.exploring.jobs import SENTENCES
 from isoviz.exploring.neighbours import Metric, Neighbours
 from isoviz.jobs.kinds import JobKind
@@ -69,8 +68,11 @@ def cloud_points(key: str, layer: int, pooling: str) -> Cloud:
     view = results.find(key)
     assert view is not None  # the page has just found it
     table = view.table(pooling)
-    columns = tasks.get(view.facts["request"]["task"]).columns
-    texts = table[[name for name in columns if name in table]].astype(str).agg(" ‖ ".join, axis=1)
+    columns = [name for name in own.task_of(view.facts["request"]["task"]).columns if name in table]
+    if columns:
+        texts = table[columns].astype(str).agg(" ‖ ".join, axis=1)
+    else:  # own vectors without texts
+        texts = table["id"].astype(str) if "id" in table else "row " + (table["row"] + 1).astype(str)
     if "token" in table:
         texts = table["token"] + " · " + texts
     return Cloud(view.points(layer, pooling), table, texts.tolist())
@@ -144,36 +146,40 @@ class Marks:
 def marked(chosen: Sequence[ChosenCloud], clouds: Sequence[Cloud], layouts: Sequence[object]) -> list[Marks | None]:
     """Per view what of its map is selected in other views of the same rows; None where nothing is, or it has no map.
 
-    A row is a row in every layer, pooling, model and direction; of tokens those count that stand in a selected row.
+    A row is a row in every layer, pooling, model and direction; of tokens those count that stand in a selected row. Rows of own sets
+    match by their ids, where both have ids.
     """
-    rows: list[NDArray[Any] | None] = []
+    rows: list[pd.DataFrame | None] = []
     for one, cloud, layout in zip(chosen, clouds, layouts, strict=True):
         line = corners(one, layout) if isinstance(layout, Layout) else []
         if isinstance(layout, Layout) and line:
-            inside = layout.places[selection.inside(layout.coordinates, line)]
-            rows.append(cloud.table["row"].to_numpy()[inside])
+            rows.append(cloud.table.iloc[layout.places[selection.inside(layout.coordinates, line)]])
         else:
             rows.append(None)
     marks: list[Marks | None] = []
     for one, cloud, layout in zip(chosen, clouds, layouts, strict=True):
         others = [
-            (other.number, selected)
+            (other.number, selected[name].to_numpy(), name)
             for other, selected in zip(chosen, rows, strict=True)
-            if other is not one and selected is not None and _same_rows(one, other)
+            if other is not one and selected is not None and (name := _same_rows(one, other, cloud.table, selected))
         ]
         if not others or not isinstance(layout, Layout):
             marks.append(None)
             continue
-        every = np.concatenate([selected for _, selected in others])
-        points = np.isin(cloud.table["row"].to_numpy()[layout.places], every)
-        marks.append(Marks(points, tuple(number for number, _ in others)))
+        table = cloud.table.iloc[layout.places]
+        points = np.any([np.isin(table[name].to_numpy(), selected) for _, selected, name in others], axis=0)
+        marks.append(Marks(points, tuple(number for number, _, _ in others)))
     return marks
 
 
-def _same_rows(one: ChosenCloud, other: ChosenCloud) -> bool:
+def _same_rows(one: ChosenCloud, other: ChosenCloud, table: pd.DataFrame, selected: pd.DataFrame) -> str | None:
+    """The column by which the rows of two views match; None where they are of different things."""
     first, second = one.filled.request, other.filled.request
     assert first is not None and second is not None
-    return (first.task, first.data, first.split) == (second.task, second.data, second.split)
+    if (first.task, first.data, first.split) == (second.task, second.data, second.split):
+        return "row"
+    both_own = own.is_own(first.task) and own.is_own(second.task)
+    return "id" if both_own and "id" in table and "id" in selected else None
 
 
 def selected(one: ChosenCloud, cloud: Cloud, layout: Layout) -> None:
@@ -250,7 +256,9 @@ _NEAREST = 3
 
 def sentence_field(chosen: list[ChosenCloud]) -> list[str]:
     """The lines that someone typed, at most `MOST_LINES`."""
-    pairs = any(len(tasks.get(_task(one)).inputs) == 2 for one in chosen)
+    if all(one.of_vectors for one in chosen):  # without an encoder, nothing places a sentence
+        return []
+    pairs = any(len(own.task_of(_task(one)).inputs) == 2 for one in chosen)
     text = st.text_area(
         "Your own sentences, one per line",
         key=PREFIX + "own",
@@ -272,7 +280,7 @@ def sentence_field(chosen: list[ChosenCloud]) -> list[str]:
 
 def embed_sentences(one: ChosenCloud, lines: Sequence[str]) -> JobState | None:
     """How the embedding of the lines stands; None if there are none."""
-    if not lines:
+    if not lines or one.of_vectors:
         return None
     facts = one.view.facts
     assert one.filled.request is not None
@@ -284,7 +292,7 @@ def embed_sentences(one: ChosenCloud, lines: Sequence[str]) -> JobState | None:
         "max_length": facts["max_length"],
         "direction": one.filled.request.direction,
         "allow_random": one.filled.request.allow_random,
-        "texts": _columns(lines, len(tasks.get(_task(one)).inputs)),
+        "texts": _columns(lines, len(own.task_of(_task(one)).inputs)),
     }
     return job_progress.ask(SENTENCES, request)
 
@@ -393,7 +401,8 @@ def columns(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _among(one: ChosenCloud, kept: int) -> str:
-    return wording.plain(f"Among {kept:,} points in {one.entry.d} dimensions: layer {one.layer}, {one.pooling}.")
+    where = f": {one.where.removesuffix(', ')}" if one.where else ""
+    return wording.plain(f"Among {kept:,} points in {one.entry.d} dimensions{where}.")
 
 
 def _task(one: ChosenCloud) -> str:

@@ -1,4 +1,4 @@
-"""The sections of Explore about the chosen layer and pooling: the profile, the figures, the output matrix, and how to take them along."""
+"""The sections of Explore about the chosen layer and pooling: the profile, the figures and the output matrix."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ import streamlit as st
 
 from dashboard import downloads, explanations, measures, wording
 from dashboard.components.cloud_matrix import cloud_matrix
-from dashboard.components.copy_link import copy_link
 from dashboard.components.figure import Prepared, draw, prepared
 from dashboard.explore import figures, numbers
 from dashboard.explore.form import PREFIX, ChosenCloud, Filled, cloud_file, file_name
 from dashboard.steady import steady
-from isoviz import metrics, tasks
-from isoviz.exploring import clustering, shrinkage
-from isoviz.exploring.maps import MapRequest
+from isoviz import metrics
+from isoviz.exploring import clustering, own, shrinkage
 from isoviz.exploring.results import ViewResult
 
 _made_once = functools.partial(
@@ -56,7 +54,8 @@ _FORMER_TITLES = {"Mean |ρ| of two dimensions": "abs_correlation"}
 @steady
 def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[ChosenCloud]:
     """One measure over all layers; returns the views with the layer and pooling chosen for the figures below."""
-    st.subheader("Layer by layer", anchor=False)
+    of_layers = any(view.depth for view in views)
+    st.subheader("Layer by layer" if of_layers else "Measures", anchor=False)
     titles = _titles()
     former = _FORMER_TITLES.get(st.query_params.get(PREFIX + "measure", ""))
     if former is not None:  # links of before stay good
@@ -71,19 +70,25 @@ def profile(views: list[ViewResult], all_filled: list[Filled]) -> list[ChosenClo
             _which_view(number, len(views))
             with st.container(horizontal=True):  # however many views there are: see `dashboard.steady`
                 pooling = _pooling_field(view, filled.prefix)
-                layer = _layer_field(view, filled.prefix)
+                layer = _layer_field(view, filled.prefix, pooling)
         chosen.append(ChosenCloud(number, len(views), filled, view, layer, pooling))
     for one, figure, column in zip(chosen, _profiles(chosen, measure), columns, strict=True):
         with column:
-            words = f"{title} over layers 0 to {one.view.depth}, one line for each of {', '.join(one.view.poolings)}"
-            plot(one, "profile", figure, words, about=_all_clouds(one, measure))
             reading = numbers.value(one.entry, measure)
             size = f"n = {numbers.points_of(one.entry, measure)}, d = {one.entry.d}"
-            st.caption(wording.plain(f"Layer {one.layer}, {one.pooling}: {wording.number(reading)} ({size})"))
+            if one.of_vectors:
+                st.metric(title, wording.number(reading))
+                st.caption(wording.plain(f"{one.source} ({size})"))
+            else:
+                words = (
+                    f"{title} over layers 0 to {one.view.depth}, one line for each of {', '.join(one.view.poolings)}"
+                )
+                plot(one, "profile", figure, words, about=_all_clouds(one, measure))
+                st.caption(wording.plain(f"Layer {one.layer}, {one.pooling}: {wording.number(reading)} ({size})"))
             if reading is None or measure != shrinkage.MEASURE:  # the caption below names its source
                 for note in numbers.notes_on(one.entry, measure):
                     st.caption(f":material/info: {wording.plain(note)}")
-            if measure == shrinkage.MEASURE:
+            if measure == shrinkage.MEASURE and not one.of_vectors:
                 _all_layers(one)
     _how_to_read(measure)
     return chosen
@@ -135,6 +140,8 @@ def measure_of_address() -> str:
 
 
 def _pooling_field(view: ViewResult, prefix: str) -> str:
+    if view.poolings == [own.POOLING]:
+        return own.POOLING
     if (
         st.session_state.get(prefix + "pooling", view.poolings[0]) not in view.poolings
     ):  # of a model that reads otherwise
@@ -148,16 +155,19 @@ def _pooling_field(view: ViewResult, prefix: str) -> str:
             key=prefix + "pooling",
             bind="query-params",
             help="cls: the first token of each row. last: its last token (decoder models). mean: the mean of its tokens. "
-            "tokens: every token as a point.",
+            "tokens: every token as a point. sentence: the vector that a sentence-transformers model gives, last layer only.",
         )
     )
 
 
-def _layer_field(view: ViewResult, prefix: str) -> int:
+def _layer_field(view: ViewResult, prefix: str, pooling: str) -> int:
+    if not view.depth:
+        return 0
     key = prefix + "layer"
     if st.session_state.get(key, 0) > view.depth:  # of a deeper model
         del st.session_state[key]
-    return int(
+    last_only = {entry.layer for entry in view.entries if entry.pooling == pooling} == {view.depth} and view.depth > 0
+    chosen = int(
         st.slider(
             "Layer",
             0,
@@ -165,9 +175,13 @@ def _layer_field(view: ViewResult, prefix: str) -> int:
             view.depth,
             key=key,
             bind="query-params",
-            help="Layer 0 is the output of the embeddings.",
+            disabled=last_only,
+            help=f"Only the last layer has pooling {pooling}."
+            if last_only
+            else "Layer 0 is the output of the embeddings.",
         )
     )
+    return view.depth if last_only else chosen
 
 
 def _how_to_read(measure: str) -> None:
@@ -188,7 +202,8 @@ def cloud_figures(chosen: list[ChosenCloud]) -> None:
     """The figures of each view's layer and pooling: by themselves in pairs, several views side by side on the same axes."""
     alone = len(chosen) == 1
     first = chosen[0]
-    cloud = f"Layer {first.layer}, {figures.POOLING_TITLES[first.pooling]}"
+    pooling = figures.POOLING_TITLES.get(first.pooling, first.pooling)
+    cloud = first.source if first.of_vectors else f"Layer {first.layer}, {pooling}"
     st.subheader(cloud if alone else "Side by side", anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
         with st.container(width="content"):
@@ -391,7 +406,10 @@ _CONVENTIONS = {"definition": "as defined", "published": "as published"}
 
 
 def output_matrix(chosen: list[ChosenCloud]) -> None:
-    """One block per model: views of the same model share it."""
+    """One block per model: views of the same model share it. Own vectors have none."""
+    chosen = [one for one in chosen if not one.of_vectors]
+    if not chosen:
+        return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.subheader("Output matrix", anchor=False, width="content")
         explanations.show(figures.OUTPUT_MATRIX)
@@ -471,56 +489,6 @@ def _model(one: ChosenCloud) -> str:
 
 def _names(one: ChosenCloud, output: dict[str, Any]) -> list[str]:
     """What the rows stand for, where they are few: the classes of the task, if it has so many."""
-    known = tasks.get(str(one.view.facts["request"]["task"])).label_names
+    known = own.task_of(str(one.view.facts["request"]["task"])).label_names
     fits = output["what"].startswith("the output layer") and len(known) == output["rows"]
     return list(known) if fits else [str(number) for number in range(len(output["each"] or ()))]
-
-
-# --------------------------------------------------------------------------------- the link, and the same in Python
-
-
-def take_along(chosen: list[ChosenCloud], request: MapRequest) -> None:
-    """The link, and a few lines for a notebook."""
-    st.subheader("Share and reproduce", anchor=False)
-    st.caption("The link restores this page: all views, layer, map, colours, selected points and your sentences.")
-    copy_link(key=PREFIX + "link")
-    python_part = st.expander("The same in Python", icon=":material/code:", key=PREFIX + "python", on_change="rerun")
-    if not python_part.open:  # what colours code is large, and would be loaded before the first picture
-        return
-    with python_part:
-        for one in chosen:
-            if one.views > 1:
-                st.markdown(f"**View {one.number}**")
-            st.code(python(one, measure_of_address(), request), language="python", wrap_lines=True)
-
-
-def python(one: ChosenCloud, measure: str, request: MapRequest) -> str:
-    """Lines that do again in a notebook what a view shows: the measure, the spectrum, the map."""
-    assert one.filled.request is not None
-    view = one.filled.request
-    default = type(view)(view.model, view.task)
-    named = ("data", "split", "max_rows", "max_length", "seed", "direction")
-    more = "".join(
-        f", {name}={getattr(view, name)!r}" for name in named if getattr(view, name) != getattr(default, name)
-    )
-    cloud = f"{one.layer}, {one.pooling!r}"
-    number = "entry.dimensions.mean_norm" if measure == "mean_norm" else f'entry.number("{measure}")'
-    if measure == shrinkage.MEASURE:
-        number += f', view.together and view.together.number("{measure}")'
-    plain = MapRequest()
-    changed = "".join(
-        f", {name}={value!r}"
-        for name, value in request.as_json().items()
-        if value != getattr(plain, name) and name not in ("kind", "dimensions", "points")
-    )
-    settings = f'"{request.kind}", {request.dimensions}, points={request.points}{changed}'
-    lines = [
-        "from isoviz.exploring import jobs, maps",
-        "from isoviz.exploring.request import ViewRequest",
-        "",
-        f"view = jobs.obtain(ViewRequest({view.model!r}, {view.task!r}{more}))",
-        f"entry, points = view.entry({cloud}), view.points({cloud})",
-        f"print({number}, view.array({cloud}, 'ev')[:5])  # {measure}, explained variance",
-        f"coordinates = maps.coordinates(points, maps.MapRequest({settings}))",
-    ]
-    return "\n".join(lines)

@@ -34,7 +34,7 @@ def document(source: Source, study: type[Study], result: Result) -> Document:
             blocks.append(Picture(title, drawing.panel(panel, alone=len(figure.panels) == 1), drawing.words(panel)))
     blocks += [Numbers(table.title, as_frame(table), tuple(table.notes)) for table in result.tables]
     if (compared := beside(result.published)) is not None:
-        blocks += [Heading("Printed beside measured"), Numbers("Each printed number and ours", compared)]
+        blocks += [Heading("Published and measured"), Numbers("Each published number and ours", compared)]
     for place in place_names(study.place):
         if place.startswith("Table"):
             table = printed.table(published.of(source.slug, place))

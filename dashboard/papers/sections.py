@@ -120,9 +120,7 @@ def printed(choice: Choice) -> None:
     """The published values of a table, with the doubts on some of its cells."""
     st.markdown("##### In the paper")
     if choice.place.name.startswith("Figure"):
-        st.caption(
-            "A figure: the paper prints no table of its values. Numbers that its text or caption names stand below."
-        )
+        st.caption("A figure, published without its values. Numbers quoted in the text or caption are listed below.")
         return
     found = printed_tables.table(published.of(choice.source.slug, choice.place.name))
     st.dataframe(
@@ -309,7 +307,7 @@ def result(choice: Choice, record: Record) -> None:
     named = [one for one in found.published if choice.place.name in place_names(one.where)]
     beside = frames.beside(named)
     if beside is not None:
-        st.markdown("**Printed beside measured**")
+        st.markdown("**Published and measured**")
         same = frames.DIFFERS in beside and beside[frames.DIFFERS].nunique() == 1
         st.dataframe(
             beside.drop(columns=frames.DIFFERS) if same else beside,
@@ -415,7 +413,7 @@ def _files(choice: Choice, record: Record, beside: pd.DataFrame | None) -> None:
         )
         if beside is not None:
             st.download_button(
-                "Printed beside measured (CSV)",
+                "Published and measured (CSV)",
                 functools.partial(downloads.csv, beside),
                 f"{record.result.provenance.study}-printed-and-measured.csv",
                 "text/csv",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from dashboard import wording
+from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.whatif.engine import Answer, Full
-from isoviz.whatif.heads import Difference
 
 _SAME = 0.005
 """IsoScores closer than this are called alike."""

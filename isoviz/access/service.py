@@ -14,18 +14,18 @@ from typing import Any, Final
 
 from numpy.typing import NDArray
 
-from isoviz import fence
+from isoviz import fence, vectors
 from isoviz.access import uploads
 from isoviz.access.policy import READ_ONLY, UNRESTRICTED, Policy
-from isoviz.access.uploads import Allowance, Files
+from isoviz.access.uploads import Allowance, Files, Loose
 from isoviz.access.visitors import OPERATOR, Role, Visitor
 from isoviz.config import RunConfig
 from isoviz.errors import AccessError, DataError, ModelError, StoreError
-from isoviz.exploring import encoders
+from isoviz.exploring import encoders, own
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.fence import Roots
-from isoviz.jobs import queue
+from isoviz.jobs import queue, scheduling
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
 from isoviz.models import sources
@@ -36,6 +36,7 @@ from isoviz.runs.store import Store
 from isoviz.runs.summaries import RunSummary
 from isoviz.tasks.protocol import Task
 from isoviz.training import devices
+from isoviz.vectors.taking import Order, Taken
 from isoviz.whatif import jobs as whatif_jobs
 from isoviz.whatif.request import Request
 
@@ -191,12 +192,28 @@ class Service:
         self.require()
         return uploads.save_own(self._store.folder, files, self._allowance(), pulse)
 
+    def keep_vectors(self, order: Order, files: Loose, pulse: Callable[[], None] = lambda: None) -> Taken:
+        """Check and keep own vectors or texts, see `isoviz.access.uploads.save_vectors`."""
+        self.require()
+        taken = uploads.save_vectors(self._store.folder, order, files, self._allowance(), pulse)
+        with scheduling.exclusive():
+            vectors.STORE.shrink(keep=taken.key)
+        return taken
+
+    def forget_vectors(self, key: str) -> None:
+        """Delete a kept set. Its key is its content, so only someone who has both can name it."""
+        self.require()
+        vectors.forget(key)
+
     # ------------------------------------------------------------------ jobs
 
     def start_view(self, request: ViewRequest, key: str) -> JobState:
         """Have a view of Explore computed, see `isoviz.exploring.jobs.start`."""
         request.check()
-        admitted = replace(request, model=self._model(request.model), data=self._data(request.data))
+        if own.is_own(request.task):  # what was kept is named by its key
+            admitted = replace(request, model=self._model(request.model) if request.model else "")
+        else:
+            admitted = replace(request, model=self._model(request.model), data=self._data(request.data))
         return self.start_job(VIEW, key, admitted.as_json())
 
     def start_whatif(self, request: Request) -> JobState:

@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from isoviz import demo
@@ -18,6 +18,7 @@ from isoviz.fence import Roots
 from isoviz.jobs import guarded
 from isoviz.tasks.files import SPLITS, SUFFIXES
 from isoviz.tasks.protocol import TRAIN, Task
+from isoviz.vectors.taking import Order, Taken
 
 FOLDER = "uploads"
 _VISITOR = ".visitor"
@@ -25,6 +26,9 @@ _VISITOR = ".visitor"
 
 Files = Mapping[str, tuple[str, bytes | memoryview]]
 """Split → (file name as uploaded, content). Of the name only the ending is used."""
+
+Loose = Mapping[str, tuple[str, bytes | memoryview]]
+"""Role (`file`, `beside`, `relations`) → (file name as uploaded, content)."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,53 @@ def save_own(
         guarded.call("isoviz.tasks.reading:check_tables", {"folder": str(folder)}, None, pulse=pulse)
 
     return _keep(store_folder, files, splits, check, allowance)
+
+
+def save_vectors(
+    store_folder: Path,
+    order: Order,
+    files: Loose,
+    allowance: Allowance | None = None,
+    pulse: Callable[[], None] = lambda: None,
+) -> Taken:
+    """Read uploaded vectors or texts, or those that the order names by path, and keep them by their content.
+
+    The uploaded files themselves go once they have been read.
+
+    Args:
+        order: what to read; files that came with it take the place of its paths.
+        files: `file`, `beside` and `relations`, those that were uploaded.
+
+    Raises:
+        InputError: as `isoviz.vectors.read`, with the field of the file.
+    """
+    root = store_folder / FOLDER
+    root.mkdir(parents=True, exist_ok=True)
+    incoming = Path(tempfile.mkdtemp(dir=root, prefix=".incoming-"))
+    try:
+        if allowance is not None:
+            (incoming / _VISITOR).write_text(allowance.visitor, encoding="utf-8")
+        placed = {}
+        for role, (name, content) in files.items():
+            folder = incoming / role
+            folder.mkdir()
+            placed[role] = str(folder / f"upload{Path(name).suffix.lower()}")
+            Path(placed[role]).write_bytes(content)
+            size = math.ceil(len(content) / 1e6)
+            if allowance is not None and (
+                reason := allowance.exceeded(megabytes_of(store_folder, allowance.visitor) + size)
+            ):
+                raise DataError(reason, field="vectors")
+        wanted = replace(
+            order,
+            file=placed.get("file", order.file),
+            beside=placed.get("beside"),
+            relations=placed.get("relations"),
+            name=order.name or files.get("file", ("",))[0],
+        )
+        return guarded.call("isoviz.vectors.taking:take", {"order": wanted}, Taken, field="vectors", pulse=pulse)
+    finally:
+        shutil.rmtree(incoming, ignore_errors=True)
 
 
 def megabytes_of(store_folder: Path, visitor: str) -> int:

@@ -24,6 +24,7 @@ from isoviz.vectors import arrays
 if TYPE_CHECKING:
     from isoviz.exploring.encoders import FinishedRun
     from isoviz.models.sources import ModelSource
+    from isoviz.models.views import Pooling
     from isoviz.tasks.protocol import Task
 
 MOST_PAIRED = 20_000
@@ -67,7 +68,7 @@ def _measure_file(options: argparse.Namespace) -> int:
 def _measure_model(options: argparse.Namespace) -> int:
     from isoviz import tasks
     from isoviz.exploring import encoders
-    from isoviz.models import folders, sources
+    from isoviz.models import sources
 
     task = _task(options)
     source = encoders.resolve(options.model)
@@ -83,10 +84,9 @@ def _measure_model(options: argparse.Namespace) -> int:
         raise InputError(f"split: no split '{options.split}' (allowed: {allowed})", field="split")
     frame = frames[options.split].iloc[: options.max_eval]
 
-    from isoviz.models.extract import layer_views
+    from isoviz.models.extract import layer_views, offered_poolings, usual_pooling
     from isoviz.models.profile import profile
     from isoviz.models.profile import record as record_of
-    from isoviz.models.views import Pooling, poolings_of
 
     whole = options.layer is None and options.pooling is None
     columns = [frame[column].tolist() for column in task.inputs]
@@ -95,8 +95,8 @@ def _measure_model(options: argparse.Namespace) -> int:
     with progress_bar() as progress, encoders.opened(options.model) as (encoder, run):
         if run is None:
             encoder = source = sources.fetch(encoder, progress)
-        offered = poolings_of(folders.config_of(Path(encoder.location)) or {})
-        pooling: Pooling = options.pooling or offered[0]
+        offered, _ = offered_poolings(encoder, len(columns))
+        pooling: Pooling = options.pooling or _usual(options, offered, usual_pooling(encoder, len(columns)))
         read: tuple[Pooling, ...] = offered if whole else (pooling,)
         if run is not None:  # the encoder's own head is not the run's
             columns = encoders.prefixed(columns, run.before)
@@ -112,6 +112,8 @@ def _measure_model(options: argparse.Namespace) -> int:
             allow_random=options.allow_random,
             batch_size=options.batch_size,
             direction=direction,
+            prompt=options.prompt,
+            truncate=options.truncate_dim,
             progress=progress,
         )
         layer = views.depth if options.layer is None else options.layer
@@ -137,6 +139,8 @@ def _measure_model(options: argparse.Namespace) -> int:
         "split": options.split,
         "layer": options.layer,
         "pooling": pooling,
+        "prompt": options.prompt,
+        "truncate_dim": options.truncate_dim,
         "model_fingerprint": source.fingerprint,
         "model_revision": source.revision,
         "data_fingerprint": rows.fingerprint,
@@ -164,6 +168,13 @@ def _measure_model(options: argparse.Namespace) -> int:
         _print_partition("output embeddings" if run is None else "output layer of the run's head", weights)
     print_notes([*views.warnings, *notes_of(headline)])
     return 0
+
+
+def _usual(options: argparse.Namespace, offered: Sequence[Pooling], usual: Pooling) -> Pooling:
+    """The pooling of one cloud where none is named; earlier layers have no sentence vectors."""
+    if usual == "sentence" and options.layer is not None:
+        return next(one for one in offered if one != "sentence")
+    return usual
 
 
 def _check_head(options: argparse.Namespace, run: FinishedRun) -> None:

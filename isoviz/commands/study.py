@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from isoviz import boundary, studies
 from isoviz.commands.output import print_json
@@ -14,6 +18,13 @@ from isoviz.studies.inputs import SETTINGS
 from isoviz.studies.protocol import ComputedStudy, Progress
 from isoviz.studies.result import Panel, Series
 from isoviz.studies.trained import TrainedStudy
+
+if TYPE_CHECKING:
+    from isoviz.runs.store import Store
+    from isoviz.studies.records import RunRecord
+
+LOOK_AGAIN_SECONDS = 2.0
+"""Between two looks at runs that another process carries out."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -80,10 +91,31 @@ def _train(study: type[TrainedStudy], inputs: Inputs, options: argparse.Namespac
         group = f"{study.slug} {planning.new_group()}"
         rows = train.launch_and_carry_out(store, of_command_line(store), wanted, group, quiet=options.json)
     since = rows[0].id if options.fresh and rows else ""
-    found = records.read(store, configs, since=since)
+    found = _once_ended(store, functools.partial(records.read, store, configs, since=since))
     if study.profiles:
         found = layer_profiles.complete(store, found, _reporter())
     return study().draw(found, options.scale, inputs)
+
+
+def _once_ended(store: Store, read: Callable[[], list[RunRecord]]) -> list[RunRecord]:
+    """What `read` gives once no other process is carrying out one of these runs, nor has reserved one."""
+    from isoviz.runs.recovery import mark_lost
+
+    told = 0
+    while True:
+        mark_lost(store)
+        found = read()
+        elsewhere = [run.row for run in found if run.row.status in ("queued", "running") and run.row.owner]
+        if not elsewhere:
+            return found
+        if len(elsewhere) != told:
+            told = len(elsewhere)
+            print(
+                f"waiting for {told} run{'' if told == 1 else 's'} of another process ({elsewhere[0].owner})",
+                file=sys.stderr,
+                flush=True,
+            )
+        time.sleep(LOOK_AGAIN_SECONDS)
 
 
 def _folder(name: str) -> Path:

@@ -21,6 +21,7 @@ from isoviz.models.sources import ModelSource
 from isoviz.models.views import Pooling
 
 if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
     from transformers import PreTrainedTokenizerBase
 
     from isoviz.models.adapter import HeadedModel
@@ -121,9 +122,23 @@ class Reader:
 
     encoder: Encoder
     before: tuple[str, str] = ("", "")
+    source: ModelSource | None = None
+
+    @functools.cached_property
+    def sentence_model(self) -> SentenceTransformer:
+        """The same model with its modules, for pooling `sentence`."""
+        from isoviz.models import sentences
+
+        assert self.source is not None
+        return sentences.load(self.source)
 
     def embed(self, texts: Sequence[Sequence[str]], layer: int, pooling: Pooling, max_length: int) -> Embedded:
         """What `isoviz.models.extract.embed` gives for one or two columns of texts, from a model that is in memory already."""
+        if pooling == "sentence":
+            from isoviz.models import sentences
+
+            points = sentences.vectors(self.sentence_model, texts[0], max_length=max_length)
+            return Embedded(points, np.arange(len(points)), ())
         batch = _batch(self.encoder.tokenizer, prefixed(texts, self.before), max_length)
         states, _ = self.encoder(batch)
         hidden, keep = states[layer].float(), batch["attention_mask"].bool()
@@ -150,7 +165,7 @@ def load(name: str, direction: str | None = None, allow_random: bool = False) ->
 
     with opened(name) as (source, run):
         loaded = encoder.load(source, direction=direction, allow_random=allow_random)
-        return Reader(loaded, run.before if run else ("", ""))
+        return Reader(loaded, run.before, None) if run else Reader(loaded, source=source)
 
 
 def prefixed(texts: Sequence[Sequence[str]], before: tuple[str, str]) -> list[list[str]]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.exploring import encoders, maps, results
+from isoviz.exploring import encoders, maps, own, results
 from isoviz.exploring.request import Rows, ViewRequest, key_of, rows_of
 from isoviz.jobs import queue, scheduling
 from isoviz.jobs.kinds import ENCODERS, GIB, Job, JobKind, Lane
@@ -28,9 +28,13 @@ _IDLE_SECONDS: Final = 600.0
 
 
 def _compute_view(job: Job) -> None:
-    from isoviz.exploring import measuring
+    from isoviz.exploring import measuring, own_vectors
 
     request = ViewRequest.from_json(job.request)
+    if request.task == own.VECTORS:
+        facts, arrays = own_vectors.compute(request, job.report, job.publish)
+        job.publish(facts, arrays)
+        return
     key = ""
 
     def show(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
@@ -143,7 +147,8 @@ def obtain(request: ViewRequest, *, patience: float = 3600.0) -> results.ViewRes
     """
 
     def key_now() -> str:  # a hub model has another key once it is here
-        return key_of(request, encoders.resolve(request.model), rows_of(request.task, request.data))
+        source = None if request.task == own.VECTORS else encoders.resolve(request.model)
+        return key_of(request, source, rows_of(request.task, request.data))
 
     start(request, key_now())
     deadline = time.monotonic() + patience

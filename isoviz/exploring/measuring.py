@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import isoviz
 from isoviz import metrics, tasks
 from isoviz.errors import InputError, IsoVizError
-from isoviz.exploring import encoders, outputs, points, shrinkage
+from isoviz.exploring import encoders, outputs, own, points, shrinkage
 from isoviz.exploring.request import FORMAT, ViewRequest
 from isoviz.exploring.results import RANDOM, array_name
 from isoviz.metrics.measuring import applicable
@@ -78,10 +78,10 @@ def compute(
     request.check()
     began = time.monotonic()
     tell(0, _TOTAL, "reading the data")
-    task = tasks.get(request.task)
+    task = own.task_of(request.task)
     encoders.resolve(request.model)
-    rows = tasks.load(task, request.data, request.direction)
-    frame = {"train": rows.train, "validation": rows.validation}[request.split].iloc[: request.max_rows]
+    frames, fingerprint = _rows(request, task)
+    frame = frames[request.split].iloc[: request.max_rows]
     tell(0, _TOTAL, "loading the model")
 
     from isoviz.models.adapter import load_tokenizer
@@ -121,9 +121,9 @@ def compute(
             "request": request.as_json(),
             "model_fingerprint": source.fingerprint,
             "model_revision": source.revision,
-            "data_fingerprint": rows.fingerprint,
+            "data_fingerprint": fingerprint,
             "rows": views.rows,
-            "rows_in_split": len(rows.train if request.split == "train" else rows.validation),
+            "rows_in_split": len(frames[request.split]),
             "depth": views.depth,
             "max_length": views.max_length,
             "truncated": views.truncated,
@@ -151,13 +151,17 @@ def compute(
 
         def training_tokens(numbers: NDArray[np.int64]) -> Views:
             return read_layers(
-                _texts(rows.train.iloc[numbers], task, run),
+                _texts(frames["train"].iloc[numbers], task, run),
                 poolings=("tokens",),
                 max_tokens_per_layer=1,  # running sums are all that is wanted
                 progress=lambda done, total, _: of_training(done, total, "reading training texts for IsoScore*"),
             )
 
-        target = shrinkage.target(request, len(rows.train), views, training_tokens)
+        target = (
+            shrinkage.target(request, len(frames["train"]), views, training_tokens)
+            if "train" in frames
+            else "own texts have no training split for its Σ_S"
+        )
     if isinstance(target, str):
         whole, layers, of_target = shrinkage.without(whole, target), None, {"reason": target}
     else:
@@ -167,6 +171,14 @@ def compute(
     seconds = round(time.monotonic() - read, 3)
     more = {"measuring_seconds": seconds, "entries": _as_json(whole), "output": output, "shrinkage": of_target}
     return {**facts, **more, "layers": layers.model_dump(mode="json") if layers else None}, arrays
+
+
+def _rows(request: ViewRequest, task: Task) -> tuple[dict[str, pd.DataFrame], str]:
+    """Split → its rows, and the fingerprint of all of them."""
+    if own.is_own(request.task):
+        return {own.EVERY: own.rows_of(own.found(request.task, request.data))}, str(request.data)
+    rows = tasks.load(task, request.data, request.direction)
+    return {"train": rows.train, "validation": rows.validation}, rows.fingerprint
 
 
 def _as_json(records: Records) -> list[dict[str, Any]]:
@@ -197,34 +209,34 @@ def arrays_of(views: Views, *, seed: int = 0, progress: Tell | None = None) -> d
     """
     found: dict[str, NDArray[Any]] = {}
     keys: list[tuple[int, Pooling]] = [*views.clouds, *((layer, "tokens") for layer in views.tokens)]
-    values: dict[str, NDArray[Any]]
     for done, (layer, pooling) in enumerate(keys):
         tokens = views.tokens.get(layer) if pooling == "tokens" else None
         cloud = views.points(layer, pooling)
-        if tokens is not None:
-            sums = tokens.stream.sample()
-            values = {
-                "ev": _shares(sums, min(EV_KEPT, sums.d)),
-                "sigma": sums.std.astype(np.float32),
-                "mean": sums.mean.astype(np.float32),
-            }
-        else:
-            sample = Sample(cloud)
-            values = {
-                "ev": _shares(sample, min(EV_KEPT, *cloud.shape)),
-                "sigma": sample.std.astype(np.float32),
-                "mean": sample.mean.astype(np.float32),
-            }
-        values["cosine"] = cosine_counts(cloud, seed=seed)
-        if layer == views.depth:
-            matrix = np.asarray(metrics.abs_correlation(cloud))
-            order = np.asarray(metrics.correlation_order(matrix))
-            values["order"] = order.astype(np.int32)
-            values["correlation"] = np.rint(matrix[np.ix_(order, order)] * 255).astype(np.uint8)
+        sums = tokens.stream.sample() if tokens is not None else None
+        values = figures_of(cloud, sums, with_matrix=layer == views.depth, seed=seed)
         found |= {array_name(layer, pooling, what): array for what, array in values.items()}
         if progress:
             progress(done + 1, len(keys), "drawing up figures")
     return found
+
+
+def figures_of(
+    cloud: NDArray[Any], sums: Sample | None = None, *, with_matrix: bool = False, seed: int = 0
+) -> dict[str, NDArray[Any]]:
+    """The arrays of one cloud (n, d), see `arrays_of`; of `sums` what those give, where they are of more points."""
+    sample = Sample(cloud) if sums is None else sums
+    values: dict[str, NDArray[Any]] = {
+        "ev": _shares(sample, min(EV_KEPT, *(cloud.shape if sums is None else (sample.d,)))),
+        "sigma": sample.std.astype(np.float32),
+        "mean": sample.mean.astype(np.float32),
+        "cosine": cosine_counts(cloud, seed=seed),
+    }
+    if with_matrix:
+        matrix = np.asarray(metrics.abs_correlation(cloud))
+        order = np.asarray(metrics.correlation_order(matrix))
+        values["order"] = order.astype(np.int32)
+        values["correlation"] = np.rint(matrix[np.ix_(order, order)] * 255).astype(np.uint8)
+    return values
 
 
 def points_of(views: Views, table: pd.DataFrame, words: list[str], seed: int = 0) -> dict[str, NDArray[Any]]:
@@ -238,13 +250,14 @@ def points_of(views: Views, table: pd.DataFrame, words: list[str], seed: int = 0
         table: of `isoviz.exploring.points.rows`, one line per row that was read.
         words: the sampled tokens of a layer, (m,).
     """
-    (width,) = {cloud.shape[1] for cloud in views.clouds.values()}
-    per_row = 2 * width * len(views.clouds)
-    chosen = _drawn(views.rows, min(CLOUD_POINTS, max(1, CLOUD_BYTES // per_row)), seed)
-    few = _drawn(len(words), max(1, CLOUD_BYTES // 3 // (2 * width * len(views.tokens))), seed)
-    found = {array_name(*key, "cloud"): _small(cloud[chosen]) for key, cloud in views.clouds.items()}
+    per_row = 2 * sum(cloud.shape[1] for cloud in views.clouds.values())
+    chosen = drawn(views.rows, min(CLOUD_POINTS, max(1, CLOUD_BYTES // per_row)), seed)
+    few = drawn(
+        len(words), max(1, CLOUD_BYTES // 3 // sum(2 * view.sample.shape[1] for view in views.tokens.values())), seed
+    )
+    found = {array_name(*key, "cloud"): small(cloud[chosen]) for key, cloud in views.clouds.items()}
     for layer, view in views.tokens.items():
-        found[array_name(layer, "tokens", "cloud")] = _small(view.sample[few])
+        found[array_name(layer, "tokens", "cloud")] = small(view.sample[few])
     groups = views.tokens[views.depth].groups[few]
     of_tokens = table.iloc[groups].reset_index(drop=True)
     of_tokens.insert(0, "token", [words[place] for place in few])
@@ -253,13 +266,15 @@ def points_of(views: Views, table: pd.DataFrame, words: list[str], seed: int = 0
     return found
 
 
-def _drawn(count: int, most: int, seed: int) -> NDArray[np.int64]:
+def drawn(count: int, most: int, seed: int) -> NDArray[np.int64]:
+    """The places of at most so many points, in order, drawn by the seed."""
     if count <= most:
         return np.arange(count)
     return np.sort(np.random.default_rng(seed).choice(count, most, replace=False, shuffle=False))
 
 
-def _small(cloud: NDArray[Any]) -> NDArray[Any]:
+def small(cloud: NDArray[Any]) -> NDArray[Any]:
+    """As float16, or float32 where a number is too large for that."""
     return cloud.astype(np.float16 if np.abs(cloud).max() <= _FLOAT16_MAX else np.float32)
 
 

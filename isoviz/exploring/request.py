@@ -13,6 +13,8 @@ from typing import Any, Final
 import isoviz
 from isoviz import tasks
 from isoviz.errors import InputError
+from isoviz.exploring import own
+from isoviz.models import folders
 from isoviz.models.sources import ModelSource
 
 FORMAT: Final = 5
@@ -37,13 +39,13 @@ _TOKENIZER_FILES: Final = (
 
 @dataclass(frozen=True)
 class ViewRequest:
-    """An encoder on the first rows of a task's split.
+    """An encoder on the first rows of a task's split, or on own texts; or own vectors, which need none.
 
     Attributes:
-        model: a bundled name, a directory, a hub id, or `run:ID` for the encoder of a finished run.
-        task: slug.
-        data: the folder of the task's files; None for a generated task or the hub.
-        split: of `SPLITS`.
+        model: a bundled name, a directory, a hub id, or `run:ID` for the encoder of a finished run; empty for own vectors.
+        task: slug; `texts` or `vectors` for a person's own (`isoviz.exploring.own`).
+        data: the folder of the task's files; None for a generated task or the hub; the key of a person's own set.
+        split: of `SPLITS`; of own sets there is one, `all`.
         max_rows: the first so many rows of the split.
         max_length: tokens read of a row at most.
         seed: of the token samples and of the pairs whose cosine is taken.
@@ -63,9 +65,10 @@ class ViewRequest:
 
     def check(self) -> None:
         """Raise `InputError`, with its field, unless every setting is allowed. Model and data are not looked at."""
-        tasks.get(self.task).checked_direction(self.direction)
-        if self.split not in SPLITS:
-            raise InputError(f"split: no split '{self.split}' (allowed: {', '.join(SPLITS)})", field="split")
+        own.task_of(self.task).checked_direction(self.direction)
+        splits = (own.EVERY,) if own.is_own(self.task) else SPLITS
+        if self.split not in splits:
+            raise InputError(f"split: no split '{self.split}' (allowed: {', '.join(splits)})", field="split")
         limits = {"max_rows": (FEWEST_ROWS, MOST_ROWS), "max_length": (1, _LONGEST), "seed": (0, 2**32 - 1)}
         for field, (low, high) in limits.items():
             number = getattr(self, field)
@@ -92,37 +95,47 @@ class Rows:
 
 def rows_of(task: str, data: str | None) -> Rows:
     """Read and check a task's rows; raises like `isoviz.tasks.load`."""
+    if own.is_own(task):
+        kept = own.found(task, data)
+        return Rows(str(data), {own.EVERY: kept.n})
     found = tasks.load(tasks.get(task), data)
     return Rows(found.fingerprint, {"train": len(found.train), "validation": len(found.validation)})
 
 
-def key_of(request: ViewRequest, source: ModelSource, rows: Rows) -> str:
+def key_of(request: ViewRequest, source: ModelSource | None, rows: Rows) -> str:
     """Thirty-two hex digits: equal for equal content and settings, whatever the model and the folder are called.
 
     A hub model that is not on this machine yet has no fingerprint; its name stands in, and a worker keeps its result under
     the key that the model has once it is here. The rows are those of the task's own direction, whichever is asked for: both
-    directions read the same two columns.
+    directions read the same two columns. Own vectors have no source.
     """
     count = rows.counts[request.split]
     content = {
         "format": FORMAT,
         "isoviz": isoviz.__version__,
-        "model": f"hub:{source.name}" if source.kind == "hub" else source.fingerprint,
-        "tokenizer": "" if source.kind == "hub" else _tokenizer(Path(source.location)),
+        "model": _model(source),
+        "tokenizer": "" if source is None or source.kind == "hub" else _reading(Path(source.location)),
         "task": request.task,
         "data": rows.fingerprint,
         "split": request.split,
         "rows": min(request.max_rows, count),
         "max_length": request.max_length,
         "seed": request.seed,
-        "direction": tasks.get(request.task).checked_direction(request.direction),
+        "direction": own.task_of(request.task).checked_direction(request.direction),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _tokenizer(folder: Path) -> str:
-    """A model's fingerprint is of its weights and configuration; the same weights may come with other word pieces."""
+def _model(source: ModelSource | None) -> str:
+    if source is None:
+        return ""
+    return f"hub:{source.name}" if source.kind == "hub" else source.fingerprint
+
+
+def _reading(folder: Path) -> str:
+    """A model's fingerprint is of its weights and configuration; the same weights may come with other word pieces or modules."""
     files = [path for path in (folder / name for name in _TOKENIZER_FILES) if path.is_file()]
+    files += folders.module_files(folder)
     return _digest(tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files))
 
 

@@ -1,4 +1,7 @@
-"""Point clouds of a model as it is: every layer and pooling from one pass, evaluation mode, padding left out."""
+"""Point clouds of a model as it is: every layer and pooling from one pass, evaluation mode, padding left out.
+
+The vectors of a sentence-transformers model take a pass of their own, through that library.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from torch import Tensor
 
 from isoviz.errors import InputError, ModelError
 from isoviz.metrics.cloud_stream import CloudStream
-from isoviz.models import encoder, folders, hub, sources
+from isoviz.models import encoder, folders, hub, sentences, sources
 from isoviz.models.encoder import Encoder
 from isoviz.models.loading import reading
 from isoviz.models.sources import ModelSource
@@ -41,6 +44,8 @@ def layer_views(
     seed: int = 0,
     direction: str | None = None,
     allow_random: bool = False,
+    prompt: str | None = None,
+    truncate: int | None = None,
     progress: Progress | None = None,
 ) -> Views:
     """Every layer's clouds from one pass: each row goes through the encoder once, whatever is asked for.
@@ -52,15 +57,17 @@ def layer_views(
     Args:
         source: where the model lies; one of the hub is fetched first.
         texts: one or two columns of the same length.
-        poolings: see `isoviz.models.views.POOLINGS`; `head` exists for the last layer only. "all": what the model offers;
-            "states": of that, what its states give, so all but `head`.
+        poolings: see `isoviz.models.views.POOLINGS`; `head` and `sentence` exist for the last layer only. "all": what the
+            model offers; "states": of that, all but `head`.
         layers: numbers from 0, the embedding output, to the model's depth; or all of them, or the last.
-        max_length: tokens read of a row at most; None, or more than the model has positions, for as many as it can read.
+        max_length: tokens read of a row at most; None, or more than the model has positions, for as many as it can read. For
+            `sentence`, a sentence-transformers model may read fewer by its own settings.
         batch_size: rows per step.
         max_tokens_per_layer: sample kept of the tokens; None keeps all.
         seed: of the token samples.
         direction: "en-ro" where the texts are to be translated, for tokenizers that mark their language.
         allow_random: read a model whose checkpoint lacks encoder weights; `warnings` says so.
+        prompt, truncate: of pooling `sentence`, see `isoviz.models.sentences.vectors`.
         progress: called after each step.
 
     Raises:
@@ -76,24 +83,44 @@ def layer_views(
     if progress:
         progress(0, len(columns[0]), "loading the model")
     source = sources.fetch(source, _fetching(progress, len(columns[0])))
-    offered = poolings_of(folders.config_of(Path(source.location)) or {})
+    offered, refused = offered_poolings(source, len(columns))
     if isinstance(poolings, str):
         poolings = [name for name in offered if poolings == "all" or name != "head"]
+    if refused and "sentence" in poolings:
+        raise refused
     _check_poolings(poolings, offered, f" of '{source.name}'")
+    if "sentence" not in poolings and (prompt is not None or truncate is not None):
+        field = "truncate-dim" if prompt is None else "prompt"
+        raise InputError(f"{field}: only for pooling 'sentence' of a sentence-transformers model", field=field)
     model = encoder.load(source, head="head" in poolings, direction=direction, allow_random=allow_random)
     tokenizer = model.tokenizer
     numbers = _checked_layers(source, layers, model.num_layers)
-    if set(poolings) == {"head"} and model.num_layers not in numbers:
+    if set(poolings) <= {"head", "sentence"} and model.num_layers not in numbers:
         allowed = f"exists for the last layer ({model.num_layers}) only"
-        raise InputError(f"layer: pooling 'head' {allowed} (got {', '.join(map(str, numbers))})", field="layer")
+        raise InputError(
+            f"layer: pooling '{poolings[0]}' {allowed} (got {', '.join(map(str, numbers))})", field="layer"
+        )
+    library_model = sentences.load(source) if "sentence" in poolings else None
+    if library_model is not None and set(poolings) == {"sentence"}:
+        max_length = min(max_length or 10**6, library_model.max_seq_length or 10**6)
     with reading(source, "the tokenizer of "):
         rows, limit, truncated = _tokenise(tokenizer, columns, max_length, model.longest)
     empty = _fill_empty(rows, tokenizer)
     collector = _Collector(model, rows["input_ids"], set(poolings), numbers, max_tokens_per_layer, seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    model.module.to(device)
     order = np.argsort(-collector.lengths, kind="stable")  # like lengths together: little padding
-    for start in range(0, len(order), batch_size):
+    if library_model is not None:
+        collector.clouds[model.num_layers, "sentence"] = sentences.vectors(
+            library_model,
+            columns[0],
+            prompt=prompt,
+            truncate=truncate,
+            max_length=max_length,
+            batch_size=batch_size,
+            progress=progress and (lambda done: progress(done, len(order), "reading texts for sentence vectors")),
+        )
+    model.module.to(device)
+    for start in range(0, len(order), batch_size) if set(poolings) != {"sentence"} else ():
         chosen = order[start : start + batch_size]
         batch = {name: tensor.to(device) for name, tensor in _pad(rows, chosen, tokenizer).items()}
         states, pooled = model(batch)
@@ -108,6 +135,8 @@ def layer_views(
     if len(columns) == 2 and tokenizer.num_special_tokens_to_add(True) == tokenizer.num_special_tokens_to_add(False):
         warnings.append("this model's tokenizer puts no mark between the two texts of a row")
     warnings += model.notes
+    if refused:
+        warnings.append(f"sentence vectors are not shown, because the {str(refused).removeprefix('model: ')}")
     return Views(
         model=source.name,
         rows=len(order),
@@ -120,6 +149,75 @@ def layer_views(
         tokens=collector.tokens,
         warnings=tuple(warnings),
     )
+
+
+def encode(
+    model: str | ModelSource,
+    texts: Sequence[str],
+    *,
+    pooling: Pooling | None = None,
+    prompt: str | None = None,
+    truncate: int | None = None,
+    max_length: int | None = None,
+    batch_size: int = 64,
+    progress: Progress | None = None,
+) -> NDArray[np.float32]:
+    """(n, d): one vector per text, of the last layer.
+
+    Args:
+        model: a name that `isoviz.models.sources.resolve` finds, or where the model lies.
+        pooling: all but `tokens`; None for the usual one: `sentence` where the model has modules, else `cls` (decoders: `last`).
+        prompt, truncate: of pooling `sentence`, see `isoviz.models.sentences.vectors`.
+        max_length: tokens read of a text at most; None for as many as the model reads.
+        progress: called with texts done, texts in all, and what is being done.
+
+    Raises:
+        InputError: no texts, or a pooling, prompt or dimension that there is not.
+        ModelError: the model cannot be found or loaded, or gives no numbers.
+    """
+    source = sources.fetch(sources.resolve(model) if isinstance(model, str) else model, _fetching(progress, len(texts)))
+    chosen = pooling or usual_pooling(source)
+    if chosen == "tokens":
+        raise InputError("pooling: 'tokens' gives a point per token, not one per text; choose another", field="pooling")
+    views = layer_views(
+        source,
+        [list(texts)],
+        poolings=[chosen],
+        layers="last",
+        max_length=max_length,
+        batch_size=batch_size,
+        prompt=prompt,
+        truncate=truncate,
+        progress=progress,
+    )
+    return views.points(views.depth, chosen)
+
+
+def usual_pooling(source: ModelSource, columns: int = 1) -> Pooling:
+    """What a model's vectors are unless another pooling is chosen.
+
+    Raises:
+        ModelError: it has modules that cannot be read: without them its vectors would not be those that its authors mean.
+    """
+    offered, refused = offered_poolings(source, columns)
+    if refused:
+        raise refused
+    return offered[0]
+
+
+def offered_poolings(source: ModelSource, columns: int = 1) -> tuple[tuple[Pooling, ...], ModelError | None]:
+    """The poolings that a model on this machine offers for rows of one or two texts, the usual one first.
+
+    Second, why it has no `sentence` although it has modules; None otherwise.
+    """
+    folder = Path(source.location)
+    bare = poolings_of(folders.config_of(folder) or {})
+    if columns > 1:  # the library embeds one text at a time
+        return bare, None
+    try:
+        return (("sentence", *bare) if sentences.describe(folder) else bare), None
+    except ModelError as error:
+        return bare, error
 
 
 class _Collector:
@@ -140,7 +238,7 @@ class _Collector:
         self.layers = layers
         total = int(self.starts[-1])
         kept = total if max_tokens is None else min(total, max_tokens)
-        held = [name for name in POOLINGS if name in poolings and name not in ("tokens", "head")]
+        held = [name for name in POOLINGS if name in poolings and name not in ("tokens", "head", "sentence")]
         per_layer = count * len(held) + (count + kept if "tokens" in poolings else 0)
         _check_memory(4 * model.width * len(layers) * per_layer, count)
         self.clouds: dict[tuple[int, Pooling], NDArray[np.float32]] = {

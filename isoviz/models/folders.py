@@ -21,8 +21,11 @@ _TOKENIZERS: Final = (
 )  # fmt: skip
 _WANTED: Final = (
     "config.json", "generation_config.json", "model.safetensors.index.json", "tokenizer*.json", "special_tokens_map.json",
-    "added_tokens.json", "vocab.*", "merges.txt", "*.model", "*.spm", "chat_template.jinja",
+    "added_tokens.json", "vocab.*", "merges.txt", "*.model", "*.spm", "chat_template.jinja", "modules.json",
+    "config_sentence_transformers.json", "sentence_*_config.json",
 )  # fmt: skip
+_MODULE_FILE: Final = re.compile(r"\d+_\w+/(?:config\.json|model\.safetensors)", re.ASCII)
+"""Of a module that follows the transformer of a sentence-transformers model: `2_Dense/config.json`."""
 
 
 def config_of(folder: Path) -> dict[str, Any] | None:
@@ -37,9 +40,22 @@ def weights(folder: Path) -> list[Path]:
 
 def is_wanted(name: str) -> bool:
     """Whether a file of a repository is needed to load its model: configuration, tokenizer, safetensors; nothing else is fetched."""
-    return "/" not in name and (
-        bool(_WEIGHTS.fullmatch(name)) or any(fnmatchcase(name, pattern) for pattern in _WANTED)
+    if "/" in name:
+        return bool(_MODULE_FILE.fullmatch(name))
+    return bool(_WEIGHTS.fullmatch(name)) or any(fnmatchcase(name, pattern) for pattern in _WANTED)
+
+
+def module_files(folder: Path) -> list[Path]:
+    """The files that say how a sentence-transformers model turns tokens into one vector; none for a bare transformer."""
+    if not (folder / "modules.json").is_file():
+        return []
+    names = (
+        "modules.json",
+        "config_sentence_transformers.json",
+        *(path.name for path in folder.glob("sentence_*_config.json")),
     )
+    inner = (path for path in folder.glob("*_*/*") if _MODULE_FILE.fullmatch(path.relative_to(folder).as_posix()))
+    return sorted(path for path in (*(folder / name for name in names), *inner) if path.is_file())
 
 
 def has_weights(names: Collection[str]) -> bool:

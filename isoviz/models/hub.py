@@ -121,7 +121,7 @@ def fetch(remote: Remote, tell: Tell | None = None) -> Path:
         meter.begin(size)
         with _in_our_terms(f"model: '{remote.name}'", meter.in_words):
             path = hf_hub_download(remote.name, name, revision=remote.revision, tqdm_class=meter.bar())
-        folder = Path(path).parent
+        folder = Path(path).parents[name.count("/")]
         meter.end()
     return folder
 

@@ -59,7 +59,7 @@ def resolve(model: str, head: HeadKind | None = None, commit: str | None = None)
     folder = folder_of(model)
     if folder is not None:
         if fence.held():
-            for path in folder.iterdir():  # a link in it can lead out of it
+            for path in (*folder.iterdir(), *folders.module_files(folder)):  # a link in it can lead out of it
                 fence.admitted(path, "model", ModelError)
         return _in_folder(model, "local", folder, head)
     if model.startswith(("/", ".", "~", "demo/")) or model.partition("@")[0].count("/") > 1 or not model.strip():

@@ -14,16 +14,16 @@ from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.models import architectures
 from isoviz.models.families import CLASSIFIERS
 
-Pooling = Literal["cls", "last", "mean", "tokens", "head"]
+Pooling = Literal["sentence", "cls", "last", "mean", "tokens", "head"]
 
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
-"""cls: the first token. last: the last token (padding left out). mean: the mean of a text's tokens. tokens: every token.
-head: what a classifier would read.
+"""sentence: the vector that a sentence-transformers model gives, through all its modules. cls: the first token. last: the last token
+(padding left out). mean: the mean of a text's tokens. tokens: every token. head: what a classifier would read.
 """
 
 
 def poolings_of(config: Mapping[str, Any]) -> tuple[Pooling, ...]:
-    """The poolings that a model offers, by the content of its `config.json`; the first is the usual one.
+    """The poolings that a bare transformer offers, by the content of its `config.json`; the first is the usual one.
 
     The first token of a decoder has seen nothing but itself, so its last one stands for the text; the encoder of an
     encoder-decoder has no token that stands for it.

@@ -10,9 +10,10 @@ It knows neither runs nor training, and imports no torch.
 """
 
 from isoviz.vectors.reading import Columns, from_points, from_texts, read, read_texts
-from isoviz.vectors.sets import TextSet, VectorSet, forget, keep, load, load_any
+from isoviz.vectors.sets import STORE, TextSet, VectorSet, forget, keep, load, load_any
 
 __all__ = [
+    "STORE",
     "Columns",
     "TextSet",
     "VectorSet",

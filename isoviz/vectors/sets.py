@@ -152,7 +152,7 @@ def load(key: str) -> VectorSet:
 
 def load_any(key: str) -> VectorSet | TextSet:
     """The kept set of a key; KeyError if it is gone, or its file has changed. It is not the next to go then."""
-    if not is_key(key) or (result := STORE.find(key)) is None or result.facts.get("format") != _FORMAT:
+    if facts_of(key) is None or (result := STORE.find(key)) is None:
         raise KeyError(key)
     from safetensors import safe_open
 
@@ -171,6 +171,12 @@ def load_any(key: str) -> VectorSet | TextSet:
     return VectorSet(
         points, tables["columns"], tables.get("pairs"), facts["relation"], facts["name"], facts.get("facts", {})
     )
+
+
+def facts_of(key: str) -> Mapping[str, Any] | None:
+    """What is known of a kept set without reading it: `what`, `name`, `n`, `d`, `columns`, `relation`; None if it is gone."""
+    result = STORE.find(key) if is_key(key) else None
+    return None if result is None or result.facts.get("format") != _FORMAT else result.facts
 
 
 def forget(key: str) -> None:

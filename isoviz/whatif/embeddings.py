@@ -16,8 +16,9 @@ from isoviz.demo import EXAMPLE
 from isoviz.errors import InputError
 from isoviz.jobs import scheduling
 from isoviz.jobs.results import ARRAYS, FACTS
+from isoviz.readouts.labels import linear_head
 from isoviz.whatif import encoding
-from isoviz.whatif.heads import FrozenHead, primary, refit
+from isoviz.whatif.heads import FrozenHead, primary
 from isoviz.whatif.layer import IsoLayerTransform, LabelledRows
 from isoviz.whatif.request import STORE, request_for
 
@@ -72,7 +73,7 @@ class Embeddings:
 
     def refitted_metric(self, train_points: Any, points: Any) -> float | None:
         """The same of a head fitted anew on (n, k) `train_points` in place of `train`."""
-        predicted = refit(train_points, self.train_labels, points, self.facts["kind"])
+        predicted = linear_head(train_points, self.train_labels, points, self.facts["kind"])
         return primary(self.facts["primary"], self.labels, predicted)
 
     def isolayer(self, **params: Any) -> IsoLayerTransform:

@@ -1,4 +1,4 @@
-"""The frozen head, a head fitted anew, and whether two predictions of the same rows can be guessed apart."""
+"""The frozen head, and the paired bootstrap between two predictions of the same rows."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.statistics.paired_bootstrap import LEVEL, Difference
 from isoviz.tasks import metrics as task_metrics
 
 RESAMPLES: Final = 2_000
 _SLOW_RESAMPLES: Final = 500
 """For metrics that have no closed form in counts."""
-LEVEL: Final = 0.95
-_NEWTON: Final = 1_600
-"""Coefficients up to which a refitted head is found by Newton's method, whose steps cost their number cubed."""
 
 
 @dataclass(frozen=True)
@@ -51,63 +49,6 @@ def primary(name: str, labels: NDArray[Any], predicted: NDArray[Any]) -> float |
     """One metric of predictions (n,), codes or numbers; None where it is undefined."""
     kind = task_metrics.METRICS[name].kinds[0]  # one vector per row: no metric of classes is one of numbers too
     return task_metrics.compute([name], labels, predicted, kind)[name]
-
-
-def refit(train: Any, labels: NDArray[Any], points: Any, kind: str, *, width: int | None = None) -> NDArray[Any]:
-    """Predictions (m,) for `points` (m, k) of a linear head fitted on (n, k) `train`.
-
-    Logistic regression with scikit-learn's default L2 penalty (C = 1), or ridge regression (α = 1) for numbers, on vectors
-    that are centred and divided by one common number so that each has mean squared length k: an unpenalised head could
-    undo every invertible transform, and a penalty that saw the unit would call a change of unit an effect.
-
-    Args:
-        width: k, where columns of zeros were left out; default: the columns there are.
-    """
-    x, y = np.asarray(train, dtype=np.float64), np.asarray(points, dtype=np.float64)
-    mean = x.mean(axis=0)
-    x, y = x - mean, y - mean
-    unit = float(np.sqrt(np.einsum("ij,ij->", x, x) / (len(x) * (width or x.shape[1])))) or 1.0
-    x, y = x / unit, y / unit
-    classes = np.unique(labels)
-    if len(classes) == 1:
-        return np.full(len(y), classes[0])
-    if kind == "regression":
-        from sklearn.linear_model import Ridge
-
-        return np.asarray(Ridge(alpha=1.0, solver="cholesky").fit(x, labels).predict(y))
-    from sklearn.linear_model import LogisticRegression
-
-    # Newton's method ends at the optimum to the last digits, so that the answer is the same in every orthonormal basis
-    small = x.shape[1] * (1 if len(classes) == 2 else len(classes)) <= _NEWTON
-    solver = "newton-cholesky" if small else "lbfgs"
-    return np.asarray(
-        LogisticRegression(solver=solver, max_iter=1000, tol=1e-10 if small else 1e-6).fit(x, labels).predict(y)
-    )
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A metric of one prediction minus that of another, on the same n rows.
-
-    Attributes:
-        value: None where one of the two is undefined.
-        low, high: ends of the percentile interval of the paired bootstrap; None without one.
-        n: rows.
-        resamples: how many drew it.
-        level: nominal coverage.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    resamples: int
-    level: float = LEVEL
-
-    @property
-    def excludes_zero(self) -> bool:
-        """Whether the interval leaves zero out."""
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
 def paired_difference(

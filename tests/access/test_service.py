@@ -21,6 +21,7 @@ from isoviz.exploring.request import ViewRequest
 from isoviz.jobs import queue, scheduling
 from isoviz.runs.store import Store
 from isoviz.tasks.own import OwnTask
+from isoviz.vectors.taking import Order
 from isoviz.whatif.request import LayerRequest
 
 ANNA, BEN = Visitor("anna", Role.RUNNER), Visitor("ben", Role.RUNNER)
@@ -41,6 +42,8 @@ WRITES: dict[str, Callable[[Service, str], object]] = {
     "note": lambda service, run: service.note(run, "mine"),
     "keep_upload": lambda service, run: service.keep_upload(tasks.get("glue/cola"), FILES),
     "keep_own_upload": lambda service, run: service.keep_own_upload({"train": FILES["train"]}),
+    "keep_vectors": lambda service, run: service.keep_vectors(Order(), {"file": ("v.csv", b"x,y\n1,2\n3,4\n")}),
+    "forget_vectors": lambda service, run: service.forget_vectors(KEY),
     "start_view": lambda service, run: service.start_view(ViewRequest("demo/tiny-bert", "demo/sentiment"), KEY),
     "start_whatif": lambda service, run: service.start_whatif(LAYER),
     "stop_whatif": lambda service, run: service.stop_whatif(LAYER),

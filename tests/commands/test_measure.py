@@ -15,6 +15,7 @@ from isoviz.__main__ import main
 from isoviz.demo import bundled_model_dir
 from isoviz.models import extract, profile
 from tests import tiny
+from tests.models.sentence_folders import make
 
 CLOUD = np.random.default_rng(0).normal(size=(300, 6)) * [4, 2, 1, 1, 1, 1] + 3
 
@@ -252,6 +253,20 @@ def test_one_cloud_is_the_tables_entry(call, model, pooling):
     ):
         assert document[name] == pytest.approx(expected[name]), name
     assert document["cloud"]["pooling"] == pooling
+
+
+def test_a_sentence_transformers_model_is_measured_by_the_vectors_it_gives(call, tiny_models, tmp_path, cola):
+    folder = make(tmp_path / "st", tiny_models("bert"), dense=8, prompts={"query": "w1 "})
+    words = ["--model", folder, "--task", "glue/cola", "--data", cola, "--json"]
+    plain = json.loads(call(*words)[1])
+    assert (plain["cloud"]["pooling"], plain["d"]) == ("sentence", 8)
+    asked = json.loads(call(*words, "--pooling", "sentence", "--prompt", "query", "--truncate-dim", "5")[1])
+    assert asked["d"] == 5 and asked["cloud"]["prompt"] == "query" and asked["isoscore"] != plain["isoscore"]
+    assert json.loads(call(*words, "--layer", "1")[1])["cloud"]["pooling"] == "cls"
+    assert (
+        "pooling 'sentence' exists for the last layer (2) only"
+        in call(*words, "--pooling", "sentence", "--layer", "1")[2]
+    )
 
 
 def test_a_layer_alone_is_its_cls_cloud(call, model):

@@ -8,7 +8,11 @@ import pytest
 
 from isoviz import studies
 from isoviz.__main__ import main
-from isoviz.studies import istar_figure_2
+from isoviz.access.service import of_command_line
+from isoviz.commands import study
+from isoviz.config import RunConfig
+from isoviz.runs.store import Store
+from isoviz.studies import istar_figure_2, records
 
 
 @pytest.fixture
@@ -95,3 +99,20 @@ def test_bad_input_is_one_line_and_exit_2(words, message, capsys, tmp_path):
     assert out == ""
     assert message in err
     assert len(err.strip().splitlines()) == 1
+
+
+def test_waits_for_a_run_that_another_command_has_reserved(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(study, "LOOK_AGAIN_SECONDS", 0.0)
+    store = Store(tmp_path)
+    (run_id,) = store.create([RunConfig(model="demo/tiny-bert", task="demo/sentiment")], claim="another command")
+    seen = []
+
+    def read():
+        seen.append(store.get(run_id).status)
+        if len(seen) == 3:
+            of_command_line(store).stop(run_id)
+        return [records.record(store, run_id)]
+
+    (found,) = study._once_ended(store, read)
+    assert (found.row.status, seen) == ("stopped", ["queued"] * 3)
+    assert capsys.readouterr().err == "waiting for 1 run of another process (another command)\n"

@@ -347,9 +347,13 @@ def test_rows_of_another_split_are_not_linked() -> None:
         request = ViewRequest("demo/tiny-bert", "demo/acceptability", **more)
         return SimpleNamespace(number=number, filled=SimpleNamespace(request=request))
 
-    same = points._same_rows
-    assert same(shown(1), shown(2, max_rows=7))
-    assert not same(shown(1), shown(2, split="train")) and not same(shown(1), shown(2, data="elsewhere"))
+    def matched_by(one: Any, other: Any) -> str | None:
+        return points._same_rows(one, other, with_ids, with_ids)
+
+    with_ids = pd.DataFrame({"row": [0], "id": ["a"]})
+    assert matched_by(shown(1), shown(2, max_rows=7)) == "row"
+    assert matched_by(shown(1), shown(2, split="train")) is None
+    assert matched_by(shown(1), shown(2, data="elsewhere")) is None
 
 
 def test_added_view_begins_as_a_copy(open_page: OpenPage, view: ViewResult, made: Any) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 import streamlit as st
@@ -14,9 +15,9 @@ from streamlit.testing.v1 import AppTest
 from dashboard import job_progress
 from dashboard.explore import analysis, numbers
 from dashboard.job_progress import Waited
-from isoviz import metrics
+from isoviz import metrics, tasks
 from isoviz.access.service import Service
-from isoviz.exploring import measuring, results
+from isoviz.exploring import encoders, measuring, results
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
@@ -24,10 +25,12 @@ from isoviz.jobs import queue, scheduling
 from isoviz.jobs.processes import is_alive
 from isoviz.jobs.progress import ProgressFile, write_json
 from isoviz.jobs.queue import JobState
+from isoviz.models.extract import encode
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import ROWS, address, drawn, errors, key_for, texts
 from tests.jobs.here import fail_job, write_job
-from tests.tiny import write
+from tests.models.sentence_folders import make
+from tests.tiny import TinyModels, write
 
 
 @pytest.fixture(autouse=True)
@@ -325,3 +328,23 @@ def test_a_translation_is_read_in_the_direction_of_the_form(open_page: OpenPage,
         page.text_input(key="explore2_data.wmt16/ro-en").value,
     )
     assert copied == ("en-ro", data)
+
+
+def test_a_sentence_transformers_model_is_shown_with_the_vectors_it_gives(
+    tiny_models: TinyModels, tmp_path: Path, open_page: OpenPage
+) -> None:
+    folder = make(tmp_path / "model", tiny_models("bert"), dense=8, normalize=True)
+    request = ViewRequest(str(folder), "glue/cola", str(write("classification", tmp_path / "cola")), max_rows=12)
+    facts, arrays = measuring.compute(request, lambda done, total, text: None)
+    read = tasks.load(tasks.get("glue/cola"), request.data).validation["sentence"].tolist()[:12]
+    vectors = encode(str(folder), read)
+    assert [entry["layer"] for entry in facts["entries"] if entry["pooling"] == "sentence"] == [2]
+    np.testing.assert_allclose(arrays["2.sentence.cloud"], vectors, atol=1e-3)  # kept in half precision
+    typed = encoders.load(str(folder)).embed([read[:3]], 2, "sentence", 128)
+    np.testing.assert_allclose(typed.points, vectors[:3], atol=1e-5)
+    key = key_for(request)
+    results.publish(key, facts, arrays)
+    page = open_page("explore", **address(request), explore_layer="1")
+    assert errors(page) == []
+    assert "Layer 2, sentence vector" in [title.value for title in page.subheader]  # whatever layer the address names
+    assert "Transformer → Pooling (mean) → Dense → Normalize" in texts(page)

@@ -154,7 +154,7 @@ def test_a_study_has_its_figure_printed_numbers_and_what_is_open() -> None:
     recorded = next(one for one in records.recorded() if one.provenance.study == study.slug)
     document = as_report.document(papers.get("istar"), study, recorded)
     words = Elements(html_file.render(document)).words
-    assert "Printed beside measured" in words and "--scale full" in words and study.open_points[0] in words
+    assert "Published and measured" in words and "--scale full" in words and study.open_points[0] in words
     assert "@" in words and len(document.pictures) == 1
 
 

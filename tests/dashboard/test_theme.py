@@ -86,6 +86,14 @@ def test_points_coloured_by_numbers_show_on_their_background_from_end_to_end(mod
     assert shades == sorted(shades) and shades[-1] > 3 * shades[0]  # brightness tells the order, in both modes alike
 
 
+@pytest.mark.parametrize(("mode", "ink"), [("light", 1.0), ("dark", 0.0)])
+def test_numbers_in_cells_can_be_read_on_every_colour(mode: str, ink: float) -> None:
+    shades = [luminance(str(colour)) for _, colour in theme.CELL_SCALES[mode]]
+    assert shades == sorted(shades)
+    for own in shades:
+        assert (max(own, ink) + 0.05) / (min(own, ink) + 0.05) >= 4.5
+
+
 def test_each_method_has_its_own_colour_and_symbol() -> None:
     slugs = list(theme.METHOD_COLOURS)
     assert len({theme.method_colour(s) for s in slugs}) == len(slugs) == 9

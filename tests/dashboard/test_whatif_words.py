@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dashboard.whatif import plots, sentences
+from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.whatif.engine import Answer, Full
-from isoviz.whatif.heads import Difference
 
 
 def answer(isoscore: float | None, frozen: float | None = 0.8) -> Answer:

@@ -247,7 +247,7 @@ def test_what_cannot_be_asked_for(tiny_models, monkeypatch):
         ({"layers": [3]}, r"layers 0 \(embeddings\) to 2 \(got 3\)"),
         ({"layers": [-1]}, "got -1"),
         ({"layers": [1], "poolings": ("head",)}, r"last layer \(2\) only \(got 1\)"),
-        ({"poolings": ("sum",)}, "expected some of cls, last, mean, tokens, head"),
+        ({"poolings": ("sum",)}, "expected some of sentence, cls, last, mean, tokens, head"),
         ({"poolings": ("last",)}, "expected some of cls, mean, tokens, head, the poolings of"),
         ({"poolings": ()}, "got none"),
         ({"batch_size": 0}, "batch_size: must be at least 1"),

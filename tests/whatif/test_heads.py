@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap
 
+from isoviz.readouts.labels import linear_head
 from isoviz.tasks import metrics as task_metrics
 from isoviz.whatif import heads
-from isoviz.whatif.heads import paired_difference, refit
+from isoviz.whatif.heads import paired_difference
 
 
 def predictions(n: int = 240, classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -79,15 +80,15 @@ def test_a_refitted_head_sees_neither_unit_nor_origin_nor_axes():
     )
     labels = (train @ [1, -1, 0, 2, 0, 0] + random.normal(size=200) > 0).astype(int)
     turn = np.linalg.qr(random.normal(size=(6, 6)))[0]
-    first = refit(train, labels, points, "classification")
+    first = linear_head(train, labels, points, "classification")
     np.testing.assert_array_equal(
-        first, refit(1e3 * train @ turn + 7, labels, 1e3 * points @ turn + 7, "classification")
+        first, linear_head(1e3 * train @ turn + 7, labels, 1e3 * points @ turn + 7, "classification")
     )
     padded = [np.hstack([part, np.zeros((len(part), 2))]) for part in (train, points)]
-    np.testing.assert_array_equal(refit(*[padded[0], labels, padded[1]], "classification"),
-                                  refit(train, labels, points, "classification", width=8))  # fmt: skip
-    assert set(refit(train, np.ones(200, dtype=int), points, "classification")) == {1}
+    np.testing.assert_array_equal(linear_head(*[padded[0], labels, padded[1]], "classification"),
+                                  linear_head(train, labels, points, "classification", width=8))  # fmt: skip
+    assert set(linear_head(train, np.ones(200, dtype=int), points, "classification")) == {1}
     numbers = train @ [1.0, -1, 0, 2, 0, 0]
-    assert np.corrcoef(refit(train, numbers, points, "regression"), points @ [1, -1, 0, 2, 0, 0])[0, 1] > 0.99
+    assert np.corrcoef(linear_head(train, numbers, points, "regression"), points @ [1, -1, 0, 2, 0, 0])[0, 1] > 0.99
     many = (10 * random.random(200)).astype(int)
-    assert len(refit(np.tile(train, (1, 40)), many, np.tile(points, (1, 40)), "classification")) == 90
+    assert len(linear_head(np.tile(train, (1, 40)), many, np.tile(points, (1, 40)), "classification")) == 90

@@ -1,0 +1,97 @@
+"""The view of a person's own vectors: one cloud, with all that an encoder's layer has."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import isoviz
+from isoviz.exploring import measuring, points, shrinkage
+from isoviz.exploring.own import POOLING, VECTORS, found, rows_of
+from isoviz.exploring.request import FORMAT, ViewRequest
+from isoviz.exploring.results import array_name
+from isoviz.metrics.protocol import COSTS, QUICK
+from isoviz.metrics.record import PENDING, Reading
+from isoviz.models.profile import measure
+from isoviz.vectors import VectorSet
+
+Show = Callable[[dict[str, Any], dict[str, NDArray[Any]]], None]
+
+
+def compute(
+    request: ViewRequest, tell: Callable[[int, int, str], None], show: Show | None
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The view of own vectors: one cloud, called layer 0; see `isoviz.exploring.measuring.compute`."""
+    began = time.monotonic()
+    tell(0, 100, "reading the vectors")
+    kept = found(VECTORS, request.data)
+    assert isinstance(kept, VectorSet)
+    cloud = kept.points
+    read = time.monotonic()
+    tell(5, 100, "measuring")
+    record = measure(cloud, name=POOLING, seed=request.seed, costs=QUICK)
+    record = record.model_copy(update={"layer": 0, "pooling": POOLING})
+    tell(30, 100, "drawing up figures")
+    chosen = measuring.drawn(kept.n, measuring.CLOUD_POINTS, request.seed)
+    some = np.asarray(cloud[chosen])
+    figures = measuring.figures_of(some, with_matrix=True, seed=request.seed)
+    arrays = {array_name(0, POOLING, what): array for what, array in figures.items()}
+    arrays[array_name(0, POOLING, "cloud")] = measuring.small(some)
+    table = rows_of(kept)
+    table.insert(0, "row", np.arange(kept.n))
+    arrays[points.ROWS] = points.packed(table.iloc[chosen].reset_index(drop=True))
+    arrays[points.TOKENS] = arrays[points.ROWS]
+    why = "it is of an encoder's tokens; these are vectors of your own"
+    facts = {
+        "format": FORMAT,
+        "isoviz": isoviz.__version__,
+        "request": request.as_json(),
+        "name": kept.name,
+        "of": dict(kept.facts),
+        "model_fingerprint": kept.key,
+        "data_fingerprint": request.data,
+        "rows": kept.n,
+        "rows_in_split": kept.n,
+        "depth": 0,
+        "max_length": 0,
+        "truncated": 0,
+        "device": "cpu",
+        "warnings": _warnings(kept, len(chosen)),
+        "cosine_points": measuring.COSINE_POINTS,
+        "token_sample": 0,
+        "reading_seconds": round(read - began, 3),
+        "output": {"reason": "vectors have no output matrix"},
+        "shrinkage": {"reason": why},
+        "layers": None,
+    }
+
+    def entries(readings: dict[str, Reading]) -> list[dict[str, Any]]:
+        whole = shrinkage.without([record.with_readings(readings)], why)
+        return [one.model_dump(mode="json") for one in whole]
+
+    slow = measuring.slow_metrics()
+    if show:
+        soon = entries(dict.fromkeys(slow, Reading(undefined=PENDING)))
+        show(
+            {**facts, "entries": soon, "pending": slow, "measuring_seconds": round(time.monotonic() - read, 3)}, arrays
+        )
+    tell(50, 100, "comparing pairs of points")
+    more = measure(cloud, name=POOLING, seed=request.seed, costs=tuple(cost for cost in COSTS if cost not in QUICK))
+    seconds = round(time.monotonic() - read, 3)
+    return {**facts, "entries": entries(more.readings), "measuring_seconds": seconds}, arrays
+
+
+def _warnings(kept: VectorSet, drawn: int) -> list[str]:
+    told = []
+    zeros = kept.zero_rows
+    if len(zeros):
+        first = f"row {zeros[0] + 1}" if len(zeros) == 1 else f"the first is row {zeros[0] + 1}"
+        many = "1 vector is" if len(zeros) == 1 else f"{len(zeros):,} vectors are"
+        told.append(f"{many} all zeros ({first}); cosines leave them out")
+    if drawn < kept.n:
+        told.append(f"figures and map are drawn from {drawn:,} of {kept.n:,} vectors; the closed-form measures use all")
+    return told

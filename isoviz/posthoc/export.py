@@ -1,0 +1,314 @@
+"""A fitted affine chain as files that need no IsoViz: two arrays and six lines of numpy, or a sentence-transformers model."""
+
+from __future__ import annotations
+
+import io
+import json
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+import isoviz
+from isoviz.errors import InputError
+from isoviz.models.sources import ModelSource
+from isoviz.models.views import Pooling
+from isoviz.posthoc.affine_map import Affine
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+TOLERANCE: Final = 1e-5
+"""How far the vectors of an exported model may be from those of the page, as a share of the longest of them."""
+_CANCELS: Final = 10.0
+PROBES: Final = (
+    "A short text.", "The committee read the second report, which took longer than the first.", "42", "où est la gare ?",
+    "Whitening makes every direction vary as much as every other one; whether that helps depends on the task.",
+)  # fmt: skip
+_MODES: Final = {"cls": "cls", "mean": "mean", "last": "lasttoken"}
+_NUMPY: Final = """```python
+import numpy as np
+from safetensors.numpy import load_file
+
+transform = load_file("transform.safetensors")
+vectors = np.load("vectors.npy")  # ({d} numbers each)
+np.save("image.npy", vectors @ transform["W"] + transform["b"])
+```"""
+_LIBRARY: Final = """```python
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("path/to/this/folder")
+vectors = model.encode(["a text", "another"])  # {d} numbers each
+```"""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A measured change on rows that the chain was not fitted on.
+
+    Attributes:
+        name: what was measured.
+        before, after: without and with the chain.
+        low, high: ends of the 95 % interval of the difference; None without one.
+        rows: what it was measured on, in words: "500 validation rows".
+    """
+
+    name: str
+    before: float | None
+    after: float | None
+    low: float | None = None
+    high: float | None = None
+    rows: str = ""
+
+    @property
+    def words(self) -> str:
+        """`accuracy: 0.8120 → 0.8240 (difference 0.0020 to 0.0220 at 95 %), 500 validation rows`."""
+        values = " → ".join("undefined" if value is None else f"{value:.4f}" for value in (self.before, self.after))
+        ends = "" if self.low is None else f" (difference {self.low:.4f} to {self.high:.4f} at 95 %)"
+        return f"{self.name}: {values}{ends}{self.rows and f', {self.rows}'}"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a chain comes from; it goes into every export.
+
+    Attributes:
+        chain: as text (`isoviz.whatif.chains`).
+        data: name of what it was fitted on.
+        key: of the content of that.
+        rows: how many rows it was fitted on.
+        split: which of them: "train", "a third, drawn with seed 0".
+        vectors: how those vectors were made: model, pooling, prompt.
+        effects: measured on other rows.
+    """
+
+    chain: str
+    data: str
+    key: str
+    rows: int
+    split: str
+    vectors: str = ""
+    effects: tuple[Effect, ...] = field(default=())
+
+    @property
+    def words(self) -> str:
+        """Markdown: one line per fact."""
+        lines = [f"Chain: `{self.chain}`", f"Fitted on: {self.data} ({self.split}, {self.rows:,} rows, key {self.key})"]
+        lines += [f"Vectors: {self.vectors}"] if self.vectors else []
+        lines += [f"Measured: {effect.words}" for effect in self.effects] or ["Measured: nothing"]
+        return "\n".join(f"- {line}" for line in lines)
+
+    def as_json(self) -> dict[str, Any]:
+        """With the versions that made it."""
+        names = ("numpy", "safetensors", "torch", "transformers", "sentence-transformers")
+        return {**asdict(self), "isoviz": isoviz.__version__, "versions": {name: version(name) for name in names}}
+
+
+def require_affine(chain: Any) -> Affine:
+    """The map of a fitted transform; InputError (field `chain`) for one that is not affine."""
+    affine: Affine | None = chain.affine()
+    if affine is None:
+        steps = [step.slug for step in getattr(chain, "steps", (chain,)) if step.affine() is None]
+        raise InputError(
+            f"chain: {', '.join(steps)} is not affine, so the chain is no matrix and no Dense module",
+            field="chain",
+            advice="Leave that step out, or use `isoviz transform`.",
+        )
+    return affine
+
+
+def as_numpy(affine: Affine, origin: Origin) -> bytes:
+    """A zip archive: `transform.safetensors` with W (d, d') and b (d',) in float64, `README.md` and `origin.json`."""
+    from safetensors.numpy import save
+
+    arrays = save({"W": np.ascontiguousarray(affine.matrix), "b": np.ascontiguousarray(affine.offset)})
+    d, width = affine.matrix.shape
+    readme = f"# Transform of {d} to {width} dimensions\n\n{_NUMPY.format(d=d)}\n\n{origin.words}\n"
+    return _zipped(
+        {
+            "transform.safetensors": arrays,
+            "README.md": readme.encode(),
+            "origin.json": json.dumps(origin.as_json(), indent=1).encode(),
+        }
+    )
+
+
+def as_sentence_transformer(
+    affine: Affine,
+    origin: Origin,
+    source: ModelSource,
+    folder: Path,
+    *,
+    pooling: Pooling,
+    prompt: str | None = None,
+    truncate: int | None = None,
+    max_length: int | None = None,
+) -> float:
+    """Write a model whose `encode` gives the images of `isoviz.models.extract.encode`, for sentence-transformers alone.
+
+    The chain becomes a Dense module after everything that made the vectors, a Normalize module included, because that is what
+    it was fitted on. Every export is loaded and compared with those vectors before it is handed out.
+
+    Args:
+        source: on this machine.
+        folder: empty or not there yet.
+        pooling, prompt, truncate, max_length: how the vectors were made (see `encode`).
+
+    Returns:
+        The largest deviation from those vectors, as a share of the longest of them.
+
+    Raises:
+        InputError: this pooling is none of the library's, or the exported model does not give the same vectors.
+    """
+    from isoviz.models.extract import encode
+
+    if pooling not in ("sentence", *_MODES):
+        allowed = ", ".join(("sentence", *_MODES))
+        raise InputError(
+            f"pooling: '{pooling}' is no pooling of sentence-transformers (allowed: {allowed})", field="pooling"
+        )
+    made: dict[str, Any] = {"prompt": prompt, "truncate": truncate, "max_length": max_length}
+    points = encode(source, PROBES, pooling=pooling, **made).astype(np.float64)
+    if points.shape[1] != len(affine.linear):
+        raise InputError(
+            f"chain: it was fitted on {len(affine.linear)} dimensions, '{source.name}' gives {points.shape[1]}",
+            field="chain",
+        )
+    expected = affine.of_points(points)
+    model = _bare(source, pooling, max_length) if pooling != "sentence" else _with_modules(source, max_length)
+    if pooling == "sentence":
+        truncate = truncate or model.truncate_dim
+        model.default_prompt_name = prompt or model.default_prompt_name
+    append_dense(model, affine, points, truncate)
+    return save(model, folder, origin, expected, PROBES)
+
+
+def append_dense(
+    model: SentenceTransformer, affine: Affine, points: NDArray[np.float64], truncate: int | None = None
+) -> None:
+    """Put an affine map behind a model's modules.
+
+    The library computes xA + b in single precision. Where b is long beside the images, their digits cancel; then a module
+    before it takes a centre c out, and the map becomes (x − c)A + (cA + b).
+
+    Args:
+        points: (n, d) some of the model's vectors: they say how long images are, and their mean is c.
+        truncate: the map reads so many of the model's dimensions.
+    """
+    import torch
+    from sentence_transformers.sentence_transformer.modules import Dense
+
+    def dense(matrix: NDArray[np.float64], bias: NDArray[np.float64]) -> None:
+        model.append(
+            Dense(
+                matrix.shape[0],
+                matrix.shape[1],
+                activation_function=torch.nn.Identity(),
+                init_weight=torch.from_numpy(matrix.T.copy()).float(),
+                init_bias=torch.from_numpy(bias.copy()).float(),
+            )
+        )
+
+    model.truncate_dim = None
+    width = model.get_embedding_dimension()
+    assert width is not None
+    kept = np.eye(width)[:, : truncate or width]
+    images, offset = affine.of_points(points), affine.offset
+    if np.linalg.norm(offset) > _CANCELS * np.linalg.norm(images, axis=1).max():
+        centre = points.mean(axis=0).astype(np.float32).astype(np.float64)
+        dense(kept, -centre)
+        kept, offset = np.eye(len(centre)), affine.of_points(centre)
+    dense(kept @ affine.matrix, offset)
+
+
+def save(
+    model: SentenceTransformer, folder: Path, origin: Origin, expected: NDArray[np.float64], probes: Sequence[str]
+) -> float:
+    """Write a model with its README, load it again, and compare its vectors of the probes with (n, d') `expected`.
+
+    Returns and raises as `as_sentence_transformer`.
+    """
+    from sentence_transformers import SentenceTransformer
+
+    model.save(str(folder), create_model_card=False)
+    loaded = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    found = loaded.encode(list(probes), show_progress_bar=False)
+    share = float(np.abs(found - expected).max() / max(np.linalg.norm(expected, axis=1).max(), np.finfo(float).tiny))
+    if found.shape != expected.shape or not share <= TOLERANCE:
+        raise InputError(
+            f"export: sentence-transformers gives other vectors for this model than IsoViz (deviation {share:.1e})",
+            field="export",
+            advice="Export the matrix instead.",
+        )
+    head = "---\nlibrary_name: sentence-transformers\npipeline_tag: sentence-similarity\n---\n"
+    checked = f"- Checked: {len(probes)} texts, largest deviation {share:.0e} of the longest vector"
+    width = expected.shape[1]
+    readme = f"{head}# Embedding model with a transform\n\n{_LIBRARY.format(d=width)}\n\n{origin.words}\n{checked}\n"
+    (folder / "README.md").write_text(readme, encoding="utf-8")
+    (folder / "origin.json").write_text(
+        json.dumps({**origin.as_json(), "deviation": share}, indent=1), encoding="utf-8"
+    )
+    return share
+
+
+def zipped_model(write: Any) -> bytes:
+    """What `write(folder)` puts into a folder, as a zip archive."""
+    with tempfile.TemporaryDirectory(prefix="isoviz-export-") as place:
+        folder = Path(place) / "model"
+        write(folder)
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        return _zipped({path.relative_to(folder).as_posix(): path.read_bytes() for path in files})
+
+
+def bare_transformer(location: str, pooling: Pooling, max_length: int | None) -> SentenceTransformer:
+    """A folder without modules under one of the library's poolings, padded on the right as `isoviz.models.extract` does."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
+    from sentence_transformers.sentence_transformer.modules import Transformer
+
+    transformer = Transformer(
+        location,
+        model_kwargs={"use_safetensors": True, "dtype": torch.float32, "local_files_only": True},
+        processor_kwargs={"padding_side": "right", "local_files_only": True},
+        config_kwargs={"local_files_only": True},
+    )
+    if transformer.tokenizer.pad_token is None:  # masked out in any case
+        transformer.tokenizer.pad_token = transformer.tokenizer.eos_token
+    if max_length is not None:
+        transformer.max_seq_length = max_length
+    module = PoolingModule(transformer.get_embedding_dimension(), _MODES[pooling])
+    return SentenceTransformer(modules=[transformer, module], device="cpu")
+
+
+def _bare(source: ModelSource, pooling: Pooling, max_length: int | None) -> SentenceTransformer:
+    from isoviz.models import encoder
+    from isoviz.models.loading import reading
+
+    loaded = encoder.load(source)  # refuses weights that do not fit
+    limit = min(max_length or 10**6, loaded.longest or 512)
+    with reading(source):
+        return bare_transformer(source.location, pooling, limit)
+
+
+def _with_modules(source: ModelSource, max_length: int | None) -> SentenceTransformer:
+    from isoviz.models import sentences
+
+    model = sentences.load(source).cpu()
+    if max_length is not None:
+        model.max_seq_length = min(max_length, model.max_seq_length or max_length)
+    return model
+
+
+def _zipped(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in files.items():
+            archive.writestr(zipfile.ZipInfo(name), content)
+    return buffer.getvalue()

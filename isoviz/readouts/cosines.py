@@ -1,0 +1,51 @@
+"""What can be read from vectors of which nothing else is known: how similar random pairs and neighbours are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.readouts.image import Image
+from isoviz.statistics.paired_bootstrap import Mean, Statistic
+
+NEIGHBOURS: Final = 10
+PAIRS: Final = 5_000
+BINS: Final = np.linspace(-1, 1, 81)
+"""Edges of the bars of a distribution of cosines."""
+
+
+@dataclass(frozen=True)
+class Cosines:
+    """Cosines of random pairs (p,), and of each row with its nearest other row (m,)."""
+
+    pairs: NDArray[np.float32]
+    nearest: NDArray[np.float32]
+
+
+def distribution(image: Image) -> Cosines:
+    """The same pairs (seed 0) for every image of as many rows."""
+    m = len(image.sample)
+    generator = np.random.default_rng(0)
+    first = generator.integers(0, m, PAIRS)
+    second = (first + generator.integers(1, max(2, m), PAIRS)) % m
+    others = image.cosines - 2 * np.eye(m, dtype=np.float32)
+    return Cosines(image.cosines[first, second], others.max(axis=1, initial=-1.0))
+
+
+def measure(image: Image) -> dict[str, Statistic]:
+    """The mean of both distributions."""
+    found = distribution(image)
+    return {"random_pairs": Mean(found.pairs), "nearest": Mean(found.nearest)}
+
+
+def overlap(before: Image, after: Image) -> Statistic:
+    """Mean share of each row's 10 nearest rows by cosine that are the same before and after."""
+    m = len(before.sample)
+    k = min(NEIGHBOURS, max(1, m - 1))
+    both = np.concatenate([before.nearest(k), after.nearest(k)], axis=1)
+    both.sort(axis=1)
+    shares: NDArray[Any] = (both[:, 1:] == both[:, :-1]).sum(axis=1) / k
+    return Mean(shares)

@@ -1,0 +1,69 @@
+"""The vectors that read-outs are taken from, with what several of them share."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROUNDING: Final = 1e-6
+"""Scores of unit vectors that are closer than this count as equal: single-precision sums differ by about as much."""
+MOST_PAIRED: Final = 2_000
+"""Rows of which all pairs are compared at most; of more, as many are drawn with seed 0."""
+
+
+class Image:
+    """The vectors (n, d) of some rows after a chain, in single precision and in units of the longest.
+
+    Neither cosines nor the order of dot products depend on that unit, and squares stay within range.
+    """
+
+    def __init__(self, points: NDArray[Any]) -> None:
+        x = np.asarray(points)
+        largest = float(np.abs(x).max(initial=0.0)) or 1.0
+        self.points = np.divide(x, largest, dtype=x.dtype).astype(np.float32)
+        lengths = np.sqrt(np.einsum("ij,ij->i", self.points, self.points, dtype=np.float64))
+        longest = float(lengths.max(initial=0.0)) or 1.0
+        self.points /= np.float32(longest)
+        self.lengths = lengths / longest
+        self.without_direction = int(np.count_nonzero(self.lengths < ROUNDING))
+
+    @property
+    def n(self) -> int:
+        return len(self.points)
+
+    @cached_property
+    def unit(self) -> NDArray[np.float32]:
+        """(n, d): each vector with length 1; one of length 0 stays 0, so that its cosines are 0."""
+        alive = self.lengths >= ROUNDING
+        scale = np.divide(1.0, self.lengths, out=np.zeros(self.n), where=alive)
+        return np.asarray(self.points * scale[:, None].astype(np.float32))
+
+    @cached_property
+    def sample(self) -> NDArray[np.int64]:
+        """The rows of which all pairs are compared."""
+        if self.n <= MOST_PAIRED:
+            return np.arange(self.n)
+        return np.sort(np.random.default_rng(0).choice(self.n, MOST_PAIRED, replace=False))
+
+    @cached_property
+    def cosines(self) -> NDArray[np.float32]:
+        """(m, m) of the rows of `sample`."""
+        unit = self.unit[self.sample]
+        return np.asarray(unit @ unit.T)
+
+    def nearest(self, k: int) -> NDArray[np.int64]:
+        """(m, k): the k nearest other rows by cosine, as places in `sample`, in no order; of equal ones the earliest."""
+        scores = np.round(self.cosines / np.float32(ROUNDING)) if self.without_direction else self.cosines.copy()
+        np.fill_diagonal(scores, -np.inf)
+        return top(scores, k)
+
+
+def top(scores: NDArray[np.floating], k: int) -> NDArray[np.int64]:
+    """(m, k): places of the k largest of each row of (m, n) scores, in no order; which of equal ones at the edge is arbitrary."""
+    k = min(k, scores.shape[1])
+    if k == scores.shape[1]:
+        return np.tile(np.arange(k), (len(scores), 1))
+    return np.asarray(np.argpartition(scores, scores.shape[1] - k, axis=1)[:, -k:])

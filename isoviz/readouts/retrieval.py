@@ -1,0 +1,137 @@
+"""How well queries find their documents. A ranking is never sorted: the place of each relevant document is counted.
+
+Documents with equal scores have no order. What is reported is the mean over all their orders, as scikit-learn's `ndcg_score`
+does: otherwise vectors that have all become equal would be as good as the order of the file.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.readouts.image import ROUNDING, Image, top
+from isoviz.statistics.paired_bootstrap import Mean, Skewness, Statistic
+
+CUT: Final = 10
+"""Places that nDCG, MRR and hubness look at."""
+RECALLS: Final = (1, 10, 100)
+_BLOCK: Final = 4_000_000
+"""Scores held at a time."""
+
+Scored = dict[str, Statistic]
+
+
+@dataclass(frozen=True)
+class Relevance:
+    """Which documents answer which queries.
+
+    Attributes:
+        queries, documents: (q,), (c,) rows of the image.
+        query, document: (g,) places in `queries` and `documents` of each grade.
+        grade: (g,) above 0; what is not listed has grade 0.
+    """
+
+    queries: NDArray[np.int64]
+    documents: NDArray[np.int64]
+    query: NDArray[np.int64]
+    document: NDArray[np.int64]
+    grade: NDArray[np.float64]
+
+    @cached_property
+    def graded(self) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """For each query its relevant documents and their grades; a query without any is left out of the means."""
+        kept = self.grade > 0
+        query, document, grade = self.query[kept], self.document[kept], self.grade[kept]
+        order = np.argsort(query, kind="stable")
+        edges = np.searchsorted(query[order], np.arange(len(self.queries) + 1))
+        return [(document[order[first:last]], grade[order[first:last]]) for first, last in itertools.pairwise(edges)]
+
+
+def measure(image: Image, relevance: Relevance, wanted: Collection[str] = ()) -> Scored:
+    """Read-outs by slug: means over the queries that have a relevant document, and two of documents.
+
+    Args:
+        wanted: slugs; rankings that none of them reads are left out. Empty: all.
+    """
+    names = [name for name in ("dot", "cosine") if not wanted or any(slug.endswith(name) for slug in wanted)]
+    of_documents = not wanted or any(slug.startswith(("hubness", "never")) for slug in wanted)
+    queries, documents = image.points[relevance.queries], image.points[relevance.documents]
+    lengths = image.lengths[relevance.documents]
+    alive = lengths >= ROUNDING
+    scale = np.divide(1.0, lengths, out=np.zeros(len(lengths)), where=alive).astype(np.float32)
+    longest = float(lengths.max(initial=0.0))
+    query_lengths = image.lengths[relevance.queries]
+    graded = relevance.graded
+    answers: dict[str, list[_Answer]] = {name: [] for name in names}
+    found: dict[str, NDArray[np.int64]] = {name: np.zeros(len(documents), dtype=np.int64) for name in answers}
+    step = max(1, _BLOCK // max(1, len(documents)))
+    for start in range(0, len(queries), step):
+        scores = queries[start : start + step] @ documents.T
+        for name in names:
+            if name == "cosine":
+                scores *= scale
+            for place, row in enumerate(scores, start):
+                of_query, grades = graded[place]
+                if not len(of_query):
+                    continue
+                # a query's own length changes nothing in its ranking, only what rounding can be
+                tolerance = np.float32(ROUNDING * query_lengths[place] * (longest if name == "dot" else 1.0))
+                answers[name].append(_answer(row, of_query, grades, tolerance))
+            if of_documents:
+                found[name] += np.bincount(top(scores, CUT).ravel(), minlength=len(documents))
+    result: Scored = {}
+    for name, of_name in answers.items():
+        result[f"ndcg_{name}"] = Mean([one.ndcg for one in of_name])
+        for place, k in enumerate(RECALLS):
+            result[f"recall{k}_{name}"] = Mean([one.recalls[place] for one in of_name])
+        result[f"mrr_{name}"] = Mean([one.reciprocal for one in of_name])
+        if not of_documents:
+            continue
+        result[f"hubness_{name}"] = Skewness(found[name])
+        result[f"never_{name}"] = Mean(found[name] == 0)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What one query's ranking is worth."""
+
+    ndcg: float
+    recalls: tuple[float, ...]
+    reciprocal: float
+
+
+def _answer(
+    row: NDArray[np.float32], documents: NDArray[np.int64], grades: NDArray[np.float64], tolerance: np.float32
+) -> _Answer:
+    own = row[documents][:, None]
+    before = np.count_nonzero(row > own + tolerance, axis=1)
+    equal = np.count_nonzero(row >= own - tolerance, axis=1) - before  # itself among them
+    ideal = float(np.sort(grades)[::-1][:CUT] @ _DISCOUNTS[1 : 1 + min(CUT, len(grades))])
+    gained = float(grades @ ((_SUMS[np.minimum(before + equal, CUT)] - _SUMS[np.minimum(before, CUT)]) / equal))
+    recalls = tuple(float(np.clip((k - before) / equal, 0.0, 1.0).mean()) for k in RECALLS)
+    first = int(before.min())
+    return _Answer(gained / ideal, recalls, _reciprocal(first, int(equal[before.argmin()]), before, first))
+
+
+def _reciprocal(first: int, equal: int, before: NDArray[np.int64], at: int) -> float:
+    """The mean of 1/place of the first relevant document, 0 beyond `CUT`, over the orders of documents with its score."""
+    if equal == 1:
+        return 1.0 / (first + 1) if first < CUT else 0.0
+    relevant = int(np.count_nonzero(before == at))
+    ways = math.comb(equal, relevant)
+    reach = min(equal - relevant + 1, CUT - first)
+    return sum(math.comb(equal - 1 - j, relevant - 1) / ways / (first + j + 1) for j in range(max(0, reach)))
+
+
+_DISCOUNTS: Final = np.array([0.0, *(1.0 / math.log2(place + 1) for place in range(1, CUT + 1))])
+"""Of places 1 … `CUT`, with a 0 in front."""
+_SUMS: Final = np.cumsum(_DISCOUNTS)
+"""Of the first k places together, k = 0 … `CUT`."""

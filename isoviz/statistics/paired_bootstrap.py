@@ -1,0 +1,290 @@
+"""The paired bootstrap between two readings of the same units: rows, pairs, queries or documents.
+
+Each statistic is a function of how often each unit is drawn, so that a thousand resamples are a few matrix products and no unit
+is copied. Both readings see the same draws (Efron & Tibshirani 1993, chapter 13).
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[Any]
+
+LEVEL: Final = 0.95
+RESAMPLES: Final = 1_000
+_NUMBERS: Final = 5_000_000
+"""Units times resamples held at a time; with more units, fewer resamples are drawn, at least `_FEWEST`."""
+_FEWEST: Final = 200
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One reading minus another, of the same n units.
+
+    Attributes:
+        value: None where one of the two is undefined.
+        low, high: ends of the percentile interval of the paired bootstrap; None without one.
+        n: units.
+        resamples: how many drew it.
+        level: nominal coverage.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    resamples: int
+    level: float = LEVEL
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval leaves zero out."""
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+
+class Statistic(Protocol):
+    """A number of n units that can be computed again for every resample."""
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def value(self) -> float | None:
+        """None where it is undefined."""
+
+    def resampled(self, counts: Array) -> Array:
+        """(r,) values, nan where undefined, for (r, n) counts of how often each unit is drawn."""
+
+
+def difference(before: Statistic, after: Statistic) -> Difference:
+    """`after − before` with its interval; ValueError unless both are of as many units."""
+    if before.n != after.n:
+        raise ValueError(f"both readings must be of the same units, got {before.n} and {after.n}")
+    if before.value is None or after.value is None:
+        return Difference(None, None, None, after.n, 0)
+    value = after.value - before.value
+    if after.n < 2:
+        return Difference(value, None, None, after.n, 0)
+    counts = draws(after.n)
+    found = after.resampled(counts) - before.resampled(counts)
+    return _percentiles(value, found, after.n)
+
+
+def interval(statistic: Statistic) -> Difference:
+    """A statistic's own value and interval, in the same form."""
+    if statistic.value is None or statistic.n < 2:
+        return Difference(statistic.value, None, None, statistic.n, 0)
+    return _percentiles(statistic.value, statistic.resampled(draws(statistic.n)), statistic.n)
+
+
+def _percentiles(value: float, found: Array, n: int) -> Difference:
+    known = found[np.isfinite(found)]
+    if len(known) < len(found) / 2:
+        return Difference(value, None, None, n, len(found))
+    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    # equal readings differ by the rounding of their sums
+    low, high = (0.0 if abs(end) < 1e-7 else float(end) for end in (low, high))
+    return Difference(value, low, high, n, len(found))
+
+
+@functools.lru_cache(maxsize=4)
+def draws(n: int, seed: int = 0) -> Array:
+    """(r, n) float32: how often each of n units is drawn in each resample; read-only and shared."""
+    count = max(_FEWEST, min(RESAMPLES, _NUMBERS // n))
+    generator = np.random.default_rng(seed)
+    counts = np.empty((count, n), dtype=np.float32)
+    for row in counts:
+        row[:] = np.bincount(generator.integers(0, n, size=n), minlength=n)
+    counts.flags.writeable = False
+    return counts
+
+
+class Mean:
+    """The mean of one number per unit."""
+
+    def __init__(self, values: ArrayLike) -> None:
+        self.values = np.asarray(values, dtype=np.float64)
+
+    @property
+    def n(self) -> int:
+        return len(self.values)
+
+    @property
+    def value(self) -> float | None:
+        return float(self.values.mean()) if self.n else None
+
+    def resampled(self, counts: Array) -> Array:
+        return np.asarray(counts @ self.values.astype(np.float32) / self.n, dtype=np.float64)
+
+
+class Ranks:
+    """Ranks within each resample; equal values share the mean of their places."""
+
+    def __init__(self, values: ArrayLike) -> None:
+        self.values = np.asarray(values, dtype=np.float64)
+        self.order = np.argsort(self.values, kind="stable")
+        in_order = self.values[self.order]
+        new = np.ones(len(in_order), dtype=bool)
+        new[1:] = in_order[1:] != in_order[:-1]
+        self.starts = np.flatnonzero(new)
+        self.group = np.empty(len(new), dtype=np.int64)
+        self.group[self.order] = np.cumsum(new) - 1
+
+    def resampled(self, counts: Array) -> Array:
+        """(r, n): the rank of each unit in each resample, less the mean rank."""
+        in_order = counts[:, self.order]
+        if len(self.starts) < len(self.order):
+            in_order = np.add.reduceat(in_order, self.starts, axis=1)
+        ranks = np.cumsum(in_order, axis=1)
+        ranks -= in_order / 2
+        ranks -= np.float32(counts.shape[1] / 2)
+        return np.asarray(ranks[:, self.group])
+
+    @cached_property
+    def of_draws(self) -> Array:
+        """`resampled` of `draws`, kept: the same scores are compared with many readings."""
+        return self.resampled(draws(len(self.order)))
+
+
+class Correlation:
+    """Pearson's or Spearman's correlation of two numbers per unit.
+
+    Args:
+        first: (n,), or its `Ranks` for Spearman's; shared between readings.
+        second: (n,).
+    """
+
+    def __init__(self, first: ArrayLike | Ranks, second: ArrayLike) -> None:
+        self.ranks = (first, Ranks(second)) if isinstance(first, Ranks) else None
+        self.first = first.values if isinstance(first, Ranks) else np.asarray(first, dtype=np.float64)
+        self.second = np.asarray(second, dtype=np.float64)
+
+    @property
+    def n(self) -> int:
+        return len(self.first)
+
+    @cached_property
+    def value(self) -> float | None:
+        if self.n < 3:
+            return None
+        ones = np.ones((1, self.n), dtype=np.float32)
+        found = float((self._of(ones, *self._ranked(ones)) if self.ranks else self._pearson(ones))[0])
+        return found if np.isfinite(found) else None
+
+    def resampled(self, counts: Array) -> Array:
+        if counts is draws(self.n):
+            return self._of_draws
+        return self._of(counts, *self._ranked(counts)) if self.ranks else self._pearson(counts)
+
+    @cached_property
+    def _of_draws(self) -> Array:
+        counts = draws(self.n)
+        if self.ranks is None:
+            return self._pearson(counts)
+        return self._of(counts, self.ranks[0].of_draws, self.ranks[1].resampled(counts))
+
+    def _ranked(self, counts: Array) -> tuple[Array, Array]:
+        assert self.ranks is not None
+        return self.ranks[0].resampled(counts), self.ranks[1].resampled(counts)
+
+    def _pearson(self, counts: Array) -> Array:
+        x, y = _standard(self.first), _standard(self.second)
+        if x is None or y is None:
+            return np.full(len(counts), np.nan)
+        sums = (counts @ np.stack([x, y, x * x, y * y, x * y], axis=1).astype(np.float32)).astype(np.float64) / self.n
+        return _correlation(
+            sums[:, 4] - sums[:, 0] * sums[:, 1], sums[:, 2] - sums[:, 0] ** 2, sums[:, 3] - sums[:, 1] ** 2
+        )
+
+    @staticmethod
+    def _of(counts: Array, x: Array, y: Array) -> Array:
+        weighted = counts * x
+        products = np.einsum("ij,ij->i", weighted, y, dtype=np.float64)
+        first = np.einsum("ij,ij->i", weighted, x, dtype=np.float64)
+        np.multiply(counts, y, out=weighted)
+        return _correlation(products, first, np.einsum("ij,ij->i", weighted, y, dtype=np.float64))
+
+
+def _standard(values: Array) -> Array | None:
+    """With mean 0 and variance 1; None where nothing varies."""
+    centred = values - values.mean()
+    spread = float(np.sqrt(np.mean(centred**2)))
+    return centred / spread if spread > 1e-12 * (1e-300 + float(np.abs(values).max())) else None
+
+
+def _correlation(products: Array, first: Array, second: Array) -> Array:
+    sizes = np.sqrt(np.maximum(first, 0.0) * np.maximum(second, 0.0))
+    return np.divide(products, sizes, out=np.full(len(sizes), np.nan), where=sizes > 1e-12)
+
+
+class Skewness:
+    """The skewness of one number per unit, E(x − x̄)³/σ³ with population moments."""
+
+    def __init__(self, values: ArrayLike) -> None:
+        self.values = np.asarray(values, dtype=np.float64)
+
+    @property
+    def n(self) -> int:
+        return len(self.values)
+
+    @property
+    def value(self) -> float | None:
+        found = float(self.resampled(np.ones((1, self.n)))[0]) if self.n else np.nan
+        return found if np.isfinite(found) else None
+
+    def resampled(self, counts: Array) -> Array:
+        values, of_unit = np.unique(self.values, return_inverse=True)  # counts of neighbours take few values
+        shares = _grouped(counts, of_unit, len(values)) / self.n
+        mean = shares @ values
+        apart = values - mean[:, None]
+        variance = (shares * apart**2).sum(axis=1)
+        third = (shares * apart**3).sum(axis=1)
+        return np.divide(third, variance**1.5, out=np.full(len(third), np.nan), where=variance > 0)
+
+
+class MutualInformation:
+    """Normalised mutual information of labels and clusters: I / mean of both entropies.
+
+    Args:
+        labels, clusters: (n,) codes from 0.
+    """
+
+    def __init__(self, labels: Array, clusters: Array) -> None:
+        self.labels = np.asarray(labels)
+        self.clusters = np.asarray(clusters)
+        self.shape = (int(self.labels.max()) + 1, int(self.clusters.max()) + 1)
+
+    @property
+    def n(self) -> int:
+        return len(self.labels)
+
+    @property
+    def value(self) -> float | None:
+        found = float(self.resampled(np.ones((1, self.n)))[0])
+        return found if np.isfinite(found) else None
+
+    def resampled(self, counts: Array) -> Array:
+        cells = self.labels * self.shape[1] + self.clusters
+        shares = (_grouped(counts, cells, self.shape[0] * self.shape[1]) / self.n).reshape(-1, *self.shape)
+        both, first, second = (_entropy(part) for part in (shares, shares.sum(axis=2), shares.sum(axis=1)))
+        mean = (first + second) / 2
+        return np.divide(first + second - both, mean, out=np.full(len(mean), np.nan), where=mean > 1e-12)
+
+
+def _grouped(counts: Array, group: Array, groups: int) -> Array:
+    """(r, groups): the counts of each group's units together."""
+    from scipy import sparse
+
+    belongs = sparse.csr_array((np.ones(len(group)), (group, np.arange(len(group)))), shape=(groups, len(group)))
+    return np.asarray((belongs @ counts.T).T, dtype=np.float64)
+
+
+def _entropy(shares: Array) -> Array:
+    safe = np.where(shares > 0, shares, 1.0)
+    return np.asarray(-(shares * np.log(safe)).reshape(len(shares), -1).sum(axis=1))

@@ -1,0 +1,156 @@
+"""Explore on a person's own vectors and texts, by their keys in the address; the form that loads them."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from isoviz import vectors
+from isoviz.access.service import Service
+from isoviz.exploring import maps, measuring, own, own_vectors, results
+from isoviz.exploring.maps import MapRequest
+from isoviz.exploring.request import Rows, ViewRequest, key_of
+from isoviz.jobs.queue import JobState
+from isoviz.models import sources
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.reading import drawn, errors, texts
+
+POINTS = np.random.default_rng(1).normal(size=(60, 8)).astype(np.float32)
+LABELS = ["red", "blue", "green"] * 20
+
+
+def _csv(points: np.ndarray = POINTS) -> bytes:
+    frame = pd.DataFrame({"id": [f"t{row}" for row in range(len(points))], "label": LABELS[: len(points)]})
+    for place in range(points.shape[1]):
+        frame[f"x{place}"] = points[:, place]
+    buffer = io.StringIO()
+    frame.to_csv(buffer, index=False)
+    return buffer.getvalue().encode()
+
+
+def _kept(points: np.ndarray = POINTS, **columns: list[str]) -> str:
+    return vectors.keep(vectors.from_points(points, pd.DataFrame(columns) if columns else None, name="mine.npy"))
+
+
+@pytest.fixture
+def computed_here(monkeypatch: pytest.MonkeyPatch) -> list[ViewRequest]:
+    """Views that pages have asked for; they are computed at once, in this process."""
+    asked: list[ViewRequest] = []
+
+    def start(_: Service, request: ViewRequest, key: str) -> JobState:
+        asked.append(request)
+        compute = own_vectors.compute if request.task == own.VECTORS else measuring.compute
+        results.publish(key, *compute(request, lambda *_: None, None))
+        return JobState("done", key)
+
+    monkeypatch.setattr(Service, "start_view", start)
+    return asked
+
+
+def _upload(page: AppTest, name: str, content: bytes) -> AppTest:
+    page.file_uploader(key="explore_own.vectors.file").set_value([(name, content, "text/csv")])
+    return page.run()
+
+
+def test_own_vectors_are_measured_and_drawn_without_a_button(
+    open_page: OpenPage, computed_here: list[ViewRequest]
+) -> None:
+    key = _kept(id=[f"t{row}" for row in range(60)], label=LABELS)
+    page = open_page("explore", explore_at="My vectors", explore_vectors=key).run()
+    assert errors(page) == [] and [request.data for request in computed_here] == [key]
+    assert "mine.npy: 60 vectors of 8 dimensions, with id, label" in texts(page)
+    assert page.selectbox(key="explore_colour").value == "label"
+    (score,) = [metric for metric in page.metric if metric.label == "IsoScore"]
+    assert float(score.value) == pytest.approx(results_of(key)["isoscore"], abs=1e-4)
+    assert not [area for area in page.text_area if area.key == "explore_own"], "no encoder, no sentences to place"
+    assert drawn(page)
+
+
+def results_of(key: str) -> dict[str, float]:
+    request = ViewRequest("", own.VECTORS, key, own.EVERY)
+    view = results.find(key_of(request, None, Rows(key, {own.EVERY: 60})))
+    assert view is not None
+    return {
+        slug: float(reading.value)
+        for slug, reading in view.entries[0].readings.items()
+        if isinstance(reading.value, float)
+    }
+
+
+def test_vectors_without_labels_have_everything_that_needs_none(
+    open_page: OpenPage, computed_here: list[ViewRequest]
+) -> None:
+    page = open_page("explore", explore_at="My vectors", explore_vectors=_kept()).run()
+    assert errors(page) == [] and page.selectbox(key="explore_colour").options == ["nothing"]
+
+
+def test_an_upload_is_kept_and_named_in_the_address(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
+    page = _upload(open_page("explore", explore_at="My vectors"), "mine.csv", _csv())
+    assert errors(page) == []
+    key = str(page.query_params["explore_vectors"])
+    np.testing.assert_allclose(vectors.load(key).points, POINTS, rtol=1e-6)
+    assert [request.data for request in computed_here] == [key]
+    page.button(key="explore_own.vectors.delete").click().run()
+    assert "explore_vectors" not in page.query_params
+    with pytest.raises(KeyError):
+        vectors.load(key)
+
+
+def test_a_bad_upload_is_told_beside_the_field(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
+    content = _csv().replace(b"t3,red", b"t2,red")
+    page = _upload(open_page("explore", explore_at="My vectors"), "mine.csv", content)
+    (told,) = errors(page)
+    assert "the id 't2' is in row 3 already" in told
+    assert "explore_vectors" not in page.query_params and computed_here == []
+
+
+def test_a_link_to_vectors_that_are_gone_says_so(open_page: OpenPage) -> None:
+    page = open_page("explore", explore_at="My vectors", explore_vectors="0" * 32)
+    (told,) = errors(page)
+    assert "no longer kept on this server" in told
+
+
+def test_pasted_sentences_become_a_map(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
+    page = open_page("explore", explore_at="My texts")
+    lines = "\n".join(f"The cat number {number} sleeps." for number in range(20))
+    page.text_area(key="explore_own.texts.lines").set_value(lines).run()
+    assert errors(page) == []
+    key = str(page.query_params["explore_texts"])
+    (request,) = computed_here
+    assert (request.model, request.task, request.data) == ("demo/tiny-bert", own.TEXTS, key)
+    assert "The first 20 of 20 texts of pasted texts" in texts(page)
+    expected = key_of(request, sources.resolve("demo/tiny-bert"), Rows(key, {own.EVERY: 20}))
+    view = results.find(expected)
+    assert view is not None and view.depth > 0 and view.table("mean")["text"].tolist() == lines.splitlines()
+
+
+def test_two_sets_of_the_same_ids_are_linked(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
+    ids = [f"t{row}" for row in range(60)]
+    first, second = _kept(id=ids), _kept(POINTS[::-1].copy(), id=ids[::-1])
+    query = {"explore_at": "My vectors", "explore_vectors": first, "explore_views": "2"}
+    query |= {"explore2_at": "My vectors", "explore2_vectors": second}
+    page = open_page("explore", **query).run()
+    assert errors(page) == [] and len(computed_here) == 2
+    view = key_of(ViewRequest("", own.VECTORS, first, own.EVERY), None, Rows(first, {own.EVERY: 60}))
+    layout = f"{view[:8]}{MapRequest().key(0, own.POOLING)[:8]}"
+    right = maps.pca(POINTS.astype(np.float16).astype(np.float32)).coordinates[:, 0] > 0
+    page.query_params["explore_lasso"] = f"{layout}:0,-99;0,99;99,99;99,-99"
+    page.run()
+    assert errors(page) == []
+    assert f"{right.sum()} of them selected in view 1" in texts(page)
+
+
+def test_a_path_outside_the_folders_is_refused(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    np.save(tmp_path / "a.npy", POINTS)
+    monkeypatch.setenv("ISOVIZ_ROOTS", str(tmp_path / "shared"))
+    page = open_page("explore", explore_at="My vectors", **{"explore_own.vectors.from": "Path on the server"})
+    page.text_input(key="explore_own.vectors.path").set_value(str(tmp_path / "a.npy")).run()
+    (told,) = errors(page)
+    assert "cannot be read from the browser" in told

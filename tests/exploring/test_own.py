@@ -1,0 +1,91 @@
+"""Views of a person's own vectors and texts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from isoviz import metrics, vectors
+from isoviz.errors import InputError
+from isoviz.exploring import encoders, measuring, own, own_vectors
+from isoviz.exploring.request import ViewRequest, key_of, rows_of
+
+POINTS = np.random.default_rng(0).normal(size=(80, 6)).astype(np.float32) + 1
+
+
+def _kept(**columns: Any) -> str:
+    return vectors.keep(vectors.from_points(POINTS, pd.DataFrame(columns) if columns else None, name="mine"))
+
+
+def _view(key: str) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]:
+    early: list[dict[str, Any]] = []
+    facts, arrays = own_vectors.compute(
+        ViewRequest("", own.VECTORS, key, own.EVERY), lambda *_: None, lambda facts, _: early.append(facts)
+    )
+    return facts, arrays, early
+
+
+def test_own_vectors_are_one_layer_with_every_measure() -> None:
+    facts, arrays, early = _view(_kept(label=[0, 1] * 40, text=[f"t{row}" for row in range(80)]))
+    (entry,) = facts["entries"]
+    assert (entry["layer"], entry["pooling"], entry["n"], entry["d"]) == (0, own.POOLING, 80, 6)
+    assert entry["readings"]["isoscore"]["value"] == pytest.approx(metrics.isoscore(POINTS))
+    assert entry["readings"]["twonn"]["value"] == pytest.approx(metrics.twonn(POINTS))
+    assert "twonn" in early[0]["pending"] and "pending" not in facts
+    np.testing.assert_allclose(arrays["0.vectors.cloud"], POINTS, atol=2e-3)
+    table = measuring.points.unpacked(arrays["rows.parquet"])
+    assert table["label"].tolist() == ["0", "1"] * 40, "few whole numbers are groups"
+
+
+def test_without_columns_everything_that_needs_none_is_there() -> None:
+    facts, arrays, _ = _view(_kept())
+    assert {"ev", "sigma", "mean", "cosine", "cloud", "correlation", "order"} <= {
+        name.split(".")[-1] for name in arrays
+    }
+    assert measuring.points.unpacked(arrays["rows.parquet"]).columns.tolist() == ["row"]
+    assert facts["rows"] == 80
+
+
+def test_zero_vectors_are_reported() -> None:
+    points = POINTS.copy()
+    points[4] = 0
+    facts, _, _ = _view(vectors.keep(vectors.from_points(points)))
+    assert facts["warnings"] == ["1 vector is all zeros (row 5); cosines leave them out"]
+
+
+def test_a_set_that_is_gone_is_reported() -> None:
+    key = _kept()
+    vectors.forget(key)
+    with pytest.raises(InputError, match="no longer kept") as caught:
+        _view(key)
+    assert caught.value.field == "data"
+
+
+def test_a_key_of_texts_is_no_key_of_vectors() -> None:
+    key = vectors.keep(vectors.from_texts(["one", "two"]))
+    with pytest.raises(InputError, match="another kind"):
+        own.found(own.VECTORS, key)
+
+
+def test_own_texts_give_the_layer_profile(tmp_path: Path) -> None:
+    lines = [f"the {colour} cat sees {count} birds" for colour in ("red", "grey") for count in range(10)]
+    key = vectors.keep(vectors.from_texts(lines))
+    request = ViewRequest("demo/tiny-bert", own.TEXTS, key, own.EVERY)
+    request.check()
+    facts, arrays = measuring.compute(request, lambda *_: None)
+    assert facts["rows"] == facts["rows_in_split"] == 20
+    assert {entry["layer"] for entry in facts["entries"]} == set(range(facts["depth"] + 1))
+    assert measuring.points.unpacked(arrays["rows.parquet"])["text"].tolist() == lines
+    assert "no training split" in facts["shrinkage"]["reason"]
+    rows = rows_of(own.TEXTS, key)
+    assert rows.counts == {own.EVERY: 20}
+    assert key_of(request, encoders.resolve("demo/tiny-bert"), rows) != key_of(request, None, rows)
+
+
+def test_own_sets_have_one_split() -> None:
+    with pytest.raises(InputError, match=r"no split 'train' \(allowed: all\)"):
+        ViewRequest("", own.VECTORS, _kept(), "train").check()

@@ -1,0 +1,76 @@
+"""Label read-outs against scikit-learn and plain loops; what cross-fitting keeps apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import silhouette_score
+
+from isoviz import posthoc
+from isoviz.readouts import labels
+from isoviz.readouts.image import Image
+
+RNG = np.random.default_rng(0)
+LABELS = RNG.integers(0, 3, 90)
+POINTS = RNG.normal(size=(90, 6)) + 1.2 * np.eye(6)[LABELS]
+
+
+def test_the_silhouette_is_that_of_scikit_learn() -> None:
+    found = labels.neighbours_and_silhouette(Image(POINTS), LABELS)["silhouette"]
+    assert found.value == pytest.approx(silhouette_score(POINTS, LABELS, metric="cosine"), abs=1e-5)
+
+
+def test_a_row_alone_with_its_label_has_silhouette_0() -> None:
+    alone = LABELS.copy()
+    alone[0] = 7
+    found = labels.neighbours_and_silhouette(Image(POINTS), alone)["silhouette"]
+    assert found.value == pytest.approx(silhouette_score(POINTS, alone, metric="cosine"), abs=1e-5)
+
+
+def test_nearest_neighbours_vote_as_in_plain_loops() -> None:
+    unit = POINTS / np.linalg.norm(POINTS, axis=1, keepdims=True)
+    right = []
+    for row in range(90):
+        similar = unit @ unit[row]
+        similar[row] = -np.inf
+        near = np.argsort(-similar)[:10]
+        score = {one: (np.sum(LABELS[near] == one), similar[near][LABELS[near] == one].sum()) for one in range(3)}
+        right.append(max(score, key=score.__getitem__) == LABELS[row])
+    assert labels.neighbours_and_silhouette(Image(POINTS), LABELS)["knn"].value == pytest.approx(np.mean(right))
+
+
+def test_the_probe_is_cross_validated() -> None:
+    random = np.random.default_rng(1)
+    noise, coin = random.normal(size=(60, 59)), random.integers(0, 2, 60)
+    assert LogisticRegression().fit(noise, coin).score(noise, coin) == 1.0  # as many numbers as rows: fits anything
+    assert labels.probe(Image(noise), coin).value < 0.75
+    assert labels.probe(Image(POINTS), LABELS).value > 0.6
+
+
+def test_clusters_find_labels_that_lie_apart_and_no_others() -> None:
+    apart = np.eye(6)[LABELS] + 0.01 * POINTS
+    assert labels.clusters(Image(apart), LABELS).value == pytest.approx(1.0)
+    assert labels.clusters(Image(np.random.default_rng(2).normal(size=(90, 6))), LABELS).value < 0.2
+
+
+def test_cross_fitting_shows_no_row_to_what_reads_it() -> None:
+    seen: list[int] = []
+
+    def fit(points: np.ndarray):  # type: ignore[no-untyped-def]
+        seen.append(len(points))
+        return posthoc.zca(eps=0.1).fit(points).transform
+
+    found = labels.cross_fitted(POINTS, LABELS, fit)
+    assert len(seen) == 5 and max(seen) <= 73
+    for before, after in found.values():
+        assert before.n == after.n == 90
+    before, after = labels.cross_fitted(POINTS, LABELS, lambda points: lambda others: np.asarray(others))["probe"]
+    assert before.value == after.value
+
+
+def test_folds_keep_to_the_rarest_label() -> None:
+    codes = np.array([0] * 20 + [1] * 3)
+    assert len(labels.folds(codes)) == 3
+    assert all(len(np.unique(codes[train])) == 2 for train, _ in labels.folds(codes))
+    assert len(labels.folds(np.array([0] * 9 + [1]))) == 5  # a label with one row cannot be divided

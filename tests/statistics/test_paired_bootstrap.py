@@ -1,0 +1,79 @@
+"""Each statistic against a library's own on copied units, and the interval of a mean against its normal approximation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.metrics import normalized_mutual_info_score
+
+from isoviz.statistics import paired_bootstrap
+from isoviz.statistics.paired_bootstrap import (
+    Correlation,
+    Mean,
+    MutualInformation,
+    Ranks,
+    Skewness,
+    difference,
+    draws,
+    interval,
+)
+
+N = 60
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=N)
+GRADES = RNG.integers(0, 6, N).astype(float)  # many ties
+CODES, CLUSTERS = RNG.integers(0, 3, N), RNG.integers(0, 4, N)
+
+CASES = {
+    "mean": (Mean(X), lambda rows: X[rows].mean()),
+    "pearson": (Correlation(GRADES, X), lambda rows: stats.pearsonr(GRADES[rows], X[rows])[0]),
+    "spearman": (Correlation(Ranks(GRADES), X), lambda rows: stats.spearmanr(GRADES[rows], X[rows])[0]),
+    "skewness": (Skewness(GRADES), lambda rows: stats.skew(GRADES[rows])),
+    "nmi": (
+        MutualInformation(CODES, CLUSTERS),
+        lambda rows: normalized_mutual_info_score(CODES[rows], CLUSTERS[rows]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_statistic_and_its_resamples_equal_those_of_copied_units(name: str) -> None:
+    statistic, plain = CASES[name]
+    assert statistic.value == pytest.approx(plain(np.arange(N)), abs=1e-6)
+    counts = draws(N)
+    expected = [plain(np.repeat(np.arange(N), row.astype(int))) for row in counts[:50]]
+    assert statistic.resampled(counts)[:50] == pytest.approx(expected, abs=2e-6)
+    assert statistic.resampled(np.array(counts[:50])) == pytest.approx(expected, abs=2e-6)  # not the shared draws
+
+
+def test_every_resample_draws_as_many_units_as_there_are() -> None:
+    assert (draws(N).sum(axis=1) == N).all()
+    assert len(draws(N)) == paired_bootstrap.RESAMPLES
+    assert len(draws(100_000)) == 200  # bounded memory
+
+
+def test_the_interval_of_a_mean_is_near_the_normal_one() -> None:
+    values = np.random.default_rng(0).normal(2.0, 3.0, 400)
+    found = interval(Mean(values))
+    error = values.std() / np.sqrt(400)
+    assert found.low == pytest.approx(values.mean() - 1.96 * error, abs=0.3 * error)
+    assert found.high == pytest.approx(values.mean() + 1.96 * error, abs=0.3 * error)
+
+
+def test_pairing_finds_a_small_change_that_is_the_same_everywhere() -> None:
+    noise = np.random.default_rng(1).normal(size=200)
+    change = difference(Mean(noise), Mean(noise + 0.01))
+    assert change.value == pytest.approx(0.01) and change.excludes_zero
+    assert not difference(Mean(noise), Mean(noise)).excludes_zero
+    assert difference(Mean(noise), Mean(noise)).low == 0.0
+
+
+def test_what_is_undefined_has_no_interval() -> None:
+    flat = Correlation(np.ones(10), X[:10])
+    assert flat.value is None
+    assert difference(flat, Correlation(X[:10], X[:10])).value is None
+    assert difference(Mean([1.0]), Mean([2.0])).low is None
+    with pytest.raises(ValueError, match="same units"):
+        difference(Mean([1.0]), Mean([1.0, 2.0]))
+    assert Skewness(np.ones(4)).value is None
