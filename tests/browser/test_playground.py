@@ -93,6 +93,14 @@ def test_a_dragged_mean_moves_the_cosine_and_not_the_score(context: BrowserConte
         "['plug', 'unbiased'].map((name) => globalThis.playground.redraws()[name].reduce((a, b) => a + b) / 200)"
     )
     assert plug < 0.45 and unbiased == pytest.approx(1, abs=0.02)
+    pause = page.get_by_role("button", name="Pause the redraws")
+    pause.click()
+    page.evaluate("globalThis.playground.set({ n: 41 })")
+    becomes(page, lambda: page.evaluate("globalThis.playground.redraws().plug.length"), 0)
+    page.wait_for_timeout(300)
+    assert page.evaluate("globalThis.playground.redraws().plug.length") == 0
+    pause.click()
+    becomes(page, lambda: page.evaluate("globalThis.playground.redraws().plug.length"), 200)
 
 
 def test_a_link_restores_the_cloud_to_the_bit(context: BrowserContext, file: str) -> None:
