@@ -228,3 +228,25 @@ def test_reset_goes_back_to_what_the_page_began_with(server: Server, open_tab: C
     page.goto(f"{server.url}/methods?methods_kind=Transforms&methods_transforms=ZCA+whitening")
     expect(page.locator(".ivp-canvas").first).to_be_visible()
     expect(page.get_by_role("button", name="Reset")).to_be_hidden()  # a miniature has no toolbar
+
+
+def test_a_penalty_moves_the_small_cloud_of_its_method(server: Server, open_tab: Callable[..., Page]) -> None:
+    page = open_tab(f"{server.url}/methods?methods_methods=I-STAR")
+    page.emulate_media(reduced_motion="reduce")
+    facts = page.locator(".ivp-descent")
+    read = lambda name: float(facts.get_attribute(f"data-{name}") or "nan")  # noqa: E731
+    expect(facts).to_contain_text("step 0 of 200")
+    begin = read("isoscore")
+    page.get_by_role("button", name="Run").click()
+    expect(facts).to_contain_text("step 200 of 200")
+    assert read("isoscore") > max(0.98, begin)
+    page.get_by_role("button", name="λ < 0").click()
+    page.get_by_role("button", name="Run").click()
+    expect(facts).to_contain_text("step 200 of 200")
+    assert read("isoscore") < min(0.05, begin)
+    page.goto(f"{server.url}/methods?methods_methods=CosReg")
+    expect(facts).to_contain_text("step 0 of 200")
+    begin = read("cosine")
+    page.get_by_role("button", name="Run").click()
+    expect(facts).to_contain_text("step 200 of 200")
+    assert begin > 0.3 and abs(read("cosine")) < 0.05  # the mean moves to the origin
