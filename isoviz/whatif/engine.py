@@ -21,6 +21,7 @@ from isoviz.metrics.protocol import Metric
 from isoviz.metrics.sample import Directions, Sample
 from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.metrics.spectrum import cumulative_shares
+from isoviz.posthoc.export import require_affine
 from isoviz.posthoc.factored import FactoredCloud, Kind, Matrix
 from isoviz.readouts.labels import linear_head
 from isoviz.statistics.paired_bootstrap import Difference
@@ -269,6 +270,19 @@ class WhatIf:
         if image is None:
             raise NotReadyError
         return image
+
+    def affine(self, steps: Sequence[Step]) -> posthoc.Affine:
+        """The chain as one matrix; raises as `image`, and `InputError` for a step that is not affine."""
+        points = np.asarray(self.embeddings.train, np.float64)
+        whole = posthoc.Affine(np.ones(points.shape[1]), np.zeros(points.shape[1]))
+        for number, step in enumerate(steps):
+            transform, fitted = self._transform(step, chains.write(steps[:number]))
+            try:
+                part = require_affine(transform if fitted else transform.fit(points))
+            except InputError as error:
+                raise InputError(f"{step.title}: {error}", field="chain") from None
+            whole, points = whole.then(part), part.of_points(points)
+        return whole
 
     # ------------------------------------------------------------------ its numbers
 
