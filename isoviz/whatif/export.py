@@ -65,18 +65,10 @@ def of_run(engine: WhatIf, steps: Sequence[Step], effects: Sequence[Effect] = ()
 def effects_of(embeddings: Embeddings, start: Answer, answer: Answer, first: Full, full: Full) -> list[Effect]:
     """What the page measured: the task's metric with both heads, and IsoScore."""
     metric, rows = embeddings.facts["primary"], f"{answer.n:,} validation rows"
-    frozen, refitted = full.frozen_difference, full.refitted_difference
     return [
-        Effect(f"{metric}, own head", start.frozen, answer.frozen, frozen and frozen.low, frozen and frozen.high, rows),
-        Effect(
-            f"{metric}, refitted head",
-            first.refitted,
-            full.refitted,
-            refitted and refitted.low,
-            refitted and refitted.high,
-            rows,
-        ),
-        Effect("IsoScore", start.measures["isoscore"], answer.measures["isoscore"], rows=rows),
+        Effect.of(f"{metric}, own head", start.frozen, answer.frozen, full.frozen_difference, rows),
+        Effect.of(f"{metric}, refitted head", first.refitted, full.refitted, full.refitted_difference, rows),
+        Effect.of("IsoScore", start.measures["isoscore"], answer.measures["isoscore"], rows=rows),
     ]
 
 
@@ -98,9 +90,9 @@ def order_for_run(config: RunConfig, checkpoint: Path, cloud: str, embeddings: s
 
 
 def order_for_model(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The request of a job that exports the model that embedded texts; `facts`: `model`, `pooling`, and any of `prompt`,
-    `truncate` and `max_length`, as for `isoviz.models.extract.encode`."""
-    names = ("model", "pooling", "prompt", "truncate", "max_length")
+    """The request of a job that exports the model that embedded texts; `facts`: `model`, `pooling`, and any of `layer`,
+    `prompt`, `truncate` and `max_length`, as for `isoviz.posthoc.export.as_sentence_transformer`."""
+    names = ("model", "pooling", "layer", "prompt", "truncate", "max_length")
     return {name: facts[name] for name in names if facts.get(name) is not None}
 
 
@@ -144,6 +136,8 @@ def _append_head(found: SentenceTransformer, model: HeadedModel) -> None:
     from sentence_transformers.sentence_transformer.modules import Dense
 
     network: Any = model.network
+    layer: torch.nn.Linear
+    activation: torch.nn.Module
     kind = getattr(model.wiring, "head", "")
     if kind == "pooler":
         pooler = network.base_model.pooler
