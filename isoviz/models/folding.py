@@ -43,7 +43,7 @@ def fold(model: HeadedModel) -> None:
     with torch.no_grad():
         constant = output.weight @ shift
         if output.bias is not None:
-            output.bias += constant
+            output.bias.add_(constant)
         elif model.wiring.bias is not None:
             model.wiring.bias.add_(constant)
         elif shift.any():

@@ -14,6 +14,7 @@ from isoviz import tasks
 from isoviz.__main__ import main
 from isoviz.config import RunConfig
 from isoviz.exploring import encoders
+from isoviz.runs import planning
 from isoviz.runs.execution import execute
 from isoviz.runs.store import Store
 from tests.tiny import TinyModels
@@ -35,9 +36,9 @@ print(json.dumps({"logits": logits.tolist(), "labels": model.config.id2label}))
 def finished(tmp_path: Path, tiny_models: TinyModels, cola: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("ISOVIZ_HOME", str(tmp_path / "home"))
     store = Store()
-    config = RunConfig.checked(
-        model=str(tiny_models("bert")), task="glue/cola", data=str(cola), method="isobn", epochs=1, batch_size=16, learning_rate=1e-2
-    )  # fmt: skip
+    (config,) = planning.expand(
+        [str(tiny_models("bert"))], ["glue/cola"], [("isobn", {})], [0], data=str(cola), epochs=1, learning_rate=1e-2
+    )
     (run_id,) = store.create([config], claim="test")
     store.claim("test", "cpu", id=run_id)
     assert execute(store, run_id).status == "finished"
