@@ -243,6 +243,10 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
     export = actions.add_parser("export", help="runs with all their events, as JSON")
     export.add_argument("ids", nargs="+", metavar="ID")
     _add_store(export)
+    model = actions.add_parser("save-model", help="write a finished run's model as a transformers directory")
+    model.add_argument("id", metavar="ID")
+    model.add_argument("--out", required=True, metavar="DIR", help="a new or empty folder")
+    _add_store(model)
     cite = actions.add_parser("cite", help="BibTeX of the methods, tasks and models of runs")
     cite.add_argument("ids", nargs="+", metavar="ID")
     cite.add_argument("--measures", action="store_true", help="and of every measure that they report")
@@ -385,7 +389,10 @@ _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "measure": ("every measure of an array file, or of a model on a task", _add_measure),
     "transform": ("apply a chain of post-hoc transforms to an array file", _add_transform),
     "export": ("write a chain as a matrix for numpy, or as a sentence-transformers model", _add_export),
-    "runs": ("list, show, stop, resume, delete, export or cite runs, or add seeds to an experiment", _add_runs),
+    "runs": (
+        "list, show, stop, resume, delete, export or cite runs, save a model, or add seeds to an experiment",
+        _add_runs,
+    ),
     "compare": ("do these runs differ? intervals, tests, and how many seeds a test would need", _add_compare),
     "report": ("write an experiment's tables, tests and figures to one file", _add_report),
     "study": ("list the papers' figures and tables, or compute one", _add_study),

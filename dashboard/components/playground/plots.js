@@ -21,6 +21,7 @@ export class Plots {
     const caption = make("figcaption", "ivp-caption", title);
     const canvas = make("canvas");
     canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", title); // until it is drawn
     const legend = make("p", "ivp-legend");
     element.append(caption, canvas, legend);
     this.element.append(element);
