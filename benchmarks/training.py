@@ -7,7 +7,7 @@ generated sentences whose lengths are stated. Contenders take turns in one proce
 
 1. A step is what the loop does with a batch of 32: forward with the method's penalty, backward, optimiser, schedule, losses
    read. All methods take it on the same batch, in an order that rotates from batch to batch; figures are medians over the
-   batches. The plain step takes part twice, as a measure of the noise. I-STAR's pass for Σ_S before each epoch is told apart.
+   batches. The plain step takes part twice, as a measure of the noise. I-STAR's pass for Σ_S before each epoch is timed on its own.
 2. Samples per second between the end of the first and the end of the last optimiser step of an epoch, so that loading and
    measuring are left out on both sides: ours through `isoviz.training.train`, once with exactly Trainer's batches, once with
    our defaults (batches of like lengths) against Trainer's (random order); both pad each batch to its longest row. Logging,

@@ -25,7 +25,7 @@ import psutil
 
 from benchmarks.whatif import made
 from isoviz.training.devices import available_cores
-from isoviz.whatif import chains, engine
+from isoviz.whatif import chains, images
 from isoviz.whatif.chains import Step
 from isoviz.whatif.engine import Answer, NotReadyError, WhatIf
 from isoviz.whatif.scheduler import Rank, Scheduler
@@ -161,7 +161,7 @@ def main() -> None:
     for title, way_of in (("now", Now), ("before", Before)):
         if title == "before" and chosen.no_before:
             continue
-        engine.IMAGES.clear()
+        images.IMAGES.clear()
         what_if = WhatIf(cloud)
         what_if.answer(())
         what_if.answer(chains.read("zca"))

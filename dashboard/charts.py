@@ -57,7 +57,7 @@ SEEDS = Explanation(
     title="Every seed",
     reading=(
         "Each mark is one run, the vertical tick their mean; dotted lines are simple baselines. If the marks of "
-        "two methods overlap, these runs cannot tell the methods apart, whatever their means."
+        "two methods overlap, these runs show no difference, whatever their means."
     ),
     formula=r"s = \sqrt{\frac{1}{n - 1} \sum_{i} (y_i - \bar y)^2}",
     formula_text="s: sample standard deviation over n seeds",
@@ -80,7 +80,7 @@ _HOVER = "<br>".join(
 )
 
 MOST_LINES = 24
-"""In a figure against a parameter: more have no colours and dashes to tell them apart, and take seconds to draw."""
+"""In a figure against a parameter: more would share colours and dashes, and take seconds to draw."""
 
 
 def tradeoff(points: pd.DataFrame, metric: str, measure: Metric, parameter: str) -> go.Figure:

@@ -28,7 +28,7 @@ TOLD_APART = Explanation(
     title="Do these methods differ?",
     reading=(
         "Each setting minus the baseline, over the seeds they share. The interval shows which differences are still possible; p is "
-        "corrected for all comparisons in the table. Settings that share a letter cannot be told apart, which does not make them "
+        "corrected for all comparisons in the table. Settings that share a letter do not differ significantly, which does not make them "
         "equal."
     ),
     formula=r"t = \frac{\bar d}{s_d / \sqrt n}, \quad d_i = y_i^{\text{setting}} - y_i^{\text{baseline}}",

@@ -64,11 +64,11 @@ def _other(s: Sampler, np: NP, *others: NP) -> NP:
             return replace(np, noun=noun)
 
 
-def _same(s: Sampler, np: NP) -> NP:
+def synonymous(s: Sampler, np: NP) -> NP:
     return (paraphrase.same_noun(s, np) or np) if s.chance(0.85) else np
 
 
-def _scene(s: Sampler, kind: str) -> Scene:
+def scene(s: Sampler, kind: str) -> Scene:
     subject = _np(s, "person")
     obj = _np(s, kind, subject)
     where = _np(s, s.choose(("place", "person")), subject, obj)
@@ -80,15 +80,15 @@ def _adjective(s: Sampler, kind: str) -> str:
     return s.word(s.lexicon.adjectives[s.choose(DESCRIPTIONS[kind])]).lemma
 
 
-def _second(s: Sampler, first: Scene, agree: frozenset[str]) -> Scene:
+def second_scene(s: Sampler, first: Scene, agree: frozenset[str]) -> Scene:
     """A scene that agrees with the first one in just these respects; what does not agree is often only elsewhere."""
     clause, kind, where = first.clause, _kind(first), first.where
     old, thing = clause.subject, clause.object
     assert thing is not None
     everyone = (old, thing, where)
-    subject = _same(s, old) if "subject" in agree else _other(s, old, *everyone)
-    obj = _same(s, thing) if "object" in agree else _other(s, thing, *everyone, subject)
-    there = _same(s, where) if "place" in agree else _other(s, where, *everyone, subject, obj)
+    subject = synonymous(s, old) if "subject" in agree else _other(s, old, *everyone)
+    obj = synonymous(s, thing) if "object" in agree else _other(s, thing, *everyone, subject)
+    there = synonymous(s, where) if "place" in agree else _other(s, where, *everyone, subject, obj)
     if kind == "person" and agree.isdisjoint(("subject", "object")) and s.chance(0.6):
         subject, obj = thing, old
     elif where.noun.kind == "person" and agree.isdisjoint(("subject", "place")) and s.chance(0.7):
@@ -134,8 +134,8 @@ def _kind(scene: Scene) -> str:
 def _builder(kinds: tuple[str, ...]) -> Builder:
     def build(s: Sampler, number: int) -> Scored:
         agree = s.choose(subsets(number))
-        first = _scene(s, s.choose(kinds))
-        second = _second(s, first, agree)
+        first = scene(s, s.choose(kinds))
+        second = second_scene(s, first, agree)
         score = sum(WEIGHTS[facet] for facet in agree)
         a, b = first.words(s), second.words(s)
         while a == b:  # where nothing has a synonym and the voice is the same

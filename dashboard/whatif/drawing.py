@@ -34,7 +34,7 @@ HEADS = Explanation(
         "head gets worse, the head no longer fits the vectors. If the refitted head changes, the transform "
         "changed what a linear head can read. Its penalty stays the same, so it also changes when narrow "
         "directions become wide or wide ones narrow, even if no information is lost. If the interval includes 0, "
-        "the two cannot be told apart. It describes one setting; the best of many tried settings is optimistic."
+        "there is no significant difference. It describes one setting; the best of many tried settings is optimistic."
     ),
     formula=r"\Delta = m(y, \hat y_{\text{after}}) - m(y, \hat y_{\text{before}})",
     formula_text="Δ = metric after − metric before, on the same rows; 95 % percentile interval of the paired bootstrap",

@@ -130,7 +130,7 @@ def _describe(embeddings: Embeddings) -> None:
     if facts["kind"] == "regression":
         st.caption(
             ":material/info: A regression run: its head gives one number. The refitted head is a ridge regression, and the map is "
-            "coloured by the label; there are no classes to tell apart."
+            "coloured by the label; there are no classes."
         )
 
 

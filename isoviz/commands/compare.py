@@ -1,4 +1,4 @@
-"""`isoviz compare`: can these runs be told apart?"""
+"""`isoviz compare`: do these runs differ?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from isoviz.runs.store import Store
 def run(options: argparse.Namespace) -> int:
     """Compare, and print the table; 0 when done, whatever it says."""
     store = Store(options.store)
-    rows = _rows(store, options.ids)
+    rows = rows_of(store, options.ids)
     started = {row.id: started_of(store, row.id) for row in rows}
     table = comparisons.compare(
         rows, by=options.by, metric=options.metric, baseline=options.baseline, started=started, alpha=options.alpha
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _rows(store: Store, names: list[str]) -> list[RunRow]:
+def rows_of(store: Store, names: list[str]) -> list[RunRow]:
     """The runs of these ids, and of the experiments among these names, each once."""
     found: dict[str, RunRow] = {}
     for name in names:
@@ -72,7 +72,7 @@ def _show(part: Part, table: Table) -> None:
     print_table(header, rows)
     if lettered:
         print(
-            f"Alike: settings that share a letter cannot be told apart (Holm's correction for {part.pairs_tested} pairs)."
+            f"Alike: settings that share a letter do not differ significantly (Holm's correction for {part.pairs_tested} pairs)."
         )
     for comparison in part.comparisons:
         print(comparison.sentence)

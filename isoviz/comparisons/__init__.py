@@ -1,4 +1,4 @@
-"""From runs to conclusions: which runs may stand side by side, can they be told apart, does isotropy go with performance?"""
+"""From runs to conclusions: which runs can be compared, do they differ, does isotropy go with performance?"""
 
 from isoviz.comparisons.association import Association, SettingMean, associate, associate_means
 from isoviz.comparisons.comparing import compare

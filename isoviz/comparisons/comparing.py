@@ -1,4 +1,4 @@
-"""Runs → a table that says which of them can be told apart."""
+"""Runs → a table that says which of them differ significantly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from isoviz.tasks.metrics import METRICS
 
 ALPHA = 0.05
 MOST_LETTERS = 30
-"""Arms above which a part gets no letters: nothing is told apart after correcting for so many pairs, and letters are not read."""
+"""Arms above which a part gets no letters: no difference is significant after correcting for so many pairs, and letters are not read."""
 
 
 def compare(
@@ -48,7 +48,7 @@ def compare(
             among them, else the first arm.
         started: what runs said when they began, by run id: with it, runs that read other rows or weights by the same name are
             refused too, and runs that learned nothing are told.
-        alpha: chance of any false "can be told apart" among the comparisons of the table.
+        alpha: chance of any false "significant difference" among the comparisons of the table.
 
     Raises:
         DifferentSetupsError: runs of one part differ in more than what is compared.
@@ -327,7 +327,7 @@ def _judged(found: _Test, p_holm: float, tests: int, alpha: float, scale: float)
 
 
 def _concluded(part: Part, comparisons: list[Comparison], paired: bool, alpha: float) -> Part:
-    """With the comparisons, and the letters of what cannot be told apart."""
+    """With the comparisons, and the letters of settings that do not differ significantly."""
     lettered = [at for at, arm in enumerate(part.arms) if arm.n >= wording.ENOUGH]
     if not 2 <= len(lettered) <= MOST_LETTERS:
         return part.model_copy(update={"comparisons": comparisons})

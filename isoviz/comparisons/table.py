@@ -31,7 +31,7 @@ class Arm(_Data):
         values, runs: seed → its value, and the run it is from.
         mean, sd, median: of the values; `sd` with divisor n − 1, None below two.
         low, high: 95 % interval of the mean (Student's t).
-        letters: arms of a part that share a letter cannot be told apart; "" with too few seeds.
+        letters: arms of a part that share a letter do not differ significantly; "" with too few seeds.
         repeats: older runs of a seed that ran again, which are no independent draws.
     """
 

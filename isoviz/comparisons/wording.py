@@ -1,4 +1,4 @@
-"""Comparisons in sentences. "Not enough seeds to tell" is an answer; "cannot be told apart" is not "equal"."""
+"""Comparisons in sentences. "Not enough seeds to tell" is an answer; "no significant difference" does not mean "equal"."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _equals(p: float | None) -> str:
 
 
 def sentence(comparison: Comparison, tests: int, scale: float = 1.0) -> str:
-    """`IsoBN β = 0.5 − Baseline: −0.006 [−0.020, 0.010], 5 paired seeds: cannot be told apart (p = 0.41). …`
+    """`IsoBN β = 0.5 − Baseline: −0.006 [−0.020, 0.010], 5 paired seeds: no significant difference (p = 0.41). …`
 
     Args:
         tests: how many comparisons the correction is for.
@@ -70,13 +70,13 @@ def _verdict(found: Comparison, tests: int, scale: float) -> str:
                 else "the same difference in every seed, so there is no spread to test."
             )
         case "apart":
-            return f"can be told apart (p {_equals(found.p_holm)}{over})."
+            return f"a significant difference (p {_equals(found.p_holm)}{over})."
     alone = found.p is not None and found.p_holm is not None and found.low is not None and found.high is not None
     if corrected and alone and not found.low <= 0 <= found.high:  # type: ignore[operator]
         reason = f"p {_equals(found.p)} alone, {probability(found.p_holm)}{over}"
     else:
         reason = f"p {_equals(found.p_holm)}{over}"
-    return f"cannot be told apart ({reason}). {_seeds(found, scale)}"
+    return f"no significant difference ({reason}). {_seeds(found, scale)}"
 
 
 def _seeds(found: Comparison, scale: float) -> str:

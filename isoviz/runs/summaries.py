@@ -467,7 +467,9 @@ def _setup(body: str) -> tuple[str, str | None, Mapping[str, Any]]:
     """A setup's key as this version writes it, its data folder and its parameters: older versions knew fewer settings."""
     try:
         config = RunConfig.model_validate_json(body)
-    except ValidationError:  # of a newer version: its runs are still told apart, and say more when they are opened
+    except (
+        ValidationError
+    ):  # of a newer version: its runs still have different setups, and say more when they are opened
         settings = json.loads(body)
         return body, settings.get("data"), settings.get("params") or {}
     return config.setup_key(), config.data, config.params

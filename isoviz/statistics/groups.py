@@ -1,4 +1,4 @@
-"""Which of several cannot be told apart: the letters beside the rows of a table (compact letter display)."""
+"""Which of several do not differ significantly: the letters beside the rows of a table (compact letter display)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from string import ascii_lowercase
 
 
 def letters(count: int, apart: Iterable[tuple[int, int]], order: Sequence[int] | None = None) -> list[str]:
-    """Letters of items 0 … count − 1: two share a letter exactly if they cannot be told apart.
+    """Letters of items 0 … count − 1: two share a letter exactly if they do not differ significantly.
 
-    A letter is a largest set of items none of which can be told apart from another; an item may be in several.
+    A letter is a largest set of items no two of which differ significantly; an item may be in several.
 
     Args:
-        apart: the pairs that can be told apart.
+        apart: the pairs that differ significantly.
         order: items in the order in which letters are given out, such as from the highest mean; by number if None.
     """
     import networkx

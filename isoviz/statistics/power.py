@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 
 POWER = 0.8
-"""The chance of telling a difference apart that counts as likely."""
+"""The power that counts as likely."""
 MOST = 10_000
 """Seeds beyond which no number is given."""
 
 
 def power(effect: float, n: int, alpha: float, *, paired: bool) -> float:
-    """The chance that a t-test at level alpha tells a true difference apart.
+    """The power of a t-test at level alpha: the chance that it finds a true difference.
 
     Args:
         effect: the difference over the standard deviation, of the paired differences or of each sample.
@@ -48,7 +48,7 @@ def seeds_needed(effect: float, alpha: float, *, paired: bool, target: float = P
 
 
 def detectable(n: int, alpha: float, *, paired: bool, target: float = POWER) -> float:
-    """The smallest effect that n pairs (or n seeds in each sample) tell apart with that power, in standard deviations; n ≥ 2."""
+    """The smallest effect that n pairs (or n seeds in each sample) detect with that power, in standard deviations; n ≥ 2."""
     from scipy import special, stats
 
     freedom = n - 1 if paired else 2 * (n - 1)

@@ -1,4 +1,4 @@
-"""Are two samples of seeds told apart? Tests, paired by seed or not, each along the last axis of its arrays.
+"""Do two samples of seeds differ? Tests, paired by seed or not, each along the last axis of its arrays.
 
 All are two-sided. A sample without spread has no test (nan): scores that agree to the last digit say nothing of other seeds.
 """

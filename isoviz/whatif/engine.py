@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
@@ -13,21 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz import metrics, posthoc
-from isoviz.errors import InputError
-from isoviz.metrics.cloud import resolution
 from isoviz.metrics.measuring import reading_of
 from isoviz.metrics.moments import Moments, sum_of_squares
 from isoviz.metrics.protocol import Metric
 from isoviz.metrics.sample import Directions, Sample
 from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.metrics.spectrum import cumulative_shares
-from isoviz.posthoc.factored import FactoredCloud, Kind, Matrix
+from isoviz.posthoc.factored import FactoredCloud, Matrix
 from isoviz.readouts.labels import linear_head
 from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.whatif import chains, layer
 from isoviz.whatif.chains import Step
 from isoviz.whatif.embeddings import Cloud, Embeddings, load
 from isoviz.whatif.heads import paired_difference, primary
+from isoviz.whatif.images import Images, NotReadyError, SharedCache
 from isoviz.whatif.request import LayerRequest
 
 
@@ -68,80 +67,6 @@ _INPUTS: Final = frozenset({"shrinkage_cov", "zeta"})
 """What IsoScore* needs beside the points: here Σ_S is that of the training image under the same chain, ζ = `REPORTED_ZETA`."""
 
 EV_KEPT: Final = 200
-
-
-_GIB: Final = 1 << 30
-
-
-class SharedCache:
-    """What takes long, computed once for all who ask; the least recently used goes when all of it needs too much memory.
-
-    Args:
-        size_of: bytes of an entry.
-        share: of the machine's memory, at most 2 GiB and at least a quarter of one.
-    """
-
-    def __init__(self, size_of: Callable[[Any], int], share: float, limit: int | None = None) -> None:
-        self._size_of = size_of
-        self._share = share
-        self._limit = limit
-        self._lock = threading.Lock()
-        self._entries: OrderedDict[Hashable, Any] = OrderedDict()
-        self._under_way: dict[Hashable, threading.Lock] = {}
-
-    @property
-    def limit(self) -> int:
-        """In bytes."""
-        if self._limit is None:
-            import psutil
-
-            self._limit = int(min(max(psutil.virtual_memory().total * self._share, _GIB / 4), 2 * _GIB))
-        return self._limit
-
-    def get(self, key: Hashable, make: Callable[[], Any] | None = None) -> Any:
-        """The entry, made if it is not there; None if there is nothing to make it."""
-        with self._lock:
-            if key in self._entries:
-                self._entries.move_to_end(key)
-                return self._entries[key]
-            if make is None:
-                return None
-            under_way = self._under_way.setdefault(key, threading.Lock())
-        with under_way:
-            made = self.get(key)
-            if made is not None:
-                return made
-            try:
-                made = make()
-            finally:
-                with self._lock:
-                    self._under_way.pop(key, None)
-            with self._lock:
-                self._entries[key] = made
-                while len(self._entries) > 1 and sum(map(self._size_of, self._entries.values())) > self.limit:
-                    self._entries.popitem(last=False)
-        return made
-
-    def clear(self) -> None:
-        """Forget everything."""
-        with self._lock:
-            self._entries.clear()
-
-
-IMAGES: Final = SharedCache(lambda image: image.base.nbytes, 1 / 8)
-"""Images whose points were moved or rotated, of all clouds, by cloud and chain."""
-
-
-class NotReadyError(Exception):
-    """The image takes longer than a slider's move.
-
-    Attributes:
-        request: for a layer that a process has to train first, if it is that.
-    """
-
-    def __init__(self, request: LayerRequest | None = None) -> None:
-        super().__init__("the image is not ready")
-        self.request = request
 
 
 @dataclass(frozen=True)
@@ -192,7 +117,7 @@ class Full:
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
-class WhatIf:
+class WhatIf(Images):
     """Chains over one cloud of a run. May be used from several threads.
 
     Args:
@@ -201,57 +126,12 @@ class WhatIf:
     """
 
     def __init__(self, embeddings: Embeddings, *, trains: bool = False) -> None:
+        super().__init__(embeddings.train, embeddings.validation)
         self.embeddings = embeddings
         self.trains = trains
-        self.resolution = resolution(embeddings.train)
-        self._start: FactoredCloud | None = None
-        self._images = object()  # in the keys of IMAGES: entries of an engine that is gone match no other
         self._answers: OrderedDict[str, Answer] = OrderedDict()
         self._fulls: OrderedDict[str, Full] = OrderedDict()
         self._lock = threading.RLock()
-
-    # ------------------------------------------------------------------ the image
-
-    def image(self, steps: Sequence[Step], *, build: bool = True) -> FactoredCloud:
-        """The image under a chain, each step fitted on the training image of those before it.
-
-        Args:
-            build: compute what takes long; otherwise NotReadyError.
-
-        Raises:
-            InputError: a step cannot be fitted here (field `chain`).
-            NotReadyError: a layer has to be trained first, or, without `build`, something has to be computed.
-        """
-        if self._start is None:
-            self._start = self._stored("", self._from_points, build)
-        cloud = self._start
-        for number, step in enumerate(steps):
-            try:
-                cloud = self._advanced(cloud, step, chains.write(steps[:number]), build)
-            except InputError as error:
-                raise InputError(f"{step.title}: {error}", field="chain") from None
-        return cloud
-
-    def _from_points(self) -> FactoredCloud:
-        train, validation = (
-            np.asarray(split, np.float64) for split in (self.embeddings.train, self.embeddings.validation)
-        )
-        return FactoredCloud.of_points(train, validation, self.resolution)
-
-    def _advanced(self, cloud: FactoredCloud, step: Step, before: str, build: bool) -> FactoredCloud:
-        coordinates = step.kind.coordinates
-        if coordinates is None:
-            transform, fitted = self._transform(step, before)
-            return self._stored(f"{before}~{step.text}", lambda: _moved(transform, cloud, fitted), build)
-        if not cloud.has(coordinates):
-            cloud = self._along(coordinates, cloud, before, build)
-        return step.make().act(cloud)
-
-    def _along(self, coordinates: Kind, cloud: FactoredCloud, before: str, build: bool) -> FactoredCloud:
-        if cloud.knows(coordinates):
-            return cloud.along(coordinates)
-
-        return self._stored(f"{before}|{coordinates}", lambda: cloud.along(coordinates), build)
 
     def _transform(self, step: Step, before: str) -> tuple[posthoc.Transform, bool]:
         """The transform of a step that moves points, and whether it is fitted already."""
@@ -263,12 +143,6 @@ class WhatIf:
         if trained is None and not self.trains:
             raise NotReadyError(request)
         return trained or step.kind(rows, **step.params.model_dump()), trained is not None
-
-    def _stored(self, key: str, make: Callable[[], FactoredCloud], build: bool) -> FactoredCloud:
-        image: FactoredCloud | None = IMAGES.get((self._images, key), make if build else None)
-        if image is None:
-            raise NotReadyError
-        return image
 
     # ------------------------------------------------------------------ its numbers
 
@@ -286,10 +160,7 @@ class WhatIf:
         return answer
 
     def _answer(self, cloud: FactoredCloud) -> Answer:
-        sample = ImageSample(cloud, self.embeddings.head.weight)
-        values, reasons = _measured(at_once(), sample)
-        spectrum = sample.eigenvalues
-        ev = None if spectrum is None else cumulative_shares(spectrum, min(EV_KEPT, sample.n, sample.d))
+        sample, values, reasons, ev = shape_of(cloud, self.embeddings.head.weight)
         frozen, predicted = None, None
         if sample.logits is None:
             head_width = self.embeddings.head.width
@@ -364,7 +235,7 @@ class WhatIf:
 
         frozen_difference = difference(start, answer.predicted)
         refitted_difference = difference(first.refitted_predicted if first else again, again)
-        places, shares = _map(cloud)
+        places, shares = map_of(cloud)
         yield
         inputs = {"shrinkage_cov": cloud.train_covariance, "zeta": REPORTED_ZETA}
         image = Sample(cloud.image(cloud.validation), inputs=inputs)
@@ -372,7 +243,7 @@ class WhatIf:
         reasons: dict[str, str] = {}
         for metric in later():
             yield
-            value, why = _measured([metric], image)
+            value, why = measured([metric], image)
             measures |= value
             reasons |= why
         return Full(
@@ -380,7 +251,7 @@ class WhatIf:
             refitted=primary(self._metric, embeddings.labels, again),
             frozen_difference=frozen_difference,
             refitted_difference=refitted_difference,
-            map=_like(places, first.map) if first else places,
+            map=signs_like(places, first.map) if first else places,
             map_shares=shares,
             refitted_predicted=again,
             reasons=reasons,
@@ -405,15 +276,6 @@ def train_layer(request: LayerRequest, report: layer.Report) -> tuple[dict[str, 
     trained = layer.IsoLayerTransform(embeddings.labelled_rows, report=report, **request.params)
     linear, offset = trained.fit(image.image(image.train)).affine()
     return {"request": request.as_json()}, {"linear": linear, "offset": offset}
-
-
-def _moved(transform: posthoc.Transform, cloud: FactoredCloud, fitted: bool) -> FactoredCloud:
-    """A step that cannot act on factors: every point is taken through it."""
-    train, validation = cloud.image(cloud.train), cloud.image(cloud.validation)
-    if not fitted:
-        transform.fit(train)
-    train, validation = (np.asarray(transform.transform(points)) for points in (train, validation))
-    return replace(FactoredCloud.of_points(train, validation, cloud.resolution), only_rounding=cloud.only_rounding)
 
 
 class ImageSample(Sample):
@@ -477,14 +339,25 @@ class ImageSample(Sample):
         return Directions(weights @ self._points + self._mean * weights.sum(), 0)
 
 
-def _measured(wanted: Iterable[Metric], sample: Sample) -> tuple[dict[str, float | None], dict[str, str]]:
+def shape_of(
+    cloud: FactoredCloud, weight: Matrix
+) -> tuple[ImageSample, dict[str, float | None], dict[str, str], NDArray[np.float64] | None]:
+    """The validation image, its `at_once` metrics with the reasons of those that are undefined, and EV_k."""
+    sample = ImageSample(cloud, weight)
+    values, reasons = measured(at_once(), sample)
+    spectrum = sample.eigenvalues
+    ev = None if spectrum is None else cumulative_shares(spectrum, min(EV_KEPT, sample.n, sample.d))
+    return sample, values, reasons, ev
+
+
+def measured(wanted: Iterable[Metric], sample: Sample) -> tuple[dict[str, float | None], dict[str, str]]:
     """Values by slug, None where undefined; and why."""
     readings = {metric.slug: reading_of(metric, sample, interval=False) for metric in wanted}
     reasons = {slug: reading.undefined for slug, reading in readings.items() if reading.undefined}
     return {slug: _finite(reading.value) for slug, reading in readings.items()}, reasons
 
 
-def _map(cloud: FactoredCloud) -> tuple[NDArray[np.float32], tuple[float, float]]:
+def map_of(cloud: FactoredCloud) -> tuple[NDArray[np.float32], tuple[float, float]]:
     covariance = cloud.validation_covariance
     values, directions = np.linalg.eigh(covariance)
     top = directions[:, ::-1][:, :2]
@@ -497,7 +370,7 @@ def _map(cloud: FactoredCloud) -> tuple[NDArray[np.float32], tuple[float, float]
     return (centred @ top).astype(np.float32), shares
 
 
-def _like(places: NDArray[np.float32], before: NDArray[np.float32]) -> NDArray[np.float32]:
+def signs_like(places: NDArray[np.float32], before: NDArray[np.float32]) -> NDArray[np.float32]:
     """Signs of principal components are arbitrary: those that resemble the map before are taken."""
     signs = np.where((places * before).sum(axis=0) < 0, -1.0, 1.0)
     return (places * signs).astype(np.float32)

@@ -69,14 +69,14 @@ def test_sentences_read_as_answers():
         one.sentence for one in sorted(only_part(three_methods()).comparisons, key=lambda one: one.p < 0.01)
     )
     assert isobn.startswith(
-        "IsoBN β = 0.5 − Baseline: +0.001 [−0.010, 0.012], 6 paired seeds: cannot be told apart (p = "
+        "IsoBN β = 0.5 − Baseline: +0.001 [−0.010, 0.012], 6 paired seeds: no significant difference (p = "
     )
     assert re.search(
         r"Detecting a true difference of this size takes about [\d,]+0 seeds\. The present seeds would likely detect one of 0\.0",
         isobn,
     )
     assert istar.startswith("I-STAR λ = 1 − Baseline: +0.099 [0.0")
-    assert istar.endswith("can be told apart (p < 0.001 after Holm's correction for 2 comparisons).")
+    assert istar.endswith("a significant difference (p < 0.001 after Holm's correction for 2 comparisons).")
 
 
 def test_letters_say_which_cannot_be_told_apart():
@@ -209,7 +209,7 @@ def test_an_uncorrected_finding_that_does_not_survive_says_both():
     ]
     one = next(one for one in only_part(rows).comparisons if one.arm.startswith("IsoBN"))
     assert one.p < 0.05 < one.p_holm and one.low > 0
-    assert "alone, " in one.sentence and "cannot be told apart" in one.sentence
+    assert "alone, " in one.sentence and "no significant difference" in one.sentence
 
 
 def test_a_measure_of_isotropy_can_be_compared():

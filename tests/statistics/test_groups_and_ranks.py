@@ -1,4 +1,4 @@
-"""Letters of what cannot be told apart, and rank correlations that do not mix tasks."""
+"""Letters of settings that do not differ, and rank correlations that do not mix tasks."""
 
 from __future__ import annotations
 

@@ -273,7 +273,7 @@ function numberChart({ low, high, step, of }, values, truth) {
   const known = Number.isFinite(truth);
   if (known) plot.append(Object.assign(make("b"), { style: `left: ${(100 * Math.min(1, Math.max(0, (truth - low) / (high - low)))).toFixed(2)}%` }));
   const near = values.filter((value) => Math.abs(value - truth) <= 3 * step).length;
-  const parts = [...(values.length ? [`Median ${written(median(values))}`] : []), ...(known ? [`answer ${written(truth, of)}`, ...(values.length ? [`${near} of ${values.length} within ${written(3 * step)}`] : [])] : [])];
+  const parts = [...(values.length ? [`Median ${written(median(values))}`] : []), ...(known ? [`answer ${written(truth, of)}`, ...(values.length ? [`${near} of ${values.length} within ±${Number((3 * step).toPrecision(2))}`] : [])] : [])];
   figure.append(plot, ends({ low, high }), make("p", "", parts.join(" · ")));
   return figure;
 }

@@ -1,0 +1,202 @@
+"""Which rows fit a transform, which are shown while it is chosen, and which are held back for one honest number at the end.
+
+Rows are shuffled once, with seed 0, in the order of their ids, so that two sets of the same ids are divided alike.
+
+- Labels, or nothing known: a third each.
+- Rated pairs: rows that a pair ties together stay together, a third each. Where nearly all rows hang together that way, the pairs
+  are divided instead, and all vectors fit the transform.
+- Search: the documents fit the transform; two thirds of the queries are shown, a third is held back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.errors import InputError
+from isoviz.readouts.pairs import RatedPairs
+from isoviz.readouts.reading import Known, Labels
+from isoviz.readouts.retrieval import Relevance
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from isoviz.vectors import VectorSet
+
+Part = Literal["shown", "held back"]
+
+FEWEST: Final = 12
+"""Rows below which nothing can be divided."""
+MOST_CLASSES: Final = 100
+"""Distinct labels beyond which they are taken for something else: a rating, a name."""
+_LOOSE: Final = 0.4
+"""Share of the rows that hang together at most, for rated pairs to be divided by rows."""
+
+
+@dataclass(frozen=True)
+class Division:
+    """One part of a set.
+
+    Attributes:
+        fit: rows that transforms are fitted on.
+        rows: rows of the part, in the order of its images.
+        known: what is known of them, by their places in `rows`.
+        words: what was fitted and what is shown, in a sentence.
+        notes: what was left out, and why.
+    """
+
+    fit: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    known: Known
+    words: str
+    notes: tuple[str, ...] = field(default=())
+
+
+def divide(found: VectorSet, part: Part = "shown") -> Division:
+    """The rows of a part.
+
+    Raises:
+        InputError: too few rows, pairs or queries to be divided (field `vectors`).
+    """
+    if found.relation == "relevance" and found.pairs is not None:
+        return _queries(found, part)
+    if found.relation == "similarity" and found.pairs is not None:
+        return _pairs(found, part)
+    if found.n < FEWEST:
+        raise InputError(
+            f"vectors: read-outs need at least {FEWEST} rows, got {found.n}", field="vectors", advice="Add rows."
+        )
+    thirds = np.array_split(_shuffled(found.columns, found.n), 3)
+    fit, shown, held = (np.sort(third) for third in thirds)
+    rows = shown if part == "shown" else held
+    labels, notes = _labels(found.columns, rows)
+    words = f"Transforms are fitted on {len(fit):,} rows; the numbers are of {len(rows):,} others"
+    return Division(fit, rows, Known(labels=labels), _others(words, found.n, fit, rows, part), notes)
+
+
+def _others(words: str, n: int, fit: NDArray[np.int64], rows: NDArray[np.int64], part: Part) -> str:
+    rest = n - len(fit) - len(rows)
+    return f"{words}; {rest:,} rows are {'held back' if part == 'shown' else 'those that were shown'}."
+
+
+def _queries(found: VectorSet, part: Part) -> Division:
+    assert found.pairs is not None
+    ids = found.columns["id"].to_numpy()
+    place = {one: row for row, one in enumerate(ids)}
+    left, right = (found.pairs[name].map(place).to_numpy(np.int64) for name in ("left", "right"))
+    grade = found.pairs["score"].to_numpy(np.float64)
+    answered = np.unique(left[grade > 0])
+    groups = found.columns.get("group")
+    if groups is not None and (groups == "document").any():
+        documents = np.flatnonzero(groups == "document")
+    else:
+        documents = np.setdiff1d(np.arange(found.n), left)
+    if len(answered) < 3:
+        raise InputError(
+            f"vectors: search needs at least 3 queries with a relevant document, got {len(answered)}",
+            field="vectors",
+        )
+    mixed = answered[np.argsort(_shuffled_rank(found.columns, found.n)[answered])]
+    edge = len(mixed) * 2 // 3
+    queries = np.sort(mixed[:edge] if part == "shown" else mixed[edge:])
+    rows = np.concatenate([queries, documents])
+    of_query, of_document = (np.full(found.n, -1) for _ in range(2))
+    of_query[queries], of_document[documents] = np.arange(len(queries)), np.arange(len(documents))
+    mine = (of_query[left] >= 0) & (of_document[right] >= 0)
+    relevance = Relevance(
+        np.arange(len(queries)),
+        len(queries) + np.arange(len(documents)),
+        of_query[left[mine]],
+        of_document[right[mine]],
+        grade[mine],
+    )
+    words = (
+        f"Transforms are fitted on the {len(documents):,} documents; the numbers are of {len(queries):,} of "
+        f"{len(answered):,} queries; {len(answered) - len(queries):,} queries are "
+        f"{'held back' if part == 'shown' else 'those that were shown'}."
+    )
+    return Division(documents, rows, Known(queries=relevance), words)
+
+
+def _pairs(found: VectorSet, part: Part) -> Division:
+    from scipy import sparse
+
+    assert found.pairs is not None
+    place = {one: row for row, one in enumerate(found.columns["id"].to_numpy())}
+    left, right = (found.pairs[name].map(place).to_numpy(np.int64) for name in ("left", "right"))
+    if len(left) < FEWEST:
+        raise InputError(
+            f"vectors: read-outs need at least {FEWEST} rated pairs, got {len(left)}",
+            field="vectors",
+            advice="Add pairs.",
+        )
+    links = sparse.coo_array((np.ones(len(left)), (left, right)), shape=(found.n, found.n))
+    count, component = sparse.csgraph.connected_components(links, directed=False)
+    sizes = np.bincount(component, minlength=count)
+    rank = _shuffled_rank(found.columns, found.n)
+    if sizes.max() > _LOOSE * found.n:
+        order = np.argsort(rank[left] * found.n + rank[right], kind="stable")
+        edge = len(order) * 2 // 3
+        mine = np.sort(order[:edge] if part == "shown" else order[edge:])
+        fit = np.arange(found.n)
+        words = (
+            f"Most rows hang together through pairs, so transforms are fitted on all {found.n:,} rows; the numbers are of "
+            f"{len(mine):,} of {len(left):,} pairs."
+        )
+    else:
+        first = np.full(count, found.n)
+        np.minimum.at(first, component, rank)  # components in the order of their first row in the shuffle
+        order = np.argsort(first)
+        third = np.empty(count, dtype=np.int64)
+        third[order] = np.minimum(3 * (np.cumsum(sizes[order]) - sizes[order]) // found.n, 2)
+        of_row = third[component]
+        fit = np.flatnonzero(of_row == 0)
+        mine = np.flatnonzero(of_row[left] == (1 if part == "shown" else 2))
+        words = f"Transforms are fitted on {len(fit):,} rows; the numbers are of {len(mine):,} pairs of other rows."
+    rows, inverse = np.unique(np.concatenate([left[mine], right[mine]]), return_inverse=True)
+    scores = found.pairs["score"].to_numpy(np.float64)[mine]
+    rated = RatedPairs(inverse[: len(mine)], inverse[len(mine) :], scores)
+    labels, notes = _labels(found.columns, rows)
+    return Division(fit, rows, Known(pairs=rated, labels=labels), words, notes)
+
+
+def _labels(columns: pd.DataFrame, rows: NDArray[np.int64]) -> tuple[Labels | None, tuple[str, ...]]:
+    """Labels of those rows that have one; None, and why, where they are no classes."""
+    codes, classes = label_codes(columns)
+    if codes is None:
+        return None, (classes,) if classes else ()
+    mine = codes[rows]
+    having = np.flatnonzero(mine >= 0)
+    notes = (f"{len(rows) - len(having):,} rows have no label.",) if len(having) < len(rows) else ()
+    if len(np.unique(mine[having])) < 2:
+        return None, (*notes, "The rows shown have fewer than two labels, so read-outs of labels are left out.")
+    return Labels(having, mine[having]), notes
+
+
+def label_codes(columns: pd.DataFrame) -> tuple[NDArray[np.int64] | None, str]:
+    """Codes (n,) of the labels, −1 where there is none; None, and why if there is a reason, where they are no classes."""
+    import pandas as pd
+
+    if "label" not in columns:
+        return None, ""
+    codes, classes = pd.factorize(columns["label"], sort=True)
+    if not 2 <= len(classes) <= MOST_CLASSES:
+        return None, f"The labels have {len(classes):,} distinct values; read-outs of labels need 2 to {MOST_CLASSES}."
+    return codes.astype(np.int64), ""
+
+
+def _shuffled(columns: pd.DataFrame, n: int) -> NDArray[np.int64]:
+    order: NDArray[Any] = np.arange(n)
+    if "id" in columns:
+        order = np.argsort(columns["id"].astype(str).to_numpy(dtype=object), kind="stable")
+    return np.asarray(order[np.random.default_rng(0).permutation(n)], dtype=np.int64)
+
+
+def _shuffled_rank(columns: pd.DataFrame, n: int) -> NDArray[np.int64]:
+    """(n,): the place of each row in the shuffle."""
+    rank = np.empty(n, dtype=np.int64)
+    rank[_shuffled(columns, n)] = np.arange(n)
+    return rank

@@ -1,0 +1,80 @@
+"""Texts that ship, with what is known of them: a search, rated pairs, and labelled sentences. An encoder makes vectors of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from isoviz import demo
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from isoviz.vectors.sets import Relation
+
+RETRIEVAL: Final = "demo/retrieval"
+TITLES: Final = {
+    RETRIEVAL: "Search: 200 queries, 2,000 documents",
+    "demo/similarity": "Similarity: 990 rated pairs of sentences",
+    "demo/sentiment": "Labels: 2,000 opinions, positive or negative",
+}
+"""By slug, in the order in which they are offered."""
+
+
+@dataclass(frozen=True)
+class KnownTexts:
+    """Texts and what is known of them, as `isoviz.vectors.VectorSet` holds it.
+
+    Attributes:
+        columns: `id`, `text`, and `group` or `label`.
+        pairs, relation: as of a `VectorSet`.
+    """
+
+    columns: pd.DataFrame
+    pairs: pd.DataFrame | None = None
+    relation: Relation | None = None
+
+
+def read(slug: str) -> KnownTexts:
+    """The texts of a demo set; KeyError for another name."""
+    return {RETRIEVAL: _search, "demo/similarity": _pairs, "demo/sentiment": _labelled}[slug]()
+
+
+def _search() -> KnownTexts:
+    import pandas as pd
+
+    queries, documents, relevance = (_table(RETRIEVAL, name) for name in ("queries", "documents", "relevance"))
+    both = pd.concat([queries.assign(group="query"), documents.assign(group="document")], ignore_index=True)
+    pairs = relevance.set_axis(["left", "right", "score"], axis=1)
+    return KnownTexts(both, pairs.astype({"score": float}), "relevance")
+
+
+def _pairs() -> KnownTexts:
+    import pandas as pd
+
+    rows = _table("demo/similarity", "validation")
+    texts = pd.unique(pd.concat([rows["sentence1"], rows["sentence2"]]))
+    ids = {text: f"s{number}" for number, text in enumerate(texts)}
+    pairs = pd.DataFrame(
+        {
+            "left": rows["sentence1"].map(ids),
+            "right": rows["sentence2"].map(ids),
+            "score": rows["label"].astype(float),
+        }
+    )
+    return KnownTexts(pd.DataFrame({"id": list(ids.values()), "text": texts}), pairs, "similarity")
+
+
+def _labelled() -> KnownTexts:
+    import pandas as pd
+
+    rows = _table("demo/sentiment", "train")
+    names = {0: "negative", 1: "positive"}
+    ids = [f"s{number}" for number in range(len(rows))]
+    return KnownTexts(pd.DataFrame({"id": ids, "text": rows["sentence"], "label": rows["label"].map(names)}))
+
+
+def _table(slug: str, name: str) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.read_parquet(demo.rows_dir(slug) / f"{name}.parquet")

@@ -1,0 +1,93 @@
+"""Texts and demo sets turned into vectors by an encoder, in the background; the vectors are kept like uploaded ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from numpy.typing import NDArray
+
+from isoviz import vectors
+from isoviz.errors import InputError
+from isoviz.exploring.jobs import PREPARE
+from isoviz.jobs import queue
+from isoviz.jobs.kinds import ENCODERS, Job, JobKind
+from isoviz.jobs.queue import JobState
+from isoviz.models import sources
+from isoviz.models.views import Pooling
+from isoviz.vectors import VectorSet, demo_sets
+from isoviz.vectors.sets import STORE, stored
+
+MODEL: Final = "demo/tiny-bert"
+_LONGEST: Final = 256
+
+
+@dataclass(frozen=True)
+class TextsRequest:
+    """Texts through an encoder, one vector per text.
+
+    Attributes:
+        texts: the slug of a demo set, or the key of kept texts.
+        model: as everywhere (`isoviz.models.sources`).
+        layer: whose tokens are averaged; None: the model's own sentence vectors if it has some, else its last layer.
+    """
+
+    texts: str
+    model: str = MODEL
+    layer: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """For a file."""
+        return {"texts": self.texts, "model": self.model, "layer": self.layer}
+
+    @property
+    def key(self) -> str:
+        """Equal for equal texts and the same weights."""
+        return queue.content_key(ENCODED, {**self.as_json(), "model": sources.resolve(self.model).fingerprint}, None)
+
+
+def compute(
+    request: TextsRequest, report: Callable[[int, int, str], None]
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Facts and arrays of the vectors."""
+    from isoviz.models import extract
+
+    if request.texts in demo_sets.TITLES:
+        known = demo_sets.read(request.texts)
+        name, columns, pairs, relation = request.texts, known.columns, known.pairs, known.relation
+    else:
+        try:
+            kept = vectors.load_any(request.texts)
+        except KeyError:
+            raise InputError("texts: they are no longer kept on this server", field="texts") from None
+        name, columns, pairs, relation = kept.name, kept.columns, None, None
+    source = sources.resolve(request.model)
+    offered, _ = extract.offered_poolings(source, 1)
+    pooling: Pooling = "sentence" if "sentence" in offered and request.layer is None else "mean"
+    found = extract.layer_views(
+        source,
+        [columns["text"].tolist()],
+        poolings=[pooling],
+        layers="last" if request.layer is None else [request.layer],
+        max_length=_LONGEST,
+        progress=report,
+    )
+    ((layer, _),) = found.clouds
+    facts = {"model": request.model, "pooling": pooling, "layer": layer, "max_length": _LONGEST}
+    return stored(VectorSet(found.points(layer, pooling), columns, pairs, relation, name, facts))
+
+
+def _work(job: Job) -> None:
+    job.publish(*compute(TextsRequest(**job.request), job.report))
+
+
+ENCODED: Final = JobKind(
+    name="encoded texts", room=__name__, work=_work, results=STORE, lane=ENCODERS, prepare=PREPARE, warm_seconds=60.0
+)
+"""Of a `TextsRequest`; its result is read by `isoviz.vectors.load`."""
+
+
+def look(request: TextsRequest) -> JobState:
+    """How the job of this request stands."""
+    return queue.look(ENCODED, request.key)

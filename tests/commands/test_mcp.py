@@ -1,0 +1,132 @@
+"""`isoviz mcp`: a client session over standard input and output finds, measures and compares runs, and launches only where it may."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+
+from isoviz.config import RunConfig
+from isoviz.runs.store import Store
+
+READING = {"list_runs", "show_run", "compare_runs", "catalogue", "measure"}
+
+
+@asynccontextmanager
+async def session(folder: Path, *options: str) -> AsyncIterator[Client]:
+    command = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "isoviz", "mcp", "--store", str(folder), *options],
+        env=dict(os.environ) | {"ISOVIZ_HOME": str(folder)},
+    )
+    async with Client(command) as client:
+        yield client
+
+
+async def answer(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    assert isinstance(result.structured_content, dict)
+    return result.structured_content
+
+
+async def refusal(client: Client, tool: str, **arguments: Any) -> str:
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error
+    return str(result.content[0].text)  # type: ignore[union-attr]
+
+
+def test_a_reading_session(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    (run_id,) = store.create([RunConfig.checked(model="demo/tiny-bert", task="demo/acceptability")])
+
+    async def talk() -> None:
+        async with session(tmp_path) as client:
+            offered = await client.list_tools()
+            assert {tool.name for tool in offered.tools} == READING
+            assert all(tool.annotations and tool.annotations.read_only_hint for tool in offered.tools)
+            (listed,) = (await answer(client, "list_runs"))["runs"]
+            assert (listed["id"], listed["status"]) == (run_id, "queued")
+            (shown,) = (await answer(client, "show_run", id=run_id))["runs"]
+            assert shown["config"]["task"] == "demo/acceptability"
+            slugs = {one["slug"] for one in (await answer(client, "catalogue", kind="methods"))["methods"]}
+            assert {"baseline", "istar", "isobn"} <= slugs
+            for kind in ("measures", "transforms", "tasks", "models", "studies"):
+                assert (await answer(client, "catalogue", kind=kind))[kind]
+            assert "no run" in await refusal(client, "show_run", id="nothing")
+            assert "no run and no experiment" in await refusal(client, "compare_runs", ids=["nothing"])
+            assert "stop_run" in await refusal(client, "stop_run", id=run_id)
+            measured = await answer(
+                client,
+                "measure",
+                model="demo/tiny-bert",
+                task="demo/acceptability",
+                layer=2,
+                pooling="cls",
+                max_eval=64,
+            )
+            assert measured["cloud"]["layer"] == 2 and 0 < measured["isoscore"] < 1
+            assert "unknown task 'demo/nothing'" in await refusal(
+                client, "measure", model="demo/tiny-bert", task="demo/nothing"
+            )
+
+    anyio.run(talk)
+    assert store.get(run_id).status == "queued"
+
+
+def test_a_session_that_launches_and_compares(tmp_path: Path) -> None:
+    async def talk() -> None:
+        async with session(tmp_path, "--allow-writes") as client:
+            assert {tool.name for tool in (await client.list_tools()).tools} == READING | {"launch_runs", "stop_run"}
+            refused = await refusal(client, "launch_runs", method=["istar"], params={"lamda": 1})
+            assert "lamda" in refused and "\n" not in refused
+            settings = {"epochs": 1, "max_train": 32, "max_eval": 16, "probe_size": 32, "batch_size": 16}
+            launched = await answer(
+                client, "launch_runs", method=["baseline", "isobn"], experiment="by an agent", settings=settings
+            )
+            assert len(launched["ids"]) == 2
+            (stopped,) = (await answer(client, "stop_run", id=launched["ids"][1]))["runs"]
+            patience = time.monotonic() + 240
+            while stopped["status"] in ("queued", "running"):
+                assert time.monotonic() < patience
+                await anyio.sleep(0.5)
+                (stopped,) = (await answer(client, "show_run", id=launched["ids"][1]))["runs"]
+            first: dict[str, Any] = {"status": "queued"}
+            while first["status"] in ("queued", "running"):
+                assert time.monotonic() < patience
+                await anyio.sleep(0.5)
+                (first,) = (await answer(client, "show_run", id=launched["ids"][0]))["runs"]
+            assert first["status"] == "finished" and 0 <= first["metrics"]["accuracy"] <= 1
+            table = await answer(client, "compare_runs", ids=["by an agent"])
+            assert table["parts"][0]["arms"][0]["label"] == "Baseline"
+
+    anyio.run(talk)
+
+
+@pytest.mark.parametrize("words", [["--allow-everything"], ["--store"]])
+def test_bad_options_are_one_line(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    from isoviz.__main__ import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(["mcp", *words])
+    assert ended.value.code == 2 and capsys.readouterr().err.count("\n") == 1
+
+
+def test_without_the_package_one_line_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from isoviz.__main__ import main
+
+    monkeypatch.delitem(sys.modules, "isoviz.commands.mcp", raising=False)
+    monkeypatch.setitem(sys.modules, "mcp.server", None)
+    assert main(["mcp"]) == 2
+    assert "pip install 'isoviz[mcp]'" in capsys.readouterr().err

@@ -1,0 +1,131 @@
+"""No row fits a transform and is shown or held back; ids decide, not places; what cannot be divided says so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from isoviz.errors import InputError
+from isoviz.readouts.division import divide
+from isoviz.vectors import VectorSet, demo_sets
+
+RNG = np.random.default_rng(0)
+
+
+def vectors(columns: pd.DataFrame, pairs: pd.DataFrame | None = None, relation: str | None = None) -> VectorSet:
+    return VectorSet(RNG.normal(size=(len(columns), 3)), columns, pairs, relation, "made")  # type: ignore[arg-type]
+
+
+def test_labels_are_divided_into_disjoint_thirds() -> None:
+    found = vectors(pd.DataFrame({"label": ["a", "b", None] * 20}))
+    shown, held = divide(found), divide(found, "held back")
+    assert np.array_equal(shown.fit, held.fit)
+    assert sorted([*shown.fit, *shown.rows, *held.rows]) == list(range(60))
+    labels = shown.known.labels
+    assert labels is not None
+    expected = found.columns["label"].to_numpy()[shown.rows[labels.rows]]
+    assert (np.array(["a", "b"])[labels.codes] == expected).all()
+    assert "have no label" in shown.notes[0]
+    assert shown.words == ("Transforms are fitted on 20 rows; the numbers are of 20 others; 20 rows are held back.")
+
+
+def test_the_same_ids_are_divided_alike_in_any_order() -> None:
+    ids = [f"r{number}" for number in range(30)]
+    first = vectors(pd.DataFrame({"id": ids}))
+    second = vectors(pd.DataFrame({"id": ids[::-1]}))
+    chosen = [set(found.columns["id"].to_numpy()[divide(found).rows]) for found in (first, second)]
+    assert chosen[0] == chosen[1]
+
+
+def test_rows_that_pairs_tie_together_stay_together() -> None:
+    ids = [f"s{number}" for number in range(60)]
+    pairs = pd.DataFrame({"left": ids[::2], "right": ids[1::2], "score": RNG.uniform(0, 5, 30)})
+    pairs.loc[len(pairs)] = ["s0", "s2", 3.0]  # ties two pairs together
+    found = vectors(pd.DataFrame({"id": ids}), pairs, "similarity")
+    parts = [divide(found), divide(found, "held back")]
+    assert set(parts[0].rows).isdisjoint(parts[1].rows)
+    for part in parts:
+        assert set(part.rows).isdisjoint(part.fit)
+        rated = part.known.pairs
+        assert rated is not None and len(rated.score) >= 7
+        for left, right, score in zip(part.rows[rated.left], part.rows[rated.right], rated.score, strict=True):
+            row = pairs[(pairs["left"] == ids[left]) & (pairs["right"] == ids[right])]
+            assert row["score"].tolist() == [score]
+
+
+def test_where_everything_hangs_together_the_pairs_are_divided() -> None:
+    ids = [f"s{number}" for number in range(40)]
+    chain = pd.DataFrame({"left": ids[:-1], "right": ids[1:], "score": 1.0})
+    shown, held = (
+        divide(vectors(pd.DataFrame({"id": ids}), chain, "similarity"), part) for part in ("shown", "held back")
+    )
+    assert len(shown.fit) == 40 and "fitted on all 40 rows" in shown.words
+    assert len(shown.known.pairs.score) + len(held.known.pairs.score) == 39  # type: ignore[union-attr]
+
+
+def test_queries_are_divided_and_documents_fit() -> None:
+    texts = demo_sets.read(demo_sets.RETRIEVAL)
+    found = vectors(texts.columns, texts.pairs, texts.relation)
+    shown, held = divide(found), divide(found, "held back")
+    groups = texts.columns["group"].to_numpy()
+    assert (groups[shown.fit] == "document").all() and len(shown.fit) == 2_000
+    ids = texts.columns["id"].to_numpy()
+    assert texts.pairs is not None
+    grades = texts.pairs.set_index(["left", "right"])["score"].to_dict()
+    asked: list[str] = []
+    for part in (shown, held):
+        relevance = part.known.queries
+        assert relevance is not None
+        queries = ids[part.rows[relevance.queries]]
+        documents = ids[part.rows[relevance.documents]]
+        assert all(one.startswith("q") for one in queries) and all(one.startswith("d") for one in documents)
+        assert {
+            (queries[q], documents[d]): grade
+            for q, d, grade in zip(relevance.query, relevance.document, relevance.grade, strict=True)
+        } == {pair: grade for pair, grade in grades.items() if pair[0] in set(queries)}
+        asked += list(queries)
+    assert sorted(asked) == sorted(ids[groups == "query"])
+    assert len(shown.known.queries.queries) == 133  # type: ignore[union-attr]
+
+
+def test_demo_sets_are_complete() -> None:
+    for slug in demo_sets.TITLES:
+        texts = demo_sets.read(slug)
+        assert texts.columns["id"].is_unique and texts.columns["text"].str.len().gt(0).all()
+        if texts.pairs is not None:
+            assert texts.pairs[["left", "right"]].isin(set(texts.columns["id"])).all().all()
+    with pytest.raises(KeyError):
+        demo_sets.read("demo/other")
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (vectors(pd.DataFrame({"label": list("ab") * 3})), "at least 12 rows, got 6"),
+        (
+            vectors(
+                pd.DataFrame({"id": list("abcd")}),
+                pd.DataFrame({"left": ["a"], "right": ["b"], "score": [1.0]}),
+                "similarity",
+            ),
+            "at least 12 rated pairs, got 1",
+        ),
+        (
+            vectors(
+                pd.DataFrame({"id": list("abcd"), "group": ["query", *["document"] * 3]}),
+                pd.DataFrame({"left": ["a"], "right": ["b"], "score": [1.0]}),
+                "relevance",
+            ),
+            "at least 3 queries with a relevant document, got 1",
+        ),
+    ],
+)
+def test_what_is_too_little_is_told(found: VectorSet, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        divide(found)
+
+
+def test_labels_that_are_no_classes_are_left_out() -> None:
+    shown = divide(vectors(pd.DataFrame({"label": [str(number) for number in range(300)]})))
+    assert shown.known.labels is None and "300 distinct values" in shown.notes[0]

@@ -1,0 +1,143 @@
+"""Any vectors under chains: the engine's image and read-outs against transforms applied to points, curves, held-back rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from isoviz import posthoc, readouts, vectors
+from isoviz.errors import InputError
+from isoviz.metrics import isoscore
+from isoviz.readouts.division import divide
+from isoviz.vectors import VectorSet, demo_sets, sets
+from isoviz.whatif import chains, texts
+from isoviz.whatif import vectors as engines
+from isoviz.whatif.images import NotReadyError
+from isoviz.whatif.vectors import VectorsWhatIf, axes, best, engine_of, image_of
+
+RNG = np.random.default_rng(0)
+LABELS = RNG.integers(0, 2, 150)
+LABELLED = VectorSet(
+    RNG.normal(size=(150, 10)) * np.geomspace(3, 0.3, 10) + 2.0 + np.outer(LABELS, np.eye(10)[9]),
+    pd.DataFrame({"label": np.array(["no", "yes"])[LABELS]}),
+    name="made",
+)
+CHAINS = (
+    "zca:strength=0.5",
+    "all_but_the_top:remove=2,literal=true",
+    "pca_whitening:components=4",
+    "truncation:keep=6~zca:eps=0.1",
+    "rotation:seed=3~shift:by=2~isobn",
+    "cluster_based:n_clusters=3,remove=1",
+)
+
+
+@pytest.mark.parametrize("text", CHAINS)
+def test_read_outs_are_those_of_transformed_points(text: str) -> None:
+    steps, part = chains.read(text), divide(LABELLED)
+    engine = VectorsWhatIf(LABELLED)
+    chain = posthoc.chain([step.make() for step in steps]).fit(LABELLED.points[part.fit])
+    after = np.asarray(chain.transform(LABELLED.points[part.rows]))
+    assert image_of(engine.image(steps)).cosines == pytest.approx(readouts.image.Image(after).cosines, abs=1e-5)
+    answer = engine.answer(steps)
+    assert answer.d == after.shape[1]
+    assert answer.measures["isoscore"] == pytest.approx(isoscore(after), abs=1e-8)
+    expected = readouts.measure(readouts.image.Image(after), part.known, answer.readouts)
+    assert {slug: one.value for slug, one in answer.readouts.items()} == pytest.approx(
+        {slug: one.value for slug, one in expected.items()}, abs=1e-5
+    )
+
+
+def test_what_follows_has_intervals_and_what_comes_at_once() -> None:
+    engine = VectorsWhatIf(LABELLED)
+    steps = chains.read("zca")
+    with pytest.raises(NotReadyError):
+        engine.answer(steps, build=False)
+    full = _run(engine.stages(steps))
+    slugs = [one.readout.slug for one in full.comparisons]
+    assert slugs[:4] == ["knn", "silhouette", "probe", "nmi"] or set(slugs) >= {"knn", "probe", "nmi", "nearest"}
+    for one in full.comparisons:
+        assert one.difference.low is not None and one.difference.low <= one.difference.value <= one.difference.high
+    # whitening makes the narrow direction that holds the label as wide as the others
+    knn = next(one for one in full.comparisons if one.readout.slug == "knn")
+    assert knn.after > knn.before
+    assert {one.readout.slug: one.difference.n for one in full.crossed} == {"probe": 150, "knn": 150}
+    assert 0 < full.overlap.value < 1
+    assert full.map.shape == (50, 2) and full.measures.keys() and len(full.cosines.nearest) == 50
+    assert _run(engine.stages(steps)) is full
+    assert engine.answer(steps, build=False).n == 50  # known now
+
+
+def _run(stages):  # type: ignore[no-untyped-def]
+    while True:
+        try:
+            next(stages)
+        except StopIteration as end:
+            return end.value
+
+
+def test_a_curve_moves_one_parameter_and_ends_where_the_chain_is() -> None:
+    engine = VectorsWhatIf(LABELLED)
+    steps = chains.read("all_but_the_top:remove=1~zca:strength=0.4")
+    found = {(axis.place, axis.name): axis for axis in axes(steps, 10)}
+    assert set(found) == {(0, "remove"), (1, "strength"), (1, "eps")}
+    assert found[0, "remove"].values == (0, 1, 2, 3, 5, 8)
+    axis = found[1, "strength"]
+    assert {0.0, 0.4, 1.0} <= set(axis.values) and axis.current == 0.4
+    stages = engine.curve(steps, axis, "knn")
+    next(stages)
+    assert len(engine.known_curve(steps, axis, "knn")) == 1
+    points = _run(stages)
+    assert [point.value for point in points] == list(axis.values)
+    here = next(point for point in points if point.value == 0.4)
+    assert here.readout == engine.answer(steps).readouts["knn"].value
+    assert here.isoscore == pytest.approx(engine.answer(steps).measures["isoscore"], abs=1e-8)
+    assert here.isoscore_low < here.isoscore < here.isoscore_high  # type: ignore[operator]
+    assert max(point.readout for point in points) == best(points, "knn").readout  # type: ignore[type-var, union-attr]
+
+
+def test_dimensions_kept_and_what_has_no_curve() -> None:
+    (axis,) = axes(chains.read("truncation:keep=3"), 10)
+    assert (
+        axis.values == (2, 3, 4, 8, 10)
+        and axis.moved(chains.read("truncation:keep=3"), 4)[0].text == "truncation:keep=4"
+    )
+    assert axes(chains.read("rotation"), 10) == []
+    engine = VectorsWhatIf(LABELLED)
+    assert [point.readout for point in _run(engine.curve(chains.read("truncation:keep=3"), axis, "knn"))]
+
+
+def test_held_back_rows_are_others_under_the_same_fit() -> None:
+    shown, held = VectorsWhatIf(LABELLED), VectorsWhatIf(LABELLED, "held back")
+    assert np.array_equal(shown.train, held.train)
+    assert set(shown.division.rows).isdisjoint(held.division.rows)
+    assert held.comparison(chains.read("zca"), "knn").difference.n == 50
+
+
+def test_a_layer_that_needs_a_run_is_refused_in_words() -> None:
+    with pytest.raises(InputError, match="trained on the labels and the head of a run"):
+        VectorsWhatIf(LABELLED).image(chains.read("isolayer"))
+
+
+def test_kept_vectors_have_one_engine() -> None:
+    key = vectors.keep(LABELLED)
+    assert engine_of(key) is engine_of(key)
+    assert engine_of(key, "held back") is not engine_of(key)
+    with pytest.raises(KeyError):
+        engine_of("0" * 32)
+
+
+@pytest.mark.slow
+def test_the_demo_search_is_not_trivial_and_a_transform_shows() -> None:
+    request = texts.TextsRequest(demo_sets.RETRIEVAL, layer=2)
+    facts, arrays = texts.compute(request, lambda done, total, what: None)
+    sets.STORE.publish(request.key, facts, arrays)
+    engine = engine_of(request.key)
+    assert engine.found.facts == {"model": "demo/tiny-bert", "pooling": "mean", "layer": 2}
+    plain = engine.answer(()).readouts["ndcg_cosine"].value
+    chance = 10 / 2_000
+    assert 20 * chance < plain < 0.8
+    change = engine.comparison(chains.read("all_but_the_top:remove=3"), "ndcg_cosine").difference
+    assert change.low > 0.05
+    assert engines.engine_of(request.key, "held back").comparison((), "ndcg_cosine").difference.n == 67
