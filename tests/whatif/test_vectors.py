@@ -64,7 +64,7 @@ def test_what_follows_has_intervals_and_what_comes_at_once() -> None:
     assert knn.after > knn.before
     assert {one.readout.slug: one.difference.n for one in full.crossed} == {"probe": 150, "knn": 150}
     assert 0 < full.overlap.value < 1
-    assert full.map.shape == (50, 2) and full.measures.keys() and len(full.cosines.nearest) == 50
+    assert len(full.cosines.nearest) == 50
     assert _run(engine.stages(steps)) is full
     assert engine.answer(steps, build=False).n == 50  # known now
 
