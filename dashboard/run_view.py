@@ -20,6 +20,7 @@ from isoviz.errors import InputError, StoreError
 from isoviz.events import Finished, Started
 from isoviz.metrics.record import Measurement
 from isoviz.runs import planning
+from isoviz.runs.examples import is_example
 from isoviz.runs.naming import method_title, variant
 from isoviz.runs.rows import RunRow, UnreadableRunError
 from isoviz.tasks.protocol import OwnTask
@@ -348,6 +349,9 @@ def reproduce(run: RunRow) -> None:
     """The same run as a command, and everything about it as a file."""
     st.subheader("Reproduce this", anchor=False)
     st.code(planning.command([run.config]), language="bash", wrap_lines=True)
+    if run.status == "finished" and not is_example(run.id):
+        st.caption("Its model as a transformers directory, the method folded into the output layer:")
+        st.code(f"python -m isoviz runs save-model {run.id} --out DIR", language="bash", wrap_lines=True)
     record = {
         "id": run.id,
         "name": run.name,

@@ -7,7 +7,5 @@ import streamlit as st
 from dashboard.components.lessons.mounted import lessons
 
 st.title("Lessons", anchor=False)
-st.caption(
-    "Guess first. The lesson then moves the cloud and shows how far off you were. Eight lessons, five minutes each."
-)
+st.caption("Guess first. The lesson then moves the cloud and shows how far off you were. Five minutes each.")
 lessons(key="lessons")

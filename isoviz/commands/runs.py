@@ -1,4 +1,4 @@
-"""`isoviz runs`: list, show, stop, resume, delete, export and cite what the store holds; add seeds to an experiment."""
+"""`isoviz runs`: list, show, stop, resume, delete, export and cite what the store holds; save a model; add seeds."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
         "delete": _delete,
         "export": _export,
         "cite": _cite,
+        "save-model": _save_model,
         "add-seeds": _add_seeds,
     }
     return actions[options.action](store, options)
@@ -178,6 +179,17 @@ def _cite(store: Store, options: argparse.Namespace) -> int:
         print_json({"entries": entries})
     else:
         print("\n\n".join(entries.values()))
+    return 0
+
+
+def _save_model(store: Store, options: argparse.Namespace) -> int:
+    from isoviz.runs import pretrained
+
+    folder = pretrained.save(store.get(options.id), store.folder_of(options.id), options.out)
+    if options.json:
+        print_json({"id": options.id, "folder": str(folder)})
+    else:
+        print(f"{folder}: a transformers directory; its README.md says how to load it")
     return 0
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from dashboard import lessons_file
 from isoviz import lessons
@@ -19,7 +19,7 @@ from isoviz.lessons import checking
 from isoviz.lessons.expressions import holds, parse_claim
 from isoviz.lessons.reading import NumberGuess, Step
 from isoviz.lessons.state import State
-from tests.browser.conftest import Server
+from tests.browser.conftest import Server, fits
 
 SLUGS = [lesson.slug for lesson in lessons.catalogue()]
 POINTS = """async () => {
@@ -176,9 +176,72 @@ def test_the_handout_has_questions_and_no_answers(tab: Page, file: Path) -> None
     tab.emulate_media(media="print")
     handout = tab.locator(".ivl-handout")
     expect(handout).to_be_visible()
+    expect(tab.get_by_role("heading", name="Change the units")).to_be_visible()
     expect(tab.locator(".ivl-lesson")).to_be_hidden()
     text = handout.inner_text()
     assert "Your guess: ____" in text and "{" not in text and "0.4" not in text
+
+
+def drag(page: Page, slider: Locator, share: float) -> None:
+    """Put a finger on a slider's thumb, and draw it to this share of the slider's length."""
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    assert box is not None
+    low, high, value = (float(slider.evaluate(f"(field) => field.{name}")) for name in ("min", "max", "value"))
+    inset = 8  # of the thumb's middle at both ends
+    places = [box["x"] + inset + part * (box["width"] - 2 * inset) for part in ((value - low) / (high - low), share)]
+    y = box["y"] + box["height"] / 2
+    session = page.context.new_cdp_session(page)
+    for kind, x in (("touchStart", places[0]), ("touchMove", sum(places) / 2), ("touchMove", places[1])):
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    session.detach()
+
+
+def test_every_lesson_by_touch_on_a_phone(chromium: Browser, file: Path) -> None:
+    context = chromium.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, offline=True, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(file.as_uri())
+    page.get_by_role("button", name="Lessons").tap()
+    for lesson in lessons.catalogue():
+        page.locator(".ivl-list").get_by_role("button", name=lesson.title).tap()
+        expect(page.get_by_role("heading", name=lesson.title)).to_be_visible()
+        for k, step in enumerate(lesson.steps, start=1):
+            expect(page.get_by_role("heading", name=f"Question {k} of {len(lesson.steps)}")).to_be_visible()
+            send = page.get_by_role("button", name="Show the answer")
+            expect(send).to_be_disabled()
+            if isinstance(step.guess, NumberGuess):
+                drag(page, page.locator(".ivl-form input[type=range]"), 0.8)
+                said = page.locator(".ivl-guess output").inner_text()
+                wanted = step.guess.low + 0.8 * (step.guess.high - step.guess.low)
+                assert float(said.replace("−", "-")) == pytest.approx(
+                    wanted, abs=0.04 * (step.guess.high - step.guess.low)
+                )
+            else:
+                page.locator(".ivl-option").last.tap()
+            send.tap()
+            expect(page.locator(".ivl-verdict")).to_be_visible()
+            assert fits(page)
+            page.locator(".ivl-body > button.ivl-main").tap()
+        expect(page.locator(".ivl-claims li[data-holds=true]")).to_have_count(len(lesson.claims))
+        slider = page.locator(".ivl-free input[type=range]:visible").first
+        before = slider.input_value()
+        drag(
+            page,
+            slider,
+            0.1
+            if float(slider.evaluate("(field) => (field.value - field.min) / (field.max - field.min)")) > 0.5
+            else 0.9,
+        )
+        assert slider.input_value() != before
+        assert fits(page)
+    expect(page.locator(".ivl-done")).to_have_count(len(SLUGS))
+    context.close()
+    assert errors == []
 
 
 def test_the_page_runs_a_lesson_without_the_server(serve: Callable[..., Server], open_tab: Callable[..., Page]) -> None:

@@ -190,7 +190,10 @@ export class Classroom {
       if (lesson && lesson !== this.lessons.place().lesson) this.lessons.open(lesson);
     };
     if (this.mayOpen) form.append(button("Open a class", () => this.open()));
-    this.panel.replaceChildren(form, said(message));
+    const details = make("details");
+    details.append(make("summary", "", this.mayOpen ? "Join or open a class" : "Join a class"), form);
+    details.open = Boolean(message);
+    this.panel.replaceChildren(details, said(message));
   }
 
   drawStudent() {
@@ -273,7 +276,7 @@ function numberChart({ low, high, step, of }, values, truth) {
   const known = Number.isFinite(truth);
   if (known) plot.append(Object.assign(make("b"), { style: `left: ${(100 * Math.min(1, Math.max(0, (truth - low) / (high - low)))).toFixed(2)}%` }));
   const near = values.filter((value) => Math.abs(value - truth) <= 3 * step).length;
-  const parts = [...(values.length ? [`Median ${written(median(values))}`] : []), ...(known ? [`answer ${written(truth, of)}`, ...(values.length ? [`${near} of ${values.length} within ${written(3 * step)}`] : [])] : [])];
+  const parts = [...(values.length ? [`Median ${written(median(values))}`] : []), ...(known ? [`answer ${written(truth, of)}`, ...(values.length ? [`${near} of ${values.length} within ±${Number((3 * step).toPrecision(2))}`] : [])] : [])];
   figure.append(plot, ends({ low, high }), make("p", "", parts.join(" · ")));
   return figure;
 }

@@ -11,6 +11,7 @@ export class CloudView {
     this.canvas = make("canvas", "ivp-canvas");
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "img");
+    this.canvas.setAttribute("aria-label", title); // until there is more to say
     this.title = title;
     this.caption = make("figcaption", "ivp-caption", title);
     this.element.append(this.caption, this.canvas);

@@ -1,0 +1,97 @@
+"""A method's transform folded into the output layer, so that the network alone gives the same scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from isoviz.errors import InputError
+from isoviz.models.hooks import Representations
+
+if TYPE_CHECKING:
+    from isoviz.models.adapter import HeadedModel
+
+TOLERANCE = 1e-4
+"""How far a map may be from affine, as a share of what it gives: float32 rounds a sum over 1,024 dimensions to less."""
+
+
+def fold(model: HeadedModel) -> None:
+    """Change the output layer of a model in evaluation mode, in place: W(Ah + b) + c becomes (WA)h + (Wb + c).
+
+    A transform in evaluation maps each point for itself, so zero and the unit vectors give b and A; further points show whether it
+    is affine at all. An output matrix that shares its weights with the token embeddings gets weights of its own.
+
+    Raises:
+        InputError: the map is not affine (Flow), or the layer has no bias for b.
+    """
+    h = model.head_width
+    shift = _mapped(model, torch.zeros(1, h))[0]
+    matrix = (_mapped(model, torch.eye(h)) - shift).T
+    points = torch.randn(64, h, generator=torch.Generator().manual_seed(0)) * 3
+    expected = _mapped(model, points)
+    if float((points @ matrix.T + shift - expected).abs().max()) > TOLERANCE * float(1 + expected.abs().max()):
+        raise InputError(
+            "method: its map is not affine, so no output layer of the model's own can contain it", field="method"
+        )
+    if torch.equal(matrix, torch.eye(h)) and not shift.any():
+        return
+    output, network = model.output, model.network
+    with torch.no_grad():
+        constant = output.weight @ shift
+        if output.bias is not None:
+            output.bias.add_(constant)
+        elif model.wiring.bias is not None:
+            model.wiring.bias.add_(constant)
+        elif shift.any():
+            raise InputError(
+                f"method: the output layer of '{network.config.model_type}' models has no bias for the method's shift",
+                field="method",
+            )
+        output.weight = nn.Parameter(output.weight @ matrix)
+    if network.config.tie_word_embeddings and network.get_output_embeddings() is output:
+        _untie(network)
+
+
+def save(model: HeadedModel, folder: Path, label_names: Sequence[str] = ()) -> None:
+    """Fold, then write the network as transformers does.
+
+    Args:
+        label_names: of the classes, for the configuration.
+    """
+    fold(model)
+    network: Any = model.network
+    if model.kind in ("classification", "regression"):
+        # not LABEL_0 and LABEL_1: transformers leaves its default names out of the file, and BART then expects three classes
+        names = label_names or [f"label {number}" for number in range(model.output.out_features)]
+        network.config.id2label = dict(enumerate(names))
+        network.config.label2id = {name: code for code, name in enumerate(names)}
+    network.save_pretrained(folder)
+
+
+def _untie(network: Any) -> None:
+    """Give every parameter weights of its own: of shared ones a file holds one, and an untied network would miss the others."""
+    network.config.tie_word_embeddings = False
+    seen: set[int] = set()
+    for name, parameter in list(network.named_parameters(remove_duplicate=False)):
+        if parameter.data_ptr() in seen:
+            owner, _, own = name.rpartition(".")
+            setattr(network.get_submodule(owner), own, nn.Parameter(parameter.detach().clone()))
+        seen.add(parameter.data_ptr())
+
+
+@torch.no_grad()
+def _mapped(model: HeadedModel, points: Tensor) -> Tensor:
+    """(n, h) → (n, h)"""
+    reps = Representations(
+        cls=points,
+        pooled=points,
+        last_hidden=points.unsqueeze(1),
+        hidden_states=(points.unsqueeze(1),),
+        attention_mask=torch.ones(len(points), 1, dtype=torch.long),
+        output_weight=model.output.weight,
+    )
+    return model.hooks.transform(reps, training=False)
