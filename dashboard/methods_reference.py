@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import theme
-from dashboard.components.playground.mounted import playground
+from dashboard.components.playground.mounted import DESCENTS, descent, playground
 from dashboard.components.playground.source import TRANSFORMS
 from dashboard.steady import steady
 from dashboard.wording import plain
@@ -199,6 +199,7 @@ def _method(method: type[Method]) -> None:
         }
     )
     _miniature(_AS_TRANSFORM.get(method.slug))
+    _descent(method.slug)
     _parameters(method)
     _traps(method.traps)
     _bibtex(method)
@@ -284,6 +285,16 @@ def _miniature(transform: str | None) -> None:
         st.markdown("#### On a small cloud")
         state = {**_CLOUD, "transforms": [{"slug": transform}]}
         playground(key=f"miniature_{transform}", state=state, linked=False)
+
+
+def _descent(slug: str) -> None:
+    """A small cloud that moves down the penalty's gradient; nothing for methods that do more than add such a penalty."""
+    if slug in DESCENTS:
+        st.markdown("#### On a small cloud")
+        st.caption(
+            "300 points moved by gradient steps on the penalty alone. In training, the task loss moves them too."
+        )
+        descent(slug, key=f"descent_{slug}")
 
 
 def _traps(traps: tuple[str, ...]) -> None:

@@ -1,5 +1,4 @@
-"""The command line: `python -m isoviz train | sweep | measure | transform | runs | compare | report | study | lessons | app | mcp |
-links`.
+"""The command line: `python -m isoviz VERB`; `_VERBS` lists the verbs.
 
 Exit codes: 0 done; 1 a run failed, or was stopped; 2 bad input, with one line on stderr that says which option and what is allowed;
 130 (Ctrl-C) or 143 (SIGTERM) where it was ended at once.
@@ -196,6 +195,30 @@ def _add_transform(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
+def _add_export(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--chain", required=True, metavar="CHAIN", help="affine steps, as What-if writes them: zca:eps=0.1"
+    )
+    fitted = parser.add_mutually_exclusive_group(required=True)
+    fitted.add_argument(
+        "--fit-on", metavar="FILE", help="vectors to fit the chain on: .npy, .npz, .safetensors, .parquet, .csv, …"
+    )
+    fitted.add_argument("--run", metavar="ID", help="a finished run, whose training vectors the chain is fitted on")
+    parser.add_argument(
+        "--out",
+        required=True,
+        metavar="PATH",
+        help="FILE.zip: W, b and six lines of numpy; else the new model's folder",
+    )
+    parser.add_argument("--model", help="the model that made the vectors of --fit-on")
+    parser.add_argument(
+        "--pooling", choices=("sentence", "cls", "last", "mean"), help="how it made them (default: as for measure)"
+    )
+    parser.add_argument("--prompt", metavar="NAME", help="with this prompt of the model")
+    parser.add_argument("--truncate-dim", type=_whole, metavar="N", help="and only their first N dimensions")
+    _add_store(parser)
+
+
 def _add_runs(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, text in (
@@ -365,6 +388,7 @@ _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "sweep": ("fine-tune over a grid of parameters and seeds", _add_sweep),
     "measure": ("every measure of an array file, or of a model on a task", _add_measure),
     "transform": ("apply a chain of post-hoc transforms to an array file", _add_transform),
+    "export": ("write a chain as a matrix for numpy, or as a sentence-transformers model", _add_export),
     "runs": (
         "list, show, stop, resume, delete, export or cite runs, save a model, or add seeds to an experiment",
         _add_runs,

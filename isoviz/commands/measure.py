@@ -43,11 +43,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _measure_file(options: argparse.Namespace) -> int:
-    from isoviz.models.profile import measure
+    from isoviz.models.profile import MOST_PAIRED as MOST_PAIRED_OF_STREAMS
+    from isoviz.models.profile import STREAM_ABOVE, measure
 
     points = arrays.read(options.embeddings)
     try:
-        record = measure(points, name=Path(options.embeddings).name, most=MOST_PAIRED)
+        most = MOST_PAIRED if points.size * 8 <= STREAM_ABOVE else MOST_PAIRED_OF_STREAMS
+        record = measure(points, name=Path(options.embeddings).name, most=most)
         weights = _partition(points) if options.as_weights else None
     except ValueError as error:
         raise InputError(f"embeddings: {error}", field="embeddings") from None

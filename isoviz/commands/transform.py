@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 from isoviz import boundary, posthoc
 from isoviz.commands.output import print_json, progress_bar
 from isoviz.errors import InputError
+from isoviz.metrics.cloud import blocks, resolution
+from isoviz.metrics.streaming import CovarianceAccumulator
+from isoviz.models.profile import STREAM_ABOVE
 from isoviz.vectors import arrays
 
-BLOCK = 64 * 2**20
+BLOCK = 12 * 2**20
 """Bytes of float64 that are transformed at a time."""
 
 
@@ -50,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
         )
     transform = posthoc.chain([step.make() for step in steps])
     try:
-        transform.fit(fit_on)
+        _fit(transform, fit_on)
     except InputError as error:
         raise InputError(f"chain: cannot be fitted on these points: {error}", field="chain") from None
     shape, dtype = _write(transform, points, out)
@@ -70,6 +73,25 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _fit(transform: posthoc.Chain, points: NDArray[Any]) -> None:
+    """Fit on all points: of a large file in one pass over it, where the chain reads no more than mean and covariance."""
+    n, d = points.shape
+    if points.size * 8 <= STREAM_ABOVE or transform.fits_on == "points" or n < d:
+        transform.fit(points)
+        return
+    sums = CovarianceAccumulator(d)
+    with progress_bar() as report:
+        for start, block in blocks(points, _rows(d)):
+            sums.update(block)
+            report(start + len(block), n, "fitting")
+    transform.fit_sums(np.asarray(sums.mean), np.asarray(sums.covariance), n, resolution(points))
+
+
+def _rows(d: int) -> int:
+    """Of a block."""
+    return max(1, BLOCK // (8 * d))
+
+
 def _read(name: str, option: str) -> NDArray[Any]:
     points = arrays.read(name, field=option)
     if not (np.issubdtype(points.dtype, np.floating) or np.issubdtype(points.dtype, np.integer)):
@@ -81,25 +103,23 @@ def _write(transform: posthoc.Chain, points: NDArray[Any], out: Path) -> tuple[t
     """Write the image, in float32 where the points are no wider; it takes its place only when it is whole."""
     dtype = np.dtype(np.float32 if points.dtype in (np.float16, np.float32) else np.float64)
     n = len(points)
-    rows = max(1, BLOCK // (8 * points.shape[1]))
     width = np.asarray(transform.transform(points[:0])).shape[1]
     try:
         handle, partial = tempfile.mkstemp(suffix=".npy.partial", dir=out.parent)
     except OSError as error:
         raise InputError(f"out: '{out.parent}' cannot be written to: {boundary.reason(error)}", field="out") from None
-    os.close(handle)
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (n, width)}
     try:
-        image = np.lib.format.open_memmap(partial, mode="w+", dtype=dtype, shape=(n, width))
-        with progress_bar() as report:
-            for first in range(0, n, rows):
+        # a map of the file would hold all of it in memory
+        with os.fdopen(handle, "wb") as image, progress_bar() as report:
+            np.lib.format.write_array_header_1_0(image, header)
+            for first, block in blocks(points, _rows(points.shape[1])):
+                last = first + len(block)
                 try:
-                    image[first : first + rows] = transform.transform(points[first : first + rows])
+                    np.asarray(transform.transform(block), dtype=dtype).tofile(image)
                 except InputError as error:
-                    last = min(first + rows, n)
                     raise InputError(f"in: rows {first} to {last - 1}: {error}", field="in") from None
-                report(min(first + rows, n), n, "transforming")
-        image.flush()
-        del image
+                report(last, n, "transforming")
         os.replace(partial, out)
     finally:
         Path(partial).unlink(missing_ok=True)

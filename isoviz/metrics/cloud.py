@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 import sys
 import warnings
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     """A cloud: anything numpy reads as an (n, d) array, or a torch tensor of that shape."""
     Value: TypeAlias = float | torch.Tensor
     Array: TypeAlias = NDArray[np.float64] | torch.Tensor
+
+
+_MAPPED_AT_ONCE = 64 * 2**20
+"""Bytes of a mapped file that `blocks` lets lie in memory."""
 
 
 class UndefinedWarning(UserWarning):
@@ -60,6 +66,23 @@ def is_tensor(value: object) -> bool:
     """Whether it is a torch tensor, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
+
+
+def blocks(points: NDArray[Any], rows: int) -> Iterator[tuple[int, NDArray[Any]]]:
+    """An array (n, d) in blocks of so many rows, each with the number of its first row.
+
+    Of a mapped file the pages that were read are let go of, so that a file larger than memory is read in bounded memory.
+    """
+    mapped = getattr(points, "_mmap", None)
+    release = getattr(mmap, "MADV_DONTNEED", None)
+    held = 0
+    for start in range(0, len(points), rows):
+        block = points[start : start + rows]
+        yield start, block
+        held += block.nbytes
+        if mapped is not None and release is not None and held > _MAPPED_AT_ONCE:
+            mapped.madvise(release)
+            held = 0
 
 
 def check_shape(shape: tuple[int, ...], name: str) -> None:

@@ -49,11 +49,7 @@ class CloudStream:
             kept: Any = lengths > 0
             total = (tensor[kept] / lengths[kept][:, None]).double().sum(dim=0).cpu().numpy()
         else:
-            x = np.asarray(batch, dtype=np.float64)
-            biggest = np.abs(x).max(axis=1)  # first, so that squares neither overflow nor vanish
-            kept = biggest > 0
-            unit = x[kept] / biggest[kept][:, None]
-            total = (1.0 / np.sqrt(np.einsum("ij,ij->i", unit, unit))) @ unit
+            total, kept = _directions(np.asarray(batch, dtype=np.float64))
         self._direction = self._direction + total
         self.zeros += len(kept) - int(kept.sum())
 
@@ -83,3 +79,16 @@ class CloudStream:
     def covariance(self) -> NDArray[np.float64]:
         """(d, d), divisor n − 1, n >= 2."""
         return as_float64(self.sums.covariance)
+
+
+def _directions(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Σ x/‖x‖ of a batch, (d,), and which of its vectors are not zero, (n,)."""
+    squares = np.einsum("ij,ij->i", x, x)
+    if (
+        squares.size and squares.min() > 1e-280 and squares.max() < 1e280
+    ):  # nothing overflows or vanishes: no copy is needed
+        return (1.0 / np.sqrt(squares)) @ x, np.ones(len(x), dtype=bool)
+    biggest = np.abs(x).max(axis=1)
+    kept = biggest > 0
+    unit = x[kept] / biggest[kept][:, None]
+    return (1.0 / np.sqrt(np.einsum("ij,ij->i", unit, unit))) @ unit, kept

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.metrics.cloud import check_shape, resolution
+from isoviz.metrics.cloud import blocks, check_shape, resolution
 from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.metrics.measuring import measure_cloud, readings_of
 from isoviz.metrics.protocol import COSTS, QUICK, CloudKind, Cost
@@ -20,7 +20,7 @@ MOST_PAIRED = 5_000
 """Points that metrics over pairs are taken on at most: their time grows with the square."""
 STREAM_ABOVE = 2**30
 """Bytes, as float64, above which a cloud is not held as a whole."""
-_BLOCK_ROWS = 16_384
+_BLOCK_ROWS = 4_096
 
 
 def profile(
@@ -97,13 +97,15 @@ def measure(
     if points.size * 8 <= STREAM_ABOVE:
         return measure_cloud(Sample(points), name, costs=costs, most=most, seed=seed)
     stream = CloudStream(points.shape[1], resolution(points))
-    for start in range(0, len(points), _BLOCK_ROWS):
-        stream.update(points[start : start + _BLOCK_ROWS])
     rows = np.sort(
         np.random.default_rng(seed).choice(len(points), min(most, len(points)), replace=False, shuffle=False)
     )
-    drawn = Sample(points[rows])
-    return measure_cloud(stream.sample(), name, costs=costs, drawn=drawn, most=most, seed=seed)
+    drawn = np.empty((len(rows), points.shape[1]), dtype=points.dtype)
+    for start, block in blocks(points, _BLOCK_ROWS):
+        stream.update(block)
+        inside = slice(*np.searchsorted(rows, [start, start + len(block)]))
+        drawn[inside] = block[rows[inside] - start]
+    return measure_cloud(stream.sample(), name, costs=costs, drawn=Sample(drawn), most=most, seed=seed)
 
 
 def _readings(views: Views, layer: int, pooling: Pooling, costs: Collection[Cost], most: int, seed: int) -> Any:

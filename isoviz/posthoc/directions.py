@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,3 +81,19 @@ def peak_signs(directions: NDArray[np.float64]) -> NDArray[np.float64]:
     """(r,): −1 for each column of (d, r) whose largest entry is negative, else 1."""
     peaks = directions[np.abs(directions).argmax(axis=0), np.arange(directions.shape[1])]
     return np.where(peaks < 0, -1.0, 1.0)
+
+
+def stand_in(
+    mean: NDArray[np.float64], covariance: NDArray[np.float64], n: int, divisor: Literal["sample", "population"]
+) -> NDArray[np.float64]:
+    """2d points with the mean and the covariance of n others: what a fit that sees no more learns the same from.
+
+    Args:
+        mean, covariance: (d,) and (d, d), divisor n − 1, of the others.
+        divisor: `sample`: the covariances with the divisors n − 1 and 2d − 1 are equal; `population`: those with n and 2d.
+    """
+    variances, directions = np.linalg.eigh(covariance)
+    count = 2 * len(mean)
+    scale = (count - 1) / 2 if divisor == "sample" else count * (n - 1) / (2 * n)
+    arms = directions.T * np.sqrt(scale * np.clip(variances, 0.0, None))[:, None]
+    return np.concatenate([mean + arms, mean - arms])

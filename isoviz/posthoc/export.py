@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from isoviz.errors import InputError
 from isoviz.models.sources import ModelSource
 from isoviz.models.views import Pooling
 from isoviz.posthoc.affine_map import Affine
+from isoviz.statistics.paired_bootstrap import Difference
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -66,6 +67,13 @@ class Effect:
     high: float | None = None
     rows: str = ""
 
+    @classmethod
+    def of(
+        cls, name: str, before: float | None, after: float | None, change: Difference | None = None, rows: str = ""
+    ) -> Self:
+        """With the interval of a paired bootstrap."""
+        return cls(name, before, after, change.low if change else None, change.high if change else None, rows)
+
     @property
     def words(self) -> str:
         """`accuracy: 0.8120 → 0.8240 (difference 0.0020 to 0.0220 at 95 %), 500 validation rows`."""
@@ -101,7 +109,7 @@ class Origin:
         """Markdown: one line per fact."""
         lines = [f"Chain: `{self.chain}`", f"Fitted on: {self.data} ({self.split}, {self.rows:,} rows, key {self.key})"]
         lines += [f"Vectors: {self.vectors}"] if self.vectors else []
-        lines += [f"Measured: {effect.words}" for effect in self.effects] or ["Measured: nothing"]
+        lines += [f"Measured: {effect.words}" for effect in self.effects] or ["Effect: not measured"]
         return "\n".join(f"- {line}" for line in lines)
 
     def as_json(self) -> dict[str, Any]:
@@ -146,6 +154,7 @@ def as_sentence_transformer(
     folder: Path,
     *,
     pooling: Pooling,
+    layer: int | None = None,
     prompt: str | None = None,
     truncate: int | None = None,
     max_length: int | None = None,
@@ -158,7 +167,8 @@ def as_sentence_transformer(
     Args:
         source: on this machine.
         folder: empty or not there yet.
-        pooling, prompt, truncate, max_length: how the vectors were made (see `encode`).
+        layer: whose states are pooled; None for the last. The layers after it are left out of the model.
+        pooling, prompt, truncate, max_length: how the vectors were made (see `isoviz.models.extract.encode`).
 
     Returns:
         The largest deviation from those vectors, as a share of the longest of them.
@@ -166,22 +176,30 @@ def as_sentence_transformer(
     Raises:
         InputError: this pooling is none of the library's, or the exported model does not give the same vectors.
     """
-    from isoviz.models.extract import encode
+    from isoviz.models.extract import layer_views
 
     if pooling not in ("sentence", *_MODES):
         allowed = ", ".join(("sentence", *_MODES))
         raise InputError(
             f"pooling: '{pooling}' is no pooling of sentence-transformers (allowed: {allowed})", field="pooling"
         )
-    made: dict[str, Any] = {"prompt": prompt, "truncate": truncate, "max_length": max_length}
-    points = encode(source, PROBES, pooling=pooling, **made).astype(np.float64)
+    views = layer_views(
+        source,
+        [list(PROBES)],
+        poolings=[pooling],
+        layers="last" if layer is None else [layer],
+        max_length=max_length,
+        prompt=prompt,
+        truncate=truncate,
+    )
+    points = views.points(views.depth if layer is None else layer, pooling).astype(np.float64)
     if points.shape[1] != len(affine.linear):
         raise InputError(
             f"chain: it was fitted on {len(affine.linear)} dimensions, '{source.name}' gives {points.shape[1]}",
             field="chain",
         )
     expected = affine.of_points(points)
-    model = _bare(source, pooling, max_length) if pooling != "sentence" else _with_modules(source, max_length)
+    model = _bare(source, pooling, max_length, layer) if pooling != "sentence" else _with_modules(source, max_length)
     if pooling == "sentence":
         truncate = truncate or model.truncate_dim
         model.default_prompt_name = prompt or model.default_prompt_name
@@ -266,7 +284,9 @@ def zipped_model(write: Any) -> bytes:
         return _zipped({path.relative_to(folder).as_posix(): path.read_bytes() for path in files})
 
 
-def bare_transformer(location: str, pooling: Pooling, max_length: int | None) -> SentenceTransformer:
+def bare_transformer(
+    location: str, pooling: Pooling, max_length: int | None, layer: int | None = None
+) -> SentenceTransformer:
     """A folder without modules under one of the library's poolings, padded on the right as `isoviz.models.extract` does."""
     import torch
     from sentence_transformers import SentenceTransformer
@@ -277,7 +297,7 @@ def bare_transformer(location: str, pooling: Pooling, max_length: int | None) ->
         location,
         model_kwargs={"use_safetensors": True, "dtype": torch.float32, "local_files_only": True},
         processor_kwargs={"padding_side": "right", "local_files_only": True},
-        config_kwargs={"local_files_only": True},
+        config_kwargs={"local_files_only": True} | ({} if layer is None else {"num_hidden_layers": layer}),
     )
     if transformer.tokenizer.pad_token is None:  # masked out in any case
         transformer.tokenizer.pad_token = transformer.tokenizer.eos_token
@@ -287,14 +307,14 @@ def bare_transformer(location: str, pooling: Pooling, max_length: int | None) ->
     return SentenceTransformer(modules=[transformer, module], device="cpu")
 
 
-def _bare(source: ModelSource, pooling: Pooling, max_length: int | None) -> SentenceTransformer:
+def _bare(source: ModelSource, pooling: Pooling, max_length: int | None, layer: int | None) -> SentenceTransformer:
     from isoviz.models import encoder
     from isoviz.models.loading import reading
 
     loaded = encoder.load(source)  # refuses weights that do not fit
     limit = min(max_length or 10**6, loaded.longest or 512)
     with reading(source):
-        return bare_transformer(source.location, pooling, limit)
+        return bare_transformer(source.location, pooling, limit, layer)
 
 
 def _with_modules(source: ModelSource, max_length: int | None) -> SentenceTransformer:

@@ -80,6 +80,7 @@ class IsoBNTransform(CataloguedTransform):
     )
     ARRAYS = {"scale": "d"}
     coordinates = "own"
+    reads = "population"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         centred, _ = centre(x)

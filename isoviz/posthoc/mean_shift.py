@@ -49,6 +49,7 @@ class Shift(CataloguedTransform):
     )
     ARRAYS = {"offset": "d"}
     coordinates = "any"
+    reads = "population"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         std = np.asarray(dimension_std(x))

@@ -77,6 +77,7 @@ class AllButTheTop(CataloguedTransform):
     ARRAYS = {"mean": "d", "directions": "dr"}
     COUNTS = ("removed",)
     coordinates = "principal"
+    reads = "sample"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         axes = principal_axes(x, eps)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from isoviz.errors import InputError, input_error, unknown_name
 from isoviz.metrics.cloud import float64_matrix, is_tensor, resolution
 from isoviz.parameters import Paper, Params, ParamValue, parameter
 from isoviz.posthoc.affine_map import Affine
+from isoviz.posthoc.directions import stand_in
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Array, Points
@@ -38,6 +39,10 @@ __all__ = [
 
 LARGEST = 1e100
 """Entries beyond this are refused: their squares and fourth powers would leave float64."""
+
+
+FitsOn = Literal["mean", "sample", "population", "points"]
+"""What a fit reads: at most the mean; the mean and the covariance with divisor n − 1, or n; or the points themselves."""
 
 
 class State(TypedDict):
@@ -92,6 +97,25 @@ class Transform:
     """Anything that is fitted on one cloud and applied to others."""
 
     slug: ClassVar[str]
+
+    @property
+    def fits_on(self) -> FitsOn:
+        """What `fit` reads of the points."""
+        return "points"
+
+    def fit_sums(self, mean: NDArray[np.float64], covariance: NDArray[np.float64], n: int, eps: float) -> Self:
+        """As `fit` on n points of which only running sums are at hand; not where `fits_on` is "points".
+
+        Args:
+            mean, covariance: (d,) and (d, d), divisor n − 1.
+            n: at least d, as fewer points span fewer directions.
+            eps: `isoviz.metrics.cloud.resolution` of the points.
+        """
+        reads = self.fits_on
+        if reads == "points":
+            raise InputError(f"{self.slug} is fitted on the points themselves, not on their mean and covariance")
+        self._fit(_checked(stand_in(mean, covariance, n, "population" if reads == "population" else "sample")), eps)
+        return self
 
     def fit(self, points: Points) -> Self:
         """Learn from a cloud (n, d), n >= 2, numpy or torch; returns itself.
@@ -171,6 +195,7 @@ class CataloguedTransform(Transform):
         coordinates: if it can act on a `FactoredCloud`, the coordinates that `act` needs: "any", "own" or "principal".
             Otherwise None: What-if moves every point and marks the step as slower.
         needs_labels: whether it is fitted on more than points, and therefore not from here.
+        reads: what it learns from: then a file larger than memory is fitted in one pass over it.
     """
 
     title: ClassVar[str]
@@ -185,6 +210,7 @@ class CataloguedTransform(Transform):
     COUNTS: ClassVar[tuple[str, ...]] = ()
     coordinates: ClassVar[Kind | None] = None
     needs_labels: ClassVar[bool] = False
+    reads: ClassVar[FitsOn] = "points"
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -205,6 +231,10 @@ class CataloguedTransform(Transform):
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.params.model_dump().items())
         return f"{self.slug}({inside})"
+
+    @property
+    def fits_on(self) -> FitsOn:
+        return self.reads
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         """Hook: what the checked cloud x (n, d) teaches; eps is the resolution of its original number type."""

@@ -68,6 +68,7 @@ class Rotation(CataloguedTransform):
     )
     ARRAYS = {"matrix": "dd"}
     coordinates = "any"
+    reads = "mean"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         return Learnt({"matrix": rotation_matrix(x.shape[1], self.params.seed).copy()})

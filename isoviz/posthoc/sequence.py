@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.posthoc.affine_map import Affine
-from isoviz.posthoc.protocol import State, Transform
+from isoviz.posthoc.protocol import FitsOn, State, Transform
 
 
 class Chain(Transform):
@@ -70,6 +70,15 @@ class Chain(Transform):
         whole = cls(steps)
         whole._given_width = spec["width"]
         return whole
+
+    @property
+    def fits_on(self) -> FitsOn:
+        """What all steps read together: sums go through affine steps as points do, but of two divisors one would be wrong."""
+        needed = {step.fits_on for step in self.steps} - {"mean"}
+        bent = any(getattr(step, "coordinates", None) is None for step in self.steps[:-1])
+        if len(needed) > 1 or bent:
+            return "points"
+        return needed.pop() if needed else "mean"
 
     def _fit(self, x: NDArray[np.float64], eps: float) -> None:
         width = x.shape[1]

@@ -55,6 +55,7 @@ class BatchNorm(CataloguedTransform):
     ARRAYS = {"mean": "d", "scale": "d"}
     COUNTS = ("tiny_dimensions",)
     coordinates = "own"
+    reads = "population"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         _, mean = centre(x)

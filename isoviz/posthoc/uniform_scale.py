@@ -46,6 +46,7 @@ class Scale(CataloguedTransform):
     )
     ARRAYS = {"scale": "d"}
     coordinates = "any"
+    reads = "mean"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         return Learnt({"scale": np.full(x.shape[1], self.params.factor)})

@@ -73,6 +73,7 @@ class PCAWhitening(CataloguedTransform):
     ARRAYS = {"mean": "d", "matrix": "dk"}
     COUNTS = ("dropped",)
     coordinates = "principal"
+    reads = "sample"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         d = x.shape[1]

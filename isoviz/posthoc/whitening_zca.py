@@ -97,6 +97,7 @@ class ZCA(CataloguedTransform):
     ARRAYS = {"mean": "d", "matrix": "dd"}
     COUNTS = ("dropped",)
     coordinates = "principal"
+    reads = "sample"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         axes, factors = scaled_axes(x, eps, self.params)

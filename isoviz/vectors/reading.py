@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from isoviz import boundary, limits
 from isoviz.errors import InputError, listed, shortened
+from isoviz.metrics.cloud import blocks
 from isoviz.vectors import arrays, pairs, tables
 from isoviz.vectors.sets import TextSet, VectorSet
 
@@ -233,8 +234,7 @@ def _check_finite(points: NDArray[Any], field: str) -> None:
     if points.dtype.kind != "f":
         return
     rows = max(1, _BLOCK // (points.shape[1] * points.dtype.itemsize))
-    for start in range(0, len(points), rows):
-        block = points[start : start + rows]
+    for start, block in blocks(points, rows):
         bad = np.argwhere(~np.isfinite(block))
         if len(bad):
             row, column = int(bad[0][0]), int(bad[0][1])

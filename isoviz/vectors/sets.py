@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.jobs.results import ARRAYS, ResultStore
+from isoviz.metrics.cloud import blocks
 from isoviz.vectors import arrays
 
 if TYPE_CHECKING:
@@ -68,8 +69,8 @@ class VectorSet:
         """Thirty-two hex digits of the content; name and facts do not count."""
         digest = hashlib.sha256(f"vectors {_FORMAT} {self.points.dtype.str} {self.points.shape}".encode())
         rows = max(1, _BLOCK // (self.d * self.points.dtype.itemsize))
-        for start in range(0, self.n, rows):
-            digest.update(self.points[start : start + rows].tobytes())
+        for _, block in blocks(self.points, rows):
+            digest.update(block.tobytes())
         for table in (self.columns, self.pairs):
             digest.update(b"none" if table is None else _fingerprint(table))
         digest.update(str(self.relation).encode())
@@ -79,9 +80,7 @@ class VectorSet:
     def zero_rows(self) -> NDArray[np.int64]:
         """Places of vectors that are all zeros: they have no direction, so no cosine."""
         rows = max(1, _BLOCK // (self.d * self.points.dtype.itemsize))
-        parts = [
-            start + np.flatnonzero(~self.points[start : start + rows].any(axis=1)) for start in range(0, self.n, rows)
-        ]
+        parts = [start + np.flatnonzero(~block.any(axis=1)) for start, block in blocks(self.points, rows)]
         return np.concatenate(parts)
 
 

@@ -11,6 +11,7 @@
     vectors.py     the same of any vectors: read-outs, and curves over a parameter
     heads.py       the frozen head, a refitted one, and the paired bootstrap between two predictions
     layer.py       IsoLayer trained on the spot
+    export.py      a chain as a matrix, or as a model for sentence-transformers
     scheduler.py   whose question is computed next, when many move sliders at once
     notebook.py    the same as a few lines of Python
 

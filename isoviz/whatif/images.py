@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from isoviz import posthoc
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import resolution
+from isoviz.posthoc.export import require_affine
 from isoviz.posthoc.factored import FactoredCloud, Kind
 from isoviz.whatif import chains
 from isoviz.whatif.chains import Step
@@ -127,6 +128,19 @@ class Images:
             except InputError as error:
                 raise InputError(f"{step.title}: {error}", field="chain") from None
         return cloud
+
+    def affine(self, steps: Sequence[Step]) -> posthoc.Affine:
+        """The chain as one matrix; raises as `image`, and `InputError` for a step that is not affine."""
+        points = np.asarray(self.train, np.float64)
+        whole = posthoc.Affine(np.ones(points.shape[1]), np.zeros(points.shape[1]))
+        for number, step in enumerate(steps):
+            transform, fitted = self._transform(step, chains.write(steps[:number]))
+            try:
+                part = require_affine(transform if fitted else transform.fit(points))
+            except InputError as error:
+                raise InputError(f"{step.title}: {error}", field="chain") from None
+            whole, points = whole.then(part), part.of_points(points)
+        return whole
 
     def _from_points(self) -> FactoredCloud:
         train, validation = (np.asarray(split, np.float64) for split in (self.train, self.validation))

@@ -74,7 +74,7 @@ def compute(
         progress=report,
     )
     ((layer, _),) = found.clouds
-    facts = {"model": request.model, "pooling": pooling, "layer": layer}
+    facts = {"model": request.model, "pooling": pooling, "layer": layer, "max_length": _LONGEST}
     return stored(VectorSet(found.points(layer, pooling), columns, pairs, relation, name, facts))
 
 

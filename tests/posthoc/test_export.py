@@ -91,6 +91,21 @@ def test_an_exported_model_gives_the_pages_vectors(case: str, tmp_path: Path, ti
     np.testing.assert_allclose(found, image, atol=1e-5 * np.linalg.norm(image, axis=1).max())
 
 
+def test_an_earlier_layer_is_exported_without_the_layers_after_it(tmp_path: Path) -> None:
+    from isoviz.models.extract import layer_views
+
+    source = sources.resolve("demo/tiny-bert")
+    texts = [f"the {word} sleeps" for word in ("cat", "dog", "child", "king", "old man", "bird")] * 3
+    points = layer_views(source, [texts], poolings=["mean"], layers=[2]).points(2, "mean")
+    chain = posthoc.chain([posthoc.zca(eps=0.1)]).fit(points)
+    export.as_sentence_transformer(chain.affine(), ORIGIN, source, tmp_path / "out", pooling="mean", layer=2)
+    image = chain.transform(points)
+    np.testing.assert_allclose(
+        encode(str(tmp_path / "out"), texts), image, atol=1e-5 * np.linalg.norm(image, axis=1).max()
+    )
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["num_hidden_layers"] == 2
+
+
 @pytest.mark.parametrize("pooling", ["cls", "mean", "last"])
 def test_a_bare_transformer_is_exported_with_its_pooling(pooling: Any, tmp_path: Path, tiny_models: TinyModels) -> None:
     source = sources.resolve(

@@ -56,7 +56,7 @@ export class Engine {
   }
 
   // All answers for a state, each as soon as it stands: yields {answer} or nothing, which is a pause.
-  *steps(state) {
+  *steps(state, paused = false) {
     const cloud = yield* this.cloud(state);
     const problems = {};
     const values = closedNumbers(cloud, cloud.known, state.zeta, problems);
@@ -70,7 +70,7 @@ export class Engine {
     yield* this.slower(cloud, state, "before");
     if (after) yield* this.slower(after, state, "after");
     yield { answer: { part: "settled" } };
-    yield* this.redraws(state);
+    yield* this.redraws(state, paused);
   }
 
   *after(cloud, state) {
@@ -119,14 +119,14 @@ export class Engine {
   }
 
   // The plug-in and the unbiased score of clouds drawn anew; they go on where they were left.
-  *redraws(state) {
+  *redraws(state, paused) {
     const found = yield* this.kept.of("redraws", pick(state, SHAPED), function* () {
       return { plug: [], unbiased: [] };
     });
     const { n, d } = state;
     const most = Math.max(10, Math.min(REDRAWS, Math.floor(REDRAW_WORK / (n * d * Math.min(n, d)))));
     let told = -1;
-    while (found.plug.length < most) {
+    while (!paused && found.plug.length < most) {
       const { isoscore, isoscore_unbiased } = yield* redrawn(state, found.plug.length + 1);
       found.plug.push(isoscore);
       found.unbiased.push(isoscore_unbiased);

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from dashboard.components import bundle
@@ -16,6 +17,14 @@ _mount = st.components.v2.component(
     css=source.styles() + ".ivp-root { --ivp-top: 3.5rem; }",  # below the bar at the top of a page
     js=source.script() + bundle("playground/mounted.js"),
 )
+_mount_descent = st.components.v2.component(
+    "isoviz_descent",
+    html='<div class="ivp-root"></div>',
+    css=source.styles(),
+    js=bundle("look.js", *(f"playground/{name}.js" for name in ("cloud_view", "penalties", "descent"))),
+)
+DESCENTS = ("istar", "cosreg")
+"""Methods whose penalty moves a cloud by itself. The others train a map or act on the output layer."""
 
 
 def playground(*, key: str, state: Mapping[str, Any] | None = None, linked: bool = True) -> None:
@@ -26,3 +35,15 @@ def playground(*, key: str, state: Mapping[str, Any] | None = None, linked: bool
         linked: whether the address holds its state, and starts it; one playground of a page at most.
     """
     _mount(key=key, data={"words": source.words(), "state": dict(state or {}), "linked": linked})
+
+
+def small_cloud() -> np.ndarray:
+    """300 points in 3 dimensions, stretched and away from the origin."""
+    points = np.random.default_rng(0).normal(size=(300, 3)) * (2.0, 0.9, 0.4) + (1.5, 1.0, 0.5)
+    return points.round(4)
+
+
+def descent(slug: str, *, key: str) -> None:
+    """Mount a small cloud that gradient steps on the penalty of a method of `DESCENTS` move."""
+    points = small_cloud()
+    _mount_descent(key=key, data={"slug": slug, "points": points.ravel().tolist(), "d": points.shape[1]})

@@ -7,6 +7,7 @@
 //   playground.numbers(), .numbers("after")   name → { value, true, pending, problem }, before and after the transforms
 //   playground.redraws()                      { plug, unbiased, most }: IsoScore of clouds drawn anew so far, and how many there will be
 //   playground.cloud({ after, draw })         resolves with { points, known, labels, originals }: float64, as measured
+//   playground.pause(true)                    draws no more clouds for the redraws
 //   playground.lock(true)                     controls stand still, as while a guess is awaited
 //   playground.close()
 //   root hears "playground:change" (detail: the state; a control or set moved it) and "playground:settled" (detail: the numbers).
@@ -27,6 +28,7 @@ export class Playground {
     this.known = {};
     this.pending = { before: new Set(MEASURES), after: new Set(MEASURES) };
     this.drawn = {};
+    this.paused = false;
     this.waiting = new Map(); // asked clouds, by number
     this.settlers = [];
     [this.count, this.sent, this.answered] = [0, 0, 0];
@@ -65,6 +67,13 @@ export class Playground {
     const id = (this.count += 1);
     this.port.postMessage({ ask: "cloud", id, state: this.now, after, draw });
     return new Promise((resolve) => this.waiting.set(id, resolve));
+  }
+
+  // Draws no more clouds for the redraws, or goes on with them.
+  pause(paused) {
+    this.paused = paused;
+    this.unsent = true;
+    if (this.sent === this.answered) this.send();
   }
 
   lock(locked) {
@@ -119,7 +128,7 @@ export class Playground {
   send() {
     this.unsent = false;
     this.sent = this.count += 1;
-    this.port.postMessage({ id: this.sent, state: this.now });
+    this.port.postMessage({ id: this.sent, state: this.now, paused: this.paused });
   }
 
   hear(answer) {
@@ -168,7 +177,7 @@ export class Playground {
       numbers: new NumberTable(this.words.measures),
       toolbar: new Toolbar(this, change),
       transforms: new Transforms(this.words.transforms, change),
-      plots: new Plots(),
+      plots: new Plots((paused) => this.pause(paused)),
     };
     const { presets, controls, before, after, numbers, toolbar, transforms, plots } = this.parts;
     before.twin = after;

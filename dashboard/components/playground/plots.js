@@ -6,12 +6,23 @@ const FIGURE_REST = 45; // milliseconds between two drawings of the figures; the
 const AFTER = "#dd7809"; // the same in both modes
 
 export class Plots {
-  constructor() {
+  constructor(onPause) {
     this.element = make("section", "ivp-plots");
     this.element.setAttribute("aria-label", "Figures");
     this.figures = Object.fromEntries([
       ["ev", "Explained variance EV_k"], ["rho", "|ρ| of the dimensions"], ["sigma", "Standard deviation σ_j"], ["redraws", "IsoScore in 200 redraws"],
     ].map(([name, title]) => [name, this.figure(name, title)]));
+    const pause = make("button", "ivp-pause", "Pause");
+    pause.type = "button";
+    pause.setAttribute("aria-label", "Pause the redraws");
+    pause.setAttribute("aria-pressed", "false");
+    pause.onclick = () => {
+      const paused = pause.getAttribute("aria-pressed") !== "true";
+      pause.setAttribute("aria-pressed", String(paused));
+      pause.textContent = paused ? "Resume" : "Pause";
+      onPause(paused);
+    };
+    this.figures.redraws.caption.after(pause);
     this.resized = new ResizeObserver(() => this.last && this.show(this.last));
     this.resized.observe(this.element);
   }

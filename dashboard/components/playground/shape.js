@@ -176,10 +176,13 @@ export function lessMean(points, mean, n, d) {
   return out;
 }
 
+const correlates = ({ block, rho }) => block > 1 && rho !== 0;
+
 // Rows (count, d) times L D, into a new array.
-export function shapedRows(rows, count, d, { block, rho }, stretch) {
+export function shapedRows(rows, count, d, state, stretch) {
+  const { block, rho } = state;
   const out = new Float64Array(count * d);
-  if (block < 2 || !rho) {
+  if (!correlates(state)) {
     for (let i = 0, at = 0; i < count; i += 1) for (let j = 0; j < d; j += 1, at += 1) out[at] = rows[at] * stretch[j];
     return out;
   }
@@ -200,8 +203,7 @@ export function shapedRows(rows, count, d, { block, rho }, stretch) {
 // D L S L D plus what the cluster centres add: the scatter (d, d) of the cloud before rotation and scale.
 export function shapedScatter(sums, state, stretch, centres) {
   const { d, clusters } = state;
-  const half = shapedRows(sums.scatter, d, d, state, stretch); // S L D
-  const scatter = shapedRows(transposed(half, d, d), d, d, state, stretch); // (S L D)ᵀ L D, symmetric
+  const scatter = correlates(state) ? blockScatter(sums.scatter, state, stretch) : stretchedScatter(sums.scatter, d, stretch);
   if (clusters < 2 || !state.separation) return scatter;
   const along = shapedRows(sums.sums, clusters, d, state, stretch);
   const middle = centreMean(sums.sizes, centres, d);
@@ -217,6 +219,21 @@ export function shapedScatter(sums, state, stretch, centres) {
     }
   }
   return scatter;
+}
+
+function blockScatter(scatter, state, stretch) {
+  const { d } = state;
+  const half = shapedRows(scatter, d, d, state, stretch); // S L D
+  return shapedRows(transposed(half, d, d), d, d, state, stretch); // (S L D)ᵀ L D, symmetric
+}
+
+function stretchedScatter(scatter, d, stretch) {
+  const out = new Float64Array(d * d);
+  for (let i = 0; i < d; i += 1) {
+    const own = stretch[i];
+    for (let j = 0, at = i * d; j < d; j += 1, at += 1) out[at] = scatter[at] * (own * stretch[j]);
+  }
+  return out;
 }
 
 export function centreMean(sizes, centres, d) {

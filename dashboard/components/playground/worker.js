@@ -12,10 +12,10 @@ export function serve(port) {
   const work = async () => {
     busy = true;
     while (latest) {
-      const { id, state } = latest;
+      const { id, state, paused } = latest;
       latest = null;
       try {
-        await answer(id, state);
+        await answer(id, state, paused);
       } catch (error) {
         port.postMessage({ id, part: "failed", message: String(error?.stack ?? error) });
       }
@@ -23,9 +23,9 @@ export function serve(port) {
     busy = false;
   };
 
-  const answer = async (id, state) => {
+  const answer = async (id, state, paused) => {
     let since = performance.now();
-    for (const step of engine.steps(state)) {
+    for (const step of engine.steps(state, paused)) {
       if (step?.answer) port.postMessage({ id, ...step.answer });
       if (performance.now() - since < SLICE) continue;
       await breathe();

@@ -1,0 +1,213 @@
+"""What each transform costs or gains a sentence embedding model: similarity on STS-B, retrieval on SQuAD, beside IsoScore.
+
+    python benchmarks/embedding_tables.py --model DIR --stsb DIR --squad DIR [--out docs]
+
+DIR of a set holds train and validation files with the column names of the Hugging Face data sets. Transforms are fitted without
+labels and never on the pairs or questions that they are judged by: on the sentences of STS-B's training split that its
+validation split does not have; for SQuAD once on the paragraphs to be searched, once on the questions and paragraphs of its training
+split. Every difference is from no transform on the same pairs, questions or rows, with the 95 % interval of a paired bootstrap.
+Spearman of the untouched vectors must be within 0.002 of sentence-transformers' own evaluator, or the exit status is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import numpy as np
+from _report import Table, machine, write_section
+from numpy.typing import NDArray
+
+from isoviz import metrics, tasks
+from isoviz.models import sentences, sources
+from isoviz.models.extract import encode
+from isoviz.posthoc import chain
+from isoviz.readouts import Known, RatedPairs, Relevance, measure
+from isoviz.readouts.image import Image
+from isoviz.statistics.paired_bootstrap import Difference, difference
+from isoviz.whatif import chains
+
+Points = NDArray[np.floating]
+
+CUT = 128
+RESAMPLES = 200
+"""Of IsoScore, which is computed anew for each."""
+BAR = 0.002
+CHAINS = {
+    "none": "none",
+    "mean removed": "all_but_the_top:remove=0",
+    "ZCA, ε = 0": "zca",
+    "ZCA, ε = mean variance": "zca:eps={variance}",
+    "ZCA, ε = 0.1": "zca:eps=0.1",
+    "ZCA, ε = 1": "zca:eps=1",
+    "all-but-the-top, 1": "all_but_the_top:remove=1",
+    "all-but-the-top, 3": "all_but_the_top:remove=3",
+    "all-but-the-top, 10": "all_but_the_top:remove=10",
+    "IsoBN": "isobn",
+    f"first {CUT} dimensions": "",
+}
+
+
+def maps(fit: Points) -> dict[str, Callable[[Points], Points]]:
+    """What each line of a table does to vectors (n, d), fitted on `fit`."""
+    variance = float(np.var(fit, axis=0, dtype=np.float64).mean())
+    found: dict[str, Callable[[Points], Points]] = {}
+    for name, text in CHAINS.items():
+        steps = chains.read(text.format(variance=variance))
+        fitted = chain([step.make() for step in steps]).fit(fit)
+        found[name] = fitted.transform if text else lambda points: points[:, :CUT]
+    return found
+
+
+def isoscores(before: Points, after: Points) -> tuple[float, Difference]:
+    """IsoScore of `after`, and its difference from `before` over resampled rows."""
+    values = [float(metrics.isoscore(points)) for points in (before, after)]
+    random = np.random.default_rng(0)
+    found = []
+    for _ in range(RESAMPLES if before is not after else 0):
+        rows = random.integers(0, len(before), size=len(before))
+        found.append(float(metrics.isoscore(after[rows])) - float(metrics.isoscore(before[rows])))
+    ends = np.quantile(found, [0.025, 0.975]).tolist() if found else (0.0, 0.0)
+    return values[1], Difference(values[1] - values[0], *ends, len(before), len(found))
+
+
+def table(title: str, fit: Points, judged: Points, rows: slice, known: Known, slugs: Sequence[str]) -> dict[str, Any]:
+    """Every chain's read-outs of the judged vectors, and IsoScore of `rows` of them."""
+    lines: dict[str, Any] = {}
+    plain = np.asarray(judged, dtype=np.float64)
+    first = measure(Image(plain), known, slugs)
+    for name, transform in maps(fit).items():
+        image = np.asarray(transform(plain), dtype=np.float64)
+        found = measure(Image(image), known, slugs)
+        score, change = isoscores(plain[rows], plain[rows] if name == "none" else image[rows])
+        lines[name] = {slug: _line(found[slug].value, difference(first[slug], found[slug])) for slug in slugs}
+        lines[name]["isoscore"] = _line(score, change)
+        print(f"{title}: {name}: {lines[name]}", flush=True)
+    return {"title": title, "fitted_on": len(fit), "lines": lines}
+
+
+def _line(value: float | None, change: Difference) -> dict[str, float | None]:
+    return {"value": value, "low": change.low, "high": change.high, "n": change.n}
+
+
+def of_stsb(embed: Callable[[list[str]], Points], folder: Path, model: str) -> list[dict[str, Any]]:
+    """Similarity: pairs of the validation split."""
+    from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
+
+    rows = tasks.load(tasks.get("glue/stsb"), folder)
+    pairs = rows.validation
+    texts = sorted({*pairs["sentence1"], *pairs["sentence2"]})
+    fit = sorted({*rows.train["sentence1"], *rows.train["sentence2"]} - set(texts))
+    place = {text: number for number, text in enumerate(texts)}
+    scores = pairs["label"].to_numpy(np.float64)
+    known = Known(
+        pairs=RatedPairs(
+            *(np.array([place[text] for text in pairs[column]]) for column in ("sentence1", "sentence2")), scores
+        )
+    )
+    title = f"STS-B validation, {len(pairs):,} pairs; fitted on {len(fit):,} training sentences"
+    made = table(title, embed(fit), embed(texts), slice(None), known, ["spearman_cosine"])
+    evaluator = EmbeddingSimilarityEvaluator(
+        pairs["sentence1"].tolist(), pairs["sentence2"].tolist(), scores.tolist(), main_similarity="cosine"
+    )
+    made["library_spearman"] = float(evaluator(sentences.load(sources.resolve(model)))["spearman_cosine"])
+    return [made]
+
+
+def of_squad(embed: Callable[[list[str]], Points], folder: Path) -> list[dict[str, Any]]:
+    """Retrieval: questions of the validation split, and its paragraphs."""
+    rows = tasks.load(tasks.get("squad"), folder)
+    asked = rows.validation
+    documents = sorted(set(asked["context"]))
+    place = {text: number for number, text in enumerate(documents)}
+    count = len(asked)
+    known = Known(
+        queries=Relevance(
+            queries=np.arange(count),
+            documents=count + np.arange(len(documents)),
+            query=np.arange(count),
+            document=np.array([place[text] for text in asked["context"]]),
+            grade=np.ones(count),
+        )
+    )
+    queries, found = embed(asked["question"].tolist()), embed(documents)
+    judged = np.concatenate([queries, found])
+    train = sorted({*rows.train["question"], *rows.train["context"]} - {*asked["question"], *documents})
+    title = f"SQuAD validation, {count:,} questions, {len(documents)} paragraphs; fitted on"
+    slugs = ["ndcg_cosine", "recall10_cosine", "hubness_cosine"]
+    return [
+        table(f"{title} {what}", fit, judged, slice(0, count), known, slugs)
+        for what, fit in (
+            (f"{len(train):,} training questions and paragraphs", embed(train)),
+            ("these paragraphs", found),
+        )
+    ]
+
+
+TITLES = {
+    "spearman_cosine": "Spearman",
+    "ndcg_cosine": "nDCG@10",
+    "recall10_cosine": "Recall@10",
+    "hubness_cosine": "hubness",
+    "isoscore": "IsoScore",
+}
+
+
+def drawn(made: dict[str, Any]) -> Table:
+    """One table of the page."""
+    columns = list(made["lines"]["none"])
+    shown = Table(made["title"], ["transform", *(part for slug in columns for part in (TITLES[slug], "difference"))])
+    for name, line in made["lines"].items():
+        cells = [name]
+        for slug in columns:
+            one = line[slug]
+            ends = "" if name == "none" else f"{one['low'] - 0:+.3f} to {one['high'] - 0:+.3f}"
+            cells += [f"{one['value']:.4f}", ends]
+        shown.rows.append(cells)
+    return shown
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--stsb", type=Path, required=True)
+    parser.add_argument("--squad", type=Path, required=True)
+    parser.add_argument("--out", type=Path, help="the docs folder")
+    options = parser.parse_args()
+    import torch
+
+    torch.set_num_threads(1)
+
+    def embed(texts: list[str]) -> Points:
+        return encode(options.model, texts)
+
+    made = [*of_stsb(embed, options.stsb, options.model), *of_squad(embed, options.squad)]
+    off = abs(made[0]["library_spearman"] - made[0]["lines"]["none"]["spearman_cosine"]["value"])
+    described = sentences.describe(Path(sources.resolve(options.model).location))
+    words = f"{Path(options.model).name}: {described.words if described else 'bare transformer'}. "
+    check = (
+        f"Spearman of the untouched vectors is {made[0]['lines']['none']['spearman_cosine']['value']:.4f}; sentence-transformers' "
+        f"own evaluator gives {made[0]['library_spearman']:.4f} in the same run (bar: within {BAR})."
+    )
+    tables = [drawn(one) for one in made]
+    for one in tables:
+        print(one.text())
+    print(check)
+    if options.out:
+        packages = ["numpy", "torch", "transformers", "sentence-transformers"]
+        parts = [words + machine(packages, "one thread"), check, *(one.markdown() for one in tables)]
+        write_section(options.out / "embeddings.md", "tables", "\n\n".join(parts))
+        (options.out / "data" / "embedding-tables.json").write_text(
+            json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+        )
+    return int(off > BAR)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

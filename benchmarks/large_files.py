@@ -1,0 +1,112 @@
+"""`measure` and `transform` on a file larger than they may hold, against numpy's bare work on the same file in the same run.
+
+    python benchmarks/large_files.py [--rows 1000000] [--dimensions 384] [--rounds 2] [--folder DIR]
+
+Bars: `measure` takes at most 3 × the processor time of reading the file and forming XᵀX with numpy; `transform` (ZCA) at most 3 × that
+of reading, multiplying by a d × d matrix and writing; either holds less than 1 GB. One thread, so that processor time does not depend
+on what else the machine does; the contenders take turns in processes of their own. numpy works in float32 and float64 both: the file
+holds float32, and the commands sum in float64, because a covariance that was summed in float32 loses the small eigenvalues.
+The bars are held to the float32 times, the shorter ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks._report import Table
+
+ROOT = Path(__file__).resolve().parent.parent
+BAR, MOST_GB = 3.0, 1.0
+
+_READ = "import numpy as np, sys\nx = np.load(sys.argv[1])\n"
+NUMPY = {
+    "read + XᵀX, float32": _READ + "x.T @ x",
+    "read + XᵀX, float64": _READ + "x = x.astype(np.float64); x.T @ x",
+    "read + multiply + write, float32": _READ
+    + "w = np.eye(x.shape[1], dtype=np.float32) + np.float32(0.1); np.save(sys.argv[2], x @ w)",
+}
+COMMANDS = {
+    "measure": ["measure", "--embeddings", "{file}", "--json"],
+    "transform": ["transform", "--chain", "zca", "--in", "{file}", "--out", "{out}", "--json"],
+}
+WAIT = """
+import json, os, subprocess, sys
+done = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, used = os.wait4(done.pid, 0)
+print(json.dumps([os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss / 1e6]))
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--dimensions", type=int, default=384)
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--folder", type=Path, help="where the files go; they are removed afterwards")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        file, out = Path(folder) / "in.npy", Path(folder) / "out.npy"
+        write(file, options.rows, options.dimensions)
+        commands = {name: [sys.executable, "-c", code, str(file), str(out)] for name, code in NUMPY.items()}
+        for name, words in COMMANDS.items():
+            filled = [word.format(file=file, out=out) for word in words]
+            commands[name] = [sys.executable, "-m", "isoviz", *filled]
+        found: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+        for _ in range(options.rounds):
+            for name, command in commands.items():
+                found[name].append(run(command))
+    seconds = {name: statistics.median(one[0] for one in runs) for name, runs in found.items()}
+    memory = {name: max(one[1] for one in runs) for name, runs in found.items()}
+    size = f"{options.rows:,} × {options.dimensions} float32"
+    table = Table(f"{size}, processor seconds, one thread", ["", "seconds", "most memory, GB"])
+    table.rows += [[name, f"{seconds[name]:.1f}", f"{memory[name]:.2f}"] for name in commands]
+    print(table.text())
+    ratios = {
+        "measure": seconds["measure"] / seconds["read + XᵀX, float32"],
+        "transform": seconds["transform"] / seconds["read + multiply + write, float32"],
+    }
+    held = True
+    for name, ratio in ratios.items():
+        good = ratio <= BAR and memory[name] <= MOST_GB
+        held &= good
+        print(
+            f"{name}: {ratio:.2f} × (bar {BAR:g}), {memory[name]:.2f} GB (bar {MOST_GB:g}): {'held' if good else 'not held'}"
+        )
+    return 0 if held else 1
+
+
+def write(file: Path, rows: int, width: int) -> None:
+    """Gaussian vectors of falling spread around a mean."""
+    rng = np.random.default_rng(0)
+    points = np.lib.format.open_memmap(file, mode="w+", dtype=np.float32, shape=(rows, width))
+    spread = (1.0 / np.sqrt(1.0 + np.arange(width))).astype(np.float32)
+    for start in range(0, rows, 20_000):
+        block = rng.standard_normal((min(20_000, rows - start), width), dtype=np.float32)
+        points[start : start + len(block)] = block * spread + np.float32(0.1)
+    points.flush()
+
+
+def run(command: list[str]) -> tuple[float, float]:
+    """Processor seconds and most GB of a process."""
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    environment = {**os.environ, **threads, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", WAIT, *command], env=environment, capture_output=True, text=True)
+    code, seconds, most = json.loads(done.stdout.strip().splitlines()[-1])
+    if code:
+        sys.exit(f"{' '.join(command)} ended with {code}:\n{done.stderr[-2000:]}")
+    return seconds, most
+
+
+if __name__ == "__main__":
+    sys.exit(main())

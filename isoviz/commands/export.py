@@ -1,0 +1,100 @@
+"""`isoviz export`: a fitted chain as a matrix for numpy, or as a model for sentence-transformers."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from isoviz import boundary, posthoc
+from isoviz.commands.output import print_json
+from isoviz.errors import InputError
+from isoviz.posthoc.affine_map import Affine
+from isoviz.posthoc.export import Origin, as_numpy, require_affine
+
+
+def run(options: argparse.Namespace) -> int:
+    """Fit, write, and check what was written; 0 when done."""
+    out = boundary.path(options.out, "out")
+    as_matrix = out.suffix == ".zip"
+    if not out.parent.is_dir():
+        raise InputError(f"out: no folder '{out.parent}'", field="out")
+    if out.exists() and (as_matrix or not out.is_dir() or any(out.iterdir())):
+        raise InputError(f"out: '{out}' exists; choose a new file or folder", field="out")
+    for field in ("pooling", "prompt", "truncate_dim"):
+        if getattr(options, field) is not None and options.model is None:
+            raise InputError(f"{field}: only with --model", field=field)
+    if options.run is not None:
+        affine, origin, order = _of_run(options, as_matrix)
+    else:
+        affine, origin, order = _of_file(options, as_matrix)
+    document: dict[str, Any] = {"out": str(out), **origin.as_json()}
+    if as_matrix:
+        out.write_bytes(as_numpy(affine, origin))
+    else:
+        from isoviz.whatif import export
+
+        assert order is not None
+        document["deviation"] = export.write_model(order, affine, origin, out)
+    if options.json:
+        print_json(document)
+        return 0
+    print(f"{out}: {'W, b and six lines of numpy' if as_matrix else 'a sentence-transformers model'}")
+    print(origin.words)
+    if not as_matrix:
+        print(f"- Checked: largest deviation {document['deviation']:.0e} of the longest vector")
+    return 0
+
+
+def _of_run(options: argparse.Namespace, as_matrix: bool) -> tuple[Affine, Origin, dict[str, Any] | None]:
+    from isoviz.runs.store import Store
+    from isoviz.whatif import chains, embeddings, export
+    from isoviz.whatif.engine import WhatIf
+    from isoviz.whatif.request import request_for
+
+    if options.model is not None:
+        raise InputError("model: a run has its own; leave --model out", field="model")
+    store = Store(options.store)
+    row = store.get(options.run)
+    order = None
+    checkpoint = Path(request_for(row, store.folder_of(row.id)).checkpoint)
+    if not as_matrix:
+        order = export.order_for_run(row.config, checkpoint, "head", "")
+    engine = WhatIf(embeddings(options.run, store=store), trains=True)
+    steps = chains.read(options.chain)
+    measured = export.effects_of(
+        engine.embeddings, engine.answer(()), engine.answer(steps), engine.full(()), engine.full(steps)
+    )
+    affine, origin = export.of_run(engine, steps, measured)
+    return affine, origin, order and {**order, "embeddings": engine.embeddings.key}
+
+
+def _of_file(options: argparse.Namespace, as_matrix: bool) -> tuple[Affine, Origin, dict[str, Any] | None]:
+    from isoviz import vectors
+    from isoviz.models import sources
+    from isoviz.models.extract import usual_pooling
+    from isoviz.whatif import chains
+
+    order = None
+    if not as_matrix:
+        if options.model is None:
+            raise InputError(
+                "model: which model made these vectors? Name it, or choose an --out that ends in .zip", field="model"
+            )
+        source = sources.fetch(sources.resolve(options.model))
+        pooling = options.pooling or usual_pooling(source)
+        named = {"model": options.model, "pooling": pooling, "prompt": options.prompt, "truncate": options.truncate_dim}
+        order = {name: value for name, value in named.items() if value is not None}
+    steps = chains.read(options.chain)
+    for step in steps:
+        if step.kind.needs_labels:
+            raise InputError(f"chain: '{step.slug}' is trained on a run's labels; use --run", field="chain")
+    found = vectors.read(options.fit_on, field="fit-on")
+    chain = posthoc.chain([step.make() for step in steps])
+    try:
+        chain.fit(found.points)
+    except InputError as error:
+        raise InputError(f"chain: cannot be fitted on these vectors: {error}", field="chain") from None
+    made_by = ", ".join(f"{name} {value}" for name, value in (order or {}).items())
+    origin = Origin(chains.write(steps), found.name, found.key, found.n, "all rows", made_by)
+    return require_affine(chain), origin, order

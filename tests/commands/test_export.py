@@ -1,0 +1,71 @@
+"""`export`: the matrix or the model is written, and bad words are one line."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from isoviz.__main__ import main
+from isoviz.models.extract import encode
+from isoviz.posthoc import zca
+from tests.models.sentence_folders import TEXTS, make
+from tests.whatif.trained import train
+
+
+@pytest.fixture
+def made(tmp_path, tiny_models):
+    """A model, and a file with its vectors."""
+    model = make(tmp_path / "model", tiny_models("bert"), dense=8, normalize=True)
+    np.save(tmp_path / "vectors.npy", encode(str(model), TEXTS))
+    return model, tmp_path / "vectors.npy"
+
+
+def call(capsys, *words):
+    code = main(["export", *map(str, words)])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_the_model_that_made_the_vectors_and_the_chain(made, tmp_path, capsys):
+    model, vectors = made
+    words = ["--chain", "zca:eps=0.01", "--fit-on", vectors, "--model", model, "--out", tmp_path / "white", "--json"]
+    code, out, _ = call(capsys, *words)
+    document = json.loads(out)
+    assert code == 0 and document["deviation"] < 1e-5 and document["rows"] == len(TEXTS)
+    image = zca(eps=0.01).fit_transform(np.load(vectors))
+    np.testing.assert_allclose(encode(str(tmp_path / "white"), TEXTS), image, atol=1e-5 * np.abs(image).max())
+
+
+def test_a_run_in_both_forms(tiny_models, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("ISOVIZ_HOME", str(tmp_path / "home"))
+    run = train(tmp_path / "home", tiny_models, epochs=1)
+    words = ["--chain", "all_but_the_top:remove=1", "--run", run, "--out"]
+    code, out, _ = call(capsys, *words, tmp_path / "chain.zip")
+    assert code == 0 and "own head: " in out and "48 validation rows" in out
+    code, out, _ = call(capsys, *words, tmp_path / "chain")
+    assert code == 0 and "a sentence-transformers model" in out and (tmp_path / "chain" / "modules.json").is_file()
+    assert call(capsys, *words, tmp_path / "chain")[2] == (
+        f"isoviz: --out: '{tmp_path / 'chain'}' exists; choose a new file or folder\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--chain", "mean_removal", "--out", "a.zip"], "--chain: mean_removal is not affine"),
+        (["--chain", "isolayer", "--out", "a.zip"], "'isolayer' is trained on a run's labels"),
+        (["--chain", "zca", "--out", "folder"], "--model: which model made these vectors?"),
+        (["--chain", "zca", "--out", "a.zip", "--prompt", "query"], "--prompt: only with --model"),
+        (["--chain", "zca", "--out", "no/a.zip"], "--out: no folder 'no'"),
+        (
+            ["--chain", "zca", "--model", "demo/tiny-bert", "--out", "folder"],
+            "fitted on 8 dimensions, 'demo/tiny-bert' gives",
+        ),
+    ],
+)
+def test_bad_words_are_one_line(made, tmp_path, capsys, monkeypatch, words, message):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = call(capsys, "--fit-on", made[1], *words)
+    assert code == 2 and out == "" and message in err.strip().splitlines()[-1]

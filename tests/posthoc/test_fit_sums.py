@@ -1,0 +1,52 @@
+"""A fit on running sums learns what a fit on the points does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from isoviz import posthoc
+from isoviz.errors import InputError
+from isoviz.metrics.cloud import resolution
+from isoviz.posthoc.protocol import CataloguedTransform
+
+RNG = np.random.default_rng(3)
+POINTS = RNG.normal(size=(500, 12)) @ RNG.normal(size=(12, 12)) + np.linspace(-3, 5, 12)
+FLAT = np.c_[POINTS, POINTS[:, 0] - POINTS[:, 1]]
+"""One direction has no variance."""
+FROM_SUMS = [slug for slug in posthoc.catalogue() if posthoc.get(slug).reads != "points"]
+
+
+def _from_sums(transform: posthoc.Transform, points: np.ndarray) -> posthoc.Transform:
+    covariance = np.cov(points, rowvar=False)
+    return transform.fit_sums(points.mean(axis=0), covariance, len(points), resolution(points))
+
+
+@pytest.mark.parametrize("points", [POINTS, FLAT], ids=["full", "flat"])
+@pytest.mark.parametrize("slug", FROM_SUMS)
+def test_the_same_is_learnt(slug: str, points: np.ndarray) -> None:
+    kind: type[CataloguedTransform] = posthoc.get(slug)
+    whole, sums = kind().fit(points), _from_sums(kind(), points)
+    assert whole.state()["spec"] == sums.state()["spec"]
+    np.testing.assert_allclose(sums.transform(points), whole.transform(points), rtol=1e-8, atol=1e-8)
+
+
+def test_most_transforms_can() -> None:
+    assert {"zca", "pca_whitening", "all_but_the_top", "isobn", "batch_norm", "mean_removal"} <= set(FROM_SUMS)
+    assert "cluster_based" not in FROM_SUMS
+
+
+def test_a_chain_of_one_divisor_can_and_others_say_so() -> None:
+    def chain(*slugs: str) -> posthoc.Chain:
+        return posthoc.chain([posthoc.get(slug)() for slug in slugs])
+
+    can = chain("all_but_the_top", "rotation", "zca")
+    assert can.fits_on == "sample"
+    expected = chain("all_but_the_top", "rotation", "zca").fit(POINTS).transform(POINTS)
+    np.testing.assert_allclose(_from_sums(can, POINTS).transform(POINTS), expected, rtol=1e-7, atol=1e-7)
+    assert chain("zca", "isobn").fits_on == "points", "n − 1 and n"
+    assert chain("mean_removal", "zca").fits_on == "points", "a bent step moves no sums"
+    assert chain("zca", "mean_removal").fits_on == "sample"
+    assert chain().fits_on == "mean"
+    with pytest.raises(InputError, match="fitted on the points themselves"):
+        _from_sums(chain("cluster_based"), POINTS)

@@ -1,0 +1,97 @@
+"""A run's model, exported, gives what its output layer reads, and then the chain."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isoviz.errors import InputError
+from isoviz.exploring import encoders
+from isoviz.jobs import queue
+from isoviz.models import sources
+from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
+from isoviz.models.hooks import Hooks
+from isoviz.posthoc import export as posthoc_export
+from isoviz.runs.store import Store
+from isoviz.whatif import chains, embeddings, export
+from isoviz.whatif.engine import WhatIf
+from isoviz.whatif.request import request_for
+from tests.jobs.here import work_here
+from tests.models.sentence_folders import TEXTS
+from tests.tiny import TinyModels
+from tests.whatif.trained import train
+
+CHAIN = "all_but_the_top:remove=1~zca:eps=0.01"
+
+
+@pytest.fixture(scope="module")
+def original(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A home with an IsoBN run whose texts had words before them."""
+    home = tmp_path_factory.mktemp("exported")
+    return home, train(home, tiny_models, "isobn", max_train=64, max_eval=40, epochs=1, prefix="w3 w4")
+
+
+@pytest.mark.parametrize("cloud", ["head", "pooled"])
+def test_a_run_is_exported_as_its_own_model_with_the_chain(
+    cloud: Any, original: tuple[Path, str], tmp_path: Path
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    shutil.copytree(original[0], tmp_path / "home")
+    engine = WhatIf(embeddings(original[1], cloud=cloud))
+    steps = chains.read(CHAIN)
+    start, answer, first, full = engine.answer(()), engine.answer(steps), engine.full(()), engine.full(steps)
+    affine, origin = export.of_run(engine, steps, export.effects_of(engine.embeddings, start, answer, first, full))
+    image = affine.of_points(engine.embeddings.validation.astype(np.float64))
+    cloud_image = engine.image(steps)
+    np.testing.assert_allclose(
+        np.linalg.norm(image, axis=1), np.linalg.norm(cloud_image.image(cloud_image.validation), axis=1)
+    )
+
+    store = Store(None)
+    row = store.get(original[1])
+    checkpoint = Path(request_for(row, store.folder_of(row.id)).checkpoint)
+    order = export.order_for_run(row.config, checkpoint, cloud, engine.embeddings.key)
+    asked = export.request(order, affine, origin)
+    key = queue.content_key(export.EXPORT, *asked)
+    assert work_here(export.EXPORT, key, *asked).status == "done"
+    result = export.EXPORTED.find(key)
+    assert result is not None and result.facts["deviation"] <= posthoc_export.TOLERANCE
+    with zipfile.ZipFile(io.BytesIO(result.arrays[export.ARCHIVE].tobytes())) as archive:
+        archive.extractall(tmp_path / "model")
+    model = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True)
+    found = model.encode(engine.embeddings.texts)  # the words before each text are its default prompt
+    np.testing.assert_allclose(found, image, atol=1e-5 * np.linalg.norm(image, axis=1).max())
+    readme = (tmp_path / "model" / "README.md").read_text()
+    assert f"Chain: `{chains.write(steps)}`" in readme and "refitted head" in readme and "64 rows" in readme
+
+
+@pytest.mark.parametrize("family", ["albert", "roberta", "distilbert", "electra"])
+def test_every_family_with_one_layer_before_the_output(family: str, tmp_path: Path, tiny_models: TinyModels) -> None:
+    source = sources.resolve(str(tiny_models(family)))
+    model = HeadedModel(load_network(source, 2, seed=0), Hooks()).eval()
+    tokenizer = load_tokenizer(source)
+    base: Any = model.network.base_model
+    base.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    found = posthoc_export.bare_transformer(str(tmp_path), "cls", None)
+    export._append_head(found, model)
+    batch = encoders._batch(tokenizer, [TEXTS], 64)
+    np.testing.assert_allclose(found.encode(TEXTS), model(**batch).head.detach().numpy(), atol=1e-5)
+
+
+def test_what_cannot_be_a_model_is_told(tmp_path: Path, tiny_models: TinyModels, original: tuple[Path, str]) -> None:
+    store = Store(original[0])
+    config = store.get(original[1]).config
+    with pytest.raises(InputError, match="reads two texts at once"):
+        export.order_for_run(config.model_copy(update={"task": "glue/mrpc"}), tmp_path, "head", "key")
+    model = HeadedModel(load_network(sources.resolve(str(tiny_models("bart"))), 2, seed=0), Hooks())
+    with pytest.raises(InputError, match="the head of a bart is no module of sentence-transformers"):
+        export._append_head(None, model)  # type: ignore[arg-type]
+    store.close()
