@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -85,7 +85,7 @@ def _flat(config: RunConfig) -> dict[str, int | float | str | bool]:
 def _numbers(event: Event) -> dict[str, float]:
     match event:
         case Stepped():
-            values: Mapping[str, Any] = {f"loss/{name}": value for name, value in event.losses.items()}
+            values: dict[str, Any] = {f"loss/{name}": value for name, value in event.losses.items()}
             values |= {"learning_rate": event.learning_rate, "samples_per_second": event.samples_per_second}
         case Evaluated():
             values = {"validation/loss": event.loss} | {f"validation/{name}": n for name, n in event.metrics.items()}
