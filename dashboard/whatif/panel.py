@@ -6,10 +6,12 @@ the visitor's next move ends the waiting; figures that wait stay on screen as th
 
 from __future__ import annotations
 
+import functools
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import wait
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -17,17 +19,18 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import actions, forms, job_progress, resources, wording
 from dashboard.whatif import drawing as drawing
-from dashboard.whatif import form
+from dashboard.whatif import form, take_home
 from dashboard.whatif.drawing import View
 from dashboard.whatif.form import PREFIX
 from dashboard.whatif.to_train import make_it_a_run
 from isoviz.errors import AccessError, InputError, IsoVizError
+from isoviz.runs.examples import is_example
 from isoviz.runs.rows import RunRow
-from isoviz.whatif import chains, jobs, notebook
+from isoviz.whatif import chains, export, jobs, notebook
 from isoviz.whatif.chains import Step
 from isoviz.whatif.embeddings import Cloud, Embeddings
 from isoviz.whatif.engine import Answer, NotReadyError, WhatIf, engine_of
-from isoviz.whatif.request import LayerRequest
+from isoviz.whatif.request import LayerRequest, request_for
 from isoviz.whatif.scheduler import SCHEDULER, Rank
 
 LOOK = 0.1
@@ -109,7 +112,17 @@ def _follow(engine: WhatIf, steps: tuple[Step, ...], view: View, run: RunRow) ->
     drawing.maps(view, start, answer, first, full)
     drawing.downloads_of(view, start, answer, first, full, steps)
     with view.below:
+        measured = functools.partial(export.effects_of, engine.embeddings, start, answer, first, full)
+        take_home.draw(run.id, steps, lambda: export.of_run(engine, steps, measured()), lambda: _order(run, engine))
         make_it_a_run(run, steps)
+
+
+def _order(run: RunRow, engine: WhatIf) -> Mapping[str, Any]:
+    """Of the run's model; InputError where there is none."""
+    if is_example(run.id):
+        raise InputError("the weights of an example do not ship", field="run")
+    request = request_for(run, resources.library().folder_of(run.id))
+    return export.order_for_run(run.config, Path(request.checkpoint), engine.embeddings.cloud, engine.embeddings.key)
 
 
 def _answers(engine: WhatIf, steps: tuple[Step, ...], view: View, until: float) -> tuple[Answer, Answer] | None:

@@ -96,5 +96,5 @@ def _of_file(options: argparse.Namespace, as_matrix: bool) -> tuple[Affine, Orig
     except InputError as error:
         raise InputError(f"chain: cannot be fitted on these vectors: {error}", field="chain") from None
     made_by = ", ".join(f"{name} {value}" for name, value in (order or {}).items())
-    origin = Origin(chains.write(steps), found.name, found.key, found.n, "all rows", made_by)
+    origin = Origin(chains.write(steps), found.name, found.key, found.n, "all", made_by)
     return require_affine(chain), origin, order

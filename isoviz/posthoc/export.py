@@ -91,7 +91,7 @@ class Origin:
         data: name of what it was fitted on.
         key: of the content of that.
         rows: how many rows it was fitted on.
-        split: which of them: "train", "a third, drawn with seed 0".
+        split: which of them: "train", "of 300, drawn with seed 0".
         vectors: how those vectors were made: model, pooling, prompt.
         effects: measured on other rows.
     """
@@ -107,7 +107,7 @@ class Origin:
     @property
     def words(self) -> str:
         """Markdown: one line per fact."""
-        lines = [f"Chain: `{self.chain}`", f"Fitted on: {self.data} ({self.split}, {self.rows:,} rows, key {self.key})"]
+        lines = [f"Chain: `{self.chain}`", f"Fitted on: {self.data}, {self.rows:,} rows ({self.split}), key {self.key}"]
         lines += [f"Vectors: {self.vectors}"] if self.vectors else []
         lines += [f"Measured: {effect.words}" for effect in self.effects] or ["Effect: not measured"]
         return "\n".join(f"- {line}" for line in lines)

@@ -25,10 +25,12 @@ from isoviz.models import prefixes, sources
 from isoviz.posthoc import export
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.export import Effect, Origin
+from isoviz.readouts.reading import Comparison
 from isoviz.whatif import chains
 from isoviz.whatif.chains import Step
 from isoviz.whatif.embeddings import Embeddings, load
 from isoviz.whatif.engine import Answer, Full, WhatIf
+from isoviz.whatif.vectors import VectorsWhatIf
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 ARCHIVE: Final = "archive"
 """The array of a result that holds the bytes of a zip archive."""
+_MADE_BY: Final = ("model", "pooling", "layer", "prompt", "truncate", "max_length")
+"""Facts of a set of embedded texts."""
 _CHECKED: Final = 16
 """Rows that an exported run is compared on."""
 
@@ -72,6 +76,24 @@ def effects_of(embeddings: Embeddings, start: Answer, answer: Answer, first: Ful
     ]
 
 
+def of_set(engine: VectorsWhatIf, steps: Sequence[Step], measured: Sequence[Comparison] = ()) -> tuple[Affine, Origin]:
+    """The matrix of a chain on a set of vectors, and where it comes from; raises as `of_run`.
+
+    Args:
+        measured: read-outs of rows that the chain was not fitted on.
+    """
+    found = engine.found
+    effects = (
+        Effect.of(one.readout.title, one.before, one.after, one.difference, f"{one.difference.n:,} {one.readout.unit}")
+        for one in measured
+    )
+    made = ", ".join(f"{name} {found.facts[name]}" for name in _MADE_BY if found.facts.get(name) is not None)
+    fitted = len(engine.division.fit)
+    which = "the documents" if engine.known.queries is not None else f"of {found.n:,}, drawn with seed 0"
+    origin = Origin(chains.write(steps), found.name, found.key, fitted, which, made, tuple(effects))
+    return engine.affine(steps), origin
+
+
 def order_for_run(config: RunConfig, checkpoint: Path, cloud: str, embeddings: str) -> dict[str, Any]:
     """The request of a job that exports a run's model.
 
@@ -90,10 +112,21 @@ def order_for_run(config: RunConfig, checkpoint: Path, cloud: str, embeddings: s
 
 
 def order_for_model(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The request of a job that exports the model that embedded texts; `facts`: `model`, `pooling`, and any of `layer`,
-    `prompt`, `truncate` and `max_length`, as for `isoviz.posthoc.export.as_sentence_transformer`."""
-    names = ("model", "pooling", "layer", "prompt", "truncate", "max_length")
-    return {name: facts[name] for name in names if facts.get(name) is not None}
+    """The request of a job that exports the model that embedded texts.
+
+    Args:
+        facts: of a set: `model`, `pooling`, and any of `layer`, `prompt`, `truncate` and `max_length`, as for
+            `isoviz.posthoc.export.as_sentence_transformer`.
+
+    Raises:
+        InputError: no model is known to have made the vectors.
+    """
+    if "model" not in facts or "pooling" not in facts:
+        raise InputError("model: these vectors come from a file, so their model is not known", field="model")
+    order = {name: facts[name] for name in _MADE_BY if facts.get(name) is not None}
+    if order["pooling"] == "sentence":
+        order.pop("layer", None)  # always the last
+    return order
 
 
 def write_model(order: Mapping[str, Any], affine: Affine, origin: Origin, folder: Path) -> float:

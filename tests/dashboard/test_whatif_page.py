@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
@@ -20,6 +21,8 @@ from dashboard.whatif.to_train import form_address
 from isoviz import metrics
 from isoviz.access.service import Service
 from isoviz.events import Entered
+from isoviz.jobs import queue
+from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.progress import ProgressFile, write_json
 from isoviz.jobs.queue import JobState
 from isoviz.runs.store import Store
@@ -117,6 +120,27 @@ def test_numbers_figures_and_words_of_a_chain(runs: tuple[str, str], open_page: 
     assert "No training method corresponds to" in words and "ZCA whitening: it divides by the whole covariance" in words
     kinds = {found.proto.label for found in page.get("download_button")}
     assert kinds == {f"{table} ({kind})" for table in ("Numbers", "Both maps") for kind in ("CSV", "Parquet")}
+
+
+def test_a_chain_is_taken_home_as_a_matrix_and_as_a_model(
+    runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work(_: Service, kind: JobKind, request: Any, inputs: Any) -> JobState:
+        return work_here(kind, queue.content_key(kind, request, inputs), request, inputs)
+
+    monkeypatch.setattr(Service, "ask_job", work)
+    page = open_page("whatif", run=runs[0], chain="zca:eps=0.01")
+    button(page, "Prepare files").click().run()
+    assert errors(page) == [] and "matthews, own head: " in texts(page)
+    assert "Matrix (numpy)" in {found.proto.label for found in page.get("download_button")}
+    button(page, "Build the model").click().run()
+    assert errors(page) == []
+    assert "Model (sentence-transformers)" in {found.proto.label for found in page.get("download_button")}
+
+    page = open_page("whatif", run=runs[0], chain="mean_removal")
+    button(page, "Prepare files").click().run()
+    assert "is not affine" in errors(page)[0]
+    assert "Add a transform to export it." in texts(open_page("whatif", run=runs[0], chain="none"))
 
 
 def test_a_run_that_learned_nothing_carries_the_banner(

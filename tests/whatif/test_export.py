@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from isoviz import vectors
 from isoviz.errors import InputError
 from isoviz.exploring import encoders
 from isoviz.jobs import queue
@@ -22,6 +24,7 @@ from isoviz.runs.store import Store
 from isoviz.whatif import chains, embeddings, export
 from isoviz.whatif.engine import WhatIf
 from isoviz.whatif.request import request_for
+from isoviz.whatif.vectors import VectorsWhatIf
 from tests.jobs.here import work_here
 from tests.models.sentence_folders import TEXTS
 from tests.tiny import TinyModels
@@ -95,3 +98,28 @@ def test_what_cannot_be_a_model_is_told(tmp_path: Path, tiny_models: TinyModels,
     with pytest.raises(InputError, match="the head of a bart is no module of sentence-transformers"):
         export._append_head(None, model)  # type: ignore[arg-type]
     store.close()
+
+
+def test_embedded_texts_take_their_model_along(tmp_path: Path) -> None:
+    from isoviz.models.extract import encode
+
+    texts = [
+        f"the {noun} {verb}"
+        for noun in ("cat", "dog", "king", "bird", "child", "doctor")
+        for verb in ("sleeps", "runs", "left")
+    ]
+    points = encode("demo/tiny-bert", texts, pooling="mean")
+    known = pd.DataFrame({"text": texts, "label": [text.split()[1] for text in texts]})
+    facts = {"model": "demo/tiny-bert", "pooling": "mean", "layer": 4, "max_length": 256}
+    engine = VectorsWhatIf(vectors.from_points(points, known, name="own texts", facts=facts))
+    steps = chains.read("zca:eps=0.1")
+    affine, origin = export.of_set(engine, steps, [engine.comparison(steps, "knn")])
+    expected = engine.image(steps)
+    np.testing.assert_allclose(affine.of_points(engine.validation), expected.image(expected.validation), atol=1e-9)
+    assert origin.rows == len(engine.division.fit) < len(texts) and "k-NN accuracy" in origin.words
+    order = export.order_for_model(engine.found.facts)
+    assert export.write_model(order, affine, origin, tmp_path / "model") <= posthoc_export.TOLERANCE
+    found, image = encode(str(tmp_path / "model"), texts), affine.of_points(points.astype(np.float64))
+    np.testing.assert_allclose(found, image, atol=1e-5 * np.linalg.norm(image, axis=1).max())
+    with pytest.raises(InputError, match="their model is not known"):
+        export.order_for_model({"array": None})

@@ -1,0 +1,100 @@
+"""Take it home: the chain as a matrix for numpy, and as a model for sentence-transformers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from dashboard import actions, downloads, forms, job_progress, resources, wording
+from dashboard.job_progress import Waited
+from dashboard.whatif.form import PREFIX
+from isoviz.errors import InputError
+from isoviz.jobs import queue
+from isoviz.posthoc import Affine
+from isoviz.posthoc.export import Origin, as_numpy
+from isoviz.whatif import chains, export
+from isoviz.whatif.chains import Step
+
+KEY = PREFIX + "take_home"
+_ZIP = "application/zip"
+
+
+def draw(
+    name: str, steps: Sequence[Step], make: Callable[[], tuple[Affine, Origin]], order: Callable[[], Mapping[str, Any]]
+) -> None:
+    """The buttons of a chain; its matrix is computed when they are asked for.
+
+    Args:
+        name: what the vectors are called, for the names of the files.
+        make: the matrix and where it comes from; raises InputError for a chain that is not affine.
+        order: of the model (`isoviz.whatif.export`); raises InputError where there is none.
+    """
+    st.subheader("Take it home", anchor=False)
+    if not steps:
+        st.caption("Add a transform to export it.")
+        return
+    place = f"{name} {chains.write(steps)}"
+    if st.session_state.get(KEY, ("",))[0] != place:
+        st.caption(
+            "Apply this chain anywhere: as a matrix with six lines of numpy, or as a sentence-transformers model."
+        )
+        if not st.button("Prepare files", key=KEY + "_prepare", icon=":material/inventory_2:"):
+            return
+        try:
+            st.session_state[KEY] = (place, *make())
+        except InputError as error:
+            forms.error_beside(forms.sentence(error))
+            return
+    _, affine, origin = st.session_state[KEY]
+    file = downloads.file_name(name, *(step.slug for step in steps))
+    st.caption("\n".join(f"- {wording.plain(effect.words)}" for effect in origin.effects))
+    st.download_button(
+        "Matrix (numpy)",
+        functools.partial(as_numpy, affine, origin),
+        f"{file}.zip",
+        _ZIP,
+        key=KEY + "_matrix",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+    try:
+        _model(f"{file}-model.zip", *export.request(order(), affine, origin))
+    except InputError as error:
+        st.caption(f":material/info: No sentence-transformers model: {wording.plain(forms.sentence(error))}")
+
+
+def _model(file: str, request: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
+    """The button that builds the model, then the one that downloads it."""
+    key = queue.content_key(export.EXPORT, request, inputs)
+    state = queue.look(export.EXPORT, key)
+    if state.status == "done" and state.result is not None:
+        st.download_button(
+            "Model (sentence-transformers)",
+            functools.partial(_archive, key),
+            file,
+            _ZIP,
+            key=KEY + "_model",
+            icon=":material/download:",
+            on_click="ignore",
+            help=f"Checked: its vectors differ from these by at most {state.result.facts['deviation']:.0e} of their length.",
+        )
+    elif state.under_way:
+        stop = functools.partial(resources.service().stop_job, export.EXPORT, key)
+        job_progress.watch(
+            [Waited("Model", functools.partial(queue.look, export.EXPORT, key), stop)], key=KEY + "_stop"
+        )
+    elif state.in_trouble:
+        job_progress.trouble(state)
+        job_progress.retry_button(export.EXPORT, [key], key=KEY + "_again")
+    elif actions.button("Build the model", key=KEY + "_build", icon=":material/deployed_code:") and actions.done(
+        resources.service().ask_job, export.EXPORT, request, inputs
+    ):
+        st.rerun()
+
+
+def _archive(key: str) -> bytes:
+    result = export.EXPORTED.find(key)
+    return b"" if result is None else result.arrays[export.ARCHIVE].tobytes()
