@@ -291,9 +291,7 @@ def _descent(slug: str) -> None:
     """A small cloud that moves down the penalty's gradient; nothing for methods that do more than add such a penalty."""
     if slug in DESCENTS:
         st.markdown("#### On a small cloud")
-        st.caption(
-            "300 points moved by gradient steps on the penalty alone. In training, the task loss moves them too."
-        )
+        st.caption(f"Gradient steps on {DESCENTS[slug]} move 300 points. In training, the task loss moves them too.")
         descent(slug, key=f"descent_{slug}")
 
 

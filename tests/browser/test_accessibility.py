@@ -62,6 +62,7 @@ def test_the_pages(visit: Callable[[str], Page], server: Server) -> None:
         expect(page.locator(seen).first).to_be_visible()
         page.wait_for_load_state("networkidle")
         assert found(page) == [], path
+    page.get_by_text("Join or open a class").click()
     page.get_by_role("button", name="Open a class").click()
     page.get_by_role("button", name="Show the guesses at question 1").click()
     assert found(page) == []

@@ -79,12 +79,14 @@ def count(teacher: Page, step: int) -> str | None:
 
 def test_thirty_students_are_counted_once(server: Server, tabs: Callable[..., Page]) -> None:
     teacher = tabs(f"{server.url}/lessons#lesson={LESSON.slug}&step=1")
+    teacher.get_by_text("Join or open a class").click()
     teacher.get_by_role("button", name="Open a class").click()
     code = teacher.locator(".ivl-code").inner_text()
     address = teacher.locator(".ivl-address").inner_text()
     assert address == f"{server.url}/lessons?class={code}"
 
     pages = [tabs(address), tabs(address), tabs(f"{server.url}/lessons")]
+    pages[2].get_by_text("Join or open a class").click()
     pages[2].get_by_label("Class code").fill("wrong")
     pages[2].get_by_role("button", name="Join class").click()
     expect(pages[2].get_by_text("No open class has the code WRONG. Check the code.")).to_be_visible()

@@ -176,6 +176,7 @@ def test_the_handout_has_questions_and_no_answers(tab: Page, file: Path) -> None
     tab.emulate_media(media="print")
     handout = tab.locator(".ivl-handout")
     expect(handout).to_be_visible()
+    expect(tab.get_by_role("heading", name="Change the units")).to_be_visible()
     expect(tab.locator(".ivl-lesson")).to_be_hidden()
     text = handout.inner_text()
     assert "Your guess: ____" in text and "{" not in text and "0.4" not in text

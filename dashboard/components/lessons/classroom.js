@@ -190,7 +190,10 @@ export class Classroom {
       if (lesson && lesson !== this.lessons.place().lesson) this.lessons.open(lesson);
     };
     if (this.mayOpen) form.append(button("Open a class", () => this.open()));
-    this.panel.replaceChildren(form, said(message));
+    const details = make("details");
+    details.append(make("summary", "", this.mayOpen ? "Join or open a class" : "Join a class"), form);
+    details.open = Boolean(message);
+    this.panel.replaceChildren(details, said(message));
   }
 
   drawStudent() {

@@ -20,7 +20,7 @@ const CONTROLS = [
   { name: "floor", label: "Variance of the rest", way: () => WAYS.linear(0, 1, 0.01), when: ({ spectrum }) => spectrum === "step", say: PERCENT },
   { name: "shift", label: "Mean shift", way: () => WAYS.linear(0, 5, 0.05) },
   { name: "rogueScale", label: "Rogue dimension", way: () => WAYS.log(1, 50), say: (value) => (value === 1 ? "none" : `× ${number(value, 2)}`) },
-  { name: "rogue", label: "Its index", way: ({ d }) => WAYS.linear(1, d, 1), when: ({ rogueScale }) => rogueScale !== 1, say: count },
+  { name: "rogue", label: "Rogue index", way: ({ d }) => WAYS.linear(1, d, 1), when: ({ rogueScale }) => rogueScale !== 1, say: count },
   { name: "block", label: "Correlated blocks", way: () => WAYS.stops(1, 2, 4, 8, 16, 32, 64), say: (value) => (value === 1 ? "none" : `of ${value}`) },
   { name: "rho", label: "Correlation ρ", way: () => WAYS.linear(0, 0.99, 0.01), when: ({ block }) => block > 1 },
   { name: "rotation", label: "Rotation", way: () => WAYS.linear(0, 1, 0.01), say: PERCENT },
@@ -180,7 +180,7 @@ export class Transforms {
     if (slugs !== this.slugs) this.build(slugs);
     state.transforms.forEach((step, place) => {
       const row = this.rows[place];
-      if (row) showRange(row, WAYS.linear(...row.range(state)), step[row.name], number(step[row.name], 3));
+      if (row) showRange(row, WAYS.linear(...row.range(state)), step[row.name], row.name === "remove" ? count(step[row.name]) : number(step[row.name], 3));
     });
   }
 

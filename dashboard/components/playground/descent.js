@@ -77,7 +77,8 @@ class Descent {
     const middle = [0, 1, 2].map((j) => points.reduce((sum, value, k) => sum + (k % d === j ? value / n : 0), 0));
     this.view.show({ places: Float32Array.from(points), middle }, null, { d, clusters: 1, view: "dimensions" }, lookOf(this.root));
     const [then, now] = [this.numbers(this.start), this.numbers(points)];
-    const change = (name) => (this.steps ? `${then[name].toFixed(2)} → ${now[name].toFixed(2)}` : then[name].toFixed(2));
+    const two = (value) => value.toFixed(2).replace(/^-(0\.00)$/, "$1");
+    const change = (name) => (this.steps ? `${two(then[name])} → ${two(now[name])}` : two(then[name]));
     this.facts.textContent = `IsoScore ${change("isoscore")} · mean cosine ${change("cosine")} · step ${this.steps} of ${STEPS}`.replaceAll("-", "−");
     this.facts.dataset.isoscore = String(now.isoscore);
     this.facts.dataset.cosine = String(now.cosine);

@@ -23,8 +23,8 @@ _mount_descent = st.components.v2.component(
     css=source.styles(),
     js=bundle("look.js", *(f"playground/{name}.js" for name in ("cloud_view", "penalties", "descent"))),
 )
-DESCENTS = ("istar", "cosreg")
-"""Methods whose penalty moves a cloud by itself. The others train a map or act on the output layer."""
+DESCENTS = {"istar": "I-STAR's penalty with ζ = 0", "cosreg": "CosReg's penalty"}
+"""Methods whose penalty moves a cloud by itself, and its name. The others train a map or act on the output layer."""
 
 
 def playground(*, key: str, state: Mapping[str, Any] | None = None, linked: bool = True) -> None:
