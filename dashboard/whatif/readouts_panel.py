@@ -5,6 +5,7 @@ One fragment, as for runs: a move of a slider draws it alone, and what takes lon
 
 from __future__ import annotations
 
+import functools
 import time
 from typing import Any
 
@@ -16,14 +17,14 @@ from dashboard import downloads, explanations, forms, wording
 from dashboard.components.copy_link import copy_link
 from dashboard.components.figure import draw as draw_figure
 from dashboard.explanations import Explanation
-from dashboard.whatif import curves, drawing, form, plots
+from dashboard.whatif import curves, drawing, form, plots, take_home
 from dashboard.whatif import sentences as words
 from dashboard.whatif.drawing import PENDING
 from dashboard.whatif.form import PREFIX
 from dashboard.whatif.waiting import PATIENCE, wait_for
 from isoviz.errors import InputError
 from isoviz.readouts.reading import Comparison, ReadOut, applicable
-from isoviz.whatif import chains
+from isoviz.whatif import chains, export
 from isoviz.whatif.chains import Step
 from isoviz.whatif.engine import at_once
 from isoviz.whatif.images import NotReadyError
@@ -126,6 +127,9 @@ def _follow(
             _cosines(engine, first, full, steps)
     if curve is not None:
         curves.draw(engine, key, steps, curve, until)
+    with below:
+        matrix = functools.partial(export.of_set, engine, steps, full.comparisons)
+        take_home.draw(engine.found.name, steps, matrix, lambda: export.order_for_model(engine.found.facts))
 
 
 def _answers(

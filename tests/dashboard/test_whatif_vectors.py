@@ -67,6 +67,11 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
     assert table["Verdict"].str.contains("rows|pairs").all() and not table["Verdict"].str.contains("pending").any()
     assert table["95 % from"].le(table["to"]).all()
 
+    next(button for button in page.button if button.label == "Prepare files").click().run()
+    assert errors(page) == [] and "k-NN accuracy" in texts(page)
+    assert any(button.label == "Matrix (numpy)" for button in page.get("download_button"))
+    assert "their model is not known" in texts(page)
+
     next(button for button in page.button if button.label == "Check it on the held-back rows").click().run()
     assert "Held back: k-NN accuracy" in texts(page)
 

@@ -134,7 +134,7 @@ def test_the_demo_search_is_not_trivial_and_a_transform_shows() -> None:
     facts, arrays = texts.compute(request, lambda done, total, what: None)
     sets.STORE.publish(request.key, facts, arrays)
     engine = engine_of(request.key)
-    assert engine.found.facts == {"model": "demo/tiny-bert", "pooling": "mean", "layer": 2}
+    assert engine.found.facts.items() >= {"model": "demo/tiny-bert", "pooling": "mean", "layer": 2}.items()
     plain = engine.answer(()).readouts["ndcg_cosine"].value
     chance = 10 / 2_000
     assert 20 * chance < plain < 0.8
