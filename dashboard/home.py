@@ -60,6 +60,7 @@ STRIP = (
 )
 MEASURED = "One vector"
 
+OWN_DATA = "Try it on my data"
 SHOWN = 8
 TICK = 3.0
 """Seconds between looks at the list while something runs."""
@@ -97,10 +98,11 @@ def ways_in() -> None:
         ),
         (
             "Would whitening help me?",
-            "Measure an encoder layer by layer, then whiten its embeddings and see what the classifier loses or gains.",
+            "Whiten your own texts or vectors and see what search, similarity and labels lose or gain, with intervals.",
             [
+                (menu.WHATIF, OWN_DATA, ":material/upload:"),
                 (menu.EXPLORE, "Explore an encoder", ":material/layers:"),
-                (menu.WHATIF, "Try transforms", ":material/tune:"),
+                (menu.WHATIF, "Transform a run", ":material/tune:"),
             ],
         ),
         (
@@ -118,7 +120,8 @@ def ways_in() -> None:
             st.markdown(text)
             st.space("stretch")
             for page, label, icon in links:
-                st.page_link(page, label=label, icon=icon)
+                own = menu.WHATIF_OWN if label == OWN_DATA else None
+                st.page_link(page, label=label, icon=icon, query_params=own)
 
 
 def runs() -> None:

@@ -129,3 +129,7 @@ def _under_way() -> list[str]:
 def _activity() -> None:
     if parts := _under_way():
         st.page_link(LIVE, label=" · ".join(parts), icon=":material/play_circle:", help="Watch the runs.")
+
+
+WHATIF_OWN = {"whatif_from": "Vectors or texts", "whatif_set": "Your own vectors or texts"}
+"""Query parameters that open What-if on the form for own data."""

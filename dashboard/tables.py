@@ -20,7 +20,7 @@ from isoviz.runs.summaries import TIMING, RunSummary, summary_of
 NOT_METRICS = frozenset({"loss", "epoch"})
 """Entries of a run's `metrics` that are no task metric."""
 
-_NO_SETTING = frozenset({"version", "model", "task", "data", "method", "params", "seed", "threads"})
+_NO_SETTING = frozenset({"version", "model", "task", "data", "method", "params", "seed", "threads", "report_to"})
 _SAME_IN_A_METHOD = frozenset({"version", "method", "params"})
 
 _IDENTITY = (

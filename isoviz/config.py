@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -11,6 +11,8 @@ from isoviz.boundary import MOST_WHOLE
 from isoviz.errors import input_error
 from isoviz.parameters import ParamValue
 from isoviz.tasks.protocol import OwnTask
+
+NO_TRACKER: Final = "none"
 
 
 class RunConfig(BaseModel):
@@ -120,6 +122,14 @@ class RunConfig(BaseModel):
         0, ge=0, le=1024, title="CPU threads", description="0: all cores of the slot, resolved at creation."
     )
 
+    report_to: Literal[
+        "none", "tensorboard", "wandb", "mlflow", "trackio", "aim", "clearml", "comet_ml", "dvclive", "swanlab"
+    ] = Field(
+        NO_TRACKER,
+        title="Report to",
+        description="An experiment tracker that gets the numbers too; its package must be installed. It changes no number.",
+    )
+
     @field_validator("prefix")
     @classmethod
     def _two_parts(cls, value: str | None) -> str | None:
@@ -128,8 +138,8 @@ class RunConfig(BaseModel):
         return value
 
     def setup_key(self) -> str:
-        """Equal for runs that differ in nothing but seed, thread count and the minutes between checkpoints."""
-        kept = self.model_dump(mode="json", exclude={"seed", "threads", "checkpoint_minutes"})
+        """Equal for runs that differ in nothing but seed and what changes no number: threads, minutes between checkpoints, tracker."""
+        kept = self.model_dump(mode="json", exclude={"seed", "threads", "checkpoint_minutes", "report_to"})
         return json.dumps(kept, sort_keys=True)
 
     @classmethod

@@ -25,6 +25,7 @@ from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.whatif.chains import Step, write
 from isoviz.whatif.embeddings import Embeddings
 from isoviz.whatif.engine import Answer, Full, at_once, later
+from isoviz.whatif.vectors import Answer as VectorsAnswer
 
 HEADS = Explanation(
     title="Two heads",
@@ -56,6 +57,9 @@ PENDING = "pending"
 NO_STEPS = "no transform"
 LONGEST_TITLE = 20
 """Letters for which a tile has room; a longer title gives way to the metric's heading."""
+
+Measured = Answer | Full | VectorsAnswer
+"""What holds metrics by slug, and why some are undefined."""
 
 Shown = tuple[float | str | None, float | None]
 """A value, or that it is pending; and the value without transform."""
@@ -96,16 +100,16 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
     embeddings = view.embeddings
     metric = str(embeddings.facts["primary"])
     with view.numbers.container():
-        top = _tiles()
-        _tile(
+        top = tiles()
+        tile(
             top,
             f"{metric}, frozen head",
             *_pair(start, answer, lambda a: a.frozen),
             _undefined(answer, "frozen") or _FROZEN,
         )
-        _tile(top, f"{metric}, refitted head", *_pair(first, full, lambda f: f.refitted), _REFITTED)
-        _measured(at_once(), start, answer)
-        _measured(later(), first, full)
+        tile(top, f"{metric}, refitted head", *_pair(first, full, lambda f: f.refitted), _REFITTED)
+        metric_tiles(at_once(), start, answer)
+        metric_tiles(later(), first, full)
         if answer is not None:
             before = answer.d if start is None else start.d
             st.caption(
@@ -132,7 +136,7 @@ def _dimensions(before: int, after: int) -> str:
     return f"d = {after}" if before == after else f"d = {before} before, {after} after"
 
 
-def _tiles() -> DeltaGenerator:
+def tiles() -> DeltaGenerator:
     """A row of tiles: unlike columns, they stand in pairs where there is no room for all, and not one below the other."""
     return st.container(horizontal=True, gap="small")
 
@@ -143,16 +147,17 @@ def _cloud(embeddings: Embeddings, n: int, before: int, after: int) -> str:
     return f"{words.cloud(embeddings.cloud)}, n = {wording.number(n)} validation rows, {d}"
 
 
-def _measured(shown: list[Metric], before: Answer | Full | None, after: Answer | Full | None) -> None:
+def metric_tiles(shown: list[Metric], before: Measured | None, after: Measured | None) -> None:
+    """Metrics in rows of tiles."""
     for row in _rows(shown):
-        tiles = _tiles()
+        place = tiles()
         for metric in row:
             value, start = _pair(before, after, _reader(metric.slug))
             title = metric.title if len(metric.title) <= LONGEST_TITLE else metric.heading
-            _tile(tiles, title, value, start, _tooltip(metric, after))
+            tile(place, title, value, start, _tooltip(metric, after))
 
 
-def _reader(slug: str) -> Callable[[Answer | Full], float | None]:
+def _reader(slug: str) -> Callable[[Measured], float | None]:
     return lambda measured: measured.measures[slug]
 
 
@@ -168,7 +173,8 @@ def _pair(before: Any, after: Any, get: Callable[[Any], float | None]) -> Shown:
     return (PENDING, first) if after is None else (get(after), first)
 
 
-def _tile(place: Any, title: str, value: float | str | None, before: float | None, why: str) -> None:
+def tile(place: Any, title: str, value: float | str | None, before: float | None, why: str) -> None:
+    """A value with its change."""
     known = isinstance(value, float) and before is not None
     change = value - before if known else None  # type: ignore[operator]
     still = change is not None and abs(change) < 5e-7
@@ -184,11 +190,11 @@ def _tile(place: Any, title: str, value: float | str | None, before: float | Non
     )
 
 
-def _undefined(measured: Answer | Full | None, slug: str) -> str:
+def _undefined(measured: Measured | None, slug: str) -> str:
     return f"Undefined: {measured.reasons[slug]}" if measured is not None and slug in measured.reasons else ""
 
 
-def _tooltip(metric: Metric, measured: Answer | Full | None) -> str:
+def _tooltip(metric: Metric, measured: Measured | None) -> str:
     return _undefined(measured, metric.slug) or f"{metric.tooltip} {_INPUTS if metric.inputs else ''}".strip()
 
 

@@ -7,10 +7,8 @@ the visitor's next move ends the waiting; figures that wait stay on screen as th
 from __future__ import annotations
 
 import functools
-import secrets
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import wait
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,8 @@ from dashboard.whatif import form, take_home
 from dashboard.whatif.drawing import View
 from dashboard.whatif.form import PREFIX
 from dashboard.whatif.to_train import make_it_a_run
-from isoviz.errors import AccessError, InputError, IsoVizError
+from dashboard.whatif.waiting import PATIENCE, look_again, wait_for
+from isoviz.errors import AccessError, InputError
 from isoviz.runs.examples import is_example
 from isoviz.runs.rows import RunRow
 from isoviz.whatif import chains, export, jobs, notebook
@@ -31,27 +30,15 @@ from isoviz.whatif.chains import Step
 from isoviz.whatif.embeddings import Cloud, Embeddings
 from isoviz.whatif.engine import Answer, NotReadyError, WhatIf, engine_of
 from isoviz.whatif.request import LayerRequest, request_for
-from isoviz.whatif.scheduler import SCHEDULER, Rank
-
-LOOK = 0.1
-"""Seconds between chances for a visitor's next move to end the waiting for this one; a result ends it at once."""
-
-UNNOTICED = 0.25
-"""Seconds before the page says that something is pending."""
+from isoviz.whatif.scheduler import Rank
 
 TICK = 0.5
 """Seconds between looks at a process that trains a layer."""
-
-PATIENCE = 60.0
-"""Seconds for which a visit waits for what follows; after that it says how to look again."""
 
 _WAITED = PREFIX + "layer_waited"
 """The request of the layer that a visitor waits for."""
 _STOPPED = PREFIX + "layer_stopped"
 """The key of the one that a visitor stopped."""
-
-VIEWER = PREFIX + "viewer"
-"""Whose question it is, for the scheduler."""
 
 
 def draw(run: RunRow, key: str, cloud: Cloud) -> None:
@@ -183,7 +170,7 @@ def _train(request: LayerRequest, view: View, until: float) -> bool:
         text = f"IsoLayer is being trained: {job_progress.step(state)}, {wording.duration(state.seconds)}"
         place.caption(f":material/hourglass_top: {wording.plain(text)}")
         if time.monotonic() > until:
-            _later(buttons)
+            look_again(buttons)
             return False
         time.sleep(TICK)
 
@@ -215,46 +202,9 @@ def _wait(
     until: float,
     lead: str = "",
 ) -> Any:
-    """What the scheduler computes; None if it takes too long. Each look lets a visitor's next move through.
-
-    Args:
-        lead: what is known already, in Markdown; it stays.
-    """
-    viewer = st.session_state.setdefault(VIEWER, secrets.token_hex(8))
-    embeddings = engine.embeddings
-    key = f"{embeddings.folder}|{embeddings.cloud}|{rank.name}|{chains.write(steps)}"
-    began = time.monotonic()
-    future = SCHEDULER.ask(viewer, key, work, rank)
-    drawn = ""
-    while not future.done():
-        wait([future], LOOK)
-        _ = st.session_state[VIEWER]  # here Streamlit ends this run if the visitor has moved something
-        if future.cancelled():  # this visitor's other tab asked for something else
-            future = SCHEDULER.ask(viewer, key, work, rank)
-        seconds = time.monotonic() - began
-        if future.done() or seconds < UNNOTICED:
-            continue
-        text = f"pending: {'refitted head, intervals, TwoNN, map' if rank is Rank.FOLLOW else 'numbers'}"
-        text += f" · {seconds:.0f} s" if seconds >= 1 else ""
-        if text != drawn:
-            view.summary.markdown(f"{lead} :gray[:material/hourglass_top: {text}]")
-            drawn = text
-        if time.monotonic() > until:
-            with view.summary.container():
-                st.markdown(lead)
-                _later(st.container())
-            return None
-    error = future.exception()
-    if isinstance(error, (IsoVizError, NotReadyError)):
-        raise error
-    if error is not None:
-        raise RuntimeError(f"{type(error).__name__} while computing") from error
-    return future.result()
-
-
-def _later(place: DeltaGenerator) -> None:
-    place.caption("Still being computed. It goes on; look again in a while.")
-    place.button("Look again", key=PREFIX + "look_again", icon=":material/refresh:")
+    key = f"{engine.embeddings.folder}|{engine.embeddings.cloud}|{rank.name}|{chains.write(steps)}"
+    what = "refitted head, intervals, TwoNN, map" if rank is Rank.FOLLOW else "numbers"
+    return wait_for(work, rank, key, view.summary, until, what=what, lead=lead)
 
 
 def _share(run_id: str, cloud: str, steps: tuple[Step, ...], embeddings: Embeddings) -> None:

@@ -10,6 +10,8 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dashboard import theme
+from isoviz.readouts.cosines import BINS, Cosines
+from isoviz.whatif.vectors import CurvePoint
 
 BEFORE, AFTER = "#7f8691", theme.PALETTE[0]
 DRAWN = 1_500
@@ -138,3 +140,99 @@ def _in_turn(
 
 def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def cosines(before: Cosines, after: Cosines | None) -> go.Figure:
+    """Shares of random pairs (solid) and of nearest rows (dotted) by their cosine."""
+    figure = go.Figure()
+    middle = (BINS[1:] + BINS[:-1]) / 2
+    for name, found, colour in (("no transform", before, BEFORE), ("after", after, AFTER)):
+        for what, values, dash in (
+            ()
+            if found is None
+            else (
+                ("random pairs", found.pairs, "solid"),
+                ("nearest row", found.nearest, "dot"),
+            )
+        ):
+            share = np.histogram(values, BINS)[0] / max(1, len(values))
+            figure.add_scatter(
+                x=middle.tolist(),
+                y=share.tolist(),
+                mode="lines",
+                line={"color": colour, "dash": dash, "width": 2.5, "shape": "hvh"},
+                name=f"{what}, {name}",
+                hovertemplate="cosine %{x:.2f}: %{y:.1%}",
+            )
+    figure.update_layout(
+        theme.figure_layout(
+            height=300,
+            xaxis={"title": {"text": "cosine"}, "range": [-1, 1]},
+            yaxis={"title": {"text": "share"}, "tickformat": ".0%", "rangemode": "tozero"},
+            showlegend=True,
+        )
+    )
+    return figure
+
+
+def curve(points: Sequence[CurvePoint], parameter: str, readout: str, current: float | None) -> go.Figure:
+    """A read-out over a parameter above, IsoScore below. Values stand evenly, because grids are of several kinds."""
+    figure = go.Figure()
+    names = [f"{point.value:g}" for point in points]
+    for title, axis, values, lows, highs, colour in (
+        (
+            readout,
+            "y",
+            [point.readout for point in points],
+            [None if point.change.low is None else point.change.value - point.change.low for point in points],  # type: ignore[operator]
+            [None if point.change.high is None else point.change.high - point.change.value for point in points],  # type: ignore[operator]
+            AFTER,
+        ),
+        (
+            "IsoScore",
+            "y2",
+            [point.isoscore for point in points],
+            [None if point.isoscore_low is None else point.isoscore - point.isoscore_low for point in points],  # type: ignore[operator]
+            [None if point.isoscore_high is None else point.isoscore_high - point.isoscore for point in points],  # type: ignore[operator]
+            theme.PALETTE[1],
+        ),
+    ):
+        figure.add_scatter(
+            x=names,
+            y=values,
+            yaxis=axis,
+            mode="lines+markers",
+            line={"color": colour, "width": 2},
+            marker={"size": [11 if point.value == current else 7 for point in points]},
+            error_y={
+                "type": "data",
+                "symmetric": False,
+                "array": highs,
+                "arrayminus": lows,
+                "thickness": 1.2,
+                "width": 4,
+            },
+            name=title,
+            hovertemplate=f"{escape(parameter)} = %{{x}}<br>{escape(title)} %{{y:.4f}}<extra></extra>",
+        )
+    known = [point for point in points if point.readout is not None and point.change.value is not None]
+    if known:
+        baseline = known[0].readout - known[0].change.value  # type: ignore[operator]
+        figure.add_scatter(
+            x=names,
+            y=[baseline] * len(names),
+            mode="lines",
+            line={"color": BEFORE, "dash": "dash", "width": 1.5},
+            name="no transform",
+            hovertemplate="no transform: %{y:.4f}<extra></extra>",
+        )
+    figure.update_layout(
+        theme.figure_layout(
+            height=440,
+            xaxis={"title": {"text": parameter}, "type": "category", "anchor": "y2"},
+            yaxis={"title": {"text": readout}, "domain": [0.46, 1.0]},
+            yaxis2={"title": {"text": "IsoScore"}, "domain": [0.0, 0.38], "rangemode": "tozero"},
+            showlegend=True,
+        )
+    )
+    return figure

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 
 from dashboard import wording
+from isoviz.readouts import Comparison
 from isoviz.statistics.paired_bootstrap import Difference
+from isoviz.statistics.resolution import smallest_difference
 from isoviz.whatif.engine import Answer, Full
+from isoviz.whatif.vectors import Answer as VectorsAnswer
 
 _SAME = 0.005
 """IsoScores closer than this are called alike."""
 
 
-def isotropy(before: Answer, after: Answer) -> str:
+def isotropy(before: Answer | VectorsAnswer, after: Answer | VectorsAnswer) -> str:
     """One sentence on IsoScore, of the same rows before and after."""
     first, second = before.measures["isoscore"], after.measures["isoscore"]
     if first is None or second is None:
@@ -79,6 +82,23 @@ def difference(interval: Difference | None) -> str:
         return f"{signed(interval.value)} (the same in every resample, n = {wording.number(interval.n)})"
     ends = " to ".join("0" if round(end, 6) == 0 else signed(end) for end in (interval.low, interval.high))
     return f"{signed(interval.value)} (95 % interval {ends}, paired bootstrap, n = {wording.number(interval.n)})"
+
+
+def readout(found: Comparison) -> str:
+    """A read-out before and after, its interval, and what that allows to say."""
+    numbers = f"{wording.number(found.before, 3)} → {wording.number(found.after, 3)}"
+    return f"{found.readout.title} {numbers}, {difference(found.difference)}. {found.verdict}"
+
+
+def crossed(found: Comparison) -> str:
+    """A cross-validated read-out of a small set, and what so few rows can show at all."""
+    smallest = smallest_difference(found.difference.n)
+    limit = (
+        "These are too few rows to show any difference."
+        if smallest is None
+        else f"The smallest difference that {found.difference.n:,} rows can show is {wording.number(smallest, 2)}."
+    )
+    return f"Cross-validated over all {found.difference.n:,} labelled rows: {readout(found)} {limit}"
 
 
 def change(value: float, before: float) -> str:

@@ -26,7 +26,7 @@ _KEEP_PAIRS = frozenset(
 """Settings that leave a seed its order of training rows and its new weights, so that runs of one seed are pairs. Any other
 setting (model, batch size, longest input, training rows) changes one of the two."""
 _NOT_COMPARED = frozenset(
-    {"version", "seed", "threads", "checkpoint_minutes", "params", "task", "data", "own", "direction"}
+    {"version", "seed", "threads", "checkpoint_minutes", "report_to", "params", "task", "data", "own", "direction"}
 )
 
 

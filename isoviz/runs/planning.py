@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from isoviz import boundary, methods, tasks
-from isoviz.config import RunConfig
+from isoviz.config import NO_TRACKER, RunConfig
 from isoviz.demo import recorded_demo
 from isoviz.errors import InputError, shortened
 from isoviz.hub import cache_folder
@@ -24,7 +24,7 @@ from isoviz.parameters import ParamValue
 from isoviz.tasks import own as own_data
 from isoviz.tasks.metrics import METRICS
 from isoviz.tasks.protocol import OwnTask, Task
-from isoviz.training import devices
+from isoviz.training import devices, tracking
 
 MAX_RUNS = 2000
 """More than this in one launch is a slip of the keyboard."""
@@ -160,6 +160,7 @@ def expand(
         RunConfig.checked(model=model, learning_rate=_rate(model, learning_rate), **common)
     for seed in seeds:
         RunConfig.checked(seed=seed)
+    tracking.check(common.get("report_to", NO_TRACKER))
     folder = str(boundary.path(data, "data").resolve()) if data else None
     known = {slug: _task(slug, folder, own, checks) for slug in tasks}
     if folder is not None and all(task.generated for task in known.values()):
@@ -431,6 +432,7 @@ OPTIONS: Mapping[str, str] = {
     "allow_random": "--allow-random",
     "checkpoint_minutes": "--checkpoint-minutes",
     "threads": "--threads",
+    "report_to": "--report-to",
 }
 """Configuration field → its option on the command line."""
 

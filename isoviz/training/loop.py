@@ -37,6 +37,7 @@ from isoviz.training import (
     processes,
     second_stage,
     shrinkage,
+    tracking,
     weights,
 )
 from isoviz.training.checkpoints import Epoch, Progress
@@ -100,21 +101,9 @@ def _attempt(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Pa
     except _StopRequestedError:
         emit(Stopped(step=weights.newest_step(run_dir)))
         return 0
-    run = _Run(setup, emit, should_stop, began)
     try:
-        run.start(resume)
-        while True:
-            if run.progress.measured < run.progress.epoch:
-                run.measure()
-            if outcome.is_over(config, run.progress):
-                break
-            run.train_epoch()
-        if setup.method.frozen_stage and not run.progress.fitted:
-            run.fit_frozen()
-            run.measure()
-        run.finish()
-    except _StopRequestedError:
-        run.stop()
+        with tracking.reporting(config, run_dir, emit, here=setup.processes.is_main) as also_tracked:
+            _Run(setup, also_tracked, should_stop, began).to_the_end(resume)
     except (RuntimeError, MemoryError) as error:
         if not memory.is_short(error):
             raise
@@ -149,6 +138,23 @@ class _Run:
         self.session_rows = 0
         self.session_seconds = 0.0
         self.saved = time.perf_counter()
+
+    def to_the_end(self, resume: bool) -> None:
+        """Train and measure epoch by epoch, until the run is over or is asked to stop."""
+        try:
+            self.start(resume)
+            while True:
+                if self.progress.measured < self.progress.epoch:
+                    self.measure()
+                if outcome.is_over(self.setup.config, self.progress):
+                    break
+                self.train_epoch()
+            if self.setup.method.frozen_stage and not self.progress.fitted:
+                self.fit_frozen()
+                self.measure()
+            self.finish()
+        except _StopRequestedError:
+            self.stop()
 
     def start(self, resume: bool) -> None:
         """Take up the newest undamaged checkpoint, if there is one to resume from, and say what the run works with."""

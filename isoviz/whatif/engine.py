@@ -235,7 +235,7 @@ class WhatIf(Images):
 
         frozen_difference = difference(start, answer.predicted)
         refitted_difference = difference(first.refitted_predicted if first else again, again)
-        places, shares = map_of(cloud)
+        places, shares = _map(cloud)
         yield
         inputs = {"shrinkage_cov": cloud.train_covariance, "zeta": REPORTED_ZETA}
         image = Sample(cloud.image(cloud.validation), inputs=inputs)
@@ -243,7 +243,7 @@ class WhatIf(Images):
         reasons: dict[str, str] = {}
         for metric in later():
             yield
-            value, why = measured([metric], image)
+            value, why = _measured([metric], image)
             measures |= value
             reasons |= why
         return Full(
@@ -251,7 +251,7 @@ class WhatIf(Images):
             refitted=primary(self._metric, embeddings.labels, again),
             frozen_difference=frozen_difference,
             refitted_difference=refitted_difference,
-            map=signs_like(places, first.map) if first else places,
+            map=_like(places, first.map) if first else places,
             map_shares=shares,
             refitted_predicted=again,
             reasons=reasons,
@@ -344,20 +344,20 @@ def shape_of(
 ) -> tuple[ImageSample, dict[str, float | None], dict[str, str], NDArray[np.float64] | None]:
     """The validation image, its `at_once` metrics with the reasons of those that are undefined, and EV_k."""
     sample = ImageSample(cloud, weight)
-    values, reasons = measured(at_once(), sample)
+    values, reasons = _measured(at_once(), sample)
     spectrum = sample.eigenvalues
     ev = None if spectrum is None else cumulative_shares(spectrum, min(EV_KEPT, sample.n, sample.d))
     return sample, values, reasons, ev
 
 
-def measured(wanted: Iterable[Metric], sample: Sample) -> tuple[dict[str, float | None], dict[str, str]]:
+def _measured(wanted: Iterable[Metric], sample: Sample) -> tuple[dict[str, float | None], dict[str, str]]:
     """Values by slug, None where undefined; and why."""
     readings = {metric.slug: reading_of(metric, sample, interval=False) for metric in wanted}
     reasons = {slug: reading.undefined for slug, reading in readings.items() if reading.undefined}
     return {slug: _finite(reading.value) for slug, reading in readings.items()}, reasons
 
 
-def map_of(cloud: FactoredCloud) -> tuple[NDArray[np.float32], tuple[float, float]]:
+def _map(cloud: FactoredCloud) -> tuple[NDArray[np.float32], tuple[float, float]]:
     covariance = cloud.validation_covariance
     values, directions = np.linalg.eigh(covariance)
     top = directions[:, ::-1][:, :2]
@@ -370,7 +370,7 @@ def map_of(cloud: FactoredCloud) -> tuple[NDArray[np.float32], tuple[float, floa
     return (centred @ top).astype(np.float32), shares
 
 
-def signs_like(places: NDArray[np.float32], before: NDArray[np.float32]) -> NDArray[np.float32]:
+def _like(places: NDArray[np.float32], before: NDArray[np.float32]) -> NDArray[np.float32]:
     """Signs of principal components are arbitrary: those that resemble the map before are taken."""
     signs = np.where((places * before).sum(axis=0) < 0, -1.0, 1.0)
     return (places * signs).astype(np.float32)

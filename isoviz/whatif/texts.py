@@ -13,7 +13,6 @@ from isoviz.errors import InputError
 from isoviz.exploring.jobs import PREPARE
 from isoviz.jobs import queue
 from isoviz.jobs.kinds import ENCODERS, Job, JobKind
-from isoviz.jobs.queue import JobState
 from isoviz.models import sources
 from isoviz.models.views import Pooling
 from isoviz.vectors import VectorSet, demo_sets
@@ -38,13 +37,14 @@ class TextsRequest:
     layer: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """For a file."""
-        return {"texts": self.texts, "model": self.model, "layer": self.layer}
+        """For a file, with the fingerprint of the model's weights."""
+        weights = sources.resolve(self.model).fingerprint
+        return {"texts": self.texts, "model": self.model, "layer": self.layer, "weights": weights}
 
     @property
     def key(self) -> str:
         """Equal for equal texts and the same weights."""
-        return queue.content_key(ENCODED, {**self.as_json(), "model": sources.resolve(self.model).fingerprint}, None)
+        return queue.content_key(ENCODED, self.as_json(), None)
 
 
 def compute(
@@ -79,15 +79,11 @@ def compute(
 
 
 def _work(job: Job) -> None:
-    job.publish(*compute(TextsRequest(**job.request), job.report))
+    request = TextsRequest(job.request["texts"], job.request["model"], job.request["layer"])
+    job.publish(*compute(request, job.report))
 
 
 ENCODED: Final = JobKind(
     name="encoded texts", room=__name__, work=_work, results=STORE, lane=ENCODERS, prepare=PREPARE, warm_seconds=60.0
 )
 """Of a `TextsRequest`; its result is read by `isoviz.vectors.load`."""
-
-
-def look(request: TextsRequest) -> JobState:
-    """How the job of this request stands."""
-    return queue.look(ENCODED, request.key)

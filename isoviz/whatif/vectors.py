@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from isoviz import posthoc, vectors
 from isoviz.metrics.intervals import isoscore_interval
-from isoviz.metrics.sample import Sample
-from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.posthoc.factored import FactoredCloud
 from isoviz.readouts import cosines, labels, reading
 from isoviz.readouts.cosines import Cosines
@@ -26,7 +24,7 @@ from isoviz.statistics.paired_bootstrap import Difference, Statistic
 from isoviz.vectors import VectorSet
 from isoviz.whatif import chains
 from isoviz.whatif.chains import Step
-from isoviz.whatif.engine import CLOUDS, later, map_of, measured, shape_of, signs_like
+from isoviz.whatif.engine import CLOUDS, shape_of
 from isoviz.whatif.images import Images
 
 CROSSED: Final = 1_000
@@ -65,8 +63,6 @@ class Full:
         crossed: the same of a probe and of neighbours, cross-validated over all labelled rows; empty for large sets.
         overlap: share of nearest neighbours that stay, with its interval.
         cosines: of random pairs and neighbours.
-        measures, reasons: by slug, of `isoviz.whatif.engine.later()`.
-        map, map_shares: (m, 2) the two strongest principal components, and their shares of the variance.
         readouts: the slow ones by slug.
     """
 
@@ -74,10 +70,6 @@ class Full:
     crossed: Sequence[Comparison]
     overlap: Difference
     cosines: Cosines = field(repr=False)
-    measures: Mapping[str, float | None]
-    reasons: Mapping[str, str]
-    map: NDArray[np.float32] = field(repr=False)
-    map_shares: tuple[float, float]
     readouts: Mapping[str, Statistic] = field(repr=False)
 
 
@@ -201,27 +193,12 @@ class VectorsWhatIf(Images):
         crossed = self._crossed(steps) if steps else []
         yield
         overlap = cosines.overlap(image_of(self.image(())), image)
-        places, shares = map_of(cloud)
         yield
-        sample = Sample(
-            cloud.image(cloud.validation), inputs={"shrinkage_cov": cloud.train_covariance, "zeta": REPORTED_ZETA}
-        )
-        measures: dict[str, float | None] = {}
-        reasons: dict[str, str] = {}
-        for metric in later():
-            yield
-            value, why = measured([metric], sample)
-            measures |= value
-            reasons |= why
         return Full(
             comparisons=comparisons,
             crossed=crossed,
             overlap=paired_bootstrap.interval(overlap),
             cosines=cosines.distribution(image),
-            measures=measures,
-            reasons=reasons,
-            map=signs_like(places, first.map) if first else places,
-            map_shares=shares,
             readouts=slow,
         )
 

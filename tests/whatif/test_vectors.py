@@ -64,7 +64,7 @@ def test_what_follows_has_intervals_and_what_comes_at_once() -> None:
     assert knn.after > knn.before
     assert {one.readout.slug: one.difference.n for one in full.crossed} == {"probe": 150, "knn": 150}
     assert 0 < full.overlap.value < 1
-    assert full.map.shape == (50, 2) and full.measures.keys() and len(full.cosines.nearest) == 50
+    assert len(full.cosines.nearest) == 50
     assert _run(engine.stages(steps)) is full
     assert engine.answer(steps, build=False).n == 50  # known now
 
@@ -134,7 +134,7 @@ def test_the_demo_search_is_not_trivial_and_a_transform_shows() -> None:
     facts, arrays = texts.compute(request, lambda done, total, what: None)
     sets.STORE.publish(request.key, facts, arrays)
     engine = engine_of(request.key)
-    assert engine.found.facts == {"model": "demo/tiny-bert", "pooling": "mean", "layer": 2}
+    assert engine.found.facts.items() >= {"model": "demo/tiny-bert", "pooling": "mean", "layer": 2}.items()
     plain = engine.answer(()).readouts["ndcg_cosine"].value
     chance = 10 / 2_000
     assert 20 * chance < plain < 0.8

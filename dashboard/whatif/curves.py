@@ -1,0 +1,125 @@
+"""Curves of What-if: a read-out and IsoScore over one parameter of the chain, and the best value on rows that were held back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard import explanations, wording
+from dashboard.components.figure import draw as draw_figure
+from dashboard.explanations import Explanation
+from dashboard.whatif import plots
+from dashboard.whatif import sentences as words
+from dashboard.whatif.form import PREFIX
+from dashboard.whatif.waiting import wait_for
+from isoviz.readouts.reading import ReadOut, applicable
+from isoviz.whatif import chains, vectors
+from isoviz.whatif.chains import Step
+from isoviz.whatif.scheduler import Rank
+from isoviz.whatif.vectors import Axis, CurvePoint, VectorsWhatIf
+
+CURVE = Explanation(
+    title="Curve",
+    reading=(
+        "Above: the read-out at each value of the parameter; the bars are 95 % intervals of its change from no transform "
+        "(dashed). Below: IsoScore with its jackknife interval. The two need not peak at the same value. The best value "
+        "was chosen on the rows shown, so it is optimistic; the held-back rows give the honest number."
+    ),
+    formula=r"m(\theta) - m(\text{no transform})",
+    formula_text="m(θ) − m(no transform), paired bootstrap over the same units",
+    paper="Efron & Tibshirani 1993, chapters 11 and 13.",
+)
+_HELD = PREFIX + "held_back"
+"""In the session: the curve whose best value was checked on the held-back rows."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What is drawn, and where.
+
+    Attributes:
+        axis, readout: as chosen.
+        pending: a placeholder that says how far it is.
+        place: of the figure and of what is said of the best value.
+    """
+
+    axis: Axis
+    readout: ReadOut
+    pending: DeltaGenerator
+    place: DeltaGenerator
+
+
+def controls(engine: VectorsWhatIf, steps: tuple[Step, ...]) -> Curve | None:
+    """The choice of parameter and read-out; None where the chain has no number to move."""
+    st.markdown("**One parameter, all its values**")
+    found = {axis.title: axis for axis in vectors.axes(steps, engine.found.d)}
+    if not found:
+        st.caption("No step of this chain has a number to move. Add ZCA whitening, all-but-the-top or a truncation.")
+        return None
+    readouts = {one.title: one for one in applicable(engine.known)}
+    left, right = st.columns(2)
+    axis = left.selectbox("Parameter", list(found), key=PREFIX + "axis", bind="query-params")
+    readout = right.selectbox("Read-out", list(readouts), key=PREFIX + "readout", bind="query-params")
+    pending, place = st.empty(), st.container()
+    explanations.show(CURVE)
+    return Curve(found[str(axis)], readouts[str(readout)], pending, place)
+
+
+def draw(engine: VectorsWhatIf, key: str, steps: tuple[Step, ...], curve: Curve, until: float) -> None:
+    """The curve once all its points are there, then the best value."""
+    slug, total = curve.readout.slug, len(curve.axis.values)
+    if len(engine.known_curve(steps, curve.axis, slug)) < total:
+        question = f"{key}|curve|{chains.write(steps)}|{curve.axis.place}|{curve.axis.name}|{slug}"
+        done = wait_for(
+            lambda: engine.curve(steps, curve.axis, slug),
+            Rank.FOLLOW,
+            question,
+            curve.pending,
+            until,
+            what=lambda: f"{len(engine.known_curve(steps, curve.axis, slug))} of {total} values",
+        )
+        if done is None:
+            return
+    curve.pending.empty()
+    points = engine.known_curve(steps, curve.axis, slug)
+    with curve.place:
+        _figure(engine, steps, curve, points)
+        _best(engine, key, steps, curve, points)
+
+
+def _figure(engine: VectorsWhatIf, steps: tuple[Step, ...], curve: Curve, points: list[CurvePoint]) -> None:
+    about = f"{engine.found.name} · {chains.write(steps)} · n = {points[0].change.n:,} {curve.readout.unit}"
+    draw_figure(
+        plots.curve(points, curve.axis.title, curve.readout.title, curve.axis.current),
+        key=PREFIX + "curve",
+        words=f"{curve.readout.title} and IsoScore over {curve.axis.title}",
+        name="what-if-curve",
+        about=about,
+    )
+
+
+def _best(engine: VectorsWhatIf, key: str, steps: tuple[Step, ...], curve: Curve, points: list[CurvePoint]) -> None:
+    best = vectors.best(points, curve.readout.slug)
+    if best is None or not curve.readout.aim:
+        return
+    st.markdown(
+        wording.plain(
+            f"Best on these {best.change.n:,} {curve.readout.unit}: {curve.axis.title} = {best.value:g}, "
+            f"{curve.readout.title} {wording.number(best.readout, 3)}. The best of {len(points)} values is optimistic."
+        )
+    )
+    asked = (key, chains.write(steps), curve.axis.place, curve.axis.name, curve.readout.slug)
+    st.button(
+        "Check it on the held-back rows",
+        key=PREFIX + "check",
+        icon=":material/verified:",
+        help="These rows have not been looked at. Check once, when you have chosen: each look makes them less honest.",
+        on_click=st.session_state.__setitem__,
+        args=(_HELD, asked),
+    )
+    if st.session_state.get(_HELD) == asked:
+        chain = curve.axis.moved(steps, best.value)
+        found = vectors.engine_of(key, "held back").comparison(chain, curve.readout.slug)
+        st.markdown(wording.plain(f"Held back: {words.readout(found)}"))

@@ -1,0 +1,116 @@
+"""What-if on vectors without a run: a demo set, an upload, or texts through an encoder."""
+
+from __future__ import annotations
+
+import functools
+from typing import Final
+
+import streamlit as st
+
+from dashboard import forms, job_progress, menu, model_form, resources, vectors_form, wording
+from dashboard.job_progress import Waited
+from dashboard.steady import steady
+from dashboard.whatif import form, readouts_panel
+from dashboard.whatif.form import PREFIX
+from isoviz.errors import InputError
+from isoviz.vectors import demo_sets
+from isoviz.whatif.texts import ENCODED, MODEL, TextsRequest
+from isoviz.whatif.vectors import engine_of
+
+RUN = "A finished run"
+VECTORS, OWN = menu.WHATIF_OWN.values()
+LAYERS: Final = ("1", "2", "3", "4")
+"""Of the bundled encoder."""
+_STARTS: Final = "2"
+"""The layer of a first visit: its cosines are crowded, so that transforms show."""
+
+
+def start_field() -> bool:
+    """Whether the visitor starts with vectors rather than a run; an address with a run means the run."""
+    chosen = st.segmented_control(
+        "Start with",
+        [RUN, VECTORS],
+        default=RUN,
+        required=True,
+        key=PREFIX + "from",
+        bind="query-params",
+        help="A run brings its rows, labels and trained head. Vectors or texts need no run.",
+    )
+    return chosen == VECTORS
+
+
+def draw() -> None:
+    """Everything below that choice."""
+    key = _chosen_key()
+    if key is None:
+        return
+    try:
+        engine = engine_of(key)
+    except KeyError:
+        forms.error_beside("These vectors are no longer kept on this server. Load them again.")
+        return
+    except InputError as error:
+        forms.error_beside(forms.sentence(error))
+        return
+    form.take_address()
+    facts = engine.found.facts
+    parts = [f"{engine.found.n:,} vectors, d = {engine.found.d}"]
+    if "model" in facts:
+        how = (
+            "its own sentence vectors" if facts["pooling"] == "sentence" else f"mean of tokens, layer {facts['layer']}"
+        )
+        parts.insert(0, f"{facts['model']}, {how}")
+    st.caption(wording.plain(f"{' · '.join(parts)} · {engine.division.words}"))
+    for note in engine.division.notes:
+        st.caption(f":material/info: {wording.plain(note)}")
+    st.fragment(readouts_panel.draw)(key)
+
+
+@steady
+def _chosen_key() -> str | None:
+    """The key of the vectors, once they are there."""
+    titles = {title: slug for slug, title in demo_sets.TITLES.items()}
+    chosen = st.selectbox("Vectors", [*titles, OWN], key=PREFIX + "set", bind="query-params")
+    if chosen != OWN:
+        layer = st.segmented_control(
+            "Layer of the bundled encoder",
+            LAYERS,
+            default=_STARTS,
+            required=True,
+            key=PREFIX + "layer",
+            bind="query-params",
+            help="Each text becomes the mean of its tokens at this layer.",
+        )
+        return _encoded(TextsRequest(titles[str(chosen)], layer=int(layer or _STARTS)))
+    taken = vectors_form.draw(PREFIX, "either")
+    if taken is None:
+        return None
+    if taken.kind == "vectors":
+        return taken.key
+    model = st.selectbox(
+        "Encoder",
+        model_form.options(),
+        key=PREFIX + "model",
+        bind="query-params",
+        accept_new_options=True,
+        help=model_form.HELP,
+    )
+    source = model_form.tell(str(model or MODEL))
+    return None if source is None else _encoded(TextsRequest(taken.key, source.name))
+
+
+def _encoded(request: TextsRequest) -> str | None:
+    """The key of the vectors of texts; starts the encoder, which takes seconds."""
+    state = job_progress.ask(ENCODED, request.as_json())
+    if state.status == "done":
+        return state.key
+    if job_progress.refused(state):
+        return None
+    if state.under_way:
+        resources.expect_jobs()
+        stop = functools.partial(resources.service().stop_job, ENCODED, request.key)
+        look = functools.partial(job_progress.ask, ENCODED, request.as_json())
+        job_progress.watch([Waited("Encoding", look, stop)], key=PREFIX + "stop")
+    elif state.in_trouble:
+        job_progress.trouble(state)
+    return None

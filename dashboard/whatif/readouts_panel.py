@@ -1,0 +1,282 @@
+"""The panel of What-if for vectors: the chain, what it does to isotropy and to what the vectors are good for, and curves.
+
+One fragment, as for runs: a move of a slider draws it alone, and what takes longer is waited for in short steps.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard import downloads, explanations, forms, wording
+from dashboard.components.copy_link import copy_link
+from dashboard.components.figure import draw as draw_figure
+from dashboard.explanations import Explanation
+from dashboard.whatif import curves, drawing, form, plots, take_home
+from dashboard.whatif import sentences as words
+from dashboard.whatif.drawing import PENDING
+from dashboard.whatif.form import PREFIX
+from dashboard.whatif.waiting import PATIENCE, wait_for
+from isoviz.errors import InputError
+from isoviz.readouts.reading import Comparison, ReadOut, applicable
+from isoviz.whatif import chains, export
+from isoviz.whatif.chains import Step
+from isoviz.whatif.engine import at_once
+from isoviz.whatif.images import NotReadyError
+from isoviz.whatif.scheduler import Rank
+from isoviz.whatif.vectors import Answer, Full, VectorsWhatIf, engine_of
+
+READ_OUTS = Explanation(
+    title="Read-outs",
+    reading=(
+        "Each read-out is taken from rows that the transform was not fitted on, before and after. Both see the same "
+        "resamples, so the interval is of the change itself. An interval that includes 0 shows no difference. "
+        "A set tried with many chains flatters the best of them: check the winner on the held-back rows."
+    ),
+    formula=r"\Delta^* = m(\text{after}^*) - m(\text{before}^*)",
+    formula_text="Δ* = m(after*) − m(before*), units drawn with replacement; 95 % percentile interval",
+    paper="Efron & Tibshirani 1993, chapter 13.",
+)
+COSINES = Explanation(
+    title="Cosines",
+    reading=(
+        "Solid: cosines of 5,000 random pairs. Dotted: of each row with its nearest other row. Where the two lie close "
+        "together, neighbours are hard to tell from strangers; a mean far from 0 alone does no harm to a ranking."
+    ),
+    formula=r"\cos(x, y) = \frac{x \cdot y}{\|x\| \|y\|}",
+    formula_text="cos(x, y) = x·y / (‖x‖‖y‖)",
+    paper="Ethayarajh 2019, arXiv:1909.00512.",
+)
+_TILES = 4
+_NUMBERS = ("Before", "After", "Change", "95 % from", "to")
+"""Columns of the table of read-outs."""
+
+
+def draw(key: str) -> None:
+    """The fragment."""
+    try:
+        engine = engine_of(key)
+    except KeyError:  # made room for others since the page was drawn
+        st.rerun()
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        st.subheader("Transforms, in this order", anchor=False)
+        steps = form.editor(engine.found.d)
+    if steps is None:
+        right.caption("Fix the step on the left to see its numbers.")
+        return
+    with right:
+        st.subheader("After, against no transform", anchor=False)
+        summary, numbers = st.empty(), st.empty()
+    with left:
+        copy_link(key=PREFIX + "link")
+    table, below = st.empty(), st.container()
+    try:
+        _follow(engine, key, steps, summary, numbers, table, below)
+    except InputError as error:
+        with left:
+            forms.error_beside(forms.sentence(error))
+        numbers.caption("Fix the step on the left to see these numbers.")
+        summary.empty()
+
+
+def _follow(
+    engine: VectorsWhatIf,
+    key: str,
+    steps: tuple[Step, ...],
+    summary: DeltaGenerator,
+    numbers: DeltaGenerator,
+    table: DeltaGenerator,
+    below: DeltaGenerator,
+) -> None:
+    until = time.monotonic() + PATIENCE
+    answers = _answers(engine, key, steps, summary, until)
+    if answers is None:
+        return
+    start, answer = answers
+    first, full = engine.known_full(()), engine.known_full(steps)
+    _numbers(engine, numbers, start, answer, first, full)
+    lead = words.isotropy(start, answer) if steps else "No transform: add a step, or move one."
+    with below:
+        curve = curves.controls(engine, steps)
+    if full is None:
+        _table(table, engine, start, answer, None, steps)
+        question = f"{key}|{Rank.FOLLOW.name}|{chains.write(steps)}"
+        found = wait_for(
+            lambda: engine.stages(steps),
+            Rank.FOLLOW,
+            question,
+            summary,
+            until,
+            what="intervals, slow read-outs",
+            lead=lead,
+        )
+        if found is None:
+            return
+        first, full = engine.known_full(()), found
+        _numbers(engine, numbers, start, answer, first, full)
+    _table(table, engine, start, answer, full, steps)
+    _summary(summary, engine, lead, full, steps)
+    if first is not None:
+        with below:
+            _cosines(engine, first, full, steps)
+    if curve is not None:
+        curves.draw(engine, key, steps, curve, until)
+    with below:
+        matrix = functools.partial(export.of_set, engine, steps, full.comparisons)
+        take_home.draw(engine.found.name, steps, matrix, lambda: export.order_for_model(engine.found.facts))
+
+
+def _answers(
+    engine: VectorsWhatIf, key: str, steps: tuple[Step, ...], summary: DeltaGenerator, until: float
+) -> tuple[Answer, Answer] | None:
+    start, answer = engine.known_answer(()), engine.known_answer(steps)
+    if start is not None and answer is not None:
+        return start, answer
+    for rank in (Rank.MOVE, Rank.BUILD):
+        build = rank is Rank.BUILD
+
+        def compute(build: bool = build) -> tuple[Answer, Answer]:
+            return engine.answer((), build=build), engine.answer(steps, build=build)
+
+        question = f"{key}|{rank.name}|{chains.write(steps)}"
+        try:
+            answers: tuple[Answer, Answer] | None = wait_for(compute, rank, question, summary, until, what="numbers")
+            return answers
+        except NotReadyError:
+            continue
+    return None
+
+
+def main_readouts(engine: VectorsWhatIf) -> list[ReadOut]:
+    """The read-outs that have a tile: by cosine, of what is known best of these rows."""
+    need = engine.known.needs[0]
+    found = [one for one in applicable(engine.known) if one.needs == need and not one.slug.endswith("_dot")]
+    return found[:_TILES]
+
+
+def _numbers(
+    engine: VectorsWhatIf,
+    place: DeltaGenerator,
+    start: Answer,
+    answer: Answer,
+    first: Full | None,
+    full: Full | None,
+) -> None:
+    with place.container():
+        row = drawing.tiles()
+        for one in main_readouts(engine):
+            before, after = (_value(one.slug, of, more) for of, more in ((start, first), (answer, full)))
+            drawing.tile(row, one.title, after, before if isinstance(before, float) else None, one.help)
+        drawing.metric_tiles(at_once(), start, answer)
+        d = f"d = {answer.d}" if start.d == answer.d else f"d = {start.d} before, {answer.d} after"
+        st.caption(wording.plain(f"n = {answer.n:,}, {d} · more isotropic is not better by itself"))
+        if answer.only_rounding:
+            st.caption(":material/warning: Only rounding is left of these vectors: the numbers mean nothing.")
+
+
+def _value(slug: str, answer: Answer, full: Full | None) -> float | str | None:
+    if slug in answer.readouts:
+        return answer.readouts[slug].value
+    return PENDING if full is None else full.readouts[slug].value
+
+
+def _summary(place: DeltaGenerator, engine: VectorsWhatIf, lead: str, full: Full, steps: tuple[Step, ...]) -> None:
+    with place.container():
+        st.markdown(f"**{wording.plain(lead)}**")
+        if not steps:
+            return
+        main = {one.slug for one in main_readouts(engine)[:1]}
+        crossed = full.crossed[:1]  # of a small set; its thirds show less
+        sentences = [words.crossed(one) for one in crossed]
+        sentences += [words.readout(one) for one in full.comparisons if one.readout.slug in main and not crossed]
+        stay = full.overlap
+        if stay.value is not None and stay.low is not None and stay.high is not None:
+            ends = f"95 % interval {100 * stay.low:.0f} to {100 * stay.high:.0f} %"
+            sentences.append(f"{100 * stay.value:.0f} % of the 10 nearest neighbours stay ({ends}).")
+        for sentence in sentences:
+            st.markdown(wording.plain(sentence))
+
+
+def _table(
+    place: DeltaGenerator,
+    engine: VectorsWhatIf,
+    start: Answer,
+    answer: Answer,
+    full: Full | None,
+    steps: tuple[Step, ...],
+) -> None:
+    """Every read-out with its interval and verdict; before those are there, the quick values."""
+    with place.container():
+        st.markdown("**Read-outs, before and after**")
+        config: dict[str, Any] = {name: st.column_config.NumberColumn(format="%.3f", width=70) for name in _NUMBERS}
+        config |= {
+            "Read-out": st.column_config.TextColumn(width=190),
+            "Verdict": st.column_config.TextColumn(width=340),
+        }
+        st.dataframe(_shown(engine, start, answer, full), hide_index=True, width="stretch", column_config=config)
+        if full is not None:
+            name = downloads.file_name("what-if", engine.found.name, "read-outs")
+            downloads.both(
+                name, lambda: numbers_table(engine, full, steps), key=PREFIX + "get_readouts", title="Read-outs"
+            )
+        explanations.show(READ_OUTS)
+
+
+def _shown(engine: VectorsWhatIf, start: Answer, answer: Answer, full: Full | None) -> pd.DataFrame:
+    compared = {one.readout.slug: one for one in full.comparisons} if full else {}
+    lines: list[tuple[Any, ...]] = []
+    for one in applicable(engine.known):
+        if one.slug in compared:
+            lines.append(_line(one.title, compared[one.slug]))
+        else:
+            values = [of.readouts[one.slug].value if one.slug in of.readouts else None for of in (start, answer)]
+            lines.append((one.title, *values, None, None, None, PENDING))
+    for crossed in full.crossed if full else ():
+        lines.append(_line(f"{crossed.readout.title}, cross-validated over all labelled rows", crossed))
+    return pd.DataFrame(lines, columns=["Read-out", *_NUMBERS, "Verdict"])
+
+
+def _line(title: str, found: Comparison) -> tuple[Any, ...]:
+    change = found.difference
+    return (title, found.before, found.after, change.value, change.low, change.high, found.verdict)
+
+
+def numbers_table(engine: VectorsWhatIf, full: Full, steps: tuple[Step, ...]) -> pd.DataFrame:
+    """Every read-out in full precision, for a file."""
+    lines = [
+        (
+            one.readout.slug,
+            one.before,
+            one.after,
+            one.difference.value,
+            one.difference.low,
+            one.difference.high,
+            one.difference.n,
+            one.readout.unit,
+            rows,
+        )
+        for rows, found in (("shown", full.comparisons), ("cross-validated", full.crossed))
+        for one in found
+    ]
+    columns = ["readout", "before", "after", "difference", "low", "high", "n", "unit", "rows"]
+    return pd.DataFrame(lines, columns=columns).assign(chain=chains.write(steps), vectors=engine.found.name)
+
+
+def _cosines(engine: VectorsWhatIf, first: Full, full: Full, steps: tuple[Step, ...]) -> None:
+    st.markdown("**Cosines, before and after**")
+    figure = plots.cosines(first.cosines, full.cosines if steps else None)
+    about = f"{engine.found.name} · {len(full.cosines.nearest):,} rows · {chains.write(steps)}"
+    draw_figure(
+        figure,
+        key=PREFIX + "cosines",
+        words="Cosines of random pairs and of nearest rows, before and after",
+        name="what-if-cosines",
+        about=about,
+    )
+    explanations.show(COSINES)

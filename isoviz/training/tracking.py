@@ -1,0 +1,96 @@
+"""The numbers of a run, also to an experiment tracker: any of those that accelerate knows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from isoviz.config import NO_TRACKER, RunConfig
+from isoviz.errors import InputError, one_line
+from isoviz.events import Evaluated, Event, Measured, Stepped
+from isoviz.metrics.summary import measurement_json
+
+PROJECT: Final = "isoviz"
+FOLDER: Final = "tracker"
+"""In a run's folder, for trackers that write files."""
+
+
+def check(name: str) -> None:
+    """Raise `InputError` unless the tracker's package is installed."""
+    if name != NO_TRACKER and find_spec(name) is None:
+        package = name.replace("_", "-")
+        raise InputError(
+            f"report_to: {package} is not installed on this machine; run `pip install {package}`", field="report_to"
+        )
+
+
+@contextmanager
+def reporting(
+    config: RunConfig, run_dir: Path, emit: Callable[[Event], None], *, here: bool = True
+) -> Iterator[Callable[[Event], None]]:
+    """`emit`, which while this lasts also logs losses, task metrics and isotropy by optimiser step.
+
+    Args:
+        here: this is the process that reports, of several that train together.
+
+    Raises:
+        InputError: the tracker cannot start, for example because it needs a login.
+    """
+    if config.report_to == NO_TRACKER or not here:
+        yield emit
+        return
+    tracker = _started(config, run_dir)
+
+    def emit_and_log(event: Event) -> None:
+        emit(event)
+        if values := _numbers(event):
+            tracker.log(values, step=event.step)  # type: ignore[union-attr]
+
+    try:
+        yield emit_and_log
+    finally:
+        tracker.finish()
+
+
+def _started(config: RunConfig, run_dir: Path) -> Any:
+    from accelerate.tracking import LOGGER_TYPE_TO_CLASS
+
+    made = LOGGER_TYPE_TO_CLASS[config.report_to]
+    run = run_dir.name
+    named = {"wandb": {"name": run}, "trackio": {"name": run}, "mlflow": {"run_name": run}, "aim": {}}
+    try:
+        if made.requires_logging_directory:
+            tracker: Any = made(PROJECT, run_dir / FOLDER, **named.get(config.report_to, {}))
+        else:
+            tracker = made(PROJECT, **named.get(config.report_to, {}))
+        tracker.start()
+        tracker.store_init_configuration(_flat(config))
+    except Exception as error:  # each tracker has errors of its own
+        raise InputError(
+            f"report_to: {config.report_to} did not start: {one_line(str(error))}", field="report_to"
+        ) from error
+    return tracker
+
+
+def _flat(config: RunConfig) -> dict[str, int | float | str | bool]:
+    values = config.model_dump(mode="json", exclude={"params", "own"})
+    values |= {f"{config.method}.{name}": value for name, value in config.params.items()}
+    return {name: value for name, value in values.items() if isinstance(value, (int, float, str, bool))}
+
+
+def _numbers(event: Event) -> dict[str, float]:
+    match event:
+        case Stepped():
+            values: dict[str, Any] = {f"loss/{name}": value for name, value in event.losses.items()}
+            values |= {"learning_rate": event.learning_rate, "samples_per_second": event.samples_per_second}
+        case Evaluated():
+            values = {"validation/loss": event.loss} | {f"validation/{name}": n for name, n in event.metrics.items()}
+        case Measured():
+            values = {f"isotropy/{name}": value for name, value in measurement_json(event.isotropy).items()}
+        case _:
+            return {}
+    return {name: float(n) for name, n in values.items() if isinstance(n, (int, float)) and math.isfinite(n)}

@@ -1,0 +1,126 @@
+"""What-if on vectors without a browser: what is shown of a kept set, a bad set, a set that is gone, curves, and the words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard import menu
+from dashboard.whatif import plots, sentences
+from isoviz import vectors
+from isoviz.readouts import CATALOGUE, Comparison, cosines
+from isoviz.readouts.image import Image
+from isoviz.statistics.paired_bootstrap import Difference
+from isoviz.vectors import VectorSet
+from isoviz.whatif import chains
+from isoviz.whatif.scheduler import SCHEDULER
+from isoviz.whatif.vectors import CurvePoint, VectorsWhatIf
+from tests.dashboard.conftest import OpenPage
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> object:
+    yield
+    SCHEDULER.close()
+
+
+def kept(n: int = 90, **columns: object) -> str:
+    labels = RNG.integers(0, 2, n)
+    points = RNG.normal(size=(n, 8)) + np.outer(labels, np.eye(8)[0])
+    named = {"label": np.array(["no", "yes"])[labels], **columns}
+    return vectors.keep(VectorSet(points, pd.DataFrame(named), name="made"))
+
+
+def opened(open_page: OpenPage, key: str, **query: str) -> AppTest:
+    return open_page("whatif", **menu.WHATIF_OWN, whatif_either=key, **query)
+
+
+def errors(page: AppTest) -> list[str]:
+    assert not page.exception, page.exception[0].message
+    return [error.value.replace("\\", "") for error in page.error]
+
+
+def texts(page: AppTest) -> str:
+    return "\n".join(element.value for element in (*page.markdown, *page.caption)).replace("\\", "")
+
+
+def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
+    key = kept()
+    page = opened(open_page, key, chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
+    assert errors(page) == []
+    said = texts(page)
+    assert "Transforms are fitted on 30 rows; the numbers are of 30 others; 30 rows are held back." in said
+    assert "Cross-validated over all 90 labelled rows: Linear probe" in said
+    assert "The smallest difference that 90 rows can show is 0.067" in said
+    assert "Best on these 30 rows: ZCA whitening: strength s" in said
+    engine = VectorsWhatIf(vectors.load(key))
+    answer = engine.answer(chains.read("zca:strength=0.5"))
+    tiles = {tile.label: tile.value for tile in page.metric}
+    assert float(tiles["k-NN accuracy"]) == pytest.approx(answer.readouts["knn"].value, abs=6e-4)
+    assert float(tiles["IsoScore"]) == pytest.approx(answer.measures["isoscore"], rel=6e-3)
+    table = page.dataframe[0].value.set_index("Read-out")
+    assert table.loc["k-NN accuracy", "After"] == pytest.approx(answer.readouts["knn"].value)
+    assert table["Verdict"].str.contains("rows|pairs").all() and not table["Verdict"].str.contains("pending").any()
+    assert table["95 % from"].le(table["to"]).all()
+
+    next(button for button in page.button if button.label == "Prepare files").click().run()
+    assert errors(page) == [] and "k-NN accuracy" in texts(page)
+    assert any(button.label == "Matrix (numpy)" for button in page.get("download_button"))
+    assert "their model is not known" in texts(page)
+
+    next(button for button in page.button if button.label == "Check it on the held-back rows").click().run()
+    assert "Held back: k-NN accuracy" in texts(page)
+
+
+def test_a_set_that_is_gone_or_too_small_says_so(open_page: OpenPage) -> None:
+    assert "no longer kept" in errors(opened(open_page, "0" * 32))[0]
+    few = vectors.keep(VectorSet(RNG.normal(size=(6, 4)), pd.DataFrame(index=range(6)), name="few"))
+    assert "at least 12 rows, got 6" in errors(opened(open_page, few))[0]
+
+
+def test_a_step_that_needs_a_run_is_told_beside_it(open_page: OpenPage) -> None:
+    page = opened(open_page, kept(), chain="isolayer")
+    assert any("trained on the labels and the head of a run" in error for error in errors(page))
+
+
+def test_a_chain_without_numbers_has_no_curve(open_page: OpenPage) -> None:
+    page = opened(open_page, kept(), chain="none")
+    assert errors(page) == [] and "No step of this chain has a number to move." in texts(page)
+
+
+def comparison(low: float, high: float, n: int) -> Comparison:
+    middle = (low + high) / 2
+    return Comparison(CATALOGUE["probe"], 0.5, 0.5 + middle, Difference(middle, low, high, n, 1_000))
+
+
+def test_words_for_a_small_set() -> None:
+    said = sentences.crossed(comparison(-0.1, 0.2, 60))
+    assert said.startswith("Cross-validated over all 60 labelled rows: Linear probe 0.5 → 0.55, +0.050 (95 % interval")
+    assert "No difference that these 60 rows can show. The smallest difference that 60 rows can show is 0.1." in said
+    assert sentences.crossed(comparison(-0.1, 0.2, 5)).endswith("These are too few rows to show any difference.")
+    assert "Higher by more than chance on these 60 rows." in sentences.crossed(comparison(0.1, 0.2, 60))
+
+
+def test_a_curve_has_intervals_around_its_values_and_a_line_for_no_transform() -> None:
+    points = [
+        CurvePoint(0.0, 0.5, Difference(0.0, 0.0, 0.0, 60, 1_000), 0.2, 0.1, 0.3),
+        CurvePoint(0.5, 0.7, Difference(0.2, 0.1, 0.4, 60, 1_000), None, None, None),
+        CurvePoint(1.0, None, Difference(None, None, None, 60, 0), 0.4, 0.3, 0.5),
+    ]
+    figure = plots.curve(points, "strength s", "nDCG", 0.5)
+    readout, isoscore, none = figure.data
+    assert list(readout.y) == [0.5, 0.7, None] and list(readout.x) == ["0", "0.5", "1"]
+    assert readout.error_y.array[1] == pytest.approx(0.2) and readout.error_y.arrayminus[1] == pytest.approx(0.1)
+    assert list(readout.marker.size) == [7, 11, 7]
+    assert list(isoscore.y) == [0.2, None, 0.4] and set(none.y) == {0.5}
+
+
+def test_cosines_are_drawn_as_shares() -> None:
+    found = cosines.distribution(Image(RNG.normal(size=(40, 3))))
+    assert len(plots.cosines(found, None).data) == 2
+    figure = plots.cosines(found, found)
+    assert [sum(trace.y) for trace in figure.data] == pytest.approx([1.0] * 4)

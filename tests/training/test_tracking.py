@@ -1,0 +1,72 @@
+"""`report_to`: a tracker's own files hold the numbers that the run's events report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from isoviz.config import RunConfig
+from isoviz.errors import InputError
+from isoviz.events import Evaluated, Event, Measured, Stepped
+from isoviz.runs import planning
+from isoviz.training import tracking
+from isoviz.training.loop import train
+from tests.tiny import TinyModels
+
+
+def test_tensorboard_reads_the_numbers_back(tmp_path: Path, tiny_models: TinyModels, cola: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    model = str(tiny_models("bert"))
+    options = {"epochs": 2, "batch_size": 16, "report_to": "tensorboard"}
+    (config,) = planning.expand([model], ["glue/cola"], [("istar", {})], [0], data=str(cola), **options)
+    events: list[Event] = []
+    train(config, events.append, lambda: False, tmp_path / "a-run")
+
+    found = EventAccumulator(str(tmp_path / "a-run" / tracking.FOLDER / tracking.PROJECT)).Reload()
+
+    def values(tag: str) -> dict[int, float]:
+        return {scalar.step: scalar.value for scalar in found.Scalars(tag)}
+
+    steps = [event for event in events if isinstance(event, Stepped)]
+    evaluated = [event for event in events if isinstance(event, Evaluated)]
+    measured = [event for event in events if isinstance(event, Measured)]
+    assert values("loss/istar") == pytest.approx({one.step: one.losses["istar"] for one in steps}, rel=1e-6)
+    assert values("validation/accuracy") == pytest.approx({one.step: one.metrics["accuracy"] for one in evaluated})
+    stars = {one.step: one.isotropy.number("isoscore_star") for one in measured}
+    assert values("isotropy/isoscore_star") == pytest.approx(stars)
+
+
+def test_off_by_default_and_the_same_setup_as_without(tmp_path: Path) -> None:
+    plain = RunConfig()
+    assert plain.report_to == "none"
+    assert plain.setup_key() == plain.model_copy(update={"report_to": "wandb"}).setup_key()
+    with tracking.reporting(plain, tmp_path, print) as emit:
+        assert emit is print
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_tracker_that_is_not_installed_is_refused_before_the_launch() -> None:
+    with pytest.raises(InputError, match="run `pip install comet-ml`") as refused:
+        planning.expand(["demo/tiny-bert"], ["demo/acceptability"], [("baseline", {})], [0], report_to="comet_ml")
+    assert refused.value.field == "report_to"
+
+
+def test_a_tracker_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from accelerate import tracking as of_accelerate
+
+    class Offline(of_accelerate.WandBTracker):
+        def __init__(self, *_: object, **__: object) -> None:
+            pass
+
+        def start(self) -> None:
+            raise RuntimeError("no API key\nsecond line")
+
+    monkeypatch.setitem(of_accelerate.LOGGER_TYPE_TO_CLASS, "wandb", Offline)
+    config = RunConfig().model_copy(update={"report_to": "wandb"})
+    with (
+        pytest.raises(InputError, match="wandb did not start: no API key second line"),
+        tracking.reporting(config, tmp_path, print),
+    ):
+        pass
