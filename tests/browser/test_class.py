@@ -14,7 +14,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from isoviz import lessons
-from tests.browser.conftest import PATIENCE, Server, becomes
+from isoviz.access import links
+from isoviz.access.visitors import Role
+from tests.browser.conftest import PATIENCE, Server, becomes, start
 from tests.browser.test_lessons import guess
 
 LESSON = next(lesson for lesson in lessons.catalogue() if lesson.slug == "clusters")
@@ -40,10 +42,25 @@ def tabs(chromium: Browser) -> Iterator[Callable[..., Page]]:
         context.close()
 
 
-def post(url: str, body: dict[str, Any]) -> int:
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that visitors reach by a link only, as a class does."""
+    server = start(tmp_path_factory.mktemp("home"), ISOVIZ_NO_TOKEN="")
+    yield server
+    server.end()
+
+
+def signed_in(address: str) -> urllib.request.OpenerDirector:
+    """A client that has opened a link, and keeps its cookie."""
+    client = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+    client.open(address, timeout=60).close()
+    return client
+
+
+def post(client: urllib.request.OpenerDirector, url: str, body: dict[str, Any]) -> int:
     request = urllib.request.Request(url, json.dumps(body).encode(), {"content-type": "application/json"})
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with client.open(request, timeout=60) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -57,18 +74,19 @@ def value_of(student: int, step: int) -> float:
     return given.low + (given.high - given.low) * (student + 1) / 100
 
 
-def students_at(url: str, statuses: list[int]) -> list[threading.Thread]:
-    """Plain clients that all begin at once, join, and send each guess twice, as one does whose first answer was lost."""
-    start = threading.Barrier(PLAIN)
+def students_at(link: str, url: str, statuses: list[int]) -> list[threading.Thread]:
+    """Plain clients that open the class's link at once, join, and send each guess twice, as one does whose first answer was lost."""
+    together = threading.Barrier(PLAIN)
 
     def student(k: int) -> None:
         name = secrets.token_hex(16)
-        start.wait()
-        statuses.append(post(url, {"student": name}))
+        together.wait()
+        client = signed_in(link)
+        statuses.append(post(client, url, {"student": name}))
         for step in range(1, STEPS + 1):
             for _ in range(2):
                 body = {"student": name, "lesson": LESSON.slug, "step": step, "guess": value_of(k, step)}
-                statuses.append(post(url, body))
+                statuses.append(post(client, url, body))
 
     return [threading.Thread(target=student, args=(k,)) for k in range(PLAIN)]
 
@@ -77,16 +95,20 @@ def count(teacher: Page, step: int) -> str | None:
     return teacher.locator(f".ivl-chart[data-step='{step}']").get_attribute("data-count")
 
 
-def test_thirty_students_are_counted_once(server: Server, tabs: Callable[..., Page]) -> None:
-    teacher = tabs(f"{server.url}/lessons#lesson={LESSON.slug}&step=1")
+def test_thirty_students_are_counted_once(guarded: Server, tabs: Callable[..., Page]) -> None:
+    server, kept_links = guarded, links.read(guarded.store.folder)
+    teacher = tabs(kept_links.address(server.url, Role.RUNNER))
+    teacher.goto(f"{server.url}/lessons#lesson={LESSON.slug}&step=1")
     teacher.get_by_text("Join or open a class").click()
     teacher.get_by_role("button", name="Open a class").click()
     code = teacher.locator(".ivl-code").inner_text()
     address = teacher.locator(".ivl-address").inner_text()
-    assert address == f"{server.url}/lessons?class={code}"
+    assert address == f"{server.url}/lessons?class={code}&token={kept_links.secrets[Role.VIEWER]}"
 
-    pages = [tabs(address), tabs(address), tabs(f"{server.url}/lessons")]
-    pages[2].get_by_text("Join or open a class").click()
+    pages = [tabs(address), tabs(address), tabs(kept_links.address(server.url, Role.VIEWER))]
+    pages[2].goto(f"{server.url}/lessons")
+    pages[2].get_by_text("Join a class", exact=True).click()
+    expect(pages[2].get_by_role("button", name="Open a class")).to_have_count(0)  # a viewer opens none
     pages[2].get_by_label("Class code").fill("wrong")
     pages[2].get_by_role("button", name="Join class").click()
     expect(pages[2].get_by_text("No open class has the code WRONG. Check the code.")).to_be_visible()
@@ -97,7 +119,7 @@ def test_thirty_students_are_counted_once(server: Server, tabs: Callable[..., Pa
         expect(page.get_by_text(f"Class {code}")).to_be_visible()
 
     statuses: list[int] = []
-    plain = students_at(f"{server.url}/isoviz/classes/{code}", statuses)
+    plain = students_at(address, f"{server.url}/isoviz/classes/{code}", statuses)
     for thread in plain:
         thread.start()
     for k, step in enumerate(LESSON.steps, start=1):
@@ -125,7 +147,8 @@ def test_thirty_students_are_counted_once(server: Server, tabs: Callable[..., Pa
 
     kept = json.loads(teacher.evaluate("localStorage.getItem('isoviz-class')"))
     request = urllib.request.Request(f"{server.url}/isoviz/classes/{code}", headers={"x-isoviz-class": kept["key"]})
-    with urllib.request.urlopen(request, timeout=60) as answer:
+    client = signed_in(address)
+    with client.open(request, timeout=60) as answer:
         counted = json.load(answer)["guesses"][LESSON.slug]
     for k in range(1, STEPS + 1):
         values = counted[str(k)]
@@ -144,7 +167,7 @@ def test_thirty_students_are_counted_once(server: Server, tabs: Callable[..., Pa
     teacher.on("dialog", lambda dialog: dialog.accept())
     teacher.get_by_role("button", name="Close class").click()
     expect(teacher.get_by_text("The class is closed, and its guesses are deleted.")).to_be_visible()
-    assert post(f"{server.url}/isoviz/classes/{code}", {"student": secrets.token_hex(16)}) == 404
+    assert post(client, f"{server.url}/isoviz/classes/{code}", {"student": secrets.token_hex(16)}) == 404
     pages[1].reload()
     expect(pages[1].get_by_text("This class has ended.")).to_be_visible()
     expect(pages[1].locator(".ivl-form, .ivl-sentence").first).to_be_visible()

@@ -4,7 +4,7 @@
 //   classroom.ready     resolves to the slug of the lesson to start with, or null
 //   classroom.close()   stops asking the server; the browser keeps its place in the class
 
-const CLASS = "isoviz-class"; // where the browser keeps { code, student, waiting, asked } or { code, key, link }
+const CLASS = "isoviz-class"; // where the browser keeps { code, student, joined, waiting, asked } or { code, key, link }
 const EVERY = 1000; // ms between two looks at the guesses
 const SLOWEST = 15000; // ms between attempts while the server does not answer
 const BARS = 20;
@@ -97,7 +97,7 @@ export class Classroom {
 
   // Milliseconds until the next attempt; null where another one is of no use.
   failed(error) {
-    if (error.status === 404) return this.leave(this.member.key || this.member.asked.length ? "This class has ended." : error.message), null;
+    if (error.status === 404) return this.leave(this.member.key || this.member.joined ? "This class has ended." : error.message), null;
     if (error.status === 400) { // the class is full, or the teacher's server has another version of this lesson
       if (!this.member.waiting?.length) return this.leave(error.message), null;
       this.member.waiting.shift();
@@ -116,6 +116,7 @@ export class Classroom {
       try {
         const { lesson } = await this.ask("POST", { student: member.student });
         this.failures = 0;
+        member.joined = true;
         this.keep();
         this.drawState();
         this.talk();
