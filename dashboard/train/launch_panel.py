@@ -29,7 +29,7 @@ def panel(filled: Filled) -> None:
         st.markdown("#### Summary")
         planned = _ready(filled)
         configs = _without_existing(planned)
-        _numbers(filled.plan, configs, counted=bool(planned))
+        _numbers(filled.plan, configs, ready=bool(planned))
         name = st.text_input(
             "Experiment name",
             key=forms.key("group"),
@@ -109,7 +109,7 @@ def _expanded(identity: str, files: tuple[Stamp, ...], _plan: Plan) -> tuple[lis
         return [], forms.sentence(error)
 
 
-def _numbers(plan: Plan, configs: Sequence[RunConfig], counted: bool) -> None:
+def _numbers(plan: Plan, configs: Sequence[RunConfig], ready: bool) -> None:
     runs, time_needed, device = (st.container() for _ in range(3))  # times and devices have long names
     counted = (
         (len(plan.models), "model"),
@@ -120,7 +120,7 @@ def _numbers(plan: Plan, configs: Sequence[RunConfig], counted: bool) -> None:
     product = " × ".join(f"{count} {what}{'s' if count != 1 else ''}" for count, what in counted)
     runs.metric(
         "Runs",
-        len(configs) if counted else plan.runs,
+        len(configs) if ready else plan.runs,
         help="Each method counts once per combination of parameter values.",
     )
     runs.caption(product)
