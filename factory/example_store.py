@@ -118,7 +118,7 @@ def _study_runs() -> set[Any]:
 
 def _asked(config: RunConfig) -> tuple[str, int]:
     """Equal for a run and the declaration that it was made from, which leaves the precision open."""
-    return identity(config.model_copy(update={"precision": "auto"}))
+    return config.model_copy(update={"precision": "auto"}).identity
 
 
 def _is_first(row: RunRow, methods: Sequence[str]) -> bool:
