@@ -232,6 +232,7 @@ def test_time_is_told_from_earlier_runs(open_page: OpenPage, store: Store) -> No
         finish(store, config("baseline", seed, threads=2, learning_rate=6e-4), 0.5, 0.5)
     page = open_page("train")
     page.pills(key="train_methods").set_value(["baseline"]).run()
+    page.text_input(key="train_seeds").set_value("2").run()
     assert numbers(page)["Time"].startswith("about")
 
 
