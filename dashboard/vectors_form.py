@@ -9,8 +9,10 @@ import streamlit as st
 
 from dashboard import actions, address, forms, reading, resources, wording
 from dashboard.steady import steady
+from isoviz.access.service import VECTOR_MODULES
 from isoviz.access.uploads import Loose
 from isoviz.errors import AccessError, InputError
+from isoviz.jobs import guarded
 from isoviz.vectors import Columns, taking
 from isoviz.vectors.reading import SUFFIXES, TEXT_SUFFIXES
 from isoviz.vectors.taking import Kind, Order, Taken
@@ -79,6 +81,8 @@ def draw(prefix: str, kind: Kind) -> Taken | None:
         kind: `texts`, `vectors`, or `either`, where the file decides.
     """
     form = _Form(prefix, kind)
+    if actions.why_not() is None:
+        guarded.warm(VECTOR_MODULES)
     with st.container(border=True):
         source = st.segmented_control(
             "From",

@@ -145,7 +145,9 @@ def _add_measure(parser: argparse.ArgumentParser) -> None:
     from isoviz.config import RunConfig
 
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--embeddings", metavar="FILE", help="an array (points, dimensions): .npy, .npz, .safetensors")
+    what.add_argument(
+        "--embeddings", metavar="FILE", help="vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl"
+    )
     what.add_argument("--model", help="bundled model, local directory or hub id, which may end in @REVISION")
     parser.add_argument("--task", default="demo/acceptability")
     parser.add_argument("--data", metavar="DIR", help="the task's files; for --task own also one file")
@@ -168,6 +170,16 @@ def _add_measure(parser: argparse.ArgumentParser) -> None:
         "--truncate-dim", type=_whole, metavar="N", help="keep the first N dimensions of its sentence vectors"
     )
     parser.add_argument(
+        "--column",
+        metavar="NAME",
+        help="where the file has its vectors: a column of lists, dim_* or names with commas for one column per dimension, or an array",
+    )
+    parser.add_argument(
+        "--labels",
+        metavar="NAME",
+        help="column of its labels, or a table with a column 'label': read-outs of labels too",
+    )
+    parser.add_argument(
         "--as-weights", action="store_true", help="also I1 and I2, the file's rows read as output vectors"
     )
     parser.add_argument("--max-eval", type=_whole, metavar="N", help="use the first N rows")
@@ -188,7 +200,7 @@ def _add_transform(parser: argparse.ArgumentParser) -> None:
         dest="input",
         required=True,
         metavar="FILE",
-        help="an array (points, dimensions): .npy, .npz, .safetensors",
+        help="vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl",
     )
     parser.add_argument("--out", required=True, metavar="FILE", help="the image, as .npy; float32 stays float32")
     parser.add_argument("--fit-on", metavar="FILE", help="the array that the transforms are fitted on (default: --in)")

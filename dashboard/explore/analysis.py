@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import streamlit as st
 
-from dashboard import actions, examples, job_progress, measures, resources, wording
+from dashboard import actions, examples, job_progress, measures, reading, resources, wording
 from dashboard.components.figure import draw
 from dashboard.explore import figures
 from dashboard.explore.form import PREFIX, Filled, alike, forget_hub_models, view_names
@@ -21,6 +21,9 @@ from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.results import ViewResult
 from isoviz.jobs import queue
 from isoviz.jobs.queue import JobState
+
+_FIRST_AT_ONCE = 10_000_000
+"""Numbers of a set of vectors whose first pictures take a second or two."""
 
 # --------------------------------------------------------------------------------------- from the form to the views
 
@@ -37,7 +40,7 @@ def ask(all_filled: list[Filled]) -> list[ViewResult]:
     ready = all(filled.request is not None for filled in all_filled)
     if ready and resources.service().refusal() is None:
         states = [
-            _started(filled) if filled.at_once and state.status == "none" else state
+            _at_once(filled) if filled.at_once and state.status == "none" else state
             for filled, state in zip(all_filled, states, strict=True)
         ]
     statuses = {state.status for state in states}
@@ -79,6 +82,18 @@ def ask(all_filled: list[Filled]) -> list[ViewResult]:
     if statuses <= {"none", *settled}:
         _soon()
     return []
+
+
+def _at_once(filled: Filled) -> JobState:
+    """Start what needs no button; of a set of vectors that is not large, its first pictures are here when this returns."""
+    assert filled.request is not None and filled.key is not None and filled.taken is not None
+    small = filled.taken.kind == "vectors" and filled.taken.n * filled.taken.d <= _FIRST_AT_ONCE
+    if small and results.find(filled.key) is None:
+        try:
+            resources.service().show_vectors(filled.request, filled.key, reading.still_wanted())
+        except IsoVizError as error:
+            return JobState("failed", message=str(error), field=error.field, advice=error.advice or "")
+    return _started(filled)
 
 
 def _started(filled: Filled) -> JobState:

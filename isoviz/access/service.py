@@ -25,7 +25,7 @@ from isoviz.exploring import encoders, own
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.fence import Roots
-from isoviz.jobs import queue, scheduling
+from isoviz.jobs import guarded, queue, scheduling
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
 from isoviz.models import sources
@@ -45,6 +45,9 @@ _EXAMPLE: Final = AccessError(
     "This run is an example that ships with IsoViz, so it cannot be changed",
     advice="Run it again to get a copy of your own.",
 )
+OWN_VECTORS: Final = "isoviz.exploring.own_vectors"
+VECTOR_MODULES: Final = (*guarded.TABLES, "isoviz.vectors.taking", OWN_VECTORS)
+"""What reading own vectors and drawing their first pictures imports."""
 _counting = threading.Lock()
 """Held while a visitor's runs or jobs are counted and more of them made: two clicks at once are counted one after the other."""
 
@@ -215,6 +218,13 @@ class Service:
         else:
             admitted = replace(request, model=self._model(request.model), data=self._data(request.data))
         return self.start_job(VIEW, key, admitted.as_json())
+
+    def show_vectors(self, request: ViewRequest, key: str, pulse: Callable[[], None] = lambda: None) -> None:
+        """Have the first pictures of own vectors at once, see `isoviz.exploring.own_vectors.publish_first`."""
+        self.require()
+        request.check()
+        asked = {"request": request, "key": key}
+        guarded.call(f"{OWN_VECTORS}:publish_first", asked, bool, imports=VECTOR_MODULES, pulse=pulse)
 
     def start_whatif(self, request: Request) -> JobState:
         """Have What-if's embeddings or layer computed, see `isoviz.whatif.jobs`."""

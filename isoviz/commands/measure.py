@@ -19,9 +19,10 @@ from isoviz.metrics.protocol import Metric
 from isoviz.metrics.record import CloudRecord
 from isoviz.metrics.sample import Sample
 from isoviz.metrics.summary import as_json
-from isoviz.vectors import arrays
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from isoviz.exploring.encoders import FinishedRun
     from isoviz.models.sources import ModelSource
     from isoviz.models.views import Pooling
@@ -35,6 +36,9 @@ def run(options: argparse.Namespace) -> int:
     """Measure and print; 0 when done."""
     if options.embeddings is not None:
         return _measure_file(options)
+    for name in ("column", "labels"):
+        if getattr(options, name) is not None:
+            raise InputError(f"{name}: only with --embeddings", field=name)
     if options.as_weights:
         raise InputError(
             "as-weights: only with --embeddings (a model's output embeddings are measured anyway)", field="as-weights"
@@ -46,11 +50,12 @@ def _measure_file(options: argparse.Namespace) -> int:
     from isoviz.models.profile import MOST_PAIRED as MOST_PAIRED_OF_STREAMS
     from isoviz.models.profile import STREAM_ABOVE, measure
 
-    points = arrays.read(options.embeddings)
+    points, known = _points(options)
     try:
         most = MOST_PAIRED if points.size * 8 <= STREAM_ABOVE else MOST_PAIRED_OF_STREAMS
         record = measure(points, name=Path(options.embeddings).name, most=most)
         weights = _partition(points) if options.as_weights else None
+        of_labels = _of_labels(points, known) if known is not None else None
     except ValueError as error:
         raise InputError(f"embeddings: {error}", field="embeddings") from None
     if 1 < record.n < record.d:
@@ -58,13 +63,60 @@ def _measure_file(options: argparse.Namespace) -> int:
         record = record.model_copy(update={"notes": (*record.notes, turned)})
     if options.json:
         document: dict[str, Any] = {"cloud": {"name": record.cloud}, **as_json(record)}
-        print_json(document if weights is None else {**document, "as_weights": weights})
+        more = {"as_weights": weights, "labels": of_labels}
+        print_json({**document, **{name: found for name, found in more.items() if found is not None}})
         return 0
     _print_cloud(record.cloud, record)
+    if of_labels is not None:
+        _print_labels(of_labels)
     if weights is not None:
         _print_partition("rows read as output vectors", weights)
     print_notes(notes_of(record))
     return 0
+
+
+def _points(options: argparse.Namespace) -> tuple[NDArray[Any], pd.DataFrame | None]:
+    """The points of the file, and the table of its labels where those are wanted."""
+    from isoviz import vectors
+
+    if options.labels is None:
+        return vectors.reading.array(options.embeddings, options.column, "embeddings"), None
+    file = Path(options.labels).suffix.lower() in vectors.reading.tables.SUFFIXES
+    columns = vectors.Columns(points=options.column, label=None if file else options.labels)
+    beside = options.labels if file else None
+    found = vectors.read(options.embeddings, columns, beside=beside, field="embeddings")
+    if "label" not in found.columns:
+        raise InputError(
+            f"labels: '{options.labels}' has no column 'label'"
+            if file
+            else f"labels: '{options.embeddings}' is an array without columns; name a table with a column 'label'",
+            field="labels",
+        )
+    return found.points, found.columns
+
+
+def _of_labels(points: NDArray[Any], known: pd.DataFrame) -> dict[str, Any]:
+    """The read-outs of labels, by slug."""
+    from isoviz import readouts
+    from isoviz.readouts.division import label_codes
+    from isoviz.readouts.image import Image
+
+    codes, why_not = label_codes(known)
+    if codes is None:
+        raise InputError(f"labels: {why_not}", field="labels")
+    labels = readouts.Labels(np.arange(len(codes)), codes)
+    wanted = [one.slug for one in readouts.CATALOGUE.values() if one.needs == "labels"]
+    found = readouts.measure(Image(points), readouts.Known(labels=labels), wanted)
+    return {"classes": int(codes.max()) + 1, **{slug: statistic.value for slug, statistic in found.items()}}
+
+
+def _print_labels(found: Mapping[str, Any]) -> None:
+    from isoviz.readouts import CATALOGUE
+
+    print(f"labels: {found['classes']} classes")
+    for slug, value in found.items():
+        if slug in CATALOGUE:
+            _print_line(CATALOGUE[slug].title, _number(value, "undefined"))
 
 
 def _measure_model(options: argparse.Namespace) -> int:

@@ -18,7 +18,7 @@ from isoviz.errors import InputError
 from isoviz.metrics.cloud import blocks, resolution
 from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models.profile import STREAM_ABOVE
-from isoviz.vectors import arrays
+from isoviz.vectors import reading
 
 BLOCK = 12 * 2**20
 """Bytes of float64 that are transformed at a time."""
@@ -93,7 +93,7 @@ def _rows(d: int) -> int:
 
 
 def _read(name: str, option: str) -> NDArray[Any]:
-    points = arrays.read(name, field=option)
+    points = reading.array(name, field=option)
     if not (np.issubdtype(points.dtype, np.floating) or np.issubdtype(points.dtype, np.integer)):
         raise InputError(f"{option}: '{name}' holds {points.dtype}, not numbers", field=option)
     return points

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,19 +13,25 @@ import isoviz
 from isoviz.exploring import measuring, points, shrinkage
 from isoviz.exploring.own import POOLING, VECTORS, found, rows_of
 from isoviz.exploring.request import FORMAT, ViewRequest
-from isoviz.exploring.results import array_name
+from isoviz.exploring.results import STORE, array_name
+from isoviz.metrics.cloud import blocks
 from isoviz.metrics.protocol import COSTS, QUICK
 from isoviz.metrics.record import PENDING, Reading
 from isoviz.models.profile import measure
 from isoviz.vectors import VectorSet
 
+_BLOCK_ROWS: Final = 16_384
 Show = Callable[[dict[str, Any], dict[str, NDArray[Any]]], None]
 
 
 def compute(
-    request: ViewRequest, tell: Callable[[int, int, str], None], show: Show | None
+    request: ViewRequest, tell: Callable[[int, int, str], None], show: Show | None = None, *, whole: bool = True
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The view of own vectors: one cloud, called layer 0; see `isoviz.exploring.measuring.compute`."""
+    """The view of own vectors: one cloud, called layer 0; see `isoviz.exploring.measuring.compute`.
+
+    Args:
+        whole: False leaves the slow measures pending.
+    """
     began = time.monotonic()
     tell(0, 100, "reading the vectors")
     kept = found(VECTORS, request.data)
@@ -37,7 +43,7 @@ def compute(
     record = record.model_copy(update={"layer": 0, "pooling": POOLING})
     tell(30, 100, "drawing up figures")
     chosen = measuring.drawn(kept.n, measuring.CLOUD_POINTS, request.seed)
-    some = np.asarray(cloud[chosen])
+    some = _picked(cloud, chosen)
     figures = measuring.figures_of(some, with_matrix=True, seed=request.seed)
     arrays = {array_name(0, POOLING, what): array for what, array in figures.items()}
     arrays[array_name(0, POOLING, "cloud")] = measuring.small(some)
@@ -74,15 +80,26 @@ def compute(
         return [one.model_dump(mode="json") for one in whole]
 
     slow = measuring.slow_metrics()
+    soon = entries(dict.fromkeys(slow, Reading(undefined=PENDING)))
+    seconds = round(time.monotonic() - read, 3)
+    early = {**facts, "entries": soon, "pending": slow, "measuring_seconds": seconds}
+    if not whole:
+        return early, arrays
     if show:
-        soon = entries(dict.fromkeys(slow, Reading(undefined=PENDING)))
-        show(
-            {**facts, "entries": soon, "pending": slow, "measuring_seconds": round(time.monotonic() - read, 3)}, arrays
-        )
+        show(early, arrays)
     tell(50, 100, "comparing pairs of points")
     more = measure(cloud, name=POOLING, seed=request.seed, costs=tuple(cost for cost in COSTS if cost not in QUICK))
     seconds = round(time.monotonic() - read, 3)
     return {**facts, "entries": entries(more.readings), "measuring_seconds": seconds}, arrays
+
+
+def _picked(cloud: NDArray[Any], places: NDArray[np.int64]) -> NDArray[Any]:
+    """The points at these places, ascending; of a mapped file without holding what lies between them."""
+    parts = []
+    for start, block in blocks(cloud, _BLOCK_ROWS):
+        inside = slice(*np.searchsorted(places, [start, start + len(block)]))
+        parts.append(block[places[inside] - start])
+    return np.concatenate(parts)
 
 
 def _warnings(kept: VectorSet, drawn: int) -> list[str]:
@@ -95,3 +112,12 @@ def _warnings(kept: VectorSet, drawn: int) -> list[str]:
     if drawn < kept.n:
         told.append(f"figures and map are drawn from {drawn:,} of {kept.n:,} vectors; the closed-form measures use all")
     return told
+
+
+def publish_first(request: ViewRequest, key: str) -> bool:
+    """Publish the view without its slow measures, which a job adds: seconds before a process for it has started.
+
+    For `isoviz.jobs.guarded`: a page that has just had the vectors read has such a process at hand.
+    """
+    STORE.publish(key, *compute(request, lambda *_: None, whole=False))
+    return True

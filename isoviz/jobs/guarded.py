@@ -127,6 +127,24 @@ _idle: list[_Reader] = []
 _working = 0
 
 
+def warm(imports: Sequence[str] = TABLES) -> None:
+    """Someone is about to have a file read: have a process that has imported what that needs. Returns at once."""
+
+    def start() -> None:
+        with contextlib.suppress(IsoVizError, RuntimeError, OSError):  # the call itself will say so
+            call("isoviz.jobs.guarded:nothing", {}, bool, imports=imports)
+
+    with _lock:
+        if _working or any(reader.fit for reader in _idle):
+            return
+    threading.Thread(target=start, name="guarded-warm", daemon=True).start()
+
+
+def nothing() -> bool:
+    """Called in the process that `warm` starts."""
+    return True
+
+
 def call(
     function: str,
     arguments: Mapping[str, Any],

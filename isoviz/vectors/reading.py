@@ -93,6 +93,26 @@ def read(
     return VectorSet(found.points, found.columns, table_of_pairs, relation, title, facts)
 
 
+def array(name: str, column: str | None = None, field: str = "vectors") -> NDArray[Any]:
+    """The points of a file of any format, (n, d), as they are: possibly a map of the file, and values not looked at.
+
+    Args:
+        name: the file, or `hub:owner/name:split`.
+        column: see `Columns.points`.
+
+    Raises:
+        InputError: as `read`, but for values that are not finite, and for few points or dimensions.
+    """
+    if Path(name).suffix.lower() not in tables.SUFFIXES and not name.startswith(tables.HUB):
+        return arrays.read(name, column, field)
+    table = tables.read(name, field)
+    places = tables.places_of(table.column_names, {}, field)
+    points = tables.points_of(table, column, set(places.values()), field)
+    if 0 in points.shape:
+        raise InputError(f"{field}: '{name}' holds no points: its shape is {points.shape}", field=field)
+    return points
+
+
 def from_points(
     points: NDArray[Any],
     columns: pd.DataFrame | None = None,

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz import posthoc, vectors
-from isoviz.metrics.intervals import isoscore_interval
+from isoviz.metrics.intervals import interval_of
+from isoviz.metrics.moments import cloud_moments
 from isoviz.posthoc.factored import FactoredCloud
 from isoviz.readouts import cosines, labels, reading
 from isoviz.readouts.cosines import Cosines
@@ -106,7 +107,7 @@ class CurvePoint:
     """A chain with one value of the parameter.
 
     Attributes:
-        readout: the chosen read-out; None where undefined.
+        readout: the chosen read-out; None where it is undefined, or only rounding is left of the vectors.
         change: from no transform, with its interval.
         isoscore, isoscore_low, isoscore_high: with the jackknife's interval; None where undefined.
     """
@@ -248,12 +249,13 @@ class VectorsWhatIf(Images):
     def _point(self, steps: Sequence[Step], value: float, slug: str) -> CurvePoint:
         cloud = self.image(steps)
         found = self.comparison(steps, slug)
-        sample, _, _, _ = shape_of(cloud, np.zeros((0, cloud.width)))
-        score = None
-        if sample.n >= 3 and sample.moments is not None and not sample.moments.collapsed:
-            score = isoscore_interval(cloud.image(cloud.validation), estimator="plain")
-        ends = (None, None, None) if score is None else (score.estimate, score.low, score.high)
-        isoscore, low, high = (None if end is None or not np.isfinite(end) else float(end) for end in ends)
+        if cloud.only_rounding:
+            return CurvePoint(value, None, Difference(None, None, None, found.difference.n, 0), None, None, None)
+        points = cloud.image(cloud.validation)
+        moments = cloud_moments(points, float(np.finfo(np.float64).eps), quartic=True, keep_centred=True)
+        score = interval_of(moments, estimator="plain")
+        ends = (score.estimate, score.low, score.high)
+        isoscore, low, high = (float(end) if np.isfinite(end) else None for end in ends)
         return CurvePoint(value, found.after, found.difference, isoscore, low, high)
 
 

@@ -45,6 +45,7 @@ WRITES: dict[str, Callable[[Service, str], object]] = {
     "keep_vectors": lambda service, run: service.keep_vectors(Order(), {"file": ("v.csv", b"x,y\n1,2\n3,4\n")}),
     "forget_vectors": lambda service, run: service.forget_vectors(KEY),
     "start_view": lambda service, run: service.start_view(ViewRequest("demo/tiny-bert", "demo/sentiment"), KEY),
+    "show_vectors": lambda service, run: service.show_vectors(ViewRequest("", "vectors", KEY, "all"), KEY),
     "start_whatif": lambda service, run: service.start_whatif(LAYER),
     "stop_whatif": lambda service, run: service.stop_whatif(LAYER),
     "start_job": lambda service, run: service.start_job(VIEW, KEY, {}),

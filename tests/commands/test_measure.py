@@ -123,6 +123,39 @@ def test_big_arrays_are_mapped_and_read_in_blocks_to_the_same_values(call, tmp_p
         assert blocks[name] == pytest.approx(whole[name], rel=1e-9), name
 
 
+def test_a_column_of_a_table_and_its_labels(call, tmp_path):
+    side = (CLOUD[:, 0] > np.median(CLOUD[:, 0])).astype(int)
+    frame = pd.DataFrame({"kind": side, "embedding": (CLOUD + 40 * side[:, None]).tolist(), "other": CLOUD.tolist()})
+    frame.to_parquet(tmp_path / "x.parquet")
+    code, out, err = call("--embeddings", tmp_path / "x.parquet", "--column", "embedding", "--labels", "kind", "--json")
+    document = json.loads(out)
+    assert (code, err, document["d"]) == (0, "", 6)
+    assert document["isoscore"] == pytest.approx(metrics.isoscore(np.array(frame["embedding"].tolist())))
+    assert document["labels"]["classes"] == 2 and document["labels"]["knn"] > 0.9
+    assert set(document["labels"]) == {"classes", "knn", "silhouette", "probe", "nmi"}
+    frame[["kind"]].rename(columns={"kind": "label"}).to_csv(tmp_path / "labels.csv", index=False)
+    path = save(tmp_path, ".npy", np.array(frame["embedding"].tolist()))
+    beside = json.loads(call("--embeddings", path, "--labels", tmp_path / "labels.csv", "--json")[1])
+    assert beside["labels"] == pytest.approx(document["labels"])
+    assert "k-means NMI" in call("--embeddings", path, "--labels", tmp_path / "labels.csv")[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--column", "no"], "no column 'no'"),
+        ([], "2 columns hold lists (embedding, other)"),
+        (["--column", "embedding", "--labels", "no"], "no column 'no' for label"),
+        (["--column", "embedding", "--labels", "row"], "300 distinct values"),
+    ],
+)
+def test_a_table_that_does_not_serve(call, tmp_path, options, told):
+    frame = pd.DataFrame({"row": range(300), "embedding": CLOUD.tolist(), "other": CLOUD.tolist()})
+    frame.to_parquet(tmp_path / "x.parquet")
+    code, _, err = call("--embeddings", tmp_path / "x.parquet", *options)
+    assert code == 2 and told in err and err.count("\n") == 1
+
+
 def test_rows_as_output_vectors(call, tmp_path):
     path = save(tmp_path, ".npy", CLOUD / 10)
     weights = json.loads(call("--embeddings", path, "--as-weights", "--json")[1])["as_weights"]

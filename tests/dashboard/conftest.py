@@ -50,6 +50,7 @@ def reading_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """What pages have read is read in this process: each test has a home of its own, and so would wait seconds for a process of its
     own. `test_bombs` has such processes."""
     monkeypatch.setattr(guarded, "_reader", lambda pulse: nullcontext(_ReaderHere()))
+    monkeypatch.setattr(guarded, "warm", lambda *_: None)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,7 +11,7 @@ import pytest
 
 from isoviz import metrics, vectors
 from isoviz.errors import InputError
-from isoviz.exploring import encoders, measuring, own, own_vectors
+from isoviz.exploring import encoders, measuring, own, own_vectors, results
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
 
 POINTS = np.random.default_rng(0).normal(size=(80, 6)).astype(np.float32) + 1
@@ -48,6 +48,13 @@ def test_without_columns_everything_that_needs_none_is_there() -> None:
     }
     assert measuring.points.unpacked(arrays["rows.parquet"]).columns.tolist() == ["row"]
     assert facts["rows"] == 80
+
+
+def test_the_first_pictures_are_there_before_the_slow_measures() -> None:
+    key = _kept()
+    own_vectors.publish_first(ViewRequest("", own.VECTORS, key, own.EVERY), "f" * 32)
+    view = results.find("f" * 32)
+    assert view is not None and "twonn" in view.pending and len(view.points(0, own.POOLING)) == 80
 
 
 def test_zero_vectors_are_reported() -> None:

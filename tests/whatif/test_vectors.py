@@ -141,3 +141,13 @@ def test_the_demo_search_is_not_trivial_and_a_transform_shows() -> None:
     change = engine.comparison(chains.read("all_but_the_top:remove=3"), "ndcg_cosine").difference
     assert change.low > 0.05
     assert engines.engine_of(request.key, "held back").comparison((), "ndcg_cosine").difference.n == 67
+
+
+def test_a_curve_has_gaps_where_nothing_is_left() -> None:
+    engine = VectorsWhatIf(VectorSet(np.outer(RNG.normal(size=60), np.ones(3)), pd.DataFrame(index=range(60))))
+    steps = chains.read("all_but_the_top:remove=1")
+    (axis,) = axes(steps, 3)
+    points = {point.value: point for point in _run(engine.curve(steps, axis, "nearest"))}
+    assert points[0].isoscore == pytest.approx(0.0, abs=1e-9)
+    assert points[0].readout is not None
+    assert points[2].isoscore is points[2].isoscore_low is points[2].readout is None

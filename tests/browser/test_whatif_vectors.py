@@ -1,0 +1,73 @@
+"""What-if without a run: a newcomer's own table to a verdict, and the demo search to a curve that its address restores."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Server, becomes, fits
+from tests.browser.test_own_data import choose
+
+LONG = 240_000
+"""Milliseconds for an encoder on a busy machine."""
+
+GOOD = ("I liked the soup", "The doctor was kind", "A lovely house", "We enjoyed the music", "The room was bright")
+BAD = ("I hated the soup", "The doctor was rude", "An ugly house", "We left the concert", "The room was dark")
+WHEN = ("today", "on Monday", "in the evening", "with my sister", "near the park", "again")
+
+
+def sixty_rows(path: Path) -> None:
+    """A table as a newcomer has it: text and label, 60 rows."""
+    rows = [
+        (f"{text} {when}.", name) for name, texts in (("good", GOOD), ("bad", BAD)) for text in texts for when in WHEN
+    ]
+    random.Random(0).shuffle(rows)
+    pd.DataFrame(rows, columns=["text", "label"]).to_csv(path, index=False)
+
+
+def test_a_newcomer_learns_whether_whitening_helps(
+    serve: Callable[..., Server], open_tab: Callable[..., Page], tmp_path: Path
+) -> None:
+    sixty_rows(tmp_path / "mine.csv")
+    page = open_tab(serve().url)
+    home = page.get_by_role("link", name="Try it on my data")
+    expect(home).to_be_visible(timeout=LONG)
+    home.click()  # the first click
+    upload = page.get_by_test_id("stFileUploaderDropzoneInput").first
+    expect(upload).to_be_attached(timeout=LONG)
+    upload.set_input_files(tmp_path / "mine.csv")  # the second and last
+    verdict = page.get_by_text(re.compile("Cross-validated over all 60 labelled rows: Linear probe"))
+    expect(verdict).to_be_visible(timeout=LONG)
+    expect(verdict).to_contain_text(re.compile(r"95 % interval|the same in every resample"))
+    expect(verdict).to_contain_text("The smallest difference that 60 rows can show is 0.1")
+    expect(page.get_by_text("Transforms are fitted on 20 rows")).to_be_visible()
+
+    other = open_tab(page.url, width=390)  # a fresh session: the upload is kept by its key
+    expect(other.get_by_text(re.compile("Cross-validated over all 60 labelled rows"))).to_be_visible(timeout=LONG)
+    becomes(other, lambda: fits(other), True)
+
+
+def test_the_demo_search_has_a_curve_that_its_address_restores(
+    serve: Callable[..., Server], open_tab: Callable[..., Page]
+) -> None:
+    page = open_tab(f"{serve().url}/whatif?whatif_from=Vectors+or+texts&chain=all_but_the_top:remove=2")
+    best = page.get_by_text(re.compile("Best on these 133 queries: All-but-the-top: directions removed D"))
+    expect(best).to_be_visible(timeout=LONG)
+    expect(page.get_by_text("Transforms are fitted on the 2,000 documents")).to_be_visible()
+    expect(page.locator(".st-key-whatif_curve .js-plotly-plot")).to_be_visible()
+
+    choose(page, "Read-out", "Recall@10, cosine")
+    expect(page).to_have_url(re.compile("whatif_readout=Recall"))
+    expect(page.get_by_text(re.compile("Best on these 133 queries.*Recall@10, cosine"))).to_be_visible(timeout=LONG)
+    page.get_by_role("button", name="Check it on the held-back rows").click()
+    expect(page.get_by_text(re.compile("Held back: Recall@10, cosine.*67 queries"))).to_be_visible(timeout=LONG)
+
+    other = open_tab(page.url, dark=True, width=390)  # a fresh session
+    expect(other.get_by_text(re.compile("Best on these 133 queries.*Recall@10, cosine"))).to_be_visible(timeout=LONG)
+    assert other.get_by_role("slider", name="Directions removed D").input_value() == "2"
+    becomes(other, lambda: fits(other), True)
