@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard import actions, address, forms, reading, resources, wording
 from dashboard.steady import steady
-from isoviz.access.service import VECTOR_MODULES
+from isoviz.access.service import OWN_VECTORS, VECTOR_MODULES
 from isoviz.access.uploads import Loose
 from isoviz.errors import AccessError, InputError
 from isoviz.jobs import guarded
@@ -82,7 +82,7 @@ def draw(prefix: str, kind: Kind) -> Taken | None:
     """
     form = _Form(prefix, kind)
     if actions.why_not() is None:
-        guarded.warm(VECTOR_MODULES)
+        guarded.warm(f"{OWN_VECTORS}:ready", VECTOR_MODULES)
     with st.container(border=True):
         source = st.segmented_control(
             "From",

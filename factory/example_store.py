@@ -31,7 +31,6 @@ from isoviz.runs.examples import ABOUT, DATABASE, GROUP, METHODS, SWEEP
 from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
 from isoviz.studies import records
-from isoviz.studies.grids import identity
 from isoviz.studies.result import Result
 from isoviz.studies.trained import TrainedStudy
 from isoviz.training import predictions
@@ -105,9 +104,9 @@ def choose(rows: Iterable[RunRow]) -> dict[str, list[RunRow]]:
     for row in rows:
         group = row.group or ""
         if title := own.get(group.casefold()):
-            found[title, identity(row.config)] = title, row
+            found[title, row.config.identity] = title, row
         elif _asked(row.config) in wanted and (title := titles.get(group.rsplit(" ", 1)[0])):
-            found["study", identity(row.config)] = title, row
+            found["study", row.config.identity] = title, row
     order = [METHODS, SWEEP, *dict.fromkeys(titles[one.slug] for one in studies.listed())]
     return {title: [row for name, row in found.values() if name == title] for title in order}
 
@@ -119,7 +118,7 @@ def _study_runs() -> set[Any]:
 
 def _asked(config: RunConfig) -> tuple[str, int]:
     """Equal for a run and the declaration that it was made from, which leaves the precision open."""
-    return identity(config.model_copy(update={"precision": "auto"}))
+    return config.model_copy(update={"precision": "auto"}).identity
 
 
 def _is_first(row: RunRow, methods: Sequence[str]) -> bool:

@@ -74,13 +74,12 @@ def train_grids(folder: Path) -> int:
     from isoviz.access.service import of_command_line
     from isoviz.commands.train import launch_and_carry_out
     from isoviz.runs.store import Store
-    from isoviz.studies.grids import identity
 
     store = Store(folder)
     unfinished = 0
     for name, configs in experiments().items():
-        finished = {identity(row.config) for row in store.list(group=name, status="finished")}
-        lacking = [config for config in configs if identity(config) not in finished]
+        finished = {row.config.identity for row in store.list(group=name, status="finished")}
+        lacking = [config for config in configs if config.identity not in finished]
         print(f"{name}: {len(lacking)} of {len(configs)} runs to train", flush=True)
         for config in lacking:  # one at a time: an interrupted recording leaves no queue behind
             rows = launch_and_carry_out(store, of_command_line(store), [config], name, quiet=True)

@@ -142,6 +142,11 @@ class RunConfig(BaseModel):
         kept = self.model_dump(mode="json", exclude={"seed", "threads", "checkpoint_minutes", "report_to"})
         return json.dumps(kept, sort_keys=True)
 
+    @property
+    def identity(self) -> tuple[str, int]:
+        """Equal for runs that give the same numbers on one kind of machine."""
+        return self.setup_key(), self.seed
+
     @classmethod
     def checked(cls, **values: Any) -> Self:
         """Build a configuration, turning the first violation into an `InputError` that names its field and bounds."""

@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard import actions, examples, job_progress, measures, reading, resources, wording
 from dashboard.components.figure import draw
 from dashboard.explore import figures
-from dashboard.explore.form import PREFIX, Filled, alike, forget_hub_models, view_names
+from dashboard.explore.form import MY_TEXTS, MY_VECTORS, PREFIX, Filled, alike, forget_hub_models, view_names
 from dashboard.job_progress import Waited
 from dashboard.steady import steady
 from isoviz import metrics
@@ -24,6 +24,23 @@ from isoviz.jobs.queue import JobState
 
 _FIRST_AT_ONCE = 10_000_000
 """Numbers of a set of vectors whose first pictures take a second or two."""
+
+_BEFORE_A_TASK = (
+    "Pick a model and a task, then press Analyse",
+    "Each row of the task goes through the encoder once. Every layer then becomes a cloud of points: how evenly it "
+    "spreads, which dimensions stand out, how the layers differ. The bundled model takes well under a minute.",
+)
+_BEFORE = {
+    MY_TEXTS: (
+        "Paste or upload texts",
+        "Each text goes through the encoder once, and every layer becomes a cloud of points. Labels are optional: they colour the map.",
+    ),
+    MY_VECTORS: (
+        "Upload vectors, or name a file",
+        "You get every measure of isotropy, the spectrum, the cosines and a map. Labels are optional: they colour the map.",
+    ),
+}
+"""What a page without a view says: title and text."""
 
 # --------------------------------------------------------------------------------------- from the form to the views
 
@@ -44,8 +61,9 @@ def ask(all_filled: list[Filled]) -> list[ViewResult]:
             for filled, state in zip(all_filled, states, strict=True)
         ]
     statuses = {state.status for state in states}
+    needed = statuses & {"failed", "lost"} or any(filled.at != MY_VECTORS for filled in all_filled)
     settled = {"waiting", "running", "done"}
-    if actions.button(
+    if needed and actions.button(
         "Retry" if statuses & {"failed", "lost"} else "Analyse",
         key=PREFIX + "look",
         type="primary",
@@ -134,13 +152,10 @@ def _soon() -> None:
 
 def _nothing_yet(all_filled: list[Filled]) -> None:
     """The page before the first look."""
+    title, text = _BEFORE.get(all_filled[0].at, _BEFORE_A_TASK)
     with st.container(border=True):
-        st.markdown("#### Pick a model and a task, then press Analyse")
-        st.markdown(
-            "Each row of the task goes through the encoder once. Every layer then becomes a cloud of points: how evenly it "
-            "spreads, which dimensions stand out, how the layers differ. The bundled model takes well under a minute. "
-            "Or look at texts or vectors of your own, with or without labels."
-        )
+        st.markdown(f"#### {title}")
+        st.markdown(text)
         for filled in all_filled:
             if filled.request is None or filled.at_once:
                 continue

@@ -45,6 +45,7 @@ class Filled:
 
     Attributes:
         prefix: of the keys of everything that belongs to this view.
+        at: `A_TASK`, `MY_TEXTS` or `MY_VECTORS`.
         request: what to look at; None while a field has to be fixed.
         key: of its content.
         rows_in_split: rows that there are.
@@ -54,6 +55,7 @@ class Filled:
     """
 
     prefix: str = PREFIX
+    at: str = A_TASK
     request: ViewRequest | None = None
     key: str | None = None
     rows_in_split: int = 0
@@ -124,6 +126,7 @@ def draw(prefix: str = PREFIX) -> Filled:
         bind="query-params",
         help="The rows of a task, texts of your own, or vectors that you already have.",
     )
+    filled.at = str(at)
     if at == MY_VECTORS:
         _draw_vectors(filled)
     else:

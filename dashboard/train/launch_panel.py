@@ -15,7 +15,7 @@ from dashboard.train.form import Filled
 from dashboard.train.launching import Plan
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
-from isoviz.runs import planning
+from isoviz.runs import duplicates, planning
 from isoviz.runs.naming import method_title, variant
 from isoviz.training import devices
 
@@ -27,8 +27,9 @@ def panel(filled: Filled) -> None:
     """Say what would start; start it when asked."""
     with st.container(border=True):
         st.markdown("#### Summary")
-        configs = _ready(filled)
-        _numbers(filled.plan, configs)
+        planned = _ready(filled)
+        configs = _without_existing(planned)
+        _numbers(filled.plan, configs, ready=bool(planned))
         name = st.text_input(
             "Experiment name",
             key=forms.key("group"),
@@ -37,7 +38,7 @@ def panel(filled: Filled) -> None:
             placeholder="named by date and time",
             help="Everything you launch together is one experiment. Use an existing name to add to it.",
         )
-        label = f"Launch {len(configs)} run{'s' if len(configs) != 1 else ''}" if configs else "Launch"
+        label = f"Launch {_runs(len(configs))}" if configs else "Launch"
         over_quota = (
             actions.sentences(resources.service().launch_refusal(configs)) if actions.why_not() is None else None
         )
@@ -68,6 +69,28 @@ def _ready(filled: Filled) -> list[RunConfig]:
     return configs
 
 
+@steady
+def _without_existing(planned: list[RunConfig]) -> list[RunConfig]:
+    """Those that would give new numbers, unless the visitor wants all of them."""
+    known = duplicates.existing(resources.store(), planned) if planned else {}
+    if not known:
+        return planned
+    every = len(known) == len(planned)
+    few = "These runs exist already" if every else f"{len(known)} of these {_runs(len(planned))} exist already"
+    st.caption(f":material/content_copy: {few}: the same settings, data folder and seed.")
+    again = st.toggle(
+        "Run them again",
+        key=forms.key("again"),
+        bind="query-params",
+        help="The same configuration on the same kind of machine gives the same numbers. Useful if the data files have changed.",
+    )
+    return planned if again else [config for config in planned if config.identity not in known]
+
+
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
+
+
 def _prepared(filled: Filled) -> tuple[list[RunConfig], str | None]:
     if filled.to_fix:
         return [], None
@@ -86,7 +109,7 @@ def _expanded(identity: str, files: tuple[Stamp, ...], _plan: Plan) -> tuple[lis
         return [], forms.sentence(error)
 
 
-def _numbers(plan: Plan, configs: Sequence[RunConfig]) -> None:
+def _numbers(plan: Plan, configs: Sequence[RunConfig], ready: bool) -> None:
     runs, time_needed, device = (st.container() for _ in range(3))  # times and devices have long names
     counted = (
         (len(plan.models), "model"),
@@ -97,7 +120,7 @@ def _numbers(plan: Plan, configs: Sequence[RunConfig]) -> None:
     product = " × ".join(f"{count} {what}{'s' if count != 1 else ''}" for count, what in counted)
     runs.metric(
         "Runs",
-        len(configs) if configs else plan.runs,
+        len(configs) if ready else plan.runs,
         help="Each method counts once per combination of parameter values.",
     )
     runs.caption(product)

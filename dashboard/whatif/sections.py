@@ -26,7 +26,8 @@ def nothing_yet() -> None:
     """The page of a store without a finished run."""
     choosing.nothing_yet(
         "What-if takes the embeddings of a finished run and its trained head, and shows what a transform would do to both: move "
-        "a slider, and isotropy and accuracy follow at once. The *60-second demo* trains runs to try it on.",
+        "a slider, and isotropy and accuracy follow at once. The *60-second demo* trains runs to try it on. *Vectors or texts*, above, "
+        "needs no run.",
         "demo",
         "Start with the 60-second demo",
     )

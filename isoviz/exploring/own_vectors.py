@@ -93,6 +93,14 @@ def compute(
     return {**facts, "entries": entries(more.readings), "measuring_seconds": seconds}, arrays
 
 
+def ready() -> bool:
+    """Do once what is slow the first time in a process, for `isoviz.jobs.guarded.warm`."""
+    few = np.random.default_rng(0).normal(size=(40, 8)).astype(np.float32)
+    measure(few, costs=QUICK)
+    measuring.figures_of(few, with_matrix=True)
+    return True
+
+
 def _picked(cloud: NDArray[Any], places: NDArray[np.int64]) -> NDArray[Any]:
     """The points at these places, ascending; of a mapped file without holding what lies between them."""
     parts = []

@@ -127,22 +127,21 @@ _idle: list[_Reader] = []
 _working = 0
 
 
-def warm(imports: Sequence[str] = TABLES) -> None:
-    """Someone is about to have a file read: have a process that has imported what that needs. Returns at once."""
+def warm(function: str, imports: Sequence[str] = TABLES) -> None:
+    """Someone is about to have a file read: have a process that has imported what that needs. Returns at once.
+
+    Args:
+        function: called there without arguments: does once what is slow the first time. Its answer is a bool.
+    """
 
     def start() -> None:
         with contextlib.suppress(IsoVizError, RuntimeError, OSError):  # the call itself will say so
-            call("isoviz.jobs.guarded:nothing", {}, bool, imports=imports)
+            call(function, {}, bool, imports=imports)
 
     with _lock:
         if _working or any(reader.fit for reader in _idle):
             return
     threading.Thread(target=start, name="guarded-warm", daemon=True).start()
-
-
-def nothing() -> bool:
-    """Called in the process that `warm` starts."""
-    return True
 
 
 def call(

@@ -6,6 +6,8 @@ Rows are shuffled once, with seed 0, in the order of their ids, so that two sets
 - Rated pairs: rows that a pair ties together stay together, a third each. Where nearly all rows hang together that way, the pairs
   are divided instead, and all vectors fit the transform.
 - Search: the documents fit the transform; two thirds of the queries are shown, a third is held back.
+
+Of large sets a sample is taken (`MOST_*`), the first in the shuffle: a slider's move reads every row that is shown.
 """
 
 from __future__ import annotations
@@ -30,6 +32,12 @@ Part = Literal["shown", "held back"]
 
 FEWEST: Final = 12
 """Rows below which nothing can be divided."""
+MOST_FIT: Final = 20_000
+MOST_ROWS: Final = 5_000
+"""Rows, or pairs, of a part."""
+MOST_QUERIES: Final = 1_000
+MOST_DOCUMENTS: Final = 20_000
+"""Those that answer a query of the part, and others drawn at random."""
 MOST_CLASSES: Final = 100
 """Distinct labels beyond which they are taken for something else: a rating, a name."""
 _LOOSE: Final = 0.4
@@ -70,16 +78,20 @@ def divide(found: VectorSet, part: Part = "shown") -> Division:
             f"vectors: read-outs need at least {FEWEST} rows, got {found.n}", field="vectors", advice="Add rows."
         )
     thirds = np.array_split(_shuffled(found.columns, found.n), 3)
-    fit, shown, held = (np.sort(third) for third in thirds)
-    rows = shown if part == "shown" else held
+    fit = np.sort(thirds[0][:MOST_FIT])
+    rows = np.sort(thirds[1 if part == "shown" else 2][:MOST_ROWS])
+    sampled = _sampled(len(thirds[1]), len(rows), "rows")
     labels, notes = _labels(found.columns, rows)
-    words = f"Transforms are fitted on {len(fit):,} rows; the numbers are of {len(rows):,} others"
-    return Division(fit, rows, Known(labels=labels), _others(words, found.n, fit, rows, part), notes)
+    rest = len(thirds[2 if part == "shown" else 1])
+    words = (
+        f"Transforms are fitted on {len(fit):,} rows; the numbers are of {len(rows):,} others; {rest:,} rows are "
+        f"{'held back' if part == 'shown' else 'those that were shown'}."
+    )
+    return Division(fit, rows, Known(labels=labels), words, (*sampled, *notes))
 
 
-def _others(words: str, n: int, fit: NDArray[np.int64], rows: NDArray[np.int64], part: Part) -> str:
-    rest = n - len(fit) - len(rows)
-    return f"{words}; {rest:,} rows are {'held back' if part == 'shown' else 'those that were shown'}."
+def _sampled(there: int, taken: int, unit: str) -> tuple[str, ...]:
+    return (f"A sample of {taken:,} of {there:,} {unit} (seed 0).",) if taken < there else ()
 
 
 def _queries(found: VectorSet, part: Part) -> Division:
@@ -99,9 +111,18 @@ def _queries(found: VectorSet, part: Part) -> Division:
             f"vectors: search needs at least 3 queries with a relevant document, got {len(answered)}",
             field="vectors",
         )
-    mixed = answered[np.argsort(_shuffled_rank(found.columns, found.n)[answered])]
+    rank = _shuffled_rank(found.columns, found.n)
+    mixed = answered[np.argsort(rank[answered])]
     edge = len(mixed) * 2 // 3
-    queries = np.sort(mixed[:edge] if part == "shown" else mixed[edge:])
+    every = mixed[:edge] if part == "shown" else mixed[edge:]
+    queries = np.sort(every[:MOST_QUERIES])
+    notes = _sampled(len(every), len(queries), "queries")
+    fit = np.sort(documents[np.argsort(rank[documents])[:MOST_FIT]])
+    if len(documents) > MOST_DOCUMENTS:
+        answering = np.isin(documents, right[np.isin(left, queries) & (grade > 0)])
+        order = np.argsort(rank[documents] + np.where(answering, 0, found.n))
+        notes += _sampled(len(documents), MOST_DOCUMENTS, "documents, with all that answer a query shown")
+        documents = np.sort(documents[order[:MOST_DOCUMENTS]])
     rows = np.concatenate([queries, documents])
     of_query, of_document = (np.full(found.n, -1) for _ in range(2))
     of_query[queries], of_document[documents] = np.arange(len(queries)), np.arange(len(documents))
@@ -113,12 +134,12 @@ def _queries(found: VectorSet, part: Part) -> Division:
         of_document[right[mine]],
         grade[mine],
     )
+    fitted = f"{'the ' if len(fit) == len(documents) else ''}{len(fit):,} documents"
+    rest = f"{len(answered) - len(every):,} queries are {'held back' if part == 'shown' else 'those that were shown'}"
     words = (
-        f"Transforms are fitted on the {len(documents):,} documents; the numbers are of {len(queries):,} of "
-        f"{len(answered):,} queries; {len(answered) - len(queries):,} queries are "
-        f"{'held back' if part == 'shown' else 'those that were shown'}."
+        f"Transforms are fitted on {fitted}; the numbers are of {len(queries):,} of {len(answered):,} queries; {rest}."
     )
-    return Division(documents, rows, Known(queries=relevance), words)
+    return Division(fit, rows, Known(queries=relevance), words, notes)
 
 
 def _pairs(found: VectorSet, part: Part) -> Division:
@@ -140,11 +161,11 @@ def _pairs(found: VectorSet, part: Part) -> Division:
     if sizes.max() > _LOOSE * found.n:
         order = np.argsort(rank[left] * found.n + rank[right], kind="stable")
         edge = len(order) * 2 // 3
-        mine = np.sort(order[:edge] if part == "shown" else order[edge:])
-        fit = np.arange(found.n)
+        mine = np.sort((order[:edge] if part == "shown" else order[edge:])[:MOST_ROWS])
+        fit = np.sort(np.argsort(rank)[:MOST_FIT])
         words = (
-            f"Most rows hang together through pairs, so transforms are fitted on all {found.n:,} rows; the numbers are of "
-            f"{len(mine):,} of {len(left):,} pairs."
+            "Most rows hang together through pairs, so transforms are fitted on "
+            f"{'all ' if len(fit) == found.n else ''}{len(fit):,} rows; the numbers are of {len(mine):,} of {len(left):,} pairs."
         )
     else:
         first = np.full(count, found.n)
@@ -153,8 +174,9 @@ def _pairs(found: VectorSet, part: Part) -> Division:
         third = np.empty(count, dtype=np.int64)
         third[order] = np.minimum(3 * (np.cumsum(sizes[order]) - sizes[order]) // found.n, 2)
         of_row = third[component]
-        fit = np.flatnonzero(of_row == 0)
-        mine = np.flatnonzero(of_row[left] == (1 if part == "shown" else 2))
+        fit = np.flatnonzero(of_row == 0)[:MOST_FIT]
+        every = np.flatnonzero(of_row[left] == (1 if part == "shown" else 2))
+        mine = np.sort(every[np.argsort(rank[left[every]], kind="stable")[:MOST_ROWS]])
         words = f"Transforms are fitted on {len(fit):,} rows; the numbers are of {len(mine):,} pairs of other rows."
     rows, inverse = np.unique(np.concatenate([left[mine], right[mine]]), return_inverse=True)
     scores = found.pairs["score"].to_numpy(np.float64)[mine]

@@ -118,14 +118,9 @@ def _kept(own: tuple[str, ...], wanted: tuple[str, ...], new: tuple[str, ...]) -
     return tuple(name for name in wanted if name in own or name in new) if wanted else own
 
 
-def identity(config: RunConfig) -> tuple[str, int]:
-    """Equal for runs that give the same numbers: all but the thread count and the minutes between checkpoints."""
-    return config.setup_key(), config.seed
-
-
 def distinct(configs: Iterable[RunConfig]) -> list[RunConfig]:
     """Each run once, in order."""
-    return list({identity(config): config for config in configs}.values())
+    return list({config.identity: config for config in configs}.values())
 
 
 def _combinations(choices: Mapping[str, Any]) -> list[dict[str, Any]]:

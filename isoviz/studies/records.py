@@ -15,7 +15,6 @@ from isoviz.events import Started
 from isoviz.metrics.record import CloudRecord
 from isoviz.runs.rows import RunRow
 from isoviz.statistics import mean_sd
-from isoviz.studies.grids import identity
 
 if TYPE_CHECKING:
     from isoviz.runs.store import Store
@@ -172,13 +171,13 @@ def read(store: Store, configs: Sequence[RunConfig], *, since: str = "") -> list
     Args:
         since: only runs with this id or a later one; "" for all.
     """
-    wanted = {identity(config) for config in configs}
+    wanted = {config.identity for config in configs}
     newest: dict[tuple[str, int], tuple[bool, str]] = {}
     for summary in store.summaries(kinds=()):
         key = (summary.setup, summary.seed)
         if key in wanted and not summary.unreadable and summary.id >= since:
             newest[key] = max(newest.get(key, (False, "")), (summary.status == "finished", summary.id))
-    found = [newest[key][1] for key in map(identity, configs) if key in newest]
+    found = [newest[key][1] for config in configs if (key := config.identity) in newest]
     return [record(store, run_id) for run_id in found]
 
 
@@ -192,5 +191,5 @@ def record(store: Store, run_id: str) -> RunRecord:
 
 def missing(configs: Sequence[RunConfig], runs: Iterable[RunRecord]) -> list[RunConfig]:
     """The configurations that have no run that finished or is under way: what has to be launched."""
-    there = {identity(run.config) for run in runs if run.row.status in ("finished", "queued", "running")}
-    return [config for config in configs if identity(config) not in there]
+    there = {run.config.identity for run in runs if run.row.status in ("finished", "queued", "running")}
+    return [config for config in configs if config.identity not in there]

@@ -56,6 +56,7 @@ def test_the_pages(visit: Callable[[str], Page], server: Server) -> None:
         ("playground", ".ivp-canvas"),
         ("methods", "[data-testid=stDataFrame]"),
         ("methods?methods_methods=IsoBN", ".ivp-canvas"),
+        ("methods?methods_methods=I-STAR", ".ivp-descent"),
         ("lessons#lesson=rotation&step=3", ".ivl-form"),
     ):
         page = visit(f"{server.url}/{path}")

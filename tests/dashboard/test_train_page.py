@@ -232,6 +232,7 @@ def test_time_is_told_from_earlier_runs(open_page: OpenPage, store: Store) -> No
         finish(store, config("baseline", seed, threads=2, learning_rate=6e-4), 0.5, 0.5)
     page = open_page("train")
     page.pills(key="train_methods").set_value(["baseline"]).run()
+    page.text_input(key="train_seeds").set_value("2").run()
     assert numbers(page)["Time"].startswith("about")
 
 
@@ -240,6 +241,26 @@ def test_name_of_the_launch_groups_its_runs(open_page: OpenPage, store: Store) -
     page.text_input(key="train_group").set_value("my sweep").run()
     launch(page)
     assert {row.group for row in store.list()} == {"my sweep"}
+
+
+def test_runs_that_exist_are_left_out_unless_wanted(open_page: OpenPage, store: Store) -> None:
+    launch(open_page("train"))
+    there = {row.id for row in store.list()}
+    page = open_page("train")
+    assert numbers(page)["Runs"] == "0" and page.button(key="launch").disabled
+    assert any("These runs exist already" in caption.value for caption in page.caption)
+    page.text_input(key="train_seeds").set_value("0 1").run()
+    assert numbers(page)["Runs"] == "2"
+    assert any("2 of these 4 runs exist already" in caption.value for caption in page.caption)
+    page.toggle(key="train_again").set_value(True).run()
+    assert numbers(page)["Runs"] == "4"
+    page.toggle(key="train_again").set_value(False).run()
+    launch(page)
+    new = [row for row in store.list() if row.id not in there]
+    assert {(row.config.method, row.config.seed) for row in new} == {("baseline", 1), ("isobn", 1)}
+    for row in new:
+        store.request_stop(row.id)
+    assert numbers(open_page("train"))["Runs"] == "0"  # those of seed 0 wait; the form is as on a first visit
 
 
 def test_form_survives_a_visit_to_another_page(open_page: OpenPage) -> None:

@@ -126,3 +126,11 @@ def test_nothing_is_left_of_a_server_that_was_killed(tmp_path: Path) -> None:
     while reader.is_running() and reader.status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_a_process_is_warmed_for_the_next_call() -> None:
+    guarded.warm(ROOM + "ready", ())
+    until(guarded.processes)
+    there = guarded.processes()
+    guarded.warm(ROOM + "ready", ())
+    assert [ask("whose", int)] == there == guarded.processes(), "one is enough"

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from isoviz.errors import InputError
+from isoviz.readouts import division
 from isoviz.readouts.division import divide
 from isoviz.vectors import VectorSet, demo_sets
 
@@ -129,3 +130,24 @@ def test_what_is_too_little_is_told(found: VectorSet, message: str) -> None:
 def test_labels_that_are_no_classes_are_left_out() -> None:
     shown = divide(vectors(pd.DataFrame({"label": [str(number) for number in range(300)]})))
     assert shown.known.labels is None and "300 distinct values" in shown.notes[0]
+
+
+def test_of_large_sets_a_sample_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, most in {"MOST_FIT": 15, "MOST_ROWS": 10, "MOST_QUERIES": 4, "MOST_DOCUMENTS": 30}.items():
+        monkeypatch.setattr(division, name, most)
+    rows = vectors(pd.DataFrame({"label": ["a", "b"] * 45}))
+    shown, held = divide(rows), divide(rows, "held back")
+    assert (len(shown.fit), len(shown.rows), shown.notes) == (15, 10, ("A sample of 10 of 30 rows (seed 0).",))
+    assert set(shown.rows).isdisjoint([*held.rows, *shown.fit])
+    ids = [f"s{number}" for number in range(120)]
+    pairs = pd.DataFrame({"left": ids[::2], "right": ids[1::2], "score": np.arange(60.0)})
+    rated = divide(vectors(pd.DataFrame({"id": ids}), pairs, "similarity"))
+    assert len(rated.fit) == 15 and len(rated.known.pairs.score) == 10  # type: ignore[union-attr]
+    texts = demo_sets.read(demo_sets.RETRIEVAL)
+    part = divide(vectors(texts.columns, texts.pairs, texts.relation))
+    relevance = part.known.queries
+    assert relevance is not None and (len(relevance.queries), len(relevance.documents)) == (4, 30)
+    chosen = set(texts.columns["id"].to_numpy()[part.rows])
+    assert texts.pairs is not None
+    assert set(texts.pairs[texts.pairs["left"].isin(chosen)]["right"]) <= chosen  # no answer is left out
+    assert len(part.notes) == 2 and len(part.fit) == 15

@@ -19,7 +19,6 @@ from isoviz.studies.evidence import (
     goes_with,
     never_consistently_better,
 )
-from isoviz.studies.grids import identity
 from isoviz.studies.inputs import Inputs
 from isoviz.studies.isobn_table_1 import IsoBNTable1
 from isoviz.studies.istar_lambda import IStarFigure3
@@ -47,7 +46,7 @@ def outcomes(result):
 def test_it_draws_nothing_some_and_all_of_its_runs(study):
     planned = study.declared("quick")
     assert len({config.seed for config in planned}) >= 3
-    assert len({identity(config) for config in planned}) == len(planned)
+    assert len({config.identity for config in planned}) == len(planned)
     runs = made_runs.records(planned, lambda config: {})
     for part in ([], runs[:1], runs[: len(runs) // 2], runs):
         result = study().draw(part, "quick")
