@@ -26,7 +26,7 @@ CKA: Final = Explanation(
     formula_text="CKA = HSIC(X, Y) / √(HSIC(X, X) HSIC(Y, Y)), linear kernels, unbiased estimate of HSIC",
     paper="Kornblith et al. 2019; unbiased HSIC: Song et al. 2012.",
 )
-_MEASURES: Final = {"CKA": "cka", "Shared neighbours": "neighbours"}
+_MEASURES: Final[dict[str, similarity.Measure]] = {"CKA": "cka", "Shared neighbours": "neighbours"}
 
 
 @steady
@@ -108,12 +108,14 @@ def heatmap(values: NDArray[np.float64], rows: list[int], columns: list[int], ax
 def _computed(
     first: tuple[str, str, tuple[int, ...]], second: tuple[str, str, tuple[int, ...]], title: str
 ) -> NDArray[np.float64]:
-    clouds = []
-    for key, pooling, layers in (first, second):
-        view = results.find(key)
-        assert view is not None
-        clouds.append([view.points(layer, pooling) for layer in layers])
-    return similarity.matrix(*clouds, _MEASURES[title])  # type: ignore[arg-type]
+    rows, columns = _clouds(*first), _clouds(*second)
+    return similarity.matrix(rows, columns, _MEASURES[title])
+
+
+def _clouds(key: str, pooling: str, layers: tuple[int, ...]) -> list[NDArray[np.float32]]:
+    view = results.find(key)
+    assert view is not None
+    return [view.points(layer, pooling) for layer in layers]
 
 
 def _layers(one: ChosenCloud) -> list[int]:

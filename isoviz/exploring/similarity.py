@@ -43,9 +43,9 @@ def matrix(firsts: Sequence[Points], seconds: Sequence[Points], measure: Measure
     found = np.empty((len(firsts), len(seconds)))
     if measure == "neighbours":
         images = [[Image(points[rows]) for points in clouds] for clouds in (firsts, seconds)]
-        for i, one in enumerate(images[0]):
-            for j, other in enumerate(images[1]):
-                value = overlap(one, other).value
+        for i, image in enumerate(images[0]):
+            for j, other_image in enumerate(images[1]):
+                value = overlap(image, other_image).value
                 found[i, j] = np.nan if value is None else value
         return found
     centred = [[centre(points[rows].astype(np.float64))[0] for points in clouds] for clouds in (firsts, seconds)]
