@@ -88,7 +88,10 @@ def _document(s: Sampler, first: Scene, agree: frozenset[str]) -> tuple[str, Sce
 
 
 def generate() -> dict[str, list[dict[str, Any]]]:
-    """`queries`, `documents` (`id`, `text`) and `relevance` (`query`, `document`, `grade`), the same on every machine."""
+    """`queries` (`id`, `text`), `documents` (also `topic`) and `relevance` (`query`, `document`, `grade`), the same everywhere.
+
+    The topic is the kind of thing or being that something is done to.
+    """
     s = Sampler(random.Random(SLUG), quantifiers=False)
     groups = {a.lemma: a.group[0] for adjectives in s.lexicon.adjectives.values() for a in adjectives}
     queries, documents = [], []
@@ -103,16 +106,19 @@ def generate() -> dict[str, list[dict[str, Any]]]:
             while text in taken:  # the same sentence again
                 text, other = _document(s, first, frozenset(agree))
             taken.add(text)
-            documents.append((text, Facets.of(other, groups)))
+            assert other.clause.object is not None
+            documents.append((text, Facets.of(other, groups), other.clause.object.noun.kind))
     s.rng.shuffle(documents)
     relevance = [
         {"query": f"q{q}", "document": f"d{d}", "grade": found}
         for q, (_, asked) in enumerate(queries)
-        for d, (_, said) in enumerate(documents)
+        for d, (_, said, _) in enumerate(documents)
         if (found := grade(asked, said))
     ]
     return {
         "queries": [{"id": f"q{number}", "text": text} for number, (text, _) in enumerate(queries)],
-        "documents": [{"id": f"d{number}", "text": text} for number, (text, _) in enumerate(documents)],
+        "documents": [
+            {"id": f"d{number}", "text": text, "topic": topic} for number, (text, _, topic) in enumerate(documents)
+        ],
         "relevance": relevance,
     }

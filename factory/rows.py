@@ -18,7 +18,7 @@ def write(rows: list[Row], path: Path) -> None:
     import pyarrow.parquet
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    repeating = ["label", "phenomenon", "query", "grade"]  # texts hardly ever repeat
+    repeating = ["label", "phenomenon", "query", "grade", "topic"]  # texts hardly ever repeat
     table = pyarrow.Table.from_pylist(rows)
     pyarrow.parquet.write_table(table, path, compression="zstd", compression_level=19, use_dictionary=repeating)
 

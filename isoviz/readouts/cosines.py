@@ -31,8 +31,7 @@ def distribution(image: Image) -> Cosines:
     generator = np.random.default_rng(0)
     first = generator.integers(0, m, PAIRS)
     second = (first + generator.integers(1, max(2, m), PAIRS)) % m
-    others = image.cosines - 2 * np.eye(m, dtype=np.float32)
-    return Cosines(image.cosines[first, second], others.max(axis=1, initial=-1.0))
+    return Cosines(image.cosines[first, second], image.others.max(axis=1, initial=-1.0))
 
 
 def measure(image: Image) -> dict[str, Statistic]:

@@ -10,8 +10,12 @@ from numpy.typing import NDArray
 
 ROUNDING: Final = 1e-6
 """Scores of unit vectors that are closer than this count as equal: single-precision sums differ by about as much."""
-MOST_PAIRED: Final = 2_000
+MOST_PAIRED: Final = 1_500
 """Rows of which all pairs are compared at most; of more, as many are drawn with seed 0."""
+
+
+_SAFE: Final = {4: 1e15, 8: 1e120}
+"""By bytes of a number: entries up to here have squares within range."""
 
 
 class Image:
@@ -22,11 +26,13 @@ class Image:
 
     def __init__(self, points: NDArray[Any]) -> None:
         x = np.asarray(points)
-        largest = float(np.abs(x).max(initial=0.0)) or 1.0
-        self.points = np.divide(x, largest, dtype=x.dtype).astype(np.float32)
-        lengths = np.sqrt(np.einsum("ij,ij->i", self.points, self.points, dtype=np.float64))
+        largest = max(float(x.max(initial=0.0)), -float(x.min(initial=0.0)))
+        if largest and not _SAFE[x.dtype.itemsize] > largest > 1 / _SAFE[x.dtype.itemsize]:
+            x = x / x.dtype.type(largest)
+        lengths = np.sqrt(np.einsum("ij,ij->i", x, x).astype(np.float64))
         longest = float(lengths.max(initial=0.0)) or 1.0
-        self.points /= np.float32(longest)
+        self.points = np.empty(x.shape, dtype=np.float32)
+        np.multiply(x, x.dtype.type(1 / longest), out=self.points, casting="same_kind")
         self.lengths = lengths / longest
         self.without_direction = int(np.count_nonzero(self.lengths < ROUNDING))
 
@@ -54,11 +60,16 @@ class Image:
         unit = self.unit[self.sample]
         return np.asarray(unit @ unit.T)
 
-    def nearest(self, k: int) -> NDArray[np.int64]:
-        """(m, k): the k nearest other rows by cosine, as places in `sample`, in no order; of equal ones the earliest."""
-        scores = np.round(self.cosines / np.float32(ROUNDING)) if self.without_direction else self.cosines.copy()
+    @cached_property
+    def others(self) -> NDArray[np.float32]:
+        """`cosines`, with −∞ for each row and itself."""
+        scores = self.cosines.copy()
         np.fill_diagonal(scores, -np.inf)
-        return top(scores, k)
+        return scores
+
+    def nearest(self, k: int) -> NDArray[np.int64]:
+        """(m, k): the k nearest other rows by cosine, as places in `sample`, in no order."""
+        return top(self.others, k)
 
 
 def top(scores: NDArray[np.floating], k: int) -> NDArray[np.int64]:

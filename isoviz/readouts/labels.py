@@ -38,7 +38,7 @@ def _silhouettes(cosines: NDArray[np.float32], codes: NDArray[np.int64], member:
     """(m,) of Rousseeuw (1987) with the distance 1 − cosine."""
     sizes = member.sum(axis=0).astype(np.float64)
     rows = np.arange(len(codes))
-    sums = sizes - cosines.astype(np.float32) @ member  # of the distances to each class
+    sums = sizes - cosines @ member  # of the distances to each class
     own_size = sizes[codes]
     itself = 1.0 - cosines.diagonal()  # 0, or 1 where a vector has no direction
     inside = (sums[rows, codes] - itself) / np.maximum(own_size - 1, 1)

@@ -16,7 +16,7 @@ RETRIEVAL: Final = "demo/retrieval"
 TITLES: Final = {
     RETRIEVAL: "Search: 200 queries, 2,000 documents",
     "demo/similarity": "Similarity: 990 rated pairs of sentences",
-    "demo/sentiment": "Labels: 2,000 opinions, positive or negative",
+    "demo/topics": "Labels: 2,000 sentences on six topics",
 }
 """By slug, in the order in which they are offered."""
 
@@ -37,14 +37,15 @@ class KnownTexts:
 
 def read(slug: str) -> KnownTexts:
     """The texts of a demo set; KeyError for another name."""
-    return {RETRIEVAL: _search, "demo/similarity": _pairs, "demo/sentiment": _labelled}[slug]()
+    return {RETRIEVAL: _search, "demo/similarity": _pairs, "demo/topics": _labelled}[slug]()
 
 
 def _search() -> KnownTexts:
     import pandas as pd
 
     queries, documents, relevance = (_table(RETRIEVAL, name) for name in ("queries", "documents", "relevance"))
-    both = pd.concat([queries.assign(group="query"), documents.assign(group="document")], ignore_index=True)
+    parts = [queries.assign(group="query"), documents.drop(columns="topic").assign(group="document")]
+    both = pd.concat(parts, ignore_index=True)
     pairs = relevance.set_axis(["left", "right", "score"], axis=1)
     return KnownTexts(both, pairs.astype({"score": float}), "relevance")
 
@@ -66,12 +67,7 @@ def _pairs() -> KnownTexts:
 
 
 def _labelled() -> KnownTexts:
-    import pandas as pd
-
-    rows = _table("demo/sentiment", "train")
-    names = {0: "negative", 1: "positive"}
-    ids = [f"s{number}" for number in range(len(rows))]
-    return KnownTexts(pd.DataFrame({"id": ids, "text": rows["sentence"], "label": rows["label"].map(names)}))
+    return KnownTexts(_table(RETRIEVAL, "documents").rename(columns={"topic": "label"}))
 
 
 def _table(slug: str, name: str) -> pd.DataFrame:

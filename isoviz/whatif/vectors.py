@@ -312,7 +312,9 @@ def _grid(extra: Mapping[str, Any], name: str, whole: bool, d: int) -> list[floa
 
 def image_of(cloud: FactoredCloud) -> Image:
     """The image as read-outs take it: rotated into the base's coordinates, which changes no cosine and no dot product."""
-    alive = cloud.factors != 0
+    alive: Any = cloud.factors != 0
+    if alive.all():
+        alive = slice(None)  # which copies nothing
     shift = cloud.shift[alive]
     points = cloud.base.validation[:, alive] * cloud.factors[alive]
     points += shift
