@@ -15,6 +15,7 @@ with address.report_ignored("explore"):
     views = analysis.ask(filled)
     if views:
         analysis.heading(views, filled)
+        analysis.jumps()
         chosen = sections.profile(views, filled)
         map_request = point_map.section(chosen)
         sections.cloud_figures(chosen)

@@ -170,7 +170,7 @@ _SEEN = PREFIX + "tables_seen"
 @steady
 def section(chosen: list[ChosenCloud]) -> None:
     """Every measure of every layer and pooling, with n, d and notes; downloads."""
-    st.subheader("All numbers", anchor=False)
+    st.subheader("All numbers", anchor="numbers")
     _figures_first(chosen)
     by_view = {id(one.filled): one for one in chosen}
     for (_, filled), named in alike([(one.view, one.filled) for one in chosen]):

@@ -39,7 +39,7 @@ def section(chosen: list[ChosenCloud]) -> MapRequest:
     Returns:
         How the clouds are laid out.
     """
-    st.subheader("Map", anchor=False)
+    st.subheader("Map", anchor="map")
     points.check(chosen)
     waiting = bool(st.session_state.get(_WAITING))
     st.fragment(_section, run_every=TICK if waiting else None)(chosen)
@@ -52,6 +52,7 @@ def _section(chosen: list[ChosenCloud]) -> None:
     begin()
     request, colour = _settings(chosen, clouds)
     shared = _axes_shared(len(chosen))
+    search = points.search_field()
     lines = points.sentence_field(chosen)
     replies = [points.embed_sentences(one, lines) for one in chosen]
     layouts = [layout_of(one, cloud, request) for one, cloud in zip(chosen, clouds, strict=True)]
@@ -59,6 +60,8 @@ def _section(chosen: list[ChosenCloud]) -> None:
     known = [layout.coordinates for layout in layouts if isinstance(layout, Layout)]
     room = np.concatenate(known) if shared and known else None
     linked = points.marked(chosen, clouds, layouts)
+    if search:
+        linked = [points.containing(search, cloud, layout) for cloud, layout in zip(clouds, layouts, strict=True)]
     for one, cloud, layout, reply, placed, marks, column in zip(
         chosen, clouds, layouts, replies, own, linked, st.columns(len(chosen), gap="medium"), strict=True
     ):
@@ -295,7 +298,7 @@ def picture(
         range_of=room,
         equal=request.kind == "pca" and one.views == 1,
         compact=one.views > 1,
-        marked=None if marks is None or line else marks.points,
+        marked=None if marks is None or (line and not marks.search) else marks.points,
     )
     count, kept = len(layout.places), len(cloud.points)
     many = f"{count:,} points"
@@ -309,7 +312,7 @@ def picture(
     elif column is not None:
         words += meaning(colour, cloud.table)
     if marks is not None:
-        words += f"; {int(marks.points.sum()):,} of them selected in {marks.where}"
+        words += f"; {marks.words}"
     scatter_map(
         figure,
         key=points.component(one),

@@ -126,21 +126,50 @@ def _number(text: str) -> int | None:
 
 @dataclass(frozen=True)
 class Marks:
-    """The points of a map whose rows are selected in other views.
+    """The points of a map whose rows are selected in other views, or whose texts contain what was searched for.
 
     Attributes:
         points: (m,) of those that are drawn, which are.
         views: where they are selected.
+        search: what was searched for; empty where they are selected.
     """
 
     points: NDArray[np.bool_]
-    views: tuple[int, ...]
+    views: tuple[int, ...] = ()
+    search: str = ""
+
+    @property
+    def words(self) -> str:
+        """`12 of them contain “cat”`, `12 of them selected in view 1`."""
+        count = f"{int(self.points.sum()):,} of them"
+        return f"{count} contain “{self.search}”" if self.search else f"{count} selected in {self.where}"
 
     @property
     def where(self) -> str:
         """`view 1`, `views 1 and 3`."""
         *most, last = map(str, self.views)
         return f"views {', '.join(most)} and {last}" if most else f"view {last}"
+
+
+def search_field() -> str:
+    """What someone looks for in the texts of the points."""
+    text = st.text_input(
+        "Find in texts",
+        key=PREFIX + "find",
+        bind="query-params",
+        max_chars=100,
+        icon=":material/search:",
+        help="Points whose text contains this stand out. Upper and lower case count as the same.",
+    )
+    return (text or "").strip()
+
+
+def containing(search: str, cloud: Cloud, layout: object) -> Marks | None:
+    """The points of a map whose texts contain this; None where nothing is searched for, or there is no map."""
+    if not search or not isinstance(layout, Layout):
+        return None
+    wanted = search.casefold()
+    return Marks(np.array([wanted in cloud.texts[place].casefold() for place in layout.places]), search=search)
 
 
 def marked(chosen: Sequence[ChosenCloud], clouds: Sequence[Cloud], layouts: Sequence[object]) -> list[Marks | None]:

@@ -204,7 +204,7 @@ def cloud_figures(chosen: list[ChosenCloud]) -> None:
     first = chosen[0]
     pooling = figures.POOLING_TITLES.get(first.pooling, first.pooling)
     cloud = first.source if first.of_vectors else f"Layer {first.layer}, {pooling}"
-    st.subheader(cloud if alone else "Side by side", anchor=False)
+    st.subheader(cloud if alone else "Side by side", anchor="figures")
     with st.container(horizontal=True, vertical_alignment="center"):
         with st.container(width="content"):
             if alone:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from isoviz.errors import InputError
 from isoviz.lessons import checking
-from isoviz.lessons.reading import read
+from isoviz.lessons.reading import FaultyLessonError, read
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,8 +36,8 @@ def _check(names: list[str]) -> int:
 def _problems(path: Path) -> list[str]:
     try:
         lesson = read(path)
-    except InputError as error:
-        return str(error).splitlines()
+    except FaultyLessonError as error:
+        return error.problems
     return [f"{path.name}: {problem}" for problem in checking.problems(lesson)]
 
 

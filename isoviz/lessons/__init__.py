@@ -12,9 +12,8 @@ from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 
-from isoviz.errors import InputError
 from isoviz.home import home
-from isoviz.lessons.reading import Lesson, parse, read
+from isoviz.lessons.reading import FaultyLessonError, Lesson, parse, read
 
 __all__ = ["Lesson", "catalogue", "on_this_server", "own", "with_own"]
 
@@ -36,8 +35,8 @@ def own(folder: Path) -> tuple[list[Lesson], list[str]]:
     for path in islice(sorted(folder.glob("*.toml")), MOST_OWN):
         try:
             found.append(read(path))
-        except InputError as error:
-            problems += str(error).splitlines()
+        except FaultyLessonError as error:
+            problems += error.problems
     return sorted(found, key=lambda lesson: lesson.order), problems
 
 

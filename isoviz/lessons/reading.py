@@ -28,6 +28,18 @@ _REFERENCE = re.compile(r"(?:true\.)?[a-z][a-z0-9_]*@\d+")
 Text = Annotated[str, Field(min_length=1)]
 
 
+class FaultyLessonError(InputError):
+    """A lesson's file with faults.
+
+    Args:
+        problems: one line each: file, line, field, what is wrong.
+    """
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__(" ".join(problems))
+        self.problems = problems
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -155,13 +167,13 @@ class Lesson(_Part):
 
 
 def read(path: Path) -> Lesson:
-    """The lesson in a file; `InputError` says what is wrong, with the line."""
+    """The lesson in a file; `FaultyLessonError` says what is wrong, with the line."""
     try:
         if path.stat().st_size > LARGEST:
-            raise InputError(f"{path.name}: too large for a lesson (at most {LARGEST:,} bytes)")
+            raise FaultyLessonError([f"{path.name}: too large for a lesson (at most {LARGEST:,} bytes)"])
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path.name}: cannot be read ({error})") from None
+        raise FaultyLessonError([f"{path.name}: cannot be read ({error})"]) from None
     return parse(text, path.name)
 
 
@@ -169,20 +181,20 @@ def parse(text: str, name: str) -> Lesson:
     """The lesson in a text; `name` stands before each problem.
 
     Raises:
-        InputError: one line per problem: file, line, field, what is wrong.
+        FaultyLessonError: what is wrong in it.
     """
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{name}: {error}") from None
+        raise FaultyLessonError([f"{name}: {error}"]) from None
     try:
         lesson = Lesson.model_validate(values)
     except ValidationError as error:
         problems = [(one["loc"], _words(one)) for one in error.errors()]
-        raise InputError("\n".join(_line(text, name, place, words) for place, words in problems)) from None
+        raise FaultyLessonError([_line(text, name, place, words) for place, words in problems]) from None
     problems = list(_wrong_together(lesson))
     if problems:
-        raise InputError("\n".join(_line(text, name, place, words) for place, words in problems))
+        raise FaultyLessonError([_line(text, name, place, words) for place, words in problems])
     return lesson
 
 

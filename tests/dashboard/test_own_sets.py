@@ -129,6 +129,16 @@ def test_pasted_sentences_become_a_map(open_page: OpenPage, computed_here: list[
     assert view is not None and view.depth > 0 and view.table("mean")["text"].tolist() == lines.splitlines()
 
 
+def test_points_are_found_by_their_text(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
+    key = _kept(text=[f"The {LABELS[row]} house number {row}" for row in range(60)])
+    page = open_page("explore", explore_at="My vectors", explore_vectors=key, explore_find="RED house").run()
+    assert errors(page) == [] and "20 of them contain “RED house”" in texts(page)
+    page.text_input(key="explore_find").set_value("no such words").run()
+    assert "0 of them contain “no such words”" in texts(page)
+    anchors = {subheader.anchor for subheader in page.subheader}
+    assert {"map", "figures", "numbers", "share"} <= anchors, "where the links at the top lead"
+
+
 def test_two_sets_of_the_same_ids_are_linked(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
     ids = [f"t{row}" for row in range(60)]
     first, second = _kept(id=ids), _kept(POINTS[::-1].copy(), id=ids[::-1])

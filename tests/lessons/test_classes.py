@@ -125,8 +125,12 @@ def test_an_idle_class_is_forgotten() -> None:
 def test_ones_own_lessons_are_read_and_faults_named(tmp_path: Path) -> None:
     assert lessons.own(tmp_path / "missing") == ([], [])
     (tmp_path / "good.toml").write_text(GOOD)
-    (tmp_path / "bad.toml").write_text(GOOD.replace('idea = "Does it move?"\n', ""))
+    (tmp_path / "bad.toml").write_text(GOOD.replace('title = "Mine"\nidea = "Does it move?"\n', ""))
     (tmp_path / "large.toml").write_text("#" * 200_000)
     found, problems = lessons.own(tmp_path)
     assert [lesson.slug for lesson in found] == ["mine"]
-    assert problems == ["bad.toml: idea: is missing", "large.toml: too large for a lesson (at most 100,000 bytes)"]
+    assert problems == [
+        "bad.toml: title: is missing",
+        "bad.toml: idea: is missing",
+        "large.toml: too large for a lesson (at most 100,000 bytes)",
+    ]
