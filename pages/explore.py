@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import address
-from dashboard.explore import analysis, form, numbers, point_map, sections, sharing
+from dashboard.explore import analysis, form, numbers, point_map, sections, sharing, similarity
 
 st.title("Explore", anchor=False)
 st.caption("See how evenly each layer of an encoder spreads its embeddings, and which dimensions stand out.")
@@ -19,8 +19,10 @@ with address.report_ignored("explore"):
         chosen = sections.profile(views, filled)
         map_request = point_map.section(chosen)
         sections.cloud_figures(chosen)
+        similarity.section(chosen)
         sections.output_matrix(chosen)
         tables = st.container()
         sharing.take_along(chosen, map_request)
         with tables:
             numbers.section(chosen)
+        analysis.complete(filled)

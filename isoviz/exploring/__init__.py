@@ -5,6 +5,7 @@
     own_vectors.py  what a view of own vectors holds
     jobs.py       what is computed in the background: views, own sentences, UMAP
     measuring.py  what a view holds
+    similarity.py  how alike two layers or two models are: debiased CKA, shared neighbours
     shrinkage.py  IsoScore*, with Σ_S from training tokens
     points.py     what each point of a cloud is
     outputs.py    I1, I2 and row lengths of its head or vocabulary

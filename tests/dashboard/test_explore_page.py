@@ -17,7 +17,7 @@ from dashboard.explore import analysis, numbers
 from dashboard.job_progress import Waited
 from isoviz import metrics, tasks
 from isoviz.access.service import Service
-from isoviz.exploring import encoders, measuring, results
+from isoviz.exploring import encoders, measuring, results, similarity
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
@@ -106,7 +106,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
         ProgressFile(folder)(700, 1000, "looking for neighbours (TwoNN), 3 of 9 clouds")
         at = address(request, explore_measure="Intrinsic dimension (TwoNN)")
         page = open_page("explore", **at)
-        assert errors(page) == [] and len(drawn(page)) == 5
+        assert errors(page) == [] and len(drawn(page)) == 6
         assert "neighbours (TwoNN), 3 of 9 clouds" in page.get("progress")[0].proto.text.replace("\\", "")
         slow = [metrics.get(slug).title for slug in measuring.slow_metrics()]
         assert f"Still being computed: {', '.join(slow)}, output matrix, IsoScore*." in texts(page)
@@ -116,7 +116,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
         queue.stop(VIEW, key)  # AppTest cannot press in a page whose model is a folder
         page = open_page("explore", **at)
         assert not is_alive(stand_in.pid, born) and errors(page) == []
-        assert len(drawn(page)) == 5 and not page.button(key="explore_look").disabled
+        assert len(drawn(page)) == 6 and not page.button(key="explore_look").disabled
         results.publish(key, facts, {})
         page = open_page("explore", **at)
         assert not page.get("progress") and "Still being computed" not in texts(page)
@@ -189,7 +189,12 @@ def test_finished_view_is_shown_at_once_with_its_numbers(
 ) -> None:
     page = open_page("explore", **address(explored[0]))
     assert errors(page) == [] and "Pick a model and a task, then press Analyse" not in texts(page)
-    assert len(drawn(page)) == 5  # the map and the matrix are components
+    assert len(drawn(page)) == 6  # the map and the matrix are components
+    (compared,) = [chart["data"][0] for chart in drawn(page) if chart["data"][0]["type"] == "heatmap"]
+    layers = [kept_view.points(layer, "cls") for layer in range(kept_view.depth + 1)]
+    np.testing.assert_allclose(
+        np.array(compared["z"], dtype=float), similarity.matrix(layers, layers, "cka"), atol=1e-4
+    )
     shown = page.dataframe[0].value
     assert len(shown) == 10 and list(shown.columns) == list(numbers.headings().values())
     entry = kept_view.entry(2, "cls")

@@ -1,0 +1,132 @@
+"""How alike the layers of a view are, and those of two views of the same rows."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import plotly.graph_objects as go
+import streamlit as st
+from numpy.typing import NDArray
+
+from dashboard import explanations, theme, wording
+from dashboard.components.figure import draw
+from dashboard.explanations import Explanation
+from dashboard.explore.form import PREFIX, ChosenCloud, file_name
+from dashboard.steady import steady
+from isoviz.exploring import results, similarity
+
+CKA: Final = Explanation(
+    title="Similarity of layers",
+    reading=(
+        "CKA near 1: two layers hold the same cloud up to rotation, shift and scale; near 0: unrelated clouds. Shared neighbours: the "
+        "share of each row's 10 nearest rows that both layers have."
+    ),
+    formula=r"\mathrm{CKA} = \frac{H(X, Y)}{\sqrt{H(X, X)\,H(Y, Y)}},\quad H(X, Y) = \mathrm{HSIC}_u(XX^\top, YY^\top)",
+    formula_text="CKA = HSIC(X, Y) / √(HSIC(X, X) HSIC(Y, Y)), linear kernels, unbiased estimate of HSIC",
+    paper="Kornblith et al. 2019; unbiased HSIC: Song et al. 2012.",
+)
+_MEASURES: Final[dict[str, similarity.Measure]] = {"CKA": "cka", "Shared neighbours": "neighbours"}
+
+
+@steady
+def section(chosen: list[ChosenCloud]) -> None:
+    """Layer × layer of each view, at its pooling; and each later view against the first, where both read the same rows."""
+    pairs = [(one, one) for one in chosen if len(_layers(one)) > 1]
+    pairs += [(chosen[0], other) for other in chosen[1:] if _same_rows(chosen[0], other)]
+    if not pairs:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.subheader(CKA.title, anchor=False)
+        explanations.show(CKA)
+        title = str(
+            st.segmented_control(
+                "Similarity",
+                list(_MEASURES),
+                default="CKA",
+                required=True,
+                key=PREFIX + "similarity",
+                bind="query-params",
+                label_visibility="collapsed",
+            )
+        )
+    for start in range(0, len(pairs), 2):
+        for column, (one, other) in zip(st.columns(2, gap="large"), pairs[start : start + 2], strict=False):
+            with column:
+                _matrix(one, other, title)
+
+
+def _matrix(one: ChosenCloud, other: ChosenCloud, title: str) -> None:
+    rows, columns = _layers(one), _layers(other)
+    n = one.view.kept(rows[0], one.pooling)
+    found = _computed(
+        (one.view.folder.name, one.pooling, tuple(rows)), (other.view.folder.name, other.pooling, tuple(columns)), title
+    )
+    names = [f"{each.source}, {each.pooling}" for each in (one, other)]
+    axes = ["Layer", "Layer"] if one is other else [f"Layer of view {each.number}" for each in (one, other)]
+    words = f"{title} of layers {rows[0]} to {rows[-1]} of {names[0]}" + ("" if one is other else f" and {names[1]}")
+    draw(
+        heatmap(found, rows, columns, axes),
+        key=f"{other.prefix}similarity_{'layers' if one is other else 'across'}",
+        words=words,
+        name=f"{file_name(other)}-similarity-{one.pooling}",
+        about=words,
+    )
+    compared = f"{len(similarity.drawn(n)):,} of {n:,} rows" if n > similarity.MOST else f"{n:,} rows"
+    st.caption(wording.plain(f"{title}, pooling {other.pooling}, {compared}"))
+
+
+def heatmap(values: NDArray[np.float64], rows: list[int], columns: list[int], axes: list[str]) -> go.Figure:
+    """Layers as rows and columns; colour from 0 to 1, nan is a gap."""
+    figure = go.Figure(
+        go.Heatmap(
+            x=columns,
+            y=rows,
+            z=[[None if np.isnan(value) else round(float(value), 4) for value in row] for row in values],
+            zmin=0,
+            zmax=1,
+            colorscale=[[0, "rgba(73,104,246,0.03)"], [1, "rgba(73,104,246,0.9)"]],
+            colorbar={"thickness": 12, "outlinewidth": 0},
+            hovertemplate="layer %{y} and layer %{x}: %{z:.3f}<extra></extra>",
+            xgap=1,
+            ygap=1,
+        )
+    )
+    ticks = {"tickmode": "linear", "dtick": max(1, len(columns) // 12), "showgrid": False, "zeroline": False}
+    figure.update_layout(
+        theme.figure_layout(
+            height=360,
+            xaxis={**ticks, "title": {"text": axes[1]}},
+            yaxis={**ticks, "title": {"text": axes[0]}},
+            margin={"t": 12},
+        )
+    )
+    return figure
+
+
+@st.cache_data(show_spinner="Comparing layers …", max_entries=32)
+def _computed(
+    first: tuple[str, str, tuple[int, ...]], second: tuple[str, str, tuple[int, ...]], title: str
+) -> NDArray[np.float64]:
+    rows, columns = _clouds(*first), _clouds(*second)
+    return similarity.matrix(rows, columns, _MEASURES[title])
+
+
+def _clouds(key: str, pooling: str, layers: tuple[int, ...]) -> list[NDArray[np.float32]]:
+    view = results.find(key)
+    assert view is not None
+    return [view.points(layer, pooling) for layer in layers]
+
+
+def _layers(one: ChosenCloud) -> list[int]:
+    """Layers that have the pooling of the view."""
+    return sorted(entry.layer for entry in one.view.entries if entry.pooling == one.pooling and entry.layer is not None)
+
+
+def _same_rows(one: ChosenCloud, other: ChosenCloud) -> bool:
+    """Whether point i of both is the same row. Tokens are not: tokenizers differ, and so do samples."""
+    facts = [each.view.facts for each in (one, other)]
+    same = all(facts[0].get(name) == facts[1].get(name) for name in ("data_fingerprint", "rows"))
+    split = [each.filled.request.split for each in (one, other) if each.filled.request is not None]
+    kept = [each.view.kept(_layers(each)[0], each.pooling) for each in (one, other)]
+    return same and len(set(split)) == 1 and kept[0] == kept[1] and "tokens" not in (one.pooling, other.pooling)
