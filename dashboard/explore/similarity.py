@@ -81,7 +81,7 @@ def squares(values: NDArray[np.float64], rows: list[int], columns: list[int], ax
 
     Squares, not a heatmap: plotly.js's basic part draws them, and Explore needs no more than that.
     """
-    places = [(row, column) for row in range(len(rows)) for column in range(len(columns))]
+    places = [(int(row), int(column)) for row, column in np.argwhere(~np.isnan(values))]
     figure = go.Figure(
         go.Scatter(
             x=[columns[column] for _, column in places],
@@ -90,7 +90,7 @@ def squares(values: NDArray[np.float64], rows: list[int], columns: list[int], ax
             marker={
                 "symbol": "square",
                 "size": max(5, min(44, 240 // max(len(rows), len(columns)))),
-                "color": [None if np.isnan(values[place]) else round(float(values[place]), 4) for place in places],
+                "color": [round(float(values[place]), 4) for place in places],
                 "cmin": 0,
                 "cmax": 1,
                 "colorscale": [[0, "rgba(73,104,246,0.06)"], [1, "rgba(73,104,246,1)"]],
