@@ -25,3 +25,4 @@ with address.report_ignored("explore"):
         sharing.take_along(chosen, map_request)
         with tables:
             numbers.section(chosen)
+        analysis.complete(filled)

@@ -111,7 +111,21 @@ def _at_once(filled: Filled) -> JobState:
             resources.service().show_vectors(filled.request, filled.key, reading.still_wanted())
         except IsoVizError as error:
             return JobState("failed", message=str(error), field=error.field, advice=error.advice or "")
+        return JobState("none")  # the rest begins once these are on the screen: see `complete`
     return _started(filled)
+
+
+def complete(all_filled: list[Filled]) -> None:
+    """At the end of the page: have the slow measures computed of views whose first pictures have just been drawn.
+
+    A process that started before would take the processor from them.
+    """
+    waiting = [filled for filled in all_filled if filled.at_once and filled.key and results.find(filled.key)]
+    begun = [filled for filled in waiting if queue.look(VIEW, filled.key or "").status == "none"]
+    if not begun or resources.service().refusal() is not None:
+        return
+    if any(state.status in ("waiting", "running", "done") for state in map(_started, begun)):
+        st.rerun()
 
 
 def _started(filled: Filled) -> JobState:

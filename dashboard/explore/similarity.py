@@ -66,7 +66,7 @@ def _matrix(one: ChosenCloud, other: ChosenCloud, title: str) -> None:
     axes = ["Layer", "Layer"] if one is other else [f"Layer of view {each.number}" for each in (one, other)]
     words = f"{title} of layers {rows[0]} to {rows[-1]} of {names[0]}" + ("" if one is other else f" and {names[1]}")
     draw(
-        heatmap(found, rows, columns, axes),
+        squares(found, rows, columns, axes),
         key=f"{other.prefix}similarity_{'layers' if one is other else 'across'}",
         words=words,
         name=f"{file_name(other)}-similarity-{one.pooling}",
@@ -76,20 +76,28 @@ def _matrix(one: ChosenCloud, other: ChosenCloud, title: str) -> None:
     st.caption(wording.plain(f"{title}, pooling {other.pooling}, {compared}"))
 
 
-def heatmap(values: NDArray[np.float64], rows: list[int], columns: list[int], axes: list[str]) -> go.Figure:
-    """Layers as rows and columns; colour from 0 to 1, nan is a gap."""
+def squares(values: NDArray[np.float64], rows: list[int], columns: list[int], axes: list[str]) -> go.Figure:
+    """Layers as rows and columns, a square for each pair; colour from 0 to 1, nan is a gap.
+
+    Squares, not a heatmap: plotly.js's basic part draws them, and Explore needs no more than that.
+    """
+    places = [(int(row), int(column)) for row, column in np.argwhere(~np.isnan(values))]
     figure = go.Figure(
-        go.Heatmap(
-            x=columns,
-            y=rows,
-            z=[[None if np.isnan(value) else round(float(value), 4) for value in row] for row in values],
-            zmin=0,
-            zmax=1,
-            colorscale=[[0, "rgba(73,104,246,0.03)"], [1, "rgba(73,104,246,0.9)"]],
-            colorbar={"thickness": 12, "outlinewidth": 0},
-            hovertemplate="layer %{y} and layer %{x}: %{z:.3f}<extra></extra>",
-            xgap=1,
-            ygap=1,
+        go.Scatter(
+            x=[columns[column] for _, column in places],
+            y=[rows[row] for row, _ in places],
+            mode="markers",
+            marker={
+                "symbol": "square",
+                "size": max(5, min(44, 240 // max(len(rows), len(columns)))),
+                "color": [round(float(values[place]), 4) for place in places],
+                "cmin": 0,
+                "cmax": 1,
+                "colorscale": [[0, "rgba(73,104,246,0.06)"], [1, "rgba(73,104,246,1)"]],
+                "colorbar": {"thickness": 12, "outlinewidth": 0},
+                "line": {"width": 0},
+            },
+            hovertemplate="layer %{y} and layer %{x}: %{marker.color:.3f}<extra></extra>",
         )
     )
     ticks = {"tickmode": "linear", "dtick": max(1, len(columns) // 12), "showgrid": False, "zeroline": False}

@@ -284,7 +284,8 @@ def test_saved_picture_names_its_cloud(open_page: OpenPage, view: ViewResult, ma
     named = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
     source = "demo/tiny-bert · demo/acceptability · validation · "
     about = {data["name"].split("-validation-")[-1]: data["about"] for data in named if "about" in data}
-    assert len(about) == 8
+    assert len(about) == 9
+    assert about.pop("similarity-mean") == f"CKA of layers 0 to 4 of {source.removesuffix(' · ')}, mean"
     assert about.pop("pca-layer1-mean") == source + "layer 1 · mean · 24 points, d = 128"
     of_tokens = view.entry(1, "tokens").n
     assert about.pop("profile-layer1-mean") == (
@@ -299,7 +300,7 @@ def test_views_side_by_side_on_the_same_axes(open_page: OpenPage, view: ViewResu
     page = open_page("explore", **address(made[0]), explore_views="2", **second)
     assert len(page.dataframe) == 1 and texts(page).count("| as defined |") == 1  # both views are of the same thing
     charts = drawn(page)
-    assert errors(page) == [] and len(charts) == 11 and len(figures(page)) == 2
+    assert errors(page) == [] and len(charts) == 14 and len(figures(page)) == 2
     for left, right in zip(charts[0:10:2], charts[1:10:2], strict=True):
         assert left["layout"]["yaxis"]["range"] == right["layout"]["yaxis"]["range"]
     first, other = (json.loads(data["figure"])["layout"] for data in figures(page))

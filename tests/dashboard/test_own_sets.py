@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from isoviz import vectors
 from isoviz.access.service import Service
+from isoviz.errors import AccessError
 from isoviz.exploring import maps, measuring, own, own_vectors, results
 from isoviz.exploring.maps import MapRequest
 from isoviz.exploring.request import Rows, ViewRequest, key_of
@@ -80,6 +81,19 @@ def results_of(key: str) -> dict[str, float]:
         for slug, reading in view.entries[0].readings.items()
         if isinstance(reading.value, float)
     }
+
+
+def test_the_slow_measures_begin_after_the_first_pictures(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def refuse(_: Service, request: ViewRequest, key: str) -> JobState:
+        asked.append(key)
+        raise AccessError("too many jobs")
+
+    monkeypatch.setattr(Service, "start_view", refuse)
+    page = open_page("explore", explore_at="My vectors", explore_vectors=_kept()).run()
+    assert drawn(page) and "Still being computed" in texts(page)
+    assert 1 <= len(asked) <= 3, "a refusal is not asked again and again"
 
 
 def test_vectors_without_labels_have_everything_that_needs_none(
