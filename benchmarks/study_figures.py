@@ -63,8 +63,10 @@ def draw(figure: Figure, path: Path) -> None:
         panel = figure.panels[number]
         _panel(axis, panel)
         axis.set_title(panel.title, fontsize=7.5, loc="left")
-        if panel.kind in ("lines", "points") and number == 0:
+        if panel.kind == "lines" and number == 0:
             axis.legend(fontsize=7, frameon=False, loc="lower right")
+        if panel.kind == "points" and number == 0:
+            drawn.legend(*axis.get_legend_handles_labels(), fontsize=7, frameon=False, loc="outside right center")
     if shared:
         for axis, panel in zip(axes.flat, figure.panels, strict=False):
             _limits(axis, panel)  # only now: an open end is that of the longest bar of all panels
