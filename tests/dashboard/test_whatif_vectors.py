@@ -124,3 +124,14 @@ def test_cosines_are_drawn_as_shares() -> None:
     assert len(plots.cosines(found, None).data) == 2
     figure = plots.cosines(found, found)
     assert [sum(trace.y) for trace in figure.data] == pytest.approx([1.0] * 4)
+
+
+def test_a_parameter_that_is_gone_gives_way_to_the_next(open_page: OpenPage) -> None:
+    page = opened(
+        open_page, kept(), chain="zca:strength=0.5~all_but_the_top:remove=1", whatif_axis="ZCA whitening: ridge ε"
+    )
+    assert errors(page) == [] and page.selectbox(key="whatif_axis").value == "ZCA whitening: ridge ε"
+    next(button for button in page.button if "ZCA" in (button.help or "") and "remove" in button.help).click().run()
+    assert errors(page) == []
+    assert page.selectbox(key="whatif_axis").value == "All-but-the-top: directions removed D"
+    assert "Best on these 30 rows: All-but-the-top" in texts(page)
