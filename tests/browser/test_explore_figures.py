@@ -14,7 +14,15 @@ from tests.browser.conftest import Server, becomes, keep_view
 
 ROWS = 60
 LONG = 120_000
-FIGURES = ["profile", "spectrum", "mean_activation", "sigma_histogram", "cosine_histogram", "output"]
+FIGURES = [
+    "profile",
+    "spectrum",
+    "mean_activation",
+    "sigma_histogram",
+    "cosine_histogram",
+    "similarity_layers",
+    "output",
+]
 
 WATCH = """() => {
   globalThis.seen = [];
