@@ -191,8 +191,8 @@ def figure_layout(**more: Any) -> dict[str, Any]:
         "uirevision": "keep",
     }
     for key, value in more.items():
-        both = isinstance(layout.get(key), dict) and isinstance(value, dict)
-        layout[key] = {**layout[key], **value} if both else value
+        base = axis if key.startswith(("xaxis", "yaxis")) else layout.get(key)  # yaxis2 as well
+        layout[key] = {**base, **value} if isinstance(base, dict) and isinstance(value, dict) else value
     return layout
 
 

@@ -97,7 +97,7 @@ def ask(all_filled: list[Filled]) -> list[ViewResult]:
         return views
     if quiet:
         _nothing_yet(all_filled)
-    if statuses <= {"none", *settled}:
+    if ready and statuses <= {"none", *settled}:
         _soon()
     return []
 

@@ -6,7 +6,7 @@ import functools
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -26,6 +26,8 @@ from isoviz.whatif.chains import Step, write
 from isoviz.whatif.embeddings import Embeddings
 from isoviz.whatif.engine import Answer, Full, at_once, later
 from isoviz.whatif.vectors import Answer as VectorsAnswer
+
+T = TypeVar("T")
 
 HEADS = Explanation(
     title="Two heads",
@@ -149,7 +151,7 @@ def _cloud(embeddings: Embeddings, n: int, before: int, after: int) -> str:
 
 def metric_tiles(shown: list[Metric], before: Measured | None, after: Measured | None) -> None:
     """Metrics in rows of tiles."""
-    for row in _rows(shown):
+    for row in in_rows(shown):
         place = tiles()
         for metric in row:
             value, start = _pair(before, after, _reader(metric.slug))
@@ -161,7 +163,7 @@ def _reader(slug: str) -> Callable[[Measured], float | None]:
     return lambda measured: measured.measures[slug]
 
 
-def _rows(shown: list[Metric]) -> list[list[Metric]]:
+def in_rows(shown: list[T]) -> list[list[T]]:
     """At most three to a row, about as many in each."""
     rows = -(-len(shown) // 3)
     return [shown[len(shown) * row // rows : len(shown) * (row + 1) // rows] for row in range(rows)]

@@ -169,10 +169,11 @@ def _numbers(
     full: Full | None,
 ) -> None:
     with place.container():
-        row = drawing.tiles()
-        for one in main_readouts(engine):
-            before, after = (_value(one.slug, of, more) for of, more in ((start, first), (answer, full)))
-            drawing.tile(row, one.title, after, before if isinstance(before, float) else None, one.help)
+        for row in drawing.in_rows(main_readouts(engine)):
+            place = drawing.tiles()
+            for one in row:
+                before, after = (_value(one.slug, of, more) for of, more in ((start, first), (answer, full)))
+                drawing.tile(place, one.title, after, before if isinstance(before, float) else None, one.help)
         drawing.metric_tiles(at_once(), start, answer)
         d = f"d = {answer.d}" if start.d == answer.d else f"d = {start.d} before, {answer.d} after"
         st.caption(wording.plain(f"n = {answer.n:,}, {d} · more isotropic is not better by itself"))
@@ -222,9 +223,8 @@ def _table(
         st.dataframe(_shown(engine, start, answer, full), hide_index=True, width="stretch", column_config=config)
         if full is not None:
             name = downloads.file_name("what-if", engine.found.name, "read-outs")
-            downloads.both(
-                name, lambda: numbers_table(engine, full, steps), key=PREFIX + "get_readouts", title="Read-outs"
-            )
+            with st.container(horizontal=True):
+                downloads.both(name, lambda: numbers_table(engine, full, steps), key=PREFIX + "get_readouts")
         explanations.show(READ_OUTS)
 
 
