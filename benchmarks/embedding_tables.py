@@ -209,9 +209,7 @@ def main() -> int:
         packages = ["numpy", "torch", "transformers", "sentence-transformers"]
         parts = [words + machine(packages, "one thread"), check, *(one.markdown() for one in tables)]
         write_section(options.out / "embeddings.md", "tables", "\n\n".join(parts))
-        (options.out / "data" / "embedding-tables.json").write_text(
-            json.dumps(made, indent=1, ensure_ascii=False) + "\n"
-        )
+        (options.out / "embeddings.json").write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n")
     return int(off > BAR)
 
 

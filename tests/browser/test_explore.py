@@ -51,7 +51,7 @@ def test_look_progress_profile_and_the_same_by_its_address(serving: Server, open
 
     expect(page.get_by_role("heading", name="Layer by layer")).to_be_visible(timeout=LONG)
     expect(page.get_by_role("progressbar")).to_have_count(0, timeout=LONG)
-    expect(page.locator(".js-plotly-plot")).to_have_count(7)
+    expect(page.locator(".js-plotly-plot")).to_have_count(8)
     shown = steady(page, lambda: lines(page))
     depth = shown[0][1][-1]
     assert [name for name, _, _ in shown] == ["first token [CLS]", "mean of the tokens", "every token"]

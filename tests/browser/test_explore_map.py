@@ -236,7 +236,7 @@ def test_two_views_stand_side_by_side_and_the_link_is_copied(serving: Server, op
     expect(page.locator(".ivz-map-plot .main-svg").first).to_be_visible(timeout=LONG)
     page.locator(".st-key-explore_views").get_by_text("2", exact=True).click()
     expect(page.get_by_role("heading", name="Side by side")).to_be_visible()
-    expect(page.locator(".js-plotly-plot")).to_have_count(13)  # one output matrix: both are of one model
+    expect(page.locator(".js-plotly-plot")).to_have_count(16)  # one output matrix: both are of one model
     becomes(page, lambda: [after > before + 300 for before, after in pairwise(lefts(page))], [True])
     expect(page.locator(".ivz-map-plot").nth(1).locator(".main-svg").first).to_be_attached()
     draw_around(page)  # in the first; both show the same rows, so the second shows which they are

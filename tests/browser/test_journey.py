@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -82,8 +83,13 @@ def test_launch_watch_zoom_stop_share_and_compare(serving: Server, open_tab: Cal
         f"\nfrom Launch to the end of the third run: {time.monotonic() - pressed:.1f} s (one of the three was stopped)"
     )
     assert [serving.store.get(row.id).status for row in runs] == ["finished", "stopped", "finished"]
+    results = page.get_by_role("heading", name="Results", exact=True)
     page.get_by_role("link", name="Results").click()
-    expect(page.get_by_role("heading", name="Results", exact=True)).to_be_visible()
+    with suppress(AssertionError):  # on a busy machine a click while the page reruns was lost once
+        expect(results).to_be_visible(timeout=20_000)
+    if not results.is_visible():
+        page.get_by_role("link", name="Results").click()
+    expect(results).to_be_visible()
     for words in (
         "I-STAR",
         "stopped",

@@ -142,7 +142,7 @@ def test_a_runner_launches_what_is_theirs(
     page.button(key="launch").click().run()
     assert [row.visitor for row in store.list()] == ["anna"] * 3
     monkeypatch.setenv("ISOVIZ_QUOTA_QUEUED", "5")
-    page = open_page("train", preset="demo")
+    page = open_page("train", preset="demo", train_again="true")
     assert page.button(key="launch").disabled
     assert "runs of one visitor that wait for their turn: 6 (at most 5" in shown(page)
 
