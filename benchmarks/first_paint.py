@@ -63,7 +63,12 @@ WATCH = (
     note("title", main?.querySelector("h1"));
     note("content", main?.querySelector("CONTENT"));
   };
-  new MutationObserver(look).observe(document, { childList: true, subtree: true });
+  // each frame, since what a component draws in a shadow tree changes nothing that an observer of the document sees
+  const watch = () => {
+    look();
+    if (!(ivzShown.title && ivzShown.content)) requestAnimationFrame(watch);
+  };
+  requestAnimationFrame(watch);
 })();
 """
 ).replace("CONTENT", CONTENT)
