@@ -8,12 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import downloads, explanations, wording
-from dashboard.components.figure import draw
+from dashboard.components.figure import Prepared, draw, prepared
 from dashboard.explanations import Explanation
 from dashboard.whatif import plots
 from dashboard.whatif import sentences as words
@@ -264,7 +266,7 @@ def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> 
         ):
             with column:
                 st.markdown(f"**{title}**")
-                figure = plots.cloud_map(shown.map, shown.map_shares, embeddings.labels, names, embeddings.texts)
+                figure = _map(shown.map, shown.map_shares, embeddings.labels, names, embeddings.key, embeddings.texts)
                 text = (
                     f"{title}: {len(embeddings.labels)} validation rows along their two strongest components, by label"
                 )
@@ -275,6 +277,20 @@ def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> 
             + " Signs follow the map without transform."
         )
         explanations.show(MAP)
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def _map(
+    places: NDArray[np.float32],
+    shares: tuple[float, float],
+    labels: NDArray[Any],
+    names: list[str],
+    of: str,
+    _texts: list[str],
+) -> Prepared:
+    """Made once for a cloud under a chain; `of` is the key of the embeddings, whose texts are not hashed."""
+    del of
+    return prepared(plots.cloud_map(places, shares, labels, names, _texts))
 
 
 def downloads_of(view: View, start: Answer, answer: Answer, first: Full, full: Full, steps: tuple[Step, ...]) -> None:
