@@ -185,7 +185,7 @@ def _details(form: _Form) -> None:
 
 
 def _take(form: _Form) -> None:
-    """Read what was given and put its key into the address; a problem is told below and changes nothing else."""
+    """Read the input and put its key into the address. On an error, show it below the form and change nothing else."""
     held = st.session_state.get
     source = held(form.key("from")) or _SOURCES[form.kind][0]
     st.session_state[form.problem] = None

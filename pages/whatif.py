@@ -9,8 +9,8 @@ from dashboard.whatif import own_vectors, sections
 
 st.title("What-if", anchor=False)
 st.caption(
-    "Transform embeddings and see at once what becomes of their isotropy, and of what they are good for: a run's classifier, "
-    "search, similarity, labels."
+    "Transform embeddings and see at once how their isotropy changes, and how well they still serve a run's classifier, "
+    "search, similarity or labels."
 )
 
 with address.report_ignored("whatif"):

@@ -10,7 +10,7 @@ import asyncio
 import functools
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
 import isoviz
@@ -178,7 +178,7 @@ class Tools:
 
 
 def _plain(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """The same tool, whose errors in the user's terms are told to the agent; every other one is logged."""
+    """The same tool. The agent sees the message of an `IsoVizError`; any other exception is logged."""
     if asyncio.iscoroutinefunction(tool):
 
         @functools.wraps(tool)
@@ -220,37 +220,26 @@ async def _command(*words: str) -> dict[str, Any]:
     return document
 
 
-def _methods() -> list[dict[str, Any]]:
+def _with_parameters(items: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Methods or transforms, each with its parameters."""
     return [
         {
             "slug": slug,
-            "title": method.title,
-            "summary": method.summary,
-            "parameters": [vars(one) for one in reference.parameters(method.Params)],
+            "title": item.title,
+            "summary": item.summary,
+            "parameters": [vars(one) for one in reference.parameters(item.Params)],
         }
-        for slug, method in methods.catalogue().items()
-    ]
-
-
-def _transforms() -> list[dict[str, Any]]:
-    return [
-        {
-            "slug": slug,
-            "title": transform.title,
-            "summary": transform.summary,
-            "parameters": [vars(one) for one in reference.parameters(transform.Params)],
-        }
-        for slug, transform in posthoc.catalogue().items()
+        for slug, item in items.items()
     ]
 
 
 _CATALOGUES: dict[Kind, Callable[[], list[dict[str, Any]]]] = {
-    "methods": _methods,
+    "methods": lambda: _with_parameters(methods.catalogue()),
     "measures": lambda: [
         {"slug": slug, "title": metric.number_title, "unchanged_by": sorted(metric.unchanged_by)}
         for slug, metric in metrics.catalogue().items()
     ],
-    "transforms": _transforms,
+    "transforms": lambda: _with_parameters(posthoc.catalogue()),
     "tasks": lambda: [
         {"slug": slug, "title": task.title, "description": task.description, "needs_data": not task.generated}
         for slug, task in tasks.catalogue().items()

@@ -1,7 +1,7 @@
 """An encoder × task × split seen layer by layer: asked for by a page, computed in the background, kept by content.
 
     request.py    what is asked for, and the key of its content
-    own.py        a person's own texts and vectors in the place of a task
+    own.py        your own texts and vectors instead of a task
     own_vectors.py  what a view of own vectors holds
     jobs.py       what is computed in the background: views, own sentences, UMAP
     measuring.py  what a view holds

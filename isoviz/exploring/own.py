@@ -1,4 +1,4 @@
-"""A person's own texts and vectors in the place of a task: texts go through an encoder as its rows do, vectors are one layer."""
+"""Your own texts and vectors instead of a task. Texts go through an encoder, as a task's rows do; vectors count as one layer."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def encode(
         progress: called with texts done, texts in all, and what is being done.
 
     Raises:
-        InputError: no texts, or a pooling, prompt or dimension that there is not.
+        InputError: no texts, or a pooling, prompt or dimension that the model does not have.
         ModelError: the model cannot be found or loaded, or gives no numbers.
     """
     source = sources.fetch(sources.resolve(model) if isinstance(model, str) else model, _fetching(progress, len(texts)))

@@ -105,8 +105,8 @@ def draws(n: int, seed: int = 0) -> Array:
     return counts
 
 
-class Mean:
-    """The mean of one number per unit."""
+class _OfNumbers:
+    """A statistic of one number per unit, (n,)."""
 
     def __init__(self, values: ArrayLike) -> None:
         self.values = np.asarray(values, dtype=np.float64)
@@ -114,6 +114,10 @@ class Mean:
     @property
     def n(self) -> int:
         return len(self.values)
+
+
+class Mean(_OfNumbers):
+    """The mean of one number per unit."""
 
     @property
     def value(self) -> float | None:
@@ -223,15 +227,8 @@ def _correlation(products: Array, first: Array, second: Array) -> Array:
     return np.divide(products, sizes, out=np.full(len(sizes), np.nan), where=sizes > 1e-12)
 
 
-class Skewness:
+class Skewness(_OfNumbers):
     """The skewness of one number per unit, E(x − x̄)³/σ³ with population moments."""
-
-    def __init__(self, values: ArrayLike) -> None:
-        self.values = np.asarray(values, dtype=np.float64)
-
-    @property
-    def n(self) -> int:
-        return len(self.values)
 
     @property
     def value(self) -> float | None:

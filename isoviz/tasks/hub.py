@@ -93,7 +93,7 @@ def _rows(rows: datasets.Dataset, title: str, columns: Mapping[str, str], pick: 
 def data_error(
     what: str, error: Exception, reason: str | None, instead: str = "give a folder with train and validation files"
 ) -> DataError:
-    """Why a data set could not be had.
+    """Why a data set could not be loaded.
 
     Args:
         what: the data set, the beginning of a sentence.

@@ -1,4 +1,4 @@
-"""What a chain does to any vectors: isotropy and what they are good for, of rows that it was not fitted on."""
+"""What a chain does to the isotropy and the usefulness of any vectors, on rows that it was not fitted on."""
 
 from __future__ import annotations
 
