@@ -138,6 +138,15 @@ def take(me: AtWork, kind: JobKind) -> tuple[AtWork, Waiting | None]:
     return me, turn[0]
 
 
+def finish(me: AtWork, job: Waiting) -> AtWork:
+    """Called by a process under the lock: its job has ended, and its folder goes unless it says why there is no result."""
+    process = read_json(job.folder / PROCESS)
+    ours = process is not None and process["pid"] == me.pid  # a failed job may have been started again by now
+    if ours and not (job.folder / ERROR).exists():
+        job.kind.results.forget_job(job.folder.name)
+    return me.write(None)
+
+
 def leave(me: AtWork) -> None:
     """Called by a process under the lock: it takes no more jobs; another starts where one is needed."""
     me.forget()

@@ -63,9 +63,8 @@ def serve_kind(kind: JobKind) -> int:
         log_to(job.folder / scheduling.LOG)
         fit = work(kind, job.folder, memory)
         log_to(Path(me.log))
-        if not (job.folder / ERROR).exists():
-            kind.results.forget_job(job.folder.name)
-        me = me.write(None)
+        with scheduling.exclusive():
+            me = scheduling.finish(me, job)
         idle_since = time.monotonic()
 
 

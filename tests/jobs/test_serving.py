@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from isoviz import fence
 from isoviz.fence import Roots
 from isoviz.jobs import queue, serving
 from isoviz.jobs.kinds import Recent
+from isoviz.jobs.scheduling import AtWork
+from isoviz.jobs.spares import surroundings
 from tests.jobs.here import lane_taken, write_job
 from tests.jobs.light import LANE, LIGHT, STORE
 
@@ -35,6 +39,27 @@ def test_failure_is_reported_in_the_users_terms(
     assert (state.status, state.message, state.field, state.advice) == ("failed", message, field, advice)
     queue.stop(LIGHT, "k")
     assert queue.look(LIGHT, "k").status == "none"
+
+
+def test_a_job_started_again_the_moment_it_failed_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between a failure and the worker's return to its own log, someone presses the button again."""
+    states = []
+
+    def start_again(_: Path) -> None:
+        if queue.look(LIGHT, "k").status == "failed":
+            with lane_taken(LANE):
+                queue.start(LIGHT, "k", {"number": 2})
+                states.append(queue.look(LIGHT, "k").status)
+
+    monkeypatch.setattr(serving, "log_to", start_again)
+    monkeypatch.setattr(serving, "_leave_with_the_last_app", lambda me: None)
+    me = psutil.Process()
+    entry = AtWork(me.pid, me.create_time(), LIGHT.name, LANE.name, surroundings(), "", starter=me.pid)
+    entry = replace(entry, starter_started=me.create_time(), log=str(write_job(LIGHT, "k", {"does": "break"}) / "own"))
+    entry.file.parent.mkdir(parents=True)
+    entry.write(None)
+    assert serving.serve_kind(LIGHT) == 0
+    assert states == ["waiting"] and queue.look(LIGHT, "k").under_way
 
 
 def test_the_job_of_a_visitor_reads_where_pages_may(tmp_path: Path) -> None:
