@@ -366,7 +366,7 @@ def _correlations(chosen: list[ChosenCloud]) -> None:
             required=True,
             key=PREFIX + "order",
             bind="query-params",
-            help="own: clusters the dimensions of each view. as in view 1: each dimension stands where it does in view 1.",
+            help="own: each view has its own order. as in view 1: every view uses the order of view 1.",
         )
         own = choice == "own"
     first = chosen[0]

@@ -89,7 +89,7 @@ def test_a_step_that_needs_a_run_is_told_beside_it(open_page: OpenPage) -> None:
 
 def test_a_chain_without_numbers_has_no_curve(open_page: OpenPage) -> None:
     page = opened(open_page, kept(), chain="none")
-    assert errors(page) == [] and "No step of this chain has a number to move." in texts(page)
+    assert errors(page) == [] and "No step of this chain has a numeric parameter." in texts(page)
 
 
 def comparison(low: float, high: float, n: int) -> Comparison:

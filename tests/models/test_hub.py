@@ -156,7 +156,7 @@ def test_a_download_that_breaks_off_is_told_and_the_next_one_finishes(server, pu
     server.down_after_cut = True
     task = ("--task", "glue/cola", "--data", cola)
     line = only_line(capsys, "measure", "--model", NAME, *task)
-    assert "the download broke off after" in line and "try again" in line
+    assert "the download stopped after" in line and "try again" in line
     server.down = server.down_after_cut = False
     server.cut["model.safetensors"] = 2000
     server.down_after_cut = True
@@ -170,7 +170,7 @@ def test_a_download_that_breaks_off_is_told_and_the_next_one_finishes(server, pu
     assert sources.resolve(NAME).kind == "cached"
 
 
-@pytest.mark.parametrize(("name", "said"), [(NAME, "the download broke off after"), ("acme/none", "is not on the hub")])
+@pytest.mark.parametrize(("name", "said"), [(NAME, "the download stopped after"), ("acme/none", "is not on the hub")])
 def test_a_process_of_its_own_says_it_in_one_line_too(server, published, name, said):
     """The libraries log on stderr what they try; here nothing of that is caught by the tests' own handlers."""
     server.cut["model.safetensors"], server.down_after_cut = 2000, True

@@ -154,7 +154,7 @@ def test_files_that_cannot_be_used(tmp_path):
         own.find(tmp_path)
     saved(tmp_path, reviews(), "a.csv")
     saved(tmp_path, reviews(), "b.csv")
-    with pytest.raises(DataError, match="2 data files and none is called train"):
+    with pytest.raises(DataError, match="2 data files and none is named train"):
         own.find(tmp_path)
     (tmp_path / "c.xlsx").write_bytes(b"x")
     with pytest.raises(DataError, match=r"ends in '.xlsx' \(allowed: .parquet"):
