@@ -91,7 +91,7 @@ def test_outside_is_refused_alike_whether_it_is_there_or_not(shared: Path, held:
     assert words == {
         f"data: folders outside {shared} cannot be read from the browser; ask the operator to add yours to ISOVIZ_ROOTS"
     }
-    assert "no file or folder" in told(lambda: own.preview(shared / "missing"))
+    assert "not a file or folder" in told(lambda: own.preview(shared / "missing"))
 
 
 def test_a_link_to_a_file_elsewhere_is_not_followed(shared: Path, held: None, tmp_path: Path) -> None:

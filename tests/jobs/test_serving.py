@@ -28,7 +28,7 @@ def work(request: dict[str, Any]) -> bool:
     [
         ("reject", "rows: must be at least 2 (got 1)", "rows", "Take more.", True),
         ("break", "the computation failed with RuntimeError: a bug", None, "See the log below.", False),
-        ("run out of memory", "the machine's memory is not enough for this", "rows", "Take fewer.", False),
+        ("run out of memory", "the machine ran out of memory", "rows", "Take fewer.", False),
     ],
 )
 def test_failure_is_reported_in_the_users_terms(

@@ -234,7 +234,7 @@ def test_code_that_comes_with_a_model_is_refused_and_pickles_too(server, tiny_mo
         "acme/words": ({n: c for n, c in files.items() if not n.startswith("tokenizer")}, "has no tokenizer"),
         "acme/part": (
             {**{n: c for n, c in files.items() if n != "model.safetensors"}, "model-00001-of-00002.safetensors": b"x"},
-            r"has not all of its weights \(no model-00002-of-00002",
+            r"lacks some of its weights \(no model-00002-of-00002",
         ),
     }
     for name, (content, said) in odd.items():

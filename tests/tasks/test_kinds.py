@@ -179,7 +179,7 @@ def test_other_forms_of_answers(tmp_path, form):
         ({"text": [], "answer_start": []}, "no answer in 'answers' in 1 row (3)"),
         ({"text": ["nine"]}, "no answer"),
         ({"text": ["nine"], "answer_start": ["x"]}, "no answer"),
-        ({"text": [" "], "answer_start": [3]}, "does not stand"),
+        ({"text": [" "], "answer_start": [3]}, "is not in the context"),
         ("not there", "is not in the context at its stated position; got 'not there'"),
         (7, "no answer"),
     ],
