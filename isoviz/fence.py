@@ -133,7 +133,4 @@ def _words(roots: Sequence[Path], field: str) -> str:
         return f"{field}: folders on the server cannot be read from the browser; ask the operator to list them in {VARIABLE}"
     names = ", ".join(str(root) for root in roots[:_NAMED])
     more = f" and {len(roots) - _NAMED} more" if len(roots) > _NAMED else ""
-    return (
-        f"{field}: folders outside {names}{more} cannot be read from the browser; ask the person who runs the server to add yours "
-        f"to {VARIABLE}"
-    )
+    return f"{field}: folders outside {names}{more} cannot be read from the browser; ask the operator to add yours to {VARIABLE}"

@@ -64,7 +64,7 @@ def test_every_page_says_once_that_one_may_only_look(
     name: str, open_page: OpenPage, visit: Callable[[Visitor], None], monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
     query = {"id": finish(store, config("baseline", 0), 0.5, 0.5)}
-    assert "read-only" not in (operators := shown(open_page(name, **query))) and "for viewing" not in operators
+    assert "read-only" not in (operators := shown(open_page(name, **query))) and "only allows viewing" not in operators
     visit(LOOKER)
     assert shown(open_page(name, **query)).count("Your link only allows viewing") >= 1
     monkeypatch.setenv("ISOVIZ_READ_ONLY", "1")
@@ -86,7 +86,7 @@ def test_the_train_page_can_be_read_but_not_launched(
     page = open_page("train", preset="demo")
     launch = page.button(key="launch")
     assert launch.label == "Launch 3 runs" and launch.disabled
-    assert ("read-only" if read_only else "for viewing") in launch.help.replace("\\", "")
+    assert ("read-only" if read_only else "only allows viewing") in launch.help.replace("\\", "")
     assert any(code.value.startswith("python -m isoviz") for code in page.code), "the command can be taken along"
     press(page, "launch")
     assert store.list() == []
@@ -127,7 +127,7 @@ def test_a_run_of_somebody_else_shows_no_form_to_change_it(
 ) -> None:
     run = finish(store, config("baseline", 0), 0.5, 0.5)
     assert "delete-run" in disabled(open_page("run", id=run))
-    for who, reason in ((ANNA, "belongs to someone else"), (LOOKER, "for viewing")):
+    for who, reason in ((ANNA, "belongs to someone else"), (LOOKER, "only allows viewing")):
         visit(who)
         page = open_page("run", id=run)
         assert "delete-run" not in disabled(page) and reason in shown(page)

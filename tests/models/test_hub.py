@@ -160,7 +160,7 @@ def test_a_download_that_breaks_off_is_told_and_the_next_one_finishes(server, pu
     server.down = server.down_after_cut = False
     server.cut["model.safetensors"] = 2000
     server.down_after_cut = True
-    assert "broke off" in only_line(capsys, "train", "--model", NAME, *task)
+    assert "stopped after" in only_line(capsys, "train", "--model", NAME, *task)
     assert Store(None).list() == []  # no run is made of it
     server.down = False
     before = len(server.downloads())
@@ -195,7 +195,7 @@ def test_half_a_model_is_no_model_and_is_finished_when_it_can_be(server, publish
     with (
         looking_at(server.endpoint, tmp_path / "cache", monkeypatch, offline=True),
         pytest.raises(
-            ModelError, match=r"hub cache, but has no model.safetensors \(its weights are not there\), and the hub"
+            ModelError, match=r"hub cache, but has no model.safetensors \(its weights are missing\), and the hub"
         ),
     ):
         sources.resolve(NAME)
