@@ -81,7 +81,9 @@ def main() -> int:
                 finally:
                     server.end()
                 plain.append(uploaded(browser, bare_url, file(), HISTOGRAM, SETTLED))
-                print(f"cold {cold[-1]:.2f} s, warm {warm[-1]:.2f} s, bare {plain[-1]:.2f} s", file=sys.stderr, flush=True)
+                print(
+                    f"cold {cold[-1]:.2f} s, warm {warm[-1]:.2f} s, bare {plain[-1]:.2f} s", file=sys.stderr, flush=True
+                )
         browser.close()
     lines = [Line("warm", warm, "s", BAR), Line("cold", cold, "s", BAR), Line("bare Streamlit page, warm", plain, "s")]
     title = f"From the end of the upload of {rows:,} × {WIDTH} vectors to the first picture, browser"
