@@ -161,7 +161,7 @@ def test_quotas_name_themselves_and_who_sets_them(acting: Callable[..., Service]
     stopped = next(row.id for row in store.list() if row.visitor == "anna")
     anna.stop(stopped)
     anna.launch(configs[:2])
-    with pytest.raises(AccessError, match="wait for their turn"):
+    with pytest.raises(AccessError, match="queued runs of one visitor"):
         anna.resume(stopped)
 
 
