@@ -189,7 +189,7 @@ BAD = [
     ("three axes", lambda path: np.save(path, np.ones((3, 4, 5))), "has the shape (3, 4, 5)"),
     ("no rows", lambda path: np.save(path, np.ones((0, 5))), "holds no points"),
     ("objects", lambda path: np.save(path, np.array([[1, "a"]], dtype=object), allow_pickle=True), "never loaded"),
-    ("nan", lambda path: np.save(path, np.array([[1.0, np.nan], [2, 3]])), "1 of 4 entries that are nan"),
+    ("nan", lambda path: np.save(path, np.array([[1.0, np.nan], [2, 3]])), "row 1, dimension 2: the number is NaN"),
     ("complex", lambda path: np.save(path, np.ones((5, 2)) * 1j), "real numbers"),
     ("words", lambda path: np.save(path, np.array([["a", "b"]])), "must be numbers"),
     ("text", bad_text, "is no array file"),
