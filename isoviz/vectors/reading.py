@@ -105,7 +105,7 @@ def array(name: str, column: str | None = None, field: str = "vectors") -> NDArr
         return arrays.read(name, column, field)
     points = streams.points_of(name, column, field)
     if 0 in points.shape:
-        raise InputError(f"{field}: '{name}' holds no points: its shape is {points.shape}", field=field)
+        raise InputError(f"{field}: '{name}' contains no points: its shape is {points.shape}", field=field)
     return points
 
 
@@ -223,7 +223,7 @@ def _columns_of(table: pa.Table, columns: Columns, field: str) -> pd.DataFrame:
             _refuse_first(values.isna(), place, "it is empty", field)
         if any(isinstance(value, (list, dict, np.ndarray)) for value in values.head(100)):
             raise InputError(
-                f"{field}: column '{shortened(place)}' holds lists; {column} is one value a row", field=field
+                f"{field}: column '{shortened(place)}' holds lists; {column} must have one value per row", field=field
             )
         if column == "text":
             values = values.fillna("").astype("str")
@@ -233,7 +233,7 @@ def _columns_of(table: pa.Table, columns: Columns, field: str) -> pd.DataFrame:
             if again.any():
                 row = int(np.flatnonzero(again)[0])
                 first = int(np.flatnonzero(values == values.iloc[row])[0])
-                told = f"the id '{shortened(values.iloc[row])}' is in row {first + 1} already"
+                told = f"the id '{shortened(values.iloc[row])}' is already in row {first + 1}"
                 _refuse_first(again, place, told, field)
         found[column] = values.reset_index(drop=True)
     return pd.DataFrame(found) if found else pd.DataFrame(index=range(table.num_rows))

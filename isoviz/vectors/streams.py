@@ -72,7 +72,7 @@ def _spooled(batches: Iterator[tuple[pa.Table, list[str]]], field: str) -> NDArr
                 raise error.moved(rows) from None
             kind = kind or (points.dtype, points.shape[1])
             if points.shape[1] != kind[1]:
-                told = f"{points.shape[1]} numbers where the rows before have {kind[1]}"
+                told = f"{points.shape[1]} numbers where earlier rows have {kind[1]}"
                 raise tables.BadCellError(rows, names[0], told, field)
             arrays.check_finite(points, field, before=rows)
             spool.write(np.ascontiguousarray(points, dtype=kind[0]).data)

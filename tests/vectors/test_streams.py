@@ -95,13 +95,13 @@ def _changed(value: float | None, kind: Any = float) -> pa.Table:
 @pytest.mark.parametrize(
     "ending, table, told",
     [
-        (".parquet", _ragged(), "row 500, column 'v': 2 numbers where the rows before have 4"),
+        (".parquet", _ragged(), "row 500, column 'v': 2 numbers where earlier rows have 4"),
         (".parquet", _changed(float("nan")), "row 471, dimension 3: the number is NaN"),
         (".parquet", _changed(None), "row 471, column 'x2': it is empty"),
         (".feather", _changed(float("inf")), "row 471, dimension 3: the number is infinite"),
         (".feather", lists([*POINTS[:-1], None]), "row 500, column 'v': it is empty"),
         (".csv", _changed(None), "row 471, column 'x2': it is empty"),
-        (".csv", _changed("abc", str), "row 471, column 'x2': 'abc' is no number"),
+        (".csv", _changed("abc", str), "row 471, column 'x2': 'abc' is not a number"),
         (".csv", pa.table({"text": ["a"] * N}), "no column of lists and no column of numbers"),
     ],
 )
