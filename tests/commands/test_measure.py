@@ -194,7 +194,7 @@ BAD = [
     ("words", lambda path: np.save(path, np.array([["a", "b"]])), "must be numbers"),
     ("text", bad_text, "is not an array file"),
     ("empty", lambda path: path.write_bytes(b""), "is empty"),
-    ("cut", bad_cut, "is cut off: its header promises 14,400 bytes of numbers, 372 are there"),
+    ("cut", bad_cut, "is cut off: its header declares 14,400 bytes of numbers, the file has 372"),
     ("zip", lambda path: path.write_bytes(b"PK\x03\x04nothing"), "cannot be read as .npz"),
     ("several", bad_several, "holds 2 arrays (a, b)"),
 ]
