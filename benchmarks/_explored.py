@@ -26,6 +26,7 @@ from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.models import sources
 from isoviz.models.profile import profile
 from isoviz.models.views import TokenView, Views
+from tests.dashboard.reading import OPEN
 
 MODEL, TASK = "demo/tiny-bert", "demo/acceptability"
 PATIENCE = 120_000
@@ -88,8 +89,8 @@ class Line:
 
 
 def address(url: str, request: ViewRequest, **more: object) -> str:
-    """Of the page of a view."""
-    return f"{url}?{urlencode({'explore_rows': request.max_rows, **more})}"
+    """Of the page of a view, every section open."""
+    return f"{url}?{urlencode({'explore_rows': request.max_rows, **OPEN, **more})}"
 
 
 @contextlib.contextmanager

@@ -141,13 +141,17 @@ def visit(browser: Browser, address: str, *, content: bool = True) -> dict[str, 
         context.close()
 
 
+BARE = 'import streamlit as st\n\nst.title("Bare")\nst.button("Nothing")\n'
+"""A Streamlit page with nothing but a title."""
+
+
 @contextmanager
-def bare() -> Iterator[str]:
-    """A Streamlit page with nothing but a title; its address."""
+def bare(source: str = BARE) -> Iterator[str]:
+    """A Streamlit page of this source; its address."""
     port = free_port()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         script = Path(folder) / "bare.py"
-        script.write_text('import streamlit as st\n\nst.title("Bare")\nst.button("Nothing")\n', encoding="utf-8")
+        script.write_text(source, encoding="utf-8")
         options: dict[str, Any] = {"headless": "true", "port": port, "address": "127.0.0.1", "fileWatcherType": "none"}
         flags = [f"--server.{name}={value}" for name, value in options.items()]
         command = [sys.executable, "-m", "streamlit", "run", str(script), *flags, "--browser.gatherUsageStats=false"]

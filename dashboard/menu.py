@@ -133,3 +133,8 @@ def _activity() -> None:
 
 WHATIF_OWN = {"whatif_from": "Vectors or texts", "whatif_set": "Your own vectors or texts"}
 """Query parameters that open What-if on the form for own data."""
+
+
+def whatif_own(key: str, model: str = "") -> dict[str, str]:
+    """Query parameters that open What-if on kept vectors, or on kept texts through a model."""
+    return {**WHATIF_OWN, "whatif_either": key, **({"whatif_model": model} if model else {})}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import address
-from dashboard.explore import analysis, form, numbers, point_map, sections, sharing, similarity
+from dashboard.explore import analysis, folding, form, point_map, sections, sharing
 
 st.title("Explore", anchor=False)
 st.caption("See how evenly each layer of an encoder spreads its embeddings, and which dimensions stand out.")
@@ -15,14 +15,15 @@ with address.report_ignored("explore"):
     views = analysis.ask(filled)
     if views:
         analysis.heading(views, filled)
-        analysis.jumps()
+        links = st.container()
         chosen = sections.profile(views, filled)
+        with links:
+            folding.jumps(chosen)
         map_request = point_map.section(chosen)
-        sections.cloud_figures(chosen)
-        similarity.section(chosen)
-        sections.output_matrix(chosen)
         tables = st.container()
+        for part in folding.FIGURES:
+            part.show(chosen)
         sharing.take_along(chosen, map_request)
         with tables:
-            numbers.section(chosen)
+            folding.NUMBERS.show(chosen)
         analysis.complete(filled)

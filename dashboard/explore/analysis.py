@@ -202,11 +202,6 @@ def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
             st.caption(f":material/info: {wording.plain(note)}")
 
 
-def jumps() -> None:
-    """Links to the sections below: the page is several screens long."""
-    st.caption("Go to: [map](#map) · [figures](#figures) · [all numbers](#numbers) · [share](#share)")
-
-
 def _read_parts(view: ViewResult, filled: Filled, seconds: float) -> list[str]:
     """What was read of a view, and how."""
     facts, request = view.facts, view.facts["request"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import actions, examples, forms, model_form, reading, resources, vectors_form, wording
+from dashboard import actions, examples, forms, menu, model_form, reading, resources, vectors_form, wording
 from dashboard.data_form import FROM_FOLDER, FROM_HUB, Stamp, folder_field, stamp
 from dashboard.steady import steady
 from isoviz import tasks
@@ -210,6 +210,12 @@ def _fill(filled: Filled, source: ModelSource | None, taken: Taken, request: Vie
     filled.key = key_of(request, source, Rows(taken.key, {own.EVERY: taken.n}))
     read = min(request.max_rows, taken.n)
     filled.at_once = source is None or (source.kind == "bundled" and read <= _AT_ONCE)
+    st.page_link(
+        menu.WHATIF,
+        label="Transform them in What-if",
+        icon=":material/tune:",
+        query_params=menu.whatif_own(taken.key, "" if request.model.startswith(encoders.RUN) else request.model),
+    )
 
 
 def forget_hub_models() -> None:

@@ -14,7 +14,6 @@ import streamlit as st
 
 from dashboard import downloads, measures, wording
 from dashboard.explore.form import PREFIX, ChosenCloud, alike, file_name
-from dashboard.steady import steady
 from dashboard.tables import decimals
 from isoviz import metrics
 from isoviz.exploring.results import ViewResult
@@ -167,10 +166,8 @@ TABLES_AFTER = 1.0
 _SEEN = PREFIX + "tables_seen"
 
 
-@steady
 def section(chosen: list[ChosenCloud]) -> None:
     """Every measure of every layer and pooling, with n, d and notes; downloads."""
-    st.subheader("All numbers", anchor="numbers")
     _figures_first(chosen)
     by_view = {id(one.filled): one for one in chosen}
     for (_, filled), named in alike([(one.view, one.filled) for one in chosen]):

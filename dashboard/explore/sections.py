@@ -197,14 +197,13 @@ def _how_to_read(measure: str) -> None:
 _AXIS = PREFIX + "ev_axis"
 
 
-@steady
 def cloud_figures(chosen: list[ChosenCloud]) -> None:
     """The figures of each view's layer and pooling: by themselves in pairs, several views side by side on the same axes."""
     alone = len(chosen) == 1
     first = chosen[0]
     pooling = figures.POOLING_TITLES.get(first.pooling, first.pooling)
     cloud = first.source if first.of_vectors else f"Layer {first.layer}, {pooling}"
-    st.subheader(cloud if alone else "Side by side", anchor="figures")
+    st.subheader(cloud if alone else "Side by side", anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
         with st.container(width="content"):
             if alone:
@@ -220,7 +219,6 @@ def cloud_figures(chosen: list[ChosenCloud]) -> None:
         for name in _FIGURES:
             _row(chosen, name)
     _numbers_behind(chosen)
-    _correlations(chosen)
 
 
 def _numbers_behind(chosen: list[ChosenCloud]) -> None:
@@ -271,6 +269,7 @@ def _axis_field() -> None:
         required=True,
         key=_AXIS,
         bind="query-params",
+        persist_state="session",
         help="A log axis gives the first few directions as much room as the many after them.",
     )
 
@@ -351,12 +350,9 @@ _FIGURES: dict[str, tuple[Callable[[ChosenCloud, list[ChosenCloud], bool], Drawn
 """The figures of one cloud, in their order on the page; each may need the other views and whether k has a log axis."""
 
 
-def _correlations(chosen: list[ChosenCloud]) -> None:
+def correlations(chosen: list[ChosenCloud]) -> None:
     """The clustered |ρ| of every view, in its own order or in that of the first."""
-    entry = explanations.MATRIX
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{entry.title}**")
-        explanations.show(explanations.MATRIX)
+    explanations.show(explanations.MATRIX)
     own = True
     if len(chosen) > 1:
         choice = st.segmented_control(
@@ -366,6 +362,7 @@ def _correlations(chosen: list[ChosenCloud]) -> None:
             required=True,
             key=PREFIX + "order",
             bind="query-params",
+            persist_state="session",
             help="own: clusters the dimensions of each view. as in view 1: each dimension stands where it does in view 1.",
         )
         own = choice == "own"
@@ -405,16 +402,16 @@ def _correlations(chosen: list[ChosenCloud]) -> None:
 _CONVENTIONS = {"definition": "as defined", "published": "as published"}
 
 
+def have_output(chosen: list[ChosenCloud]) -> bool:
+    """Whether any of these has an output matrix: own vectors have none."""
+    return not all(one.of_vectors for one in chosen)
+
+
 def output_matrix(chosen: list[ChosenCloud]) -> None:
-    """One block per model: views of the same model share it. Own vectors have none."""
-    chosen = [one for one in chosen if not one.of_vectors]
-    if not chosen:
-        return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader("Output matrix", anchor=False, width="content")
-        explanations.show(figures.OUTPUT_MATRIX)
+    """One block per model: views of the same model share it."""
+    explanations.show(figures.OUTPUT_MATRIX)
     models: dict[str, list[ChosenCloud]] = {}
-    for one in chosen:
+    for one in (one for one in chosen if not one.of_vectors):
         models.setdefault(str(one.view.facts["model_fingerprint"]), []).append(one)
     for views, column in zip(models.values(), st.columns(len(models), gap="medium"), strict=True):
         with column:

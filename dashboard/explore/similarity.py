@@ -13,7 +13,6 @@ from dashboard import explanations, theme, wording
 from dashboard.components.figure import draw
 from dashboard.explanations import Explanation
 from dashboard.explore.form import PREFIX, ChosenCloud, file_name
-from dashboard.steady import steady
 from isoviz.exploring import results, similarity
 
 CKA: Final = Explanation(
@@ -29,15 +28,21 @@ CKA: Final = Explanation(
 _MEASURES: Final[dict[str, similarity.Measure]] = {"CKA": "cka", "Shared neighbours": "neighbours"}
 
 
-@steady
-def section(chosen: list[ChosenCloud]) -> None:
-    """Layer × layer of each view, at its pooling; and each later view against the first, where both read the same rows."""
+def applies(chosen: list[ChosenCloud]) -> bool:
+    """Whether there are layers or views to compare."""
+    return bool(_pairs(chosen))
+
+
+def _pairs(chosen: list[ChosenCloud]) -> list[tuple[ChosenCloud, ChosenCloud]]:
+    """Each view with layers against itself, and each later view against the first where both read the same rows."""
     pairs = [(one, one) for one in chosen if len(_layers(one)) > 1]
-    pairs += [(chosen[0], other) for other in chosen[1:] if _same_rows(chosen[0], other)]
-    if not pairs:
-        return
+    return pairs + [(chosen[0], other) for other in chosen[1:] if _same_rows(chosen[0], other)]
+
+
+def section(chosen: list[ChosenCloud]) -> None:
+    """Layer × layer of each of the pairs, at its pooling."""
+    pairs = _pairs(chosen)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.subheader(CKA.title, anchor=False)
         explanations.show(CKA)
         title = str(
             st.segmented_control(
@@ -47,6 +52,7 @@ def section(chosen: list[ChosenCloud]) -> None:
                 required=True,
                 key=PREFIX + "similarity",
                 bind="query-params",
+                persist_state="session",
                 label_visibility="collapsed",
             )
         )

@@ -22,6 +22,7 @@ from isoviz.exploring.request import ViewRequest, key_of, rows_of
 from isoviz.home import home
 from isoviz.models import sources
 from isoviz.runs.store import Store
+from tests.dashboard.reading import OPEN
 from tests.ports import free_port
 
 Value = TypeVar("Value")
@@ -36,6 +37,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+EVERY_SECTION = "&".join(f"{name}=true" for name in OPEN)
+"""For an address of Explore."""
 PATIENCE = 60_000
 """Milliseconds that a page may take before a test gives up: a machine busy with other tests is slow."""
 

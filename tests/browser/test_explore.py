@@ -51,7 +51,9 @@ def test_look_progress_profile_and_the_same_by_its_address(serving: Server, open
 
     expect(page.get_by_role("heading", name="Layer by layer")).to_be_visible(timeout=LONG)
     expect(page.get_by_role("progressbar")).to_have_count(0, timeout=LONG)
-    expect(page.locator(".js-plotly-plot")).to_have_count(8)
+    expect(page.locator(".js-plotly-plot")).to_have_count(2)  # the other sections are folded
+    page.locator(".st-key-explore_show_figures summary").click()
+    expect(page.locator(".js-plotly-plot")).to_have_count(6)
     shown = steady(page, lambda: lines(page))
     depth = shown[0][1][-1]
     assert [name for name, _, _ in shown] == ["first token [CLS]", "mean of the tokens", "every token"]
@@ -60,7 +62,7 @@ def test_look_progress_profile_and_the_same_by_its_address(serving: Server, open
 
     page.locator(".st-key-explore_pooling").get_by_text("mean", exact=True).click()
     expect(page.get_by_role("heading", name=f"Layer {depth}, mean of the tokens")).to_be_visible()
-    for written in ("explore_rows=100", "explore_pooling=mean"):
+    for written in ("explore_rows=100", "explore_pooling=mean", "explore_show_figures=true"):
         expect(page).to_have_url(re.compile(written))
 
     other = open_tab(page.url, dark=True, width=390)  # a telephone, at night: nothing is computed again

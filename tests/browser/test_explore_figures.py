@@ -10,7 +10,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from dashboard import routes
-from tests.browser.conftest import Server, becomes, keep_view
+from tests.browser.conftest import EVERY_SECTION, Server, becomes, keep_view
 
 ROWS = 60
 LONG = 120_000
@@ -52,7 +52,7 @@ def serving(serve: Callable[..., Server]) -> Iterator[Server]:
 def test_first_picture_needs_the_small_script_alone(serving: Server, open_tab: Callable[..., Page]) -> None:
     page = open_tab("about:blank", width=1440)
     page.add_init_script(f"({WATCH})()")
-    page.goto(f"{serving.url}/explore?explore_rows={ROWS}")
+    page.goto(f"{serving.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}")
     expect(page.locator(".ivz-figure-frame .main-svg:first-child")).to_have_count(len(FIGURES), timeout=LONG)
     expect(page.locator(".ivz-map-plot .main-svg").first).to_be_visible(timeout=LONG)
     expect(page.locator("[data-testid=stDataFrame]").first).to_be_attached(timeout=LONG)
@@ -77,7 +77,7 @@ def test_first_picture_needs_the_small_script_alone(serving: Server, open_tab: C
 def test_figure_is_drawn_anew_in_its_place_and_in_the_other_mode(
     serving: Server, open_tab: Callable[..., Page], tmp_path: Path
 ) -> None:
-    page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}", width=1440)
+    page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
     frame = page.locator(".st-key-explore_profile .ivz-figure-frame")
     plot = frame.locator(".js-plotly-plot")
     expect(plot.locator(".main-svg").first).to_be_visible(timeout=LONG)

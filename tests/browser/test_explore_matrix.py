@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from isoviz.exploring import clustering, results
 from isoviz.exploring.results import ViewResult
-from tests.browser.conftest import Server, becomes, fits, keep_view
+from tests.browser.conftest import EVERY_SECTION, Server, becomes, fits, keep_view
 
 ROWS = 60
 LONG = 120_000
@@ -54,7 +54,7 @@ def test_the_matrix_tells_and_saves_what_is_stored(
     view: tuple[Server, ViewResult], open_tab: Callable[..., Page], tmp_path: Path
 ) -> None:
     server, stored = view
-    page = open_tab(f"{server.url}/explore?explore_rows={ROWS}", width=1440)
+    page = open_tab(f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
     (matrix,) = ready(page, 1)
     cells, order = clustering.clustered(stored, 4, "cls")
     becomes(page, lambda: hovered(matrix, 20, 3, 128), (order[20], order[3], f"{cells[20, 3] / 255:.2f}"))
@@ -83,7 +83,7 @@ def test_views_side_by_side_in_one_order_light_and_dark(
     view: tuple[Server, ViewResult], open_tab: Callable[..., Page]
 ) -> None:
     server, stored = view
-    address = f"{server.url}/explore?explore_rows={ROWS}&explore_views=2&explore2_rows={ROWS}&explore2_layer=1"
+    address = f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}&explore_views=2&explore2_rows={ROWS}&explore2_layer=1"
     page = open_tab(f"{address}&explore_order=as+in+view+1", width=1440)
     first, second = ready(page, 2)
     _, order = clustering.clustered(stored, 4, "cls")

@@ -16,9 +16,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard import downloads
-from dashboard.explore import point_map, points
+from dashboard.explore import point_map, points, sections
 from isoviz.access.service import Service
-from isoviz.exploring import maps, measuring, selection
+from isoviz.exploring import maps, measuring, selection, similarity
 from isoviz.exploring.jobs import QUESTIONS, SENTENCES
 from isoviz.exploring.maps import MapRequest
 from isoviz.exploring.request import ViewRequest
@@ -99,6 +99,25 @@ def numbers(trace: dict[str, Any], axis: str) -> np.ndarray:  # type: ignore[typ
 def line_around(page: AppTest, corners: list[tuple[float, float]]) -> str:
     """The value of the address for a line around points of the page's first map."""
     return f"{figures(page)[0]['revision']}:{selection.written(selection.shortened(corners))}"
+
+
+def test_a_folded_section_computes_nothing_and_keeps_its_fields(
+    open_page: OpenPage, view: ViewResult, made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = open_page("explore", **address(made[0], explore_ev_axis="log axis"))
+    every = len(drawn(page))
+    with monkeypatch.context() as folded:
+        folded.setattr(sections, "_figures", None)
+        folded.setattr(similarity, "matrix", None)
+        st.cache_data.clear()
+        for name in ("explore_show_figures", "explore_show_similarity"):
+            del page.query_params[name]
+            page.session_state[name] = False
+        assert errors(page.run()) == [] and len(drawn(page)) == every - 5
+        assert "explore_show_figures" not in page.query_params
+    page.session_state["explore_show_figures"] = True
+    assert errors(page.run()) == [] and len(drawn(page)) == every - 1
+    assert page.segmented_control(key="explore_ev_axis").value == "log axis"
 
 
 def test_every_point_is_drawn_where_pca_puts_it(open_page: OpenPage, view: ViewResult, made: Any) -> None:

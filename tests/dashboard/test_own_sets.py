@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from isoviz.exploring.request import Rows, ViewRequest, key_of
 from isoviz.jobs.queue import JobState
 from isoviz.models import sources
 from tests.dashboard.conftest import OpenPage
-from tests.dashboard.reading import drawn, errors, texts
+from tests.dashboard.reading import OPEN, drawn, errors, texts
 
 POINTS = np.random.default_rng(1).normal(size=(60, 8)).astype(np.float32)
 LABELS = ["red", "blue", "green"] * 20
@@ -62,7 +63,7 @@ def test_own_vectors_are_measured_and_drawn_without_a_button(
     open_page: OpenPage, computed_here: list[ViewRequest]
 ) -> None:
     key = _kept(id=[f"t{row}" for row in range(60)], label=LABELS)
-    page = open_page("explore", explore_at="My vectors", explore_vectors=key).run()
+    page = open_page("explore", explore_at="My vectors", explore_vectors=key, **OPEN).run()
     assert errors(page) == [] and [request.data for request in computed_here] == [key]
     assert "mine.npy: 60 vectors of 8 dimensions, with id, label" in texts(page)
     assert page.selectbox(key="explore_colour").value == "label"
@@ -91,7 +92,7 @@ def test_the_slow_measures_begin_after_the_first_pictures(open_page: OpenPage, m
         raise AccessError("too many jobs")
 
     monkeypatch.setattr(Service, "start_view", refuse)
-    page = open_page("explore", explore_at="My vectors", explore_vectors=_kept()).run()
+    page = open_page("explore", explore_at="My vectors", explore_vectors=_kept(), **OPEN).run()
     assert drawn(page) and "Still being computed" in texts(page)
     assert 1 <= len(asked) <= 3, "a refusal is not asked again and again"
 
@@ -150,7 +151,9 @@ def test_points_are_found_by_their_text(open_page: OpenPage, computed_here: list
     page.text_input(key="explore_find").set_value("no such words").run()
     assert "0 of them contain “no such words”" in texts(page)
     anchors = {subheader.anchor for subheader in page.subheader}
-    assert {"map", "figures", "numbers", "share"} <= anchors, "where the links at the top lead"
+    anchors |= {match for one in page.get("html") for match in re.findall(r'id="(\w+)"', one.proto.body)}
+    (links,) = (caption.value for caption in page.caption if caption.value.startswith("Go to"))
+    assert set(re.findall(r"#(\w+)", links)) <= anchors and "#output" not in links, "of own vectors there is none"
 
 
 def test_two_sets_of_the_same_ids_are_linked(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
