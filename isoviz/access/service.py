@@ -31,6 +31,7 @@ from isoviz.jobs.queue import JobState
 from isoviz.models import sources
 from isoviz.runs import examples
 from isoviz.runs.examples import is_example
+from isoviz.runs.queue_order import Move
 from isoviz.runs.rows import RunRow, UnreadableRunError
 from isoviz.runs.store import Store
 from isoviz.runs.summaries import RunSummary
@@ -149,6 +150,28 @@ class Service:
         with _counting:
             self._room_in_queue(1)
             self._store.requeue(run_id, claim=claim)
+
+    def queue_refusal(self) -> AccessError | None:
+        """Why this visitor may not reorder the queue, in which others' runs wait too; None if they may."""
+        if (refused := self.refusal()) is not None or self.visitor.may(Role.OPERATOR):
+            return refused
+        return AccessError(
+            "Only the operator can reorder the queue", advice="Ask the person who runs the server to move your runs."
+        )
+
+    def move(self, run_id: str, move: Move) -> None:
+        """Move a waiting run in the queue, see `isoviz.runs.store.Store.move`."""
+        self._require_queue()
+        self._store.move(self._own(run_id).id, move)
+
+    def set_priority(self, run_ids: Sequence[str], priority: int) -> None:
+        """Take waiting runs before or after others, see `isoviz.runs.store.Store.set_priority`."""
+        self._require_queue()
+        self._store.set_priority(run_ids, priority)
+
+    def _require_queue(self) -> None:
+        if (refused := self.queue_refusal()) is not None:
+            raise refused
 
     def delete(self, run_id: str) -> None:
         """Remove a run with its files."""
