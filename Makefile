@@ -11,8 +11,9 @@ PORT ?= 8501
 app: $(VENV)/.app
 	$(BIN)/python -m isoviz app --port $(PORT)
 
+# One thread per test process: several at once share the cores.
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --no-loadscope-reorder
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --no-loadscope-reorder
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

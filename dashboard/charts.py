@@ -22,8 +22,8 @@ TRADEOFF = Explanation(
     title="Isotropy against performance",
     reading=(
         "Each small mark is one run; a large one is the mean of a setting over its seeds, with a standard deviation both ways. "
-        "A slope means that the two vary together among these runs, not that one causes the other. The dotted line joins the "
-        "settings that no other one beats in both."
+        "A slope is a correlation among these runs, not a cause. The dotted line is the Pareto "
+        "front: no other setting is higher on both."
     ),
     formula=r"\bar x \pm s_x, \ \bar y \pm s_y \ \text{ over the seeds of a setting}",
     formula_text="mean ± sample standard deviation of both, over the seeds of a setting",
@@ -34,7 +34,7 @@ MAP = Explanation(
     title="Two parameters at once",
     reading=(
         "Each cell is the mean over the seeds that ran with both values; nothing is interpolated, and cells without runs are "
-        "empty. Read along a row or a column what one parameter does while the other stays."
+        "empty. Read along a row or column to see the effect of one parameter with the other fixed."
     ),
     formula=r"\bar y(\lambda, \zeta) = \frac{1}{n} \sum_{\text{seeds}} y",
     formula_text="mean over the n seeds of one pair of values",
@@ -44,9 +44,9 @@ MAP = Explanation(
 PARAMETER = Explanation(
     title="Against the method's parameter",
     reading=(
-        "Each mark is one run at its parameter value. A line joins the means of runs that differ in nothing else; "
-        "runs without the parameter give a dotted level. If the marks at one value scatter as widely as the line "
-        "moves, the parameter has no visible effect."
+        "Each mark is one run at its parameter value. Lines join the means of otherwise identical runs; the "
+        "dotted level marks runs without the parameter. If the marks at one value scatter as much as the line moves, the "
+        "parameter has no visible effect."
     ),
     formula=r"\bar y(\lambda) = \frac{1}{n_\lambda} \sum_{\text{seeds}} y",
     formula_text="line: mean over the seeds of one value of λ",

@@ -45,7 +45,7 @@ def hide_button(key: str) -> None:
         type="tertiary",
         icon=":material/visibility_off:",
         on_click=_hide,
-        help="The sidebar brings them back.",
+        help="Switch them on again in the sidebar.",
     )
 
 

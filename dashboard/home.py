@@ -142,7 +142,7 @@ def _examples(shipped: Examples | None) -> None:
         st.caption(":material/arrow_upward: No run yet. Start with the 60-second demo.")
         return
     st.subheader("Example runs", anchor=False)
-    st.caption(f"{wording.plain(examples.where_recorded())} Your own runs take their place.")
+    st.caption(f"{wording.plain(examples.where_recorded())} Your own runs will replace them.")
     rows = [row for row in shipped.list(group=METHODS, order="oldest") if row.config.seed == 0]
     first = [row for row in rows if row.config.task == rows[0].config.task]
     with st.container(border=True, gap="xsmall"):

@@ -80,7 +80,7 @@ def _watch(jobs: Sequence[Waited], key: str, patience: float, before: Callable[[
             for job in jobs:
                 actions.attempt(job.stop)
             _again(before)
-        st.caption("Goes on if you leave this page; its address shows it again.")
+        st.caption("Continues if you leave this page. The link brings you back to it.")
     until = time.monotonic() + patience
     while time.monotonic() < until:
         time.sleep(LOOK)

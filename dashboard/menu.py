@@ -82,7 +82,7 @@ def pages() -> dict[str, list[st.Page]]:
             EXPERIMENTS,
             title="Experiments",
             icon=":material/science:",
-            help="Runs that were launched together: their tables, trade-off and report; more seeds with one press.",
+            help="Runs launched together: tables, trade-off, report, and more seeds in one click.",
         ),
         st.Page(
             RESULTS,
@@ -100,7 +100,7 @@ def pages() -> dict[str, list[st.Page]]:
             PAPERS,
             title="Papers",
             icon=":material/menu_book:",
-            help="The tables and figures of four papers: printed, measured here, and whether the claims hold.",
+            help="The tables and figures of four papers: published values, values measured here, and whether the claims hold.",
         ),
         st.Page(
             RUN,

@@ -26,8 +26,8 @@ CONFUSION = Explanation(
     title="Confusion matrix",
     reading=(
         "Rows are true classes, columns are predicted classes; each cell gives the number of rows and their share "
-        "of the true class. Correct predictions lie on the diagonal; a full column off the diagonal is a class "
-        "that others are mistaken for."
+        "of the true class. Correct predictions lie on the diagonal; a dark column off the diagonal is a class "
+        "that the model predicts too often."
     ),
     formula=r"C_{ij} = \#\{r : y_r = i,\ \hat y_r = j\}, \qquad \text{share}_{ij} = C_{ij} / \textstyle\sum_k C_{ik}",
     formula_text="C_ij = rows of class i predicted as j,  share = C_ij / Σ_k C_ik",

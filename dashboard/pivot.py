@@ -24,7 +24,7 @@ PIVOT = Explanation(
     title="Side by side",
     reading=(
         "Each cell is one setup: the mean of each task's own metric over its seeds, ± a standard deviation. Setups that differ in "
-        "anything else stand in rows of their own. The average over tasks, as in the papers, needs all of them; its ± is over the "
+        "anything else get separate rows. The average over tasks, as in the papers, needs all of them; its ± is over the "
         "seeds that all tasks share."
     ),
     formula=r"\bar y = \frac{1}{T} \sum_{t=1}^{T} \bar y_t",

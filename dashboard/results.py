@@ -330,7 +330,7 @@ def _column_config(metric: str, isotropy: list[Metric]) -> dict[str, Any]:
         ),
         "Published": st.column_config.TextColumn(
             "Published",
-            help="What a paper prints for this model, task and method, with its own parameters. †: doubtful.",
+            help="The paper's value for this model, task and method, with the paper's parameters. †: doubtful.",
         ),
         "Each seed": st.column_config.TextColumn("Each seed", help="seed: value", width=300),
     }

@@ -41,7 +41,7 @@ def smallest(rows: int, predicted: Literal["class", "number", "text"]) -> str:
         return f"With {rows:,} rows, a correlation below {least:.2g} cannot be distinguished from none (t-test, 5 %)."
     difference = resolution.smallest_difference(rows)
     if difference is None:
-        return f"{rows} rows cannot show a difference between two models: it may always be chance."
+        return f"{rows} rows are too few to show a difference between two models."
     if predicted == "text":
         return f"To differ significantly, two models must differ on at least {rows * difference:.0f} of the {rows:,} rows (sign test, 5 %)."
     return (

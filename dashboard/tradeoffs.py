@@ -242,7 +242,7 @@ def _map(choice: Choice, runs: pd.DataFrame) -> None:
         part for _, part in means.groupby("line", sort=False) if min(part["at"].nunique(), part["beside"].nunique()) > 1
     ]
     if len(grids) > MOST_MAPS:
-        st.caption(f"The maps of the first {MOST_MAPS} of {len(grids)} setups. Choose one launch to see others.")
+        st.caption(f"The maps of the first {MOST_MAPS} of {len(grids)} setups. Choose one experiment to see others.")
     for at, grid in enumerate(grids[:MOST_MAPS]):
         name = ", ".join(filter(None, (grid["title"].iloc[0], grid["settings"].iloc[0])))
         shown = (

@@ -234,7 +234,7 @@ def _loaded(form: _Form) -> Taken | None:
     taken = taking.describe(key)
     if taken is None:
         address.refuse(form.parameter)
-        forms.error_beside("The data of this link are no longer kept on this server. Load them again.")
+        forms.error_beside("The data for this link is no longer on this server. Load it again.")
         return None
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f":material/check_circle: {wording.plain(words(taken))}", width="stretch")

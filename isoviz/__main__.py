@@ -107,7 +107,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the method")
     parser.add_argument("--seeds", type=_whole, nargs="+", default=[0], metavar="N", help="one run per seed")
     parser.add_argument(
-        "--recipe", metavar="NAME", help=f"a paper's settings for what is not given here: {', '.join(RECIPES)}"
+        "--recipe", metavar="NAME", help=f"use a paper's settings for everything not given here: {', '.join(RECIPES)}"
     )
     for name, option in OPTIONS.items():
         if fields[name].annotation is bool:
@@ -164,7 +164,7 @@ def _add_measure(parser: argparse.ArgumentParser) -> None:
         "--pooling, a table of all layers and poolings too",
     )
     parser.add_argument(
-        "--prompt", metavar="NAME", help="prompt of a sentence-transformers model (default: its own default)"
+        "--prompt", metavar="NAME", help="prompt of a sentence-transformers model (default: the model's)"
     )
     parser.add_argument(
         "--truncate-dim", type=_whole, metavar="N", help="keep the first N dimensions of its sentence vectors"
@@ -172,7 +172,7 @@ def _add_measure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--column",
         metavar="NAME",
-        help="where the file has its vectors: a column of lists, dim_* or names with commas for one column per dimension, or an array",
+        help="the vectors in the file: a column of lists, dim_* or names with commas for one column per dimension, or an array",
     )
     parser.add_argument(
         "--labels",
@@ -202,8 +202,10 @@ def _add_transform(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl",
     )
-    parser.add_argument("--out", required=True, metavar="FILE", help="the image, as .npy; float32 stays float32")
-    parser.add_argument("--fit-on", metavar="FILE", help="the array that the transforms are fitted on (default: --in)")
+    parser.add_argument(
+        "--out", required=True, metavar="FILE", help="the transformed vectors, as .npy; float32 stays float32"
+    )
+    parser.add_argument("--fit-on", metavar="FILE", help="the vectors to fit the transforms on (default: --in)")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
@@ -222,12 +224,14 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="FILE.zip: W, b and six lines of numpy; else the new model's folder",
     )
-    parser.add_argument("--model", help="the model that made the vectors of --fit-on")
+    parser.add_argument("--model", help="the model that encoded the vectors of --fit-on")
     parser.add_argument(
-        "--pooling", choices=("sentence", "cls", "last", "mean"), help="how it made them (default: as for measure)"
+        "--pooling",
+        choices=("sentence", "cls", "last", "mean"),
+        help="the pooling of those vectors (default: as for measure)",
     )
-    parser.add_argument("--prompt", metavar="NAME", help="with this prompt of the model")
-    parser.add_argument("--truncate-dim", type=_whole, metavar="N", help="and only their first N dimensions")
+    parser.add_argument("--prompt", metavar="NAME", help="the model's prompt used for them")
+    parser.add_argument("--truncate-dim", type=_whole, metavar="N", help="keep only the first N dimensions")
     _add_store(parser)
 
 
@@ -236,7 +240,7 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
     for name, text in (
         ("list", "the newest runs"),
         ("show", "one run"),
-        ("stop", "ask a run to stop after its optimiser step; asked again, at once"),
+        ("stop", "stop a run after its current optimiser step; a second time, at once"),
         ("resume", "go on here"),
         ("delete", "remove a run and its files"),
     ):
@@ -271,22 +275,24 @@ def _add_compare(parser: argparse.ArgumentParser) -> None:
         "--by",
         default="method",
         metavar="NAME",
-        help="what is compared: method (with its parameters), a setting, or a parameter (default: method)",
+        help="the factor to compare: method (with its parameters), a setting, or a parameter (default: method)",
     )
     parser.add_argument(
-        "--metric", metavar="NAME", help="of the task, or a measure of isotropy (default: the task's own)"
+        "--metric",
+        metavar="NAME",
+        help="a metric of the task, or a measure of isotropy (default: the task's primary metric)",
     )
     parser.add_argument(
         "--baseline",
         metavar="NAME",
-        help="what the others are compared with (default: the method baseline, else the first)",
+        help="the setting that the others are compared with (default: the method baseline, else the first)",
     )
     parser.add_argument(
         "--alpha",
         type=float,
         default=0.05,
         metavar="P",
-        help="chance of any false difference in the table (default: 0.05)",
+        help="familywise error rate of the table (default: 0.05)",
     )
     _add_store(parser)
 
@@ -304,7 +310,7 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
 def _add_study(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="all studies")
-    one = actions.add_parser("run", help="compute one, beside the printed numbers")
+    one = actions.add_parser("run", help="compute one, beside the published numbers")
     one.add_argument("name", metavar="NAME")
     one.add_argument("--scale", choices=("quick", "full"), default="quick", help="size (default: quick)")
     one.add_argument("--out", metavar="DIR", help="write the result there, as NAME.json")
@@ -320,14 +326,16 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
     )
     own.add_argument("--tasks", nargs="+", default=[], metavar="TASK", help="tasks of the catalogue")
     own.add_argument("--data", nargs="+", default=[], metavar="TASK=DIR", help="the files of a task")
-    own.add_argument("--seeds", nargs="+", type=int, default=[], metavar="N", help="of runs; a verdict needs three")
-    own.add_argument("--max-train", type=int, metavar="N", help="training rows of a run at most")
-    own.add_argument("--max-eval", type=int, metavar="N", help="validation rows of a run at most")
+    own.add_argument(
+        "--seeds", nargs="+", type=int, default=[], metavar="N", help="seeds of the runs; a verdict needs three"
+    )
+    own.add_argument("--max-train", type=int, metavar="N", help="at most this many training rows per run")
+    own.add_argument("--max-eval", type=int, metavar="N", help="at most this many validation rows per run")
     own.add_argument("--epochs", type=int, metavar="N", help="of a run")
-    own.add_argument("--batch-size", type=int, metavar="N", help="rows per step of a run")
+    own.add_argument("--batch-size", type=int, metavar="N", help="batch size of a run")
     own.add_argument("--max-length", type=int, metavar="N", help="tokens of a text; longer texts are cut")
     own.add_argument("--lr", type=float, dest="learning_rate", metavar="RATE", help="peak learning rate of a run")
-    one.add_argument("--fresh", action="store_true", help="run again what the store has already")
+    one.add_argument("--fresh", action="store_true", help="run again even what the store already has")
     _add_store(one)
     listing.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
@@ -335,8 +343,8 @@ def _add_study(parser: argparse.ArgumentParser) -> None:
 def _add_lessons(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--out", metavar="FILE", help="where to write the HTML file")
-    what.add_argument("--check", nargs="+", metavar="FILE", help="say what is wrong in lessons that you have written")
-    parser.add_argument("--add", nargs="+", default=[], metavar="FILE", help="lessons of your own for the HTML file")
+    what.add_argument("--check", nargs="+", metavar="FILE", help="report the errors in lessons you have written")
+    parser.add_argument("--add", nargs="+", default=[], metavar="FILE", help="your own lessons for the HTML file")
 
 
 def _add_app(app: argparse.ArgumentParser) -> None:
@@ -344,12 +352,12 @@ def _add_app(app: argparse.ArgumentParser) -> None:
     app.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
     app.add_argument("--headless", action="store_true", help="do not open a browser")
     _add_store(app, json=False)
-    access = app.add_argument_group("access", "who may come in, and from where: docs/security.md")
-    access.add_argument("--url", metavar="URL", help="where people find it behind a proxy: https://isoviz.example.org")
+    access = app.add_argument_group("access", "who may open it, and from where: docs/security.md")
+    access.add_argument("--url", metavar="URL", help="its public URL behind a proxy: https://isoviz.example.org")
     for name, text in (
-        ("host", "a further host name that it answers to"),
-        ("origin", "a further origin whose pages may talk to it, for a proxy that changes the Host"),
-        ("frame", "an origin whose pages may show it in a frame"),
+        ("host", "one more host name it answers to"),
+        ("origin", "one more origin whose pages may call it, for a proxy that changes the Host"),
+        ("frame", "an origin whose pages may embed it in a frame"),
     ):
         access.add_argument(f"--allow-{name}", action="append", default=[], metavar=name.upper(), help=text)
     access.add_argument(
@@ -360,29 +368,27 @@ def _add_app(app: argparse.ArgumentParser) -> None:
         "folder; none where others can reach the server)",
     )
     access.add_argument(
-        "--new-links", action="store_true", help="make new links first: the old ones and their cookies end"
+        "--new-links", action="store_true", help="make new links first; old links and their cookies stop working"
     )
     access.add_argument(
-        "--no-token", action="store_true", help="let anyone on this machine in, with your rights; loopback only"
+        "--no-token", action="store_true", help="give anyone on this machine your rights; loopback only"
     )
 
 
 def _add_mcp(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--allow-writes", action="store_true", help="let the agent launch and stop runs, and carry them out"
-    )
+    parser.add_argument("--allow-writes", action="store_true", help="let the agent launch and stop runs")
     _add_store(parser, json=False)
 
 
 def _add_links(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     show = actions.add_parser("show", help="the link of each role")
-    renew = actions.add_parser("renew", help="make new links; the old ones, and their visitors, are refused")
+    renew = actions.add_parser(
+        "renew", help="make new links; the old ones stop working, and their visitors must log in again"
+    )
     renew.add_argument("roles", nargs="*", metavar="ROLE", help="viewer, runner or operator (default: all)")
     for action in (show, renew):
-        action.add_argument(
-            "--url", metavar="URL", help="where people find it (default: $ISOVIZ_URL, else this machine)"
-        )
+        action.add_argument("--url", metavar="URL", help="the public URL (default: $ISOVIZ_URL, else this machine)")
         action.add_argument("--port", type=_port, default=8501, help="of the default URL")
         _add_store(action)
 
@@ -408,10 +414,10 @@ _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "compare": ("do these runs differ? intervals, tests, and how many seeds a test would need", _add_compare),
     "report": ("write an experiment's tables, tests and figures to one file", _add_report),
     "study": ("list the papers' figures and tables, or compute one", _add_study),
-    "lessons": ("write the playground and the lessons as one HTML file, or check lessons of your own", _add_lessons),
+    "lessons": ("write the playground and the lessons as one HTML file, or check your own lessons", _add_lessons),
     "app": ("open the dashboard", _add_app),
     "mcp": ("serve runs and measures to an agent, over the Model Context Protocol", _add_mcp),
-    "links": ("show or change the links by which people open the dashboard", _add_links),
+    "links": ("show or renew the links that open the dashboard", _add_links),
 }
 
 
@@ -445,7 +451,7 @@ def _check_words(words: Sequence[str]) -> None:
             word.startswith("--") and "=" in word and value in ("", "--")
         ):
             raise InputError(
-                f"{shortened(name)}: expected a value, got '{value.strip()}'; give one, or leave the option out"
+                f"{shortened(name)}: expected a value, got '{value.strip()}'; give a value or omit the option"
             )
         try:
             word.encode()

@@ -125,7 +125,7 @@ def _problem(item: object, kind: type, is_instance: bool) -> str:
         if not isinstance(item, kind):
             return f"it is a {type(item).__name__}, not a {kind.__name__}"
     elif not (inspect.isclass(item) and issubclass(item, kind)):
-        return f"it is no subclass of {kind.__name__}"
+        return f"it is not a subclass of {kind.__name__}"
     else:
         declared = [pair for base in kind.__mro__ for pair in vars(base).get("__annotations__", {}).items()]
         missing = [name for name, type_ in declared if "ClassVar" in str(type_) and not hasattr(item, name)]

@@ -32,7 +32,10 @@ class RunConfig(BaseModel):
     )
     own: OwnTask | None = Field(None, title="Own data", description="Columns of the task 'own'.")
     direction: str | None = Field(
-        None, pattern=r"^[a-z]{2,3}-[a-z]{2,3}$", title="Direction", description="Of a translation: FROM-TO, as en-ro."
+        None,
+        pattern=r"^[a-z]{2,3}-[a-z]{2,3}$",
+        title="Direction",
+        description="Direction of a translation, FROM-TO, such as en-ro.",
     )
     method: str = Field(
         "baseline", title="Method", description="Isotropy method; baseline is plain fine-tuning; isobn+istar is both."
@@ -48,14 +51,18 @@ class RunConfig(BaseModel):
         description="Peak of the schedule. About 5e-5 for a real encoder, 6e-4 for demo/tiny-bert.",
     )
     batch_size: int = Field(
-        32, ge=1, le=4096, title="Batch size", description="Rows per optimiser step and accumulation part."
+        32,
+        ge=1,
+        le=4096,
+        title="Batch size",
+        description="Rows per forward pass; times grad-accum, the rows per optimiser step.",
     )
     max_train: int | None = Field(
         None,
         ge=2,
         le=MOST_WHOLE,
         title="Training rows",
-        description="Use at most this many: a random choice, the same for every run.",
+        description="Use at most this many, chosen at random (the same for every run).",
     )
     max_eval: int | None = Field(
         None, ge=2, le=MOST_WHOLE, title="Validation rows", description="Use at most this many (the first ones)."
@@ -69,38 +76,40 @@ class RunConfig(BaseModel):
     warmup_ratio: float = Field(0.06, ge=0, lt=1, title="Warm-up", description="Share of the steps that warm up.")
     weight_decay: float = Field(0.01, ge=0, le=1, title="Weight decay", description="AdamW's, not on biases and norms.")
     grad_accum: int = Field(1, ge=1, le=1024, title="Accumulation", description="Batches per optimiser step.")
-    max_length: int = Field(128, ge=4, le=8192, title="Longest input", description="Tokens; longer texts are cut.")
+    max_length: int = Field(
+        128, ge=4, le=8192, title="Longest input", description="Longest input, in tokens; longer texts are truncated."
+    )
     prefix: str | None = Field(
         None,
         min_length=1,
         max_length=200,
         title="Task prefix",
-        description="Words before the text, and after | before the second one. Empty: those that the model knows for the task "
-        "(T5 knows some). none: no words.",
+        description="Prefix of the text and, after |, of the second text. Empty: the model's own prefix for the task (T5 has "
+        "some). none: no prefix.",
     )
     doc_stride: int = Field(
         64,
         ge=0,
         le=8192,
         title="Window overlap",
-        description="Tokens that neighbouring windows of a long context share; question answering only.",
+        description="Tokens shared by neighbouring windows of a long context; question answering only.",
     )
     early_stopping: str | None = Field(
         None,
         pattern=r"^[\w/-]+:\d+$",
         title="Early stopping",
-        description="METRIC:PATIENCE, in epochs without a higher value; METRIC may be 'primary', the task's own.",
+        description="METRIC:PATIENCE, in epochs without improvement; METRIC may be 'primary', the task's primary metric.",
     )
     select: Literal["last", "best"] = Field(
         "last",
         title="Reported and kept epoch",
-        description="The last one, or the best by the primary metric: its numbers are reported, its weights are kept.",
+        description="The epoch to report, whose weights are kept: the last, or the best by the primary metric.",
     )
     num_beams: int = Field(1, ge=1, le=64, title="Beams", description="For generation tasks only.")
     batching: Literal["bucketed", "shuffled"] = Field(
         "bucketed",
         title="Batching",
-        description="bucketed: rows of like length together (less padding); shuffled: as in the papers.",
+        description="bucketed: rows of similar length together (less padding); shuffled: as in the papers.",
     )
     probe_size: int = Field(
         2000, ge=4, le=50_000, title="Probe rows", description="Validation rows on which isotropy is measured."
@@ -108,15 +117,15 @@ class RunConfig(BaseModel):
     allow_random: bool = Field(
         False,
         title="Use random weights",
-        description="Go on if the checkpoint does not fit the model: missing encoder weights are drawn at random, and every number "
-        "says so.",
+        description="Continue if the checkpoint does not match the model. Missing encoder weights are random, and every number "
+        "is marked.",
     )
     checkpoint_minutes: float = Field(
         10.0,
         ge=0,
         le=1440,
         title="Checkpoint every",
-        description="Minutes between checkpoints inside an epoch. 0: only after each epoch. It changes no number.",
+        description="Minutes between checkpoints inside an epoch. 0: only after each epoch. Does not change any result.",
     )
     threads: int = Field(
         0, ge=0, le=1024, title="CPU threads", description="0: all cores of the slot, resolved at creation."
@@ -127,14 +136,14 @@ class RunConfig(BaseModel):
     ] = Field(
         NO_TRACKER,
         title="Report to",
-        description="An experiment tracker that gets the numbers too; its package must be installed. It changes no number.",
+        description="An experiment tracker to log to as well; its package must be installed. Does not change any result.",
     )
 
     @field_validator("prefix")
     @classmethod
     def _two_parts(cls, value: str | None) -> str | None:
         if value is not None and (value.count("|") > 1 or not value.strip(" |")):
-            raise ValueError("expected words, with at most one | between those before the first and the second text")
+            raise ValueError("expected a prefix, with at most one | between the first and the second text's")
         return value
 
     def setup_key(self) -> str:

@@ -130,10 +130,7 @@ def _is_below(path: str, roots: Sequence[str]) -> bool:
 
 def _words(roots: Sequence[Path], field: str) -> str:
     if not roots:
-        return f"{field}: folders of the server cannot be read from the browser; ask the person who runs it to name them in {VARIABLE}"
+        return f"{field}: folders on the server cannot be read from the browser; ask the operator to list them in {VARIABLE}"
     names = ", ".join(str(root) for root in roots[:_NAMED])
     more = f" and {len(roots) - _NAMED} more" if len(roots) > _NAMED else ""
-    return (
-        f"{field}: folders outside {names}{more} cannot be read from the browser; ask the person who runs the server to add yours "
-        f"to {VARIABLE}"
-    )
+    return f"{field}: folders outside {names}{more} cannot be read from the browser; ask the operator to add yours to {VARIABLE}"

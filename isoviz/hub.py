@@ -35,7 +35,7 @@ def offline() -> str | None:
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE or os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "TRUE", "YES", "ON"):
-        return "the hub cannot be reached (HF_HUB_OFFLINE is set; start again without it to ask the hub)"
+        return "the hub cannot be reached (HF_HUB_OFFLINE is set; restart without it to go online)"
     return remembered("offline", _ASK_AGAIN, lambda: _unreachable(constants.ENDPOINT))
 
 

@@ -27,8 +27,8 @@ _FIRST_AT_ONCE = 10_000_000
 
 _BEFORE_A_TASK = (
     "Pick a model and a task, then press Analyse",
-    "Each row of the task goes through the encoder once. Every layer then becomes a cloud of points: how evenly it "
-    "spreads, which dimensions stand out, how the layers differ. The bundled model takes well under a minute.",
+    "Each row of the task goes through the encoder once. You then see how evenly each "
+    "layer's vectors spread, which dimensions stand out and how the layers differ. The bundled model takes well under a minute.",
 )
 _BEFORE = {
     MY_TEXTS: (
@@ -195,7 +195,7 @@ def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
         is_example = view.folder.name.startswith(EXAMPLE)
         if len(views) == 1 and not is_example:
             kept, limit = wording.size(results.STORE.size()), wording.size(results.STORE.limit())
-            parts.append(f"cached views use {kept} of {limit}; the ones unused for longest are removed first")
+            parts.append(f"cached views use {kept} of {limit}; the least recently used are removed first")
         st.caption(f"{examples.BADGE} " * is_example + wording.plain(" · ".join(parts)))
         notes = [f"Still being computed: {_titles(view.pending)}."] if view.pending else []
         for note in [*notes, *facts["warnings"]]:

@@ -124,7 +124,7 @@ def draw(prefix: str = PREFIX) -> Filled:
         required=True,
         key=prefix + "at",
         bind="query-params",
-        help="The rows of a task, texts of your own, or vectors that you already have.",
+        help="The rows of a task, your own texts, or your own vectors.",
     )
     filled.at = str(at)
     if at == MY_VECTORS:

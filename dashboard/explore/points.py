@@ -161,7 +161,7 @@ def search_field() -> str:
         bind="query-params",
         max_chars=100,
         icon=":material/search:",
-        help="Points whose text contains this stand out. Upper and lower case count as the same.",
+        help="Highlights the points whose text contains this. Not case-sensitive.",
     )
     return (text or "").strip()
 

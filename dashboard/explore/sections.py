@@ -363,7 +363,7 @@ def correlations(chosen: list[ChosenCloud]) -> None:
             key=PREFIX + "order",
             bind="query-params",
             persist_state="session",
-            help="own: clusters the dimensions of each view. as in view 1: each dimension stands where it does in view 1.",
+            help="own: each view has its own order. as in view 1: every view uses the order of view 1.",
         )
         own = choice == "own"
     first = chosen[0]

@@ -1,4 +1,4 @@
-"""The printed numbers of one table as a frame in the paper's own arrangement, with a note beside each cell that is in doubt."""
+"""The published numbers of one table as a frame in the paper's own arrangement, with a note beside each cell that is in doubt."""
 
 from __future__ import annotations
 

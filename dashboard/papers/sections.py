@@ -70,7 +70,7 @@ def choose() -> Choice:
         required=True,
         key=PREFIX + source.slug,
         bind="query-params",
-        help="In the order of print.",
+        help="In the papers' order.",
     )
     place = places[str(chosen)]
     return Choice(source, place, records.study_of(source, place.name))
@@ -127,7 +127,7 @@ def printed(choice: Choice) -> None:
         found.frame,
         hide_index=True,
         placeholder="",
-        alt=f"The printed numbers of {choice.source.name}, {choice.place.name}",
+        alt=f"The published numbers of {choice.source.name}, {choice.place.name}",
         key=PREFIX + "printed_" + choice.key,
     )
     if found.remarks:
@@ -298,7 +298,7 @@ def result(choice: Choice, record: Record) -> None:
     found = record.result
     if found.planned and len(found.runs) < found.planned:
         st.caption(
-            f":material/hourglass_empty: {len(found.runs)} of {found.planned} runs so far; what is missing is a gap."
+            f":material/hourglass_empty: {len(found.runs)} of {found.planned} runs so far. Missing runs leave gaps."
         )
     verdicts(found)
     drawn = records.figures_at(found, choice.place.name)
@@ -314,10 +314,10 @@ def result(choice: Choice, record: Record) -> None:
             hide_index=True,
             placeholder="",
             column_config={name: st.column_config.NumberColumn(name, format="%.4g") for name in frames.NUMBERS},
-            alt="Each printed number beside the one measured here",
+            alt="Each published number beside the one measured here",
         )
         if same:
-            st.caption(wording.plain(f"Not as in the paper: {beside[frames.DIFFERS].iloc[0]}."))
+            st.caption(wording.plain(f"Differs from the paper: {beside[frames.DIFFERS].iloc[0]}."))
     tables = st.expander("The numbers of the figure", icon=":material/table_chart:") if drawn else st.container()
     if found.tables:
         with tables:
@@ -350,7 +350,7 @@ def verdicts(found: Result) -> None:
 def _figure(choice: Choice, record: Record, drawn: Figure) -> None:
     st.markdown(f"**{wording.plain(drawn.title)}**")
     if not any(panel.series or panel.matrix for panel in drawn.panels):
-        st.info("Appears when the runs that it is drawn from have finished.", icon=":material/hourglass_empty:")
+        st.info("Appears when its runs have finished.", icon=":material/hourglass_empty:")
         return
     width = min(drawn.columns, 3)
     for first in range(0, len(drawn.panels), width):

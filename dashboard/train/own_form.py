@@ -316,7 +316,7 @@ def _class_field(names: tuple[str, ...]) -> None:
         bind="query-params",
         height=120,
         placeholder="leave empty for numbers by value, words alphabetically",
-        help="The codes of the classes, from 0, and so the order in tables and figures. All classes of the file must be there.",
+        help="Classes are numbered from 0 in this order, which tables and figures follow. List every class in the file.",
     )
     if names and not st.session_state.get(_key("label_names")):
         st.button(

@@ -56,7 +56,7 @@ def controls(engine: VectorsWhatIf, steps: tuple[Step, ...]) -> Curve | None:
     st.markdown("**One parameter, all its values**")
     found = {axis.title: axis for axis in vectors.axes(steps, engine.found.d)}
     if not found:
-        st.caption("No step of this chain has a number to move. Add ZCA whitening, all-but-the-top or a truncation.")
+        st.caption("No step of this chain has a numeric parameter. Add ZCA whitening, all-but-the-top or a truncation.")
         return None
     readouts = {one.title: one for one in applicable(engine.known)}
     left, right = st.columns(2)
@@ -115,7 +115,7 @@ def _best(engine: VectorsWhatIf, key: str, steps: tuple[Step, ...], curve: Curve
         "Check it on the held-back rows",
         key=PREFIX + "check",
         icon=":material/verified:",
-        help="These rows have not been looked at. Check once, when you have chosen: each look makes them less honest.",
+        help="These rows are unused so far. Check once, after you have chosen: every further check makes the result more optimistic.",
         on_click=st.session_state.__setitem__,
         args=(_HELD, asked),
     )

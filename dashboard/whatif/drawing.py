@@ -124,8 +124,8 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
             )
             if answer.only_rounding:
                 st.caption(
-                    ":material/warning: No direction is left in which the training rows vary. What remains of the validation rows "
-                    "is rounding, or lies outside those directions: these numbers say nothing about the run."
+                    ":material/warning: The training rows no longer vary in any direction. What remains is rounding error, so "
+                    "these numbers say nothing about the run."
                 )
 
 
@@ -206,9 +206,9 @@ def lead(start: Answer, answer: Answer, steps: tuple[Step, ...]) -> str:
     """What can be said of a chain at once."""
     if answer.only_rounding:
         return (
-            "No direction is left in which the training rows vary: these numbers say nothing about isotropy or a head."
+            "The training rows no longer vary in any direction, so these numbers say nothing about isotropy or a head."
         )
-    return f"**{words.isotropy(start, answer)}**" if steps else "No transform: move something in the steps."
+    return f"**{words.isotropy(start, answer)}**" if steps else "No transform yet: add a step or change one."
 
 
 def reading(view: View, start: Answer, answer: Answer, full: Full, steps: tuple[Step, ...]) -> None:

@@ -47,7 +47,7 @@ def draw() -> None:
     try:
         engine = engine_of(key)
     except KeyError:
-        forms.error_beside("These vectors are no longer kept on this server. Load them again.")
+        forms.error_beside("These vectors are no longer on this server. Load them again.")
         return
     except InputError as error:
         forms.error_beside(forms.sentence(error))

@@ -107,7 +107,7 @@ def _follow(engine: WhatIf, steps: tuple[Step, ...], view: View, run: RunRow) ->
 def _order(run: RunRow, engine: WhatIf) -> Mapping[str, Any]:
     """Of the run's model; InputError where there is none."""
     if is_example(run.id):
-        raise InputError("the weights of an example do not ship", field="run")
+        raise InputError("examples ship without weights", field="run")
     request = request_for(run, resources.library().folder_of(run.id))
     return export.order_for_run(run.config, Path(request.checkpoint), engine.embeddings.cloud, engine.embeddings.key)
 
@@ -152,9 +152,9 @@ def _train(request: LayerRequest, view: View, until: float) -> bool:
         if stopped or state.in_trouble:
             with view.summary.container():
                 if stopped:
-                    st.caption("IsoLayer was not trained to its end: you stopped it.")
+                    st.caption("You stopped IsoLayer's training before its end.")
                 else:
-                    forms.error_beside(f"IsoLayer: {state.message or 'its process is gone'}. {state.advice}")
+                    forms.error_beside(f"IsoLayer: {state.message or 'its process died'}. {state.advice}")
                 st.button("Train it again", key=PREFIX + "again", on_click=_train_again, args=(request,))
             return False
         if place is None:
@@ -210,7 +210,7 @@ def _wait(
 def _share(run_id: str, cloud: str, steps: tuple[Step, ...], embeddings: Embeddings) -> None:
     with st.container(horizontal=True, gap="small"):
         with st.popover("Copy link", icon=":material/link:"):
-            st.caption("Brings this run and these transforms to anyone who can open this server.")
+            st.caption("Opens this run with these transforms, for anyone with access to this server.")
             st.code(form.link(run_id, cloud, steps), language=None, wrap_lines=True)
         with st.popover("As Python", icon=":material/code:"):
             st.caption("The same numbers in a notebook.")

@@ -36,7 +36,7 @@ READ_OUTS = Explanation(
     reading=(
         "Each read-out is taken from rows that the transform was not fitted on, before and after. Both see the same "
         "resamples, so the interval is of the change itself. An interval that includes 0 shows no difference. "
-        "A set tried with many chains flatters the best of them: check the winner on the held-back rows."
+        "If you try many chains, the best result is optimistic: check it on the held-back rows."
     ),
     formula=r"\Delta^* = m(\text{after}^*) - m(\text{before}^*)",
     formula_text="Δ* = m(after*) − m(before*), units drawn with replacement; 95 % percentile interval",
@@ -45,8 +45,8 @@ READ_OUTS = Explanation(
 COSINES = Explanation(
     title="Cosines",
     reading=(
-        "Solid: cosines of 5,000 random pairs. Dotted: of each row with its nearest other row. Where the two lie close "
-        "together, neighbours are hard to tell from strangers; a mean far from 0 alone does no harm to a ranking."
+        "Solid: cosines of 5,000 random pairs. Dotted: cosines of each row and its nearest neighbour. "
+        "Where the curves overlap, neighbours look like random rows. A mean far from 0 does not by itself harm a ranking."
     ),
     formula=r"\cos(x, y) = \frac{x \cdot y}{\|x\| \|y\|}",
     formula_text="cos(x, y) = x·y / (‖x‖‖y‖)",
@@ -178,7 +178,9 @@ def _numbers(
         d = f"d = {answer.d}" if start.d == answer.d else f"d = {start.d} before, {answer.d} after"
         st.caption(wording.plain(f"n = {answer.n:,}, {d} · more isotropic is not better by itself"))
         if answer.only_rounding:
-            st.caption(":material/warning: Only rounding is left of these vectors: the numbers mean nothing.")
+            st.caption(
+                ":material/warning: Only rounding error is left of these vectors, so the numbers are meaningless."
+            )
 
 
 def _value(slug: str, answer: Answer, full: Full | None) -> float | str | None:

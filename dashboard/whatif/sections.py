@@ -61,7 +61,7 @@ def embeddings_of(run: RunRow) -> str | None:
         if store.examples is not None and run.id in store.examples.with_embeddings:
             return run.id
         forms.error_beside(
-            "The embeddings of this example do not ship. Choose another run, or open it and press Run again."
+            "This example ships without its embeddings. Choose another run, or open it and press Run again."
         )
         return None
     try:

@@ -36,9 +36,9 @@ def heads(answer: Answer, full: Full) -> str:
         return "The frozen head cannot read these vectors. " + _refitted_only(refitted)
     n = answer.n
     if frozen.low == frozen.high == refitted.low == refitted.high == 0:
-        return f"Neither head notices: on the {n:,} rows both do exactly as without the transform."
+        return f"Neither head is affected: on the {n:,} rows, both score exactly as without the transform."
     if not frozen.excludes_zero and not refitted.excludes_zero:
-        return f"Neither head changes by more than chance would on {n:,} rows: this says nothing for or against the transform."
+        return f"Neither head changes by more than chance would on {n:,} rows. This is no evidence for or against the transform."
     if frozen.excludes_zero and (frozen.value or 0) < 0 and not (refitted.excludes_zero and (refitted.value or 0) < 0):
         better = " (and even better)" if refitted.excludes_zero else ""
         return (
@@ -46,7 +46,7 @@ def heads(answer: Answer, full: Full) -> str:
             f"refitted on the training rows reads it as well as before{better}."
         )
     if refitted.excludes_zero and (refitted.value or 0) < 0:
-        harder = "What the task needs has become harder to read"
+        harder = "The information that the task needs has become harder to read"
         if frozen.excludes_zero and (frozen.value or 0) < 0:
             return f"{harder}: the frozen head does worse, and so does one refitted on the training rows."
         return (
@@ -67,7 +67,7 @@ def cloud(name: str) -> str:
 
 def _refitted_only(refitted: Difference) -> str:
     if not refitted.excludes_zero:
-        return "A head refitted on the training rows reads them as well as before, as far as these rows can tell."
+        return "A head refitted on the training rows does as well as before, as far as these rows can show."
     direction = "better" if (refitted.value or 0) > 0 else "worse"
     return f"A head refitted on the training rows does {direction} than one refitted without the transform."
 

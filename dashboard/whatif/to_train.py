@@ -33,7 +33,7 @@ def make_it_a_run(run: RunRow, steps: tuple[Step, ...]) -> None:
     without = {step.title: answer for step, answer in pairs if isinstance(answer, str)}
     if tunes:
         st.markdown(
-            "A transform after the fact leaves the encoder as it is. In training the encoder adapts, so only a fine-tune can say "
+            "A post-hoc transform leaves the encoder unchanged. In training the encoder adapts, so only a fine-tune can say "
             "whether the method helps. Each button fills the Train page with the method beside the baseline, on the same model, "
             "task and settings."
         )

@@ -79,5 +79,5 @@ def wait_for(
 
 def look_again(place: DeltaGenerator) -> None:
     """Say that it goes on, and offer to look."""
-    place.caption("Still being computed. It goes on; look again in a while.")
+    place.caption("Still computing. Check again in a while.")
     place.button("Look again", key=PREFIX + "look_again", icon=":material/refresh:")

@@ -63,7 +63,7 @@ def read(folder: Path) -> Links:
     except OSError as error:
         raise StoreError(f"cannot read the links in {path}: {error.strerror or error}") from error
     except (KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{path} does not hold links; remove it, and new ones are made") from error
+        raise StoreError(f"{path} does not contain links; remove it, and IsoViz creates new ones") from error
 
 
 def renew(folder: Path, roles: Iterable[Role] = tuple(Role)) -> Links:

@@ -16,10 +16,10 @@ from isoviz.errors import InputError
 from isoviz.fence import VARIABLE as ROOTS
 
 _QUOTAS: Final = {
-    "queued": ("ISOVIZ_QUOTA_QUEUED", 50, "runs of one visitor that wait for their turn"),
+    "queued": ("ISOVIZ_QUOTA_QUEUED", 50, "queued runs of one visitor"),
     "launch": ("ISOVIZ_QUOTA_LAUNCH", 50, "runs of one experiment"),
     "upload_mb": ("ISOVIZ_QUOTA_UPLOAD_MB", 500, "megabytes of uploads kept for one visitor"),
-    "jobs": ("ISOVIZ_QUOTA_JOBS", 4, "views, encodings, maps and the like of one visitor that wait or run"),
+    "jobs": ("ISOVIZ_QUOTA_JOBS", 4, "background computations of one visitor that wait or run"),
     "threads": ("ISOVIZ_QUOTA_THREADS", None, "threads of one run; unset: as many as the machine has cores"),
 }
 """Field of `Quotas` → its variable, its default, what it counts."""
@@ -103,7 +103,7 @@ def _roots(text: str) -> tuple[Path, ...]:
     parts = [Path(part).expanduser() for part in text.split(os.pathsep) if part.strip()]
     for part in parts:
         if not part.is_absolute():
-            raise InputError(f"{ROOTS}: '{part}' is no absolute path", field=ROOTS)
+            raise InputError(f"{ROOTS}: '{part}' is not an absolute path", field=ROOTS)
     return tuple(parts)
 
 

@@ -42,8 +42,8 @@ from isoviz.whatif.request import Request
 
 _SETTLED: Final = ("waiting", "running", "done")
 _EXAMPLE: Final = AccessError(
-    "This run is an example that ships with IsoViz, so it cannot be changed",
-    advice="Run it again to get a copy of your own.",
+    "This run is an example that ships with IsoViz and cannot be changed",
+    advice="Run it again to get your own copy.",
 )
 OWN_VECTORS: Final = "isoviz.exploring.own_vectors"
 VECTOR_MODULES: Final = (*guarded.TABLES, "isoviz.vectors.taking", OWN_VECTORS)
@@ -78,11 +78,11 @@ class Service:
         if self.policy.read_only:
             return AccessError(
                 "This server is read-only",
-                advice=f"The person who runs it can change that ({READ_ONLY}).",
+                advice=f"Its operator can change that ({READ_ONLY}).",
             )
         if not self.visitor.may(Role.RUNNER):
             return AccessError(
-                "Your link is for viewing",
+                "Your link only allows viewing",
                 advice="To launch, change or compute something, ask the person who runs the server for a runner's link.",
             )
         if run is not None and is_example(run.id):
@@ -274,7 +274,7 @@ class Service:
         self.require()
         if not self._asked_for(kind, key):
             raise AccessError(
-                "Someone else asked for this computation", advice="Only they, or the operator, can stop it."
+                "Someone else started this computation", advice="Only that person or the operator can stop it."
             )
         queue.stop(kind, key)
 

@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM; the exit code is then 0. Where the system can, this process becomes the server."""
     server = ROOT / "dashboard" / "server.py"
     if not server.is_file():
-        raise InputError("app: the dashboard lies beside the engine in a source checkout; run this command from one")
+        raise InputError("app: the dashboard is only in a source checkout; run this command from one")
     if importlib.util.find_spec("streamlit") is None:
         raise InputError("app: streamlit is not installed; run `make app`, or `pip install -r requirements.txt`")
     if _taken(options.port):

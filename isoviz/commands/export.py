@@ -53,7 +53,7 @@ def _of_run(options: argparse.Namespace, as_matrix: bool) -> tuple[Affine, Origi
     from isoviz.whatif.request import request_for
 
     if options.model is not None:
-        raise InputError("model: a run has its own; leave --model out", field="model")
+        raise InputError("model: a run already names its model; omit --model", field="model")
     store = Store(options.store)
     row = store.get(options.run)
     order = None
@@ -79,7 +79,7 @@ def _of_file(options: argparse.Namespace, as_matrix: bool) -> tuple[Affine, Orig
     if not as_matrix:
         if options.model is None:
             raise InputError(
-                "model: which model made these vectors? Name it, or choose an --out that ends in .zip", field="model"
+                "model: name the model that encoded these vectors, or choose an --out that ends in .zip", field="model"
             )
         source = sources.fetch(sources.resolve(options.model))
         pooling = options.pooling or usual_pooling(source)

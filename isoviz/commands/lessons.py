@@ -45,9 +45,7 @@ def _write(options: argparse.Namespace) -> int:
     """Write the file; its parts lie with the dashboard, which the engine does not import."""
     out = Path(options.out)
     if not (ROOT / "dashboard" / "lessons_file.py").is_file():
-        raise InputError(
-            "lessons: the playground lies beside the engine in a source checkout; run this command from one"
-        )
+        raise InputError("lessons: the playground is only in a source checkout; run this command from one")
     if not out.parent.is_dir():
         raise InputError(f"out: there is no folder '{out.parent}'", field="out")
     if out.is_dir():

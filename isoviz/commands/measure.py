@@ -59,7 +59,7 @@ def _measure_file(options: argparse.Namespace) -> int:
     except ValueError as error:
         raise InputError(f"embeddings: {error}", field="embeddings") from None
     if 1 < record.n < record.d:
-        turned = f"rows are points: {record.n} of them, {record.d} numbers each; transpose the array if not so meant"
+        turned = f"rows are points: {record.n} of them, {record.d} numbers each; transpose the array if its columns are the points"
         record = record.model_copy(update={"notes": (*record.notes, turned)})
     if options.json:
         document: dict[str, Any] = {"cloud": {"name": record.cloud}, **as_json(record)}
@@ -233,7 +233,7 @@ def _usual(options: argparse.Namespace, offered: Sequence[Pooling], usual: Pooli
 
 def _check_head(options: argparse.Namespace, run: FinishedRun) -> None:
     if options.layer is not None:
-        raise InputError("layer: the head reads the last layer; leave --layer out for --pooling head", field="layer")
+        raise InputError("layer: the head reads the last layer; omit --layer with --pooling head", field="layer")
     if not run.scores_rows:
         raise InputError(
             f"pooling: the head of {options.model} reads every token, not one vector per row; choose another pooling",

@@ -16,7 +16,7 @@ from isoviz.runs.store import Store
 def run(options: argparse.Namespace) -> int:
     """Write the file; the dashboard, which draws the figures, does so in a process of its own."""
     if not (ROOT / "dashboard" / "report").is_dir():
-        raise InputError("report: the dashboard lies beside the engine in a source checkout; run this command from one")
+        raise InputError("report: the dashboard is only in a source checkout; run this command from one")
     if importlib.util.find_spec("streamlit") is None:
         raise InputError("report: streamlit is not installed; run `pip install -r requirements.txt`")
     store = Store(options.store)

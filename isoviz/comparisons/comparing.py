@@ -212,12 +212,12 @@ def _notes(part: SideBySide, started: Mapping[str, Started | None]) -> list[str]
     notes = []
     devices = list(dict.fromkeys(found.device for found in begun))
     if len(devices) > 1:
-        notes.append(f"The runs are from several devices ({', '.join(devices)}); their rounding differs.")
+        notes.append(f"The runs come from several devices ({', '.join(devices)}); which round differently.")
     names = ("isoviz", "torch", "transformers")  # runs recorded earlier do not say which isoviz they ran on
     libraries = {name: {one.versions[name] for one in begun if name in one.versions} for name in names}
     changed = [name for name, versions in libraries.items() if len(versions) > 1]
     if changed:
-        notes.append(f"The runs are from several versions of {' and '.join(changed)}.")
+        notes.append(f"The runs come from several versions of {' and '.join(changed)}.")
     if any(row.result is not None and row.result.random_weights for row in rows):
         notes.append("Some of the encoder's weights were random, because the checkpoint lacked them.")
     return notes

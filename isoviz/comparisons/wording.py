@@ -55,13 +55,13 @@ def _count(number: int, thing: str) -> str:
 
 def _verdict(found: Comparison, tests: int, scale: float) -> str:
     if found.difference is None:
-        return "no difference to report, because no seed counts on both sides. The excluded runs are listed."
+        return "no difference to report, because the two share no usable seed. The excluded runs are listed."
     corrected = tests > 1
     over = f" after Holm's correction for {tests} comparisons" if corrected else ""
     match found.verdict:
         case "too few seeds":
             each = "pairs" if found.paired else "seeds of each"
-            return f"not enough seeds to tell. Use at least {ENOUGH} {each}, better {RECOMMENDED}."
+            return f"not enough seeds to tell. Use at least {ENOUGH} {each}, preferably {RECOMMENDED}."
         case "no spread":
             same = not found.difference
             return (

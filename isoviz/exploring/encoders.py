@@ -214,9 +214,7 @@ def _finished(name: str, store: Store | None) -> tuple[RunRow, Path]:
         if own:
             found.close()
     if row.status != "finished":
-        raise ModelError(
-            f"model: run '{row.id}' is {row.status}; only a finished run can be looked into", field="model"
-        )
+        raise ModelError(f"model: run '{row.id}' is {row.status}; only a finished run can be analysed", field="model")
     if weights is None:
         raise ModelError(f"model: the weights of run '{row.id}' are not on this machine", field="model")
     return row, weights

@@ -71,7 +71,7 @@ def _lay_out(job: Job) -> None:
     request, inputs = job.request, job.inputs()
     view = results.find(request["view"])
     if view is None:
-        raise InputError("this view is not kept any more", advice="Compute it again.")
+        raise InputError("this view is no longer cached", advice="Compute it again.")
     layer, pooling, settings = request["layer"], request["pooling"], maps.from_json(request["map"])
     settings.check()
 
@@ -96,7 +96,7 @@ VIEW: Final = JobKind(
     lane=ENCODERS,
     prepare=PREPARE,
     memory_field="max_rows",
-    memory_advice="Take fewer rows, or close what else needs memory.",
+    memory_advice="Take fewer rows, or close other programs that use memory.",
 )
 """Of a `ViewRequest`, under the key that `isoviz.exploring.request.key_of` gives."""
 
@@ -120,7 +120,7 @@ MAP: Final = JobKind(
     lane=Lane("maps"),  # two UMAPs never run at the same time
     warm_seconds=_IDLE_SECONDS,
     remembers=3,
-    memory_advice="Take fewer points, or close what else needs memory.",
+    memory_advice="Take fewer points, or close other programs that use memory.",
 )
 """`{"view": key, "layer", "pooling", "map": a MapRequest}`, with `points` (m, d) as input if they are to be placed in that map;
 leaves `coordinates`. Its process keeps fitted maps; one that is not in memory any more is made again."""

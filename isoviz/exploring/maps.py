@@ -143,13 +143,13 @@ def fit_umap(points: ArrayLike, request: MapRequest, tell: Tell | None = None) -
     if len(x) < FEWEST_POINTS:
         raise InputError(f"points: UMAP needs at least {FEWEST_POINTS} (got {len(x)})", field="points")
     if not (x != x[0]).any():
-        raise InputError("points: all points of this cloud are the same, so none is nearer than another", field="layer")
+        raise InputError("points: all points of this cloud are identical, so there are no neighbours", field="layer")
     if tell:
         tell(0, 100, "loading UMAP")
     from umap import UMAP
 
     if tell:
-        tell(5, 100, "looking for each point's neighbours")
+        tell(5, 100, "finding each point's neighbours")
     # tqdm writes "epoch/epochs" to what it takes for a terminal
     bar = {"disable": False, "file": _Counter(tell), "bar_format": "{n_fmt}/{total_fmt}", "mininterval": 0.2}
     return UMAP(

@@ -56,11 +56,9 @@ def found(slug: str, key: str | None) -> TextSet | VectorSet:
     try:
         kept = vectors.load_any(key or "")
     except KeyError:
-        raise InputError(
-            f"data: these {slug} are no longer kept on this server; upload them again", field="data"
-        ) from None
+        raise InputError(f"data: these {slug} are no longer on this server; upload them again", field="data") from None
     if isinstance(kept, TextSet) != (slug == TEXTS):
-        raise InputError(f"data: the key is of another kind of set, not of {slug}", field="data")
+        raise InputError(f"data: the key belongs to another kind of set, not to {slug}", field="data")
     return kept
 
 

@@ -51,7 +51,7 @@ def compute(
     table.insert(0, "row", np.arange(kept.n))
     arrays[points.ROWS] = points.packed(table.iloc[chosen].reset_index(drop=True))
     arrays[points.TOKENS] = arrays[points.ROWS]
-    why = "it is of an encoder's tokens; these are vectors of your own"
+    why = "it needs an encoder's tokens, and these are your own vectors"
     facts = {
         "format": FORMAT,
         "isoviz": isoviz.__version__,

@@ -71,9 +71,7 @@ def _answer(order: Mapping[str, Any]) -> tuple[bytes, bool]:
     try:
         answer = _called(function, order["arguments"])
         if len(answer) > _LONGEST_ANSWER:
-            return _refusal(
-                "InputError", f"{order['field']}: what there is to show is too large", order["field"]
-            ), False
+            return _refusal("InputError", f"{order['field']}: the content is too large to show", order["field"]), False
     except IsoVizError as error:
         if is_out_of_memory(error):
             return _short_of_memory(allowed, order["field"]), False

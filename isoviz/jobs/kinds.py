@@ -145,7 +145,7 @@ class JobKind(Kind):
     warm_seconds: float = 0.0
     remembers: int = 1
     memory_field: str | None = None
-    memory_advice: str = "Close what else needs memory."
+    memory_advice: str = "Close other programs that use memory."
 
     def __post_init__(self) -> None:
         KINDS[self.name] = self

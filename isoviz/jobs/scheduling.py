@@ -225,7 +225,7 @@ def _give_up(dead: AtWork) -> None:
         if job.kind.name == dead.kind:
             with contextlib.suppress(OSError):
                 shutil.copyfile(dead.log, job.folder / LOG)
-            write_json(job.folder / ERROR, lost_error("The log has the reason."))
+            write_json(job.folder / ERROR, lost_error("See the log for the reason."))
             return
 
 
@@ -345,4 +345,4 @@ def lost_error(
     advice: str = "It was killed, perhaps because memory ran out. Retry, or take fewer rows or points.",
 ) -> dict[str, Any]:
     """What `error.json` says of a job whose process vanished."""
-    return {"status": "lost", "message": "the process that computed this is gone", "field": None, "advice": advice}
+    return {"status": "lost", "message": "the process that computed this died", "field": None, "advice": advice}

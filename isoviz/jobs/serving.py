@@ -94,11 +94,11 @@ def work(kind: JobKind, folder: Path, memory: Recent) -> bool:
         traceback.print_exc()
         if is_out_of_memory(error):
             where = "device" if type(error).__name__ == "OutOfMemoryError" else "machine"
-            _fail(folder, f"the {where}'s memory is not enough for this", kind.memory_field, kind.memory_advice)
+            _fail(folder, f"the {where} ran out of memory", kind.memory_field, kind.memory_advice)
         else:
             reason = next(iter(str(error).strip().splitlines()), "")
             words = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
-            _fail(folder, f"the computation failed with {words}", None, "The log below tells more.")
+            _fail(folder, f"the computation failed with {words}", None, "See the log below.")
         return False
 
 

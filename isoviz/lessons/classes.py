@@ -66,7 +66,7 @@ class Classes:
         """
         by_slug = {lesson.slug: lesson for lesson in lessons}
         if first not in by_slug:
-            raise InputError(f"lesson: no lesson is called '{shortened(first)}'", field="lesson")
+            raise InputError(f"lesson: no lesson is named '{shortened(first)}'", field="lesson")
         with self._lock:
             self._forget_idle()
             if len(self._open) >= MOST_CLASSES:
@@ -153,7 +153,7 @@ def _code() -> str:
 def _check(found: OpenClass, slug: str, step: int, value: float) -> None:
     lesson = found.lessons.get(slug)
     if lesson is None:
-        raise InputError(f"lesson: no lesson is called '{shortened(slug)}'", field="lesson")
+        raise InputError(f"lesson: no lesson is named '{shortened(slug)}'", field="lesson")
     if not 1 <= step <= len(lesson.steps):
         raise InputError(f"step: expected 1 to {len(lesson.steps)}, got {shortened(step)}", field="step")
     guess = lesson.steps[step - 1].guess

@@ -136,7 +136,7 @@ class Lesson(_Part):
     def _known_controls(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
             if name not in State.model_fields:
-                raise ValueError(f"no control is called '{name}' (allowed: {', '.join(State.model_fields)})")
+                raise ValueError(f"no control is named '{name}' (allowed: {', '.join(State.model_fields)})")
         return names
 
     def states(self) -> list[State]:
@@ -249,7 +249,7 @@ def _unknown_places(place: tuple[Any, ...], text: str, last: int) -> list[tuple[
     for piece in _PLACE.findall(text):
         name, _, step = piece.rpartition("@")
         if not _REFERENCE.fullmatch(piece) or name.removeprefix(TRUE) not in NUMBERS:
-            problems.append((place, f"{{{piece}}} is no number; write {{name@step}}, such as {{isoscore@1}}"))
+            problems.append((place, f"{{{piece}}} is not a number; write {{name@step}}, such as {{isoscore@1}}"))
         elif int(step) > last:
             problems.append((place, f"{{{piece}}}: the lesson has only {last} steps"))
     return problems
@@ -267,7 +267,7 @@ def _checked_claim(text: str) -> str:
 
 def _known_number(name: str) -> str:
     if name not in NUMBERS:
-        raise ValueError(f"no number is called '{name}' (allowed: {', '.join(NUMBERS)})")
+        raise ValueError(f"no number is named '{name}' (allowed: {', '.join(NUMBERS)})")
     return name
 
 

@@ -58,7 +58,7 @@ class BatchNorm(Method):
 
     slug = "batchnorm"
     title = "Batch normalisation"
-    summary = "Gives every dimension mean 0 and variance 1 before the classifier reads it, whatever its correlations."
+    summary = "Gives every dimension mean 0 and variance 1 before the classifier, regardless of correlations."
     equation = r"\hat h_i = \frac{h_i - \mu_i}{\sqrt{\sigma_i^2 + 10^{-5}}}"
     paper = Paper(
         short="Ioffe & Szegedy 2015",
@@ -74,7 +74,7 @@ class BatchNorm(Method):
         "sign depends on the encoder (more on the bundled one, less on a randomly initialised one).",
         "A dimension with almost no variance counts as much as any other afterwards: rounding noise can become signal, up to "
         "316 times its size. IsoBN's ε limits that.",
-        "It evens out variances and leaves correlations: EV_k hardly falls where dimensions move together.",
+        "It equalises variances but keeps correlations: EV_k hardly falls where dimensions are correlated.",
         "In training each row depends on the other rows of its batch. The isotropy shown is measured with the moving statistics.",
         "On spans and texts the statistics are those of all tokens of the batch: in training a position sees a little of those "
         "that follow it, in their mean and variance.",

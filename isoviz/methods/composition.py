@@ -129,17 +129,17 @@ def why_not(parts: Sequence[type[Method]]) -> str:
     """Why these do not go together; empty where they do."""
     for part in parts:
         if part.slug == "baseline":
-            return "the baseline is no part of a combination: it changes nothing"
+            return "the baseline cannot be part of a combination: it changes nothing"
     if len(parts) < 2 or len({part.slug for part in parts}) < len(parts):
-        return f"a combination is of different methods (got {JOIN.join(part.slug for part in parts)})"
+        return f"a combination needs different methods (got {JOIN.join(part.slug for part in parts)})"
     inputs = [part.title for part in parts if changes_input(part)]
     if len(inputs) > 1:
         return f"{' and '.join(inputs)} each change the vector that the classifier reads; combine one of them with penalties"
     for one, other in itertools.combinations(parts, 2):
         if one.pulls and one.pulls == other.pulls:
-            return f"{one.title} and {other.title} pull {one.pulls} to different targets; take one of them"
+            return f"{one.title} and {other.title} pull {one.pulls} to different targets; choose one of them"
     if not any(all(kind in part.kinds for part in parts) for kind in parts[0].kinds):
-        return f"{' and '.join(part.title for part in parts)} have no kind of task in common"
+        return f"{' and '.join(part.title for part in parts)} share no kind of task"
     return ""
 
 

@@ -59,7 +59,7 @@ class CosReg(Method):
     effects = {"mean_cosine": "against λ"}
     traps = (
         "It moves the mean of the cloud. IsoScore ignores the mean, so it need not change.",
-        "On the output matrix of a two-class task the term is half one cosine: almost no force.",
+        "On the output matrix of a two-class task the term is half of a single cosine: almost no force.",
     )
 
     def penalties(self, reps: Representations) -> dict[str, Tensor]:

@@ -59,7 +59,7 @@ class IsoBNParams(Params):
         "paper",
         label="Form",
         symbol="",
-        help="paper: γ sums ρ², one moving covariance, bias-corrected. code, step by step the authors' program: γ averages ρ², σ "
+        help="paper: γ sums ρ², one moving covariance, bias-corrected. code, as in the authors' program: γ averages ρ², σ "
         "and Σ start from zeros and are averaged apart, ε stands under the root too. Its ε is 0.001.",
         source="paper: IsoBN, equations 4 to 7; code: the authors' program",
     )
@@ -103,7 +103,7 @@ class IsoBN(Method):
 
     slug = "isobn"
     title = "IsoBN"
-    summary = "Shrinks dimensions that vary a lot and move together with others, before the classifier reads them."
+    summary = "Shrinks high-variance, correlated dimensions, before the classifier reads them."
     equation = r"\hat h = \bar\theta \odot h,\quad \theta_i = (\sigma_i \gamma_i + \epsilon)^{-\beta},\quad \gamma_i = \sum_j \rho_{ij}^2"
     paper = Paper(
         short="Zhou et al. 2021",
@@ -117,7 +117,7 @@ class IsoBN(Method):
     traps = (
         "The scaling is diagonal: it cannot remove correlation, only shrink dimensions that have it.",
         "Equation 7 of the paper lacks a square root; without it the total variance is not kept. We use the root, as the code does.",
-        "Its statistics are those of training mode, dropout included. Where texts hardly differ, dropout makes most of the spread: "
+        "Its statistics are those of training mode, dropout included. Where texts hardly differ, dropout causes most of the spread: "
         "on a degenerate encoder σ was 15 times that of evaluation mode and uncorrelated with it, and EV_20 rose.",
         "On spans and texts its points are all tokens of the batch, neighbours that resemble each other among them; the paper "
         "has one vector per text.",

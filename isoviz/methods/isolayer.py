@@ -145,7 +145,7 @@ class Balance:
     def __init__(self, alpha: float, smoothing: float, start: str = "zero", order: str = "update_first") -> None:
         if start == "zero" and order == "normalise_first":
             raise InputError(
-                "start: 'zero' with order 'normalise_first' divides 0 by 0; take start 'first' or 'one'",
+                "start: 'zero' with order 'normalise_first' divides 0 by 0; use start 'first' or 'one'",
                 field="params.start",
             )
         self.weights = (alpha, 1 - alpha)
@@ -202,8 +202,8 @@ class IsoLayer(Method):
     effects = {"isoscore": "up"}
     of_rows_together = False  # fine-tuning is plain, and the layer has batches of its own
     traps = (
-        "Early stopping looks at training rows that the encoder has already fitted: their metric says little.",
-        "With the classifier frozen, A can only use what the classifier can still read.",
+        "Early stopping watches training rows that the encoder has already fitted, so their metric says little.",
+        "With the classifier frozen, A can only use what the classifier can already read.",
         "IsoScore ignores scale and mean: the isotropy loss gives b no gradient, and A none along its own scale.",
         "It learns from one cached vector per row. Spans and texts have one per token: too many to keep, and no independent "
         "points.",

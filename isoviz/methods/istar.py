@@ -59,7 +59,7 @@ class IStarParams(Params):
         "paper",
         label="Estimator",
         symbol="",
-        help="paper: IsoScore* with shrinkage. unbiased: no shrinkage pass; one token per sentence, wants batches of at least 64.",
+        help="paper: IsoScore* with shrinkage. unbiased: no shrinkage pass; one token per sentence, needs batches of at least 64.",
         source="I-STAR, algorithm 1; unbiased traces by Himeno & Yamada 2014",
     )
     include_padding: bool = parameter(
@@ -85,7 +85,7 @@ class IStar(Method):
 
     slug = "istar"
     title = "I-STAR"
-    summary = "Rewards or punishes the isotropy of all layers' token vectors while the model learns its task."
+    summary = "Rewards or penalises the isotropy of all layers' token vectors while the model learns its task."
     equation = r"L = L_{\mathrm{task}} + \lambda\,\bigl(1 - \mathrm{IsoScore}^\star(\tilde X, \zeta, \Sigma_S)\bigr)"
     paper = Paper(short="Rudman & Eickhoff 2024", title="Stable Anisotropic Regularization", year=2024, bibtex=BIBTEX)
     Params = IStarParams
@@ -94,7 +94,7 @@ class IStar(Method):
     traps = (
         "The gradient scales with 1 − ζ: comparing λ across ζ compares different forces.",
         "On texts the tokens are the decoder's, and the unbiased estimator takes its first position, the start token's.",
-        "One sentence of the paper's section 3 has ζ the other way round; algorithm 1 and the code weigh the shrinkage matrix with ζ.",
+        "One sentence of the paper's section 3 reverses ζ; algorithm 1 and the code weigh the shrinkage matrix with ζ.",
     )
 
     def attach(self, model: HookedModel) -> None:

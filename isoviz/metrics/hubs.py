@@ -56,7 +56,7 @@ METRICS = Metric(
     title="Hubness",
     symbol="S_N10",
     sees="Whether a few points are among the 10 nearest neighbours of very many others.",
-    blind_to="Cannot see how far the points lie apart: only which are nearer than others.",
+    blind_to="Cannot see how far apart the points are, only which are nearer than others.",
     help="0: all points are neighbours about equally often. Hubs spoil retrieval and nearest-neighbour classifiers.",
     range=Range(
         "−(n − 2)/√(n − 1) … (n − 2)/√(n − 1)",

@@ -76,33 +76,33 @@ def problem(folder: Path) -> str | None:
     if config is None:
         return "has a config.json that is not valid JSON"
     if broken := [name for name, is_file in names.items() if is_wanted(name) and not is_file]:
-        return f"has a '{broken[0]}' that is no file"
+        return f"has a '{broken[0]}' that is not a file"
     return problem_in(names, config, stored)
 
 
 def problem_in(names: Collection[str], config: Mapping[str, Any], stored: int | None = None) -> str | None:
     """The same for a repository, by the names of its files and its configuration; `stored` bytes of weights, if that is known."""
     if not isinstance(config.get("model_type"), str):
-        return "names no family in its config.json (no model_type), so transformers cannot load it"
+        return "has no model_type in its config.json, so transformers cannot load it"
     if architectures.needs_own_code(config):
         return (
-            f"needs code that comes with it (family '{config['model_type']}'), and such code is never run "
+            f"needs its own code (family '{config['model_type']}'), which is never run "
             "(trust_remote_code stays off); use a model of a family that transformers itself has"
         )
     parts = [match for match in map(_WEIGHTS.fullmatch, names) if match]
     if not parts:
         pickled = any(name.endswith(_PICKLED) for name in names)
         return "has no model.safetensors" + (
-            " (pickled weights are not read, for reading them runs code; save it once as safetensors, "
+            " (pickled weights are not read, because reading them runs code; save it once as safetensors, "
             "or name a revision that has them, as in model@refs/pr/1)"
             if pickled
-            else " (its weights are not there)"
+            else " (its weights are missing)"
         )
     if "model.safetensors" not in names:
         count = int(parts[0][1])
         lacking = [name for part in range(1, count + 1) if (name := _part(part, count)) not in names]
         if lacking:
-            return f"has not all of its weights (no {lacking[0]})"
+            return f"lacks some of its weights (no {lacking[0]})"
     if not any(name in names for name in _TOKENIZERS):
         return "has no tokenizer (no tokenizer.json or vocabulary)"
     return architectures.impossible_size(config, stored)

@@ -34,9 +34,7 @@ def fold(model: HeadedModel) -> None:
     points = torch.randn(64, h, generator=torch.Generator().manual_seed(0)) * 3
     expected = _mapped(model, points)
     if float((points @ matrix.T + shift - expected).abs().max()) > TOLERANCE * float(1 + expected.abs().max()):
-        raise InputError(
-            "method: its map is not affine, so no output layer of the model's own can contain it", field="method"
-        )
+        raise InputError("method: its map is not affine, so it cannot be folded into the output layer", field="method")
     if torch.equal(matrix, torch.eye(h)) and not shift.any():
         return
     output, network = model.output, model.network

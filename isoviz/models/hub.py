@@ -167,7 +167,7 @@ def _in_our_terms(what: str, progress: Callable[[], str] | None = None) -> Itera
     except GatedRepoError:
         problem = "is gated: accept its terms on its page of the hub, then log in with `hf auth login` or set HF_TOKEN"
     except RevisionNotFoundError:
-        problem = "has no such revision on the hub; name a branch, a tag or a commit that it has"
+        problem = "has no such revision on the hub; check the branch, tag or commit"
     except RepositoryNotFoundError:
         problem = "is not on the hub (or it is private, and you are not logged in); check the spelling"
     except HFValidationError:
@@ -178,7 +178,7 @@ def _in_our_terms(what: str, progress: Callable[[], str] | None = None) -> Itera
     except EntryNotFoundError:
         problem = "has no config.json on the hub, so transformers cannot load it"
     except (HTTPError, OSError, XetDownloadError) as error:
-        after = f": the download broke off after {progress()}" if progress else ""
+        after = f": the download stopped after {progress()}" if progress else ""
         problem = f"could not be downloaded from the hub{after} ({reason(error)}); try again"
     else:
         return

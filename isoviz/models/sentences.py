@@ -184,7 +184,7 @@ def _problem(folder: Path, modules: Sequence[tuple[str, str]], settings: Mapping
     names = [name.rpartition(".")[2] for name, _ in modules]
     for (written, path), name in zip(modules, names, strict=True):
         if not written.startswith("sentence_transformers."):
-            return f"has a module '{written}', which needs code that comes with it, and such code is never run"
+            return f"has a module '{written}', which needs its own code, which is never run"
         if name not in MODULES:
             return f"has a module of class '{name}', which is not read here (allowed: {listed(MODULES)})"
         if name != "Transformer" and not _PATH.fullmatch(path):
@@ -201,7 +201,7 @@ def _problem(folder: Path, modules: Sequence[tuple[str, str]], settings: Mapping
     for (_, path), name in zip(modules, names, strict=True):
         if name in _WITH_WEIGHTS and not (folder / path / "model.safetensors").is_file():
             pickled = (folder / path / "pytorch_model.bin").exists()
-            why = " (pickled weights are not read, for reading them runs code)" if pickled else ""
+            why = " (pickled weights are not read, because reading them runs code)" if pickled else ""
             return f"has no {path}/model.safetensors{why}; save it again with sentence-transformers 3 or later"
         config = boundary.json_object(folder / path / "config.json") or {}
         activation = config.get("activation_function")

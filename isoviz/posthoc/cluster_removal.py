@@ -83,8 +83,8 @@ class ClusterBased(CataloguedTransform):
     Params = ClusterBasedParams
     params: ClusterBasedParams
     traps = (
-        "A cluster with no more than D + 1 points becomes zero altogether; read `flattened`.",
-        "Cluster means are not added back: where clusters are the classes, the transform removes what tells them apart.",
+        "A cluster of at most D + 1 points becomes all zeros; see `flattened`.",
+        "Cluster means are not added back: where clusters are the classes, the transform removes what separates them.",
         "The map jumps at the border of two clusters and is not affine; it depends on the seed of k-means.",
     )
     effects = Effects(
@@ -135,7 +135,7 @@ class ClusterBased(CataloguedTransform):
 
     @classmethod
     def in_training(cls, params: Any) -> str:
-        return "its clusters are found in a finished cloud, and would have to be found anew at every step"
+        return "its clusters are found in a finished cloud, and would have to be recomputed at every step"
 
     def affine(self) -> None:
         """None once fitted: the map is affine within each cluster only."""

@@ -62,14 +62,14 @@ class IsoBNTransform(CataloguedTransform):
 
     slug = "isobn"
     title = "IsoBN as a transform"
-    summary = "Shrinks dimensions that vary a lot and move together with others, keeping the total variance."
+    summary = "Shrinks high-variance, correlated dimensions, keeping the total variance."
     equation = r"y = \bar\theta \odot x,\quad \theta_i = (\sigma_i \gamma_i + \epsilon)^{-\beta},\quad \gamma_i = \sum_j \rho_{ij}^2"
     paper = cast(Paper, IsoBN.paper)  # only the baseline has none
     Params = IsoBNTransformParams
     params: IsoBNTransformParams
     traps = (
         "The scaling is diagonal: it cannot remove correlation, only shrink dimensions that have it.",
-        "ε is not scale-free: on a cloud whose σγ is far below it the factors are all alike and nothing changes.",
+        "ε depends on the scale: on a cloud whose σγ is far below ε, all factors are equal and nothing changes.",
         "The same ε means different things in the two forms: with d dimensions, ε of the code is d·ε of the paper, but for a common "
         "factor: with ε under its root, the code keeps a little less than the total variance.",
     )

@@ -43,7 +43,7 @@ class MeanRemoval(CataloguedTransform):
     )
     traps = (
         "Points on the line of the mean map to 0; points near it are stretched a lot, noise included.",
-        "A cloud whose mean is 0 stays as it is: there is no direction to remove. Read `removed`.",
+        "A cloud whose mean is 0 stays as it is: there is no direction to remove; see `removed`.",
         "The mean is taken out as a direction only, so the image is not centred; and it has one dimension fewer.",
     )
     effects = Effects(

@@ -42,7 +42,7 @@ class AllButTheTopParams(Params):
         label="From the uncentred points",
         symbol="",
         help="Take the removed part from x instead of x − μ: the same covariance, but a constant vector stays behind.",
-        source="Mu & Viswanath 2018, algorithm 1 read to the letter",
+        source="Mu & Viswanath 2018, algorithm 1 taken literally",
     )
 
 
@@ -66,7 +66,7 @@ class AllButTheTop(CataloguedTransform):
     params: AllButTheTopParams
     traps = (
         "On a cloud without dominant directions IsoScore falls: removed directions count as dimensions without variance.",
-        "Where the D-th and the next direction vary equally, which one goes is arbitrary.",
+        "Where the D-th and the next direction have equal variance, the choice between them is arbitrary.",
         "The literal form leaves a constant vector in every point; cosines see it, IsoScore does not.",
     )
     effects = Effects(

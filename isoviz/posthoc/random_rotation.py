@@ -58,7 +58,7 @@ class Rotation(CataloguedTransform):
     Params = RotationParams
     params: RotationParams
     traps = (
-        "A classifier trained on the old coordinates cannot read the new ones; one trained anew loses nothing.",
+        "A classifier trained on the old coordinates cannot read the new ones; a retrained one loses nothing.",
         "Spread and correlation of single dimensions change, so a diagonal transform does something else after it.",
     )
     effects = Effects(

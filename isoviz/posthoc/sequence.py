@@ -26,9 +26,9 @@ class Chain(Transform):
         self.steps: tuple[Transform, ...] = tuple(steps)
         for step in self.steps:
             if not isinstance(step, Transform):
-                raise InputError(f"a chain is made of transforms, got {type(step).__name__}")
+                raise InputError(f"a chain consists of transforms, got {type(step).__name__}")
         if len({id(step) for step in self.steps}) < len(self.steps):
-            raise InputError("a chain needs a transform of its own for each step, got the same object twice")
+            raise InputError("each step of a chain needs its own transform, got the same object twice")
         self._given_width: int | None = None
 
     def __repr__(self) -> str:

@@ -45,7 +45,7 @@ class BatchNorm(CataloguedTransform):
     params: BatchNormParams
     traps = (
         "Correlations stay as they are, so correlated dimensions still share one dominant direction.",
-        "Dimensions that hardly vary hold rounding noise; it is enlarged up to 1/√ε (316) times. Read `tiny_dimensions`.",
+        "Dimensions that hardly vary hold rounding noise; it grows by up to 1/√ε (316) times; see `tiny_dimensions`.",
     )
     effects = Effects(
         isoscore="that of the correlation matrix: up or down",

@@ -63,7 +63,7 @@ class PCAWhitening(CataloguedTransform):
     traps = (
         "The coordinates are rotated: a classifier trained on the old ones cannot read the new ones. ZCA keeps them.",
         "With fewer points than dimensions the fit set comes out perfectly white in its own span; other points do not.",
-        "Directions with almost no variance become columns of zeros; read `dropped`.",
+        "Directions with almost no variance become columns of zeros; see `dropped`.",
     )
     effects = Effects(
         isoscore="as `zca`; 1 in its own k columns",

@@ -85,9 +85,9 @@ class ZCA(CataloguedTransform):
     params: ZCAParams
     traps = (
         "With fewer points than dimensions the fit set comes out perfectly white in its own span; other points do not.",
-        "Without a ridge, directions with almost no variance are dropped, not stretched; read `dropped`.",
-        "ε has the unit of a variance: the same ε is soft on one cloud and nothing, or everything, on another.",
-        "At full strength the least varying directions, often noise, count as much as the most varying ones.",
+        "Without a ridge, directions with almost no variance are dropped, not stretched; see `dropped`.",
+        "ε has the unit of a variance: the same ε can be mild on one cloud and have no effect, or swamp everything, on another.",
+        "At full strength the directions with the least variance, often noise, count as much as those with the most.",
     )
     effects = Effects(
         isoscore="rises with s; at s = 1 it is 1, or (r − 1)/(d − 1) at rank r",

@@ -164,7 +164,7 @@ def _pairs(found: VectorSet, part: Part) -> Division:
         mine = np.sort((order[:edge] if part == "shown" else order[edge:])[:MOST_ROWS])
         fit = np.sort(np.argsort(rank)[:MOST_FIT])
         words = (
-            "Most rows hang together through pairs, so transforms are fitted on "
+            "Pairs connect most rows, so transforms are fitted on "
             f"{'all ' if len(fit) == found.n else ''}{len(fit):,} rows; the numbers are of {len(mine):,} of {len(left):,} pairs."
         )
     else:

@@ -79,9 +79,9 @@ CATALOGUE: Final[Mapping[str, ReadOut]] = {
             "",
         ),
         ReadOut("knn", "k-NN accuracy", "labels", "rows", "Share of rows whose 10 nearest other rows by cosine mostly have their label."),
-        ReadOut("silhouette", "Silhouette", "labels", "rows", "Are rows nearer to their own label than to the next? −1 to 1, by cosine."),
+        ReadOut("silhouette", "Silhouette", "labels", "rows", "Are rows closer to their own label than to another? −1 to 1, by cosine."),
         ReadOut("probe", "Linear probe", "labels", "rows", "Accuracy of a logistic regression, 5-fold cross-validated.", slow=True),
-        ReadOut("nmi", "k-means NMI", "labels", "rows", "How well k-means finds the labels: normalised mutual information.", slow=True),
+        ReadOut("nmi", "k-means NMI", "labels", "rows", "How well k-means recovers the labels: normalised mutual information.", slow=True),
         ReadOut("random_pairs", "Cosine, random pairs", "nothing", "pairs", "Mean cosine of 5,000 random pairs.", aim=""),
         ReadOut("nearest", "Cosine, nearest row", "nothing", "rows", "Mean cosine of each row with its nearest other row.", aim=""),
     )

@@ -284,9 +284,7 @@ def _parse(url: str) -> URL:
         return parsed.set(drivername="postgresql+psycopg")
     if parsed.drivername in ("sqlite", "sqlite+pysqlite"):
         if parsed.database in (None, "", ":memory:") or str(parsed.database).startswith("file:"):
-            raise StoreError(
-                "a SQLite store must be a file, because workers are processes of their own: sqlite:///FILE"
-            )
+            raise StoreError("a SQLite store must be a file, because workers are separate processes: sqlite:///FILE")
         file = boundary.path(str(parsed.database), "store")
         return parsed.set(drivername="sqlite+pysqlite", database=str(file))
     raise StoreError(f"a store cannot be '{parsed.drivername}' (allowed: a folder, sqlite:///FILE, postgresql://…)")

@@ -149,7 +149,7 @@ class Emitter:
     def _look(self) -> None:
         signals = self._store.signals(self._run_id)
         if signals.attempt != self._attempt or (signals.status != "running" and self.ending is None):
-            raise StoreError(f"run '{self._run_id}' was given up by its runner: it is {signals.status}")
+            raise StoreError(f"run '{self._run_id}' was abandoned by its runner: it is {signals.status}")
         self._stop = signals.stop
         if signals.at_once and self._in_main_thread and self.ending is None:
             now = time.monotonic()

@@ -117,10 +117,10 @@ def _begin(store: Store, run_id: str) -> RunRow:
     if row.status == "queued":
         claimed = store.claim(row.owner or f"{host_name()}/command", row.device or "local", id=run_id)
         if claimed is None:
-            raise StoreError(f"run '{run_id}' was taken by someone else")
+            raise StoreError(f"run '{run_id}' was taken by another process")
         row = claimed
     if row.status != "running":
-        raise StoreError(f"run '{run_id}' is not to be run: it is {row.status}")
+        raise StoreError(f"run '{run_id}' cannot be run: it is {row.status}")
     me = psutil.Process()
     store.set_worker(run_id, me.pid, me.create_time())
     return row

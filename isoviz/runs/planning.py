@@ -100,7 +100,7 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         slug="isobn",
         title="IsoBN against none, 5 seeds",
-        summary="Is the difference larger than the spread between seeds? Five pairs with the same data order and new weights.",
+        summary="Is the difference larger than the spread between seeds? Five pairs that share data order and initial weights.",
         plan={
             "models": ["demo/tiny-bert"],
             "tasks": ["demo/acceptability"],  # on 1,000 rows of demo/sentiment nothing is learned
@@ -149,7 +149,7 @@ def expand(
         if not values:
             raise InputError(f"{what}: choose at least one", field=what)
     if len(set(seeds)) != len(seeds):
-        raise InputError(f"seed: each seed once (got {' '.join(map(str, seeds))})", field="seed")
+        raise InputError(f"seed: name each seed once (got {' '.join(map(str, seeds))})", field="seed")
     combinations = sum(math.prod(len(values) for _, values in _axes(choices)) for _, choices in methods)
     total = len(models) * len(tasks) * combinations * len(seeds)
     if total > MAX_RUNS:  # counted before it is built
@@ -165,7 +165,7 @@ def expand(
     known = {slug: _task(slug, folder, own, checks) for slug in tasks}
     if folder is not None and all(task.generated for task in known.values()):
         slug = next(iter(known))
-        raise InputError(f"data: '{slug}' has its own rows and takes no data folder; leave it out", field="data")
+        raise InputError(f"data: '{slug}' has its own rows and takes no data folder; omit it", field="data")
     for task in known.values():
         _watched(task, common.get("early_stopping"))
         task.checked_direction(common.get("direction"))

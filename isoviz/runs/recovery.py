@@ -67,7 +67,7 @@ def mark_lost(store: Store, watched: Collection[str] = ()) -> list[str]:
     for row in held:
         event: Lost | None = None
         if not _is_here(row, quiet):
-            event = lost(None, f"no sign of life for {SILENT_SECONDS:.0f} s") if row.id in silent else None
+            event = lost(None, f"no heartbeat for {SILENT_SECONDS:.0f} s") if row.id in silent else None
         elif row.pid is None or row.pid_started is None:
             if row.id in silent or (row.id in quiet and not _is_served(store, row)):
                 store.unclaim(row.id, row.attempt)
@@ -116,7 +116,9 @@ def _is_served(store: Store, row: RunRow) -> bool:
 
 
 def _never_begun(row: RunRow) -> Lost:
-    return Lost(message="the command that was to run it is gone", advice=_RESUME if row.resume else "Resume starts it.")
+    return Lost(
+        message="the command that was running it has ended", advice=_RESUME if row.resume else "Resume starts it."
+    )
 
 
 def end(store: Store, run_id: str, attempt: int, event: Event) -> bool:

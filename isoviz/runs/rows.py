@@ -312,7 +312,7 @@ def check_writer(record: RowMapping, attempt: int | None, *, ending: bool) -> No
     """Only a running run is written to, by its current attempt; a waiting one can only be ended."""
     status = record["status"]
     if status in ENDINGS or (status == "queued" and not ending):
-        raise StoreError(f"run '{record['id']}' takes no events: it is {status}")
+        raise StoreError(f"run '{record['id']}' accepts no events: it is {status}")
     if attempt is not None and attempt != record["attempt"]:
         raise StoreError(
             f"run '{record['id']}' takes no events from attempt {attempt}: it is at attempt {record['attempt']}"

@@ -265,7 +265,7 @@ class Store(RunReader):
             )
 
     def held_runs(self, silent_seconds: float | None = None) -> RunRows:
-        """Running and reserved runs; with `silent_seconds` those that have shown no sign of life for longer."""
+        """Running and reserved runs; with `silent_seconds` those that have shown no heartbeat for longer."""
         held = and_(_runs.c.status.in_(("running", "queued")), _runs.c.owner.is_not(None))
         if silent_seconds is not None:
             held = and_(held, _runs.c.heartbeat < self._database.now() - silent_seconds)

@@ -77,7 +77,7 @@ def stars_remain(evidence: Evidence) -> Judgement:
     """From the printed means and deviations alone, whatever our runs say."""
     marked = [star for star in calibration_table_1() if star.starred]
     kept = [star for star in marked if star.student_holm is not None and star.student_holm < 0.05]
-    return ("held" if len(kept) == len(marked) else "not held"), f"From the printed numbers: {verdict()}"
+    return ("held" if len(kept) == len(marked) else "not held"), f"From the published numbers: {verdict()}"
 
 
 def stars_table() -> Table:
@@ -92,7 +92,7 @@ def stars_table() -> Table:
             size: Row = [round(star.difference, 2), "yes" if star.starred else "no"]
             rows.append([*name, *size, *(None if p is None else float(f"{p:.3g}") for p in p_values)])
     return Table(
-        title="The paper's stars, tested again from its printed numbers",
+        title="The paper's stars, tested again from its published numbers",
         header=["model", "method", "task", "metric", "difference", "starred", "p, equal variances", "p, Welch", "p, Holm",
                 "p, Welch and Holm"],
         rows=rows,

@@ -173,7 +173,7 @@ def ev_table(clouds: Sequence[Cloud]) -> Table:
             ours: list[float | None] = [*one.ev[:3], *[None] * (3 - len(one.ev[:3]))]
             rows.append([cloud.task.title, cloud.model, cloud.tensor, one.form, *ours, *(theirs or [None] * 3)])
     if not any(row[-1] for row in rows):
-        beside.append("The paper prints no numbers for these tasks.")
+        beside.append("The paper gives no numbers for these tasks.")
     header = ["task", "encoder", "vector", "normalisation"]
     columns = [f"{word}EV_{k}" for word in ("", "printed ") for k in (1, 2, 3)]
     return Table(title="EV_1 to EV_3", header=[*header, *columns], rows=rows, notes=list(dict.fromkeys(beside)))

@@ -24,7 +24,7 @@ STEPS: Final = 1000
 def _compute(job: Job) -> None:
     study = studies.get(job.request["study"])
     if not issubclass(study, ComputedStudy):
-        raise InputError(f"study: '{study.slug}' is drawn from runs; launch those instead", field="study")
+        raise InputError(f"study: '{study.slug}' uses training runs; launch those instead", field="study")
 
     def report(share: float, what: str) -> None:
         job.report(round(STEPS * share), STEPS, what)
@@ -39,7 +39,7 @@ STUDY: Final = JobKind(
     work=_compute,
     results=ResultStore("studies"),
     lane=ENCODERS,
-    memory_advice="Choose the quick scale, or close what else needs memory.",
+    memory_advice="Choose the quick scale, or close other programs that use memory.",
 )
 """Of `request_of`; leaves `{"result": a Result as JSON}`."""
 

@@ -57,5 +57,5 @@ def guess(task: Task, train: pd.DataFrame, validation: pd.DataFrame) -> dict[str
         elif task.simple_guess == "source":
             guesses = sources.tolist()
         else:
-            raise ValueError(f"'{task.simple_guess}' is no simple guess")
+            raise ValueError(f"'{task.simple_guess}' is not a simple guess")
     return metrics.compute(task.metrics, references, guesses, task.kind)

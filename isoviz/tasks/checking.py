@@ -123,7 +123,7 @@ def examine(frame: pd.DataFrame, task: Task, direction: str | None = None) -> tu
         refuse(
             [problem is not None for _, _, problem in parsed],
             task.label,
-            f"an answer of '{task.label}' does not stand in the context where it should;",
+            f"an answer of '{task.label}' is not in the context at its stated position;",
             [problem for _, _, problem in parsed],
         )
         checked["answer_texts"] = pd.Series([texts for texts, _, _ in parsed], index=frame.index, dtype="object")

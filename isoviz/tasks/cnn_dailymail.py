@@ -8,7 +8,7 @@ TASKS = (
     Task(
         slug="cnn_dailymail",
         title="CNN / Daily Mail",
-        description="Sum up a news article in a few sentences.",
+        description="Summarise a news article in a few sentences.",
         columns=("source", "target"),
         places=(("source", "article"), ("target", "highlights")),
         label_names=(),

@@ -16,7 +16,7 @@ ONE, TWO, NLI, QA, SEQUENCES = (
     ("question", "context"),
     ("source", "target"),
 )
-UNSEEN = "A fifth of all words occurs in validation rows only."
+UNSEEN = "A fifth of all words occur only in validation rows."
 
 
 def _demo(
@@ -73,7 +73,7 @@ TASKS = (
         "paraphrase",
         "Paraphrase",
         TWO,
-        "Do the two sentences say the same? Voice, datives, order and synonyms change; exchanged roles, negations and "
+        "Do the two sentences mean the same? Voice, datives, order and synonyms change; exchanged roles, negations and "
         f"modifiers make the difference. {UNSEEN}",
         ("not_paraphrase", "paraphrase"),
     ),
@@ -89,7 +89,7 @@ TASKS = (
         "similarity",
         "Similarity",
         TWO,
-        "How much do two sentences say the same, 0 to 5? Who (1), what is done (1.5), to whom or what (1), described how "
+        "How similar in meaning are two sentences, 0 to 5? Who (1), what is done (1.5), to whom or what (1), described how "
         "(0.75) and where (0.75) count if they agree; synonyms do, exchanged roles and denials do not. "
         f"{UNSEEN}",
         kind="regression",
@@ -106,8 +106,8 @@ TASKS = (
         "translation",
         "Translation",
         SEQUENCES,
-        "English into Velic, a made language with the verb last, endings that agree, and no articles: word by word nothing "
-        "is right. A fifth of the English words occurs in validation rows only.",
+        "English into Velic, an invented language with final verbs, agreeing endings and no articles: word-by-word "
+        "translation fails. A fifth of the English words occur only in validation rows.",
         kind="seq2seq",
         metrics=("bleu", "chrf"),
     ),
@@ -115,8 +115,8 @@ TASKS = (
         "summarization",
         "Summarization",
         SEQUENCES,
-        "The gist of a short story: through whose hands a thing went, whether an attempt succeeded and who helped, whether "
-        f"most people liked something. No sentence of the story says it. {UNSEEN}",
+        "The gist of a short story: who passed a thing on, whether an attempt succeeded and who helped, whether most people "
+        f"liked something. No single sentence of the story states it. {UNSEEN}",
         kind="seq2seq",
         metrics=("rougeL", "rouge1", "rouge2", "rougeLsum"),
     ),

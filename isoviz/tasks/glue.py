@@ -36,12 +36,12 @@ TASKS = (
         primary="accuracy",
         source="Socher et al. 2013, GLUE",
         cites=("socher2013recursive", "wang2019glue"),
-        licence="No licence given, a citation asked for.",
+        licence="No licence given; asks for a citation.",
     ),
     _glue(
         "mrpc",
         "MRPC",
-        description="Do these two news sentences say the same?",
+        description="Do these two news sentences mean the same?",
         columns=_PAIR,
         label_names=("not_equivalent", "equivalent"),
         # accuracy in papers 000-002, F1 in 003: both are kept
@@ -66,7 +66,7 @@ TASKS = (
     _glue(
         "stsb",
         "STS-B",
-        description="How alike in meaning are these two sentences, from 0 to 5?",
+        description="How similar in meaning are these two sentences, from 0 to 5?",
         columns=_PAIR,
         label_names=(),
         # Pearson in 001 and 003; 002 does not say which
@@ -75,7 +75,7 @@ TASKS = (
         kind="regression",
         source="Cer et al. 2017, GLUE",
         cites=("cer2017semeval", "wang2019glue"),
-        licence="Scores CC BY-SA 4.0; each part of the text has a licence of its own.",
+        licence="Scores CC BY-SA 4.0; each part of the text has its own licence.",
     ),
     _glue(
         "mnli",

@@ -77,7 +77,7 @@ def compute(
     for name in names:
         if name not in METRICS or kind not in METRICS[name].kinds:
             allowed = ", ".join(known for known, metric in METRICS.items() if kind in metric.kinds)
-            raise ValueError(f"'{name}' is no metric of {kind} tasks (allowed: {allowed})")
+            raise ValueError(f"'{name}' is not a metric of {kind} tasks (allowed: {allowed})")
     if len(references) == 0:
         return dict.fromkeys(names)
     if kind in ("span", "seq2seq"):

@@ -89,7 +89,7 @@ def find(data: str | Path | None) -> dict[str, tuple[Path, ...]]:
             )
         return {TRAIN: (path,)}
     if boundary.folder(path, "data", DataError) is None:
-        raise DataError(f"data: '{shortened(data)}' is no file or folder that this machine can read", field="data")
+        raise DataError(f"data: '{shortened(data)}' is not a file or folder that this machine can read", field="data")
     known = sorted(one for one in path.iterdir() if one.suffix in files.SUFFIXES)
     named = {one.name.split(".")[0].split("-")[0] for one in known}
     if VALIDATION in named:
@@ -99,7 +99,7 @@ def find(data: str | Path | None) -> dict[str, tuple[Path, ...]]:
     if len(known) == 1:
         return {TRAIN: (boundary.file(known[0], "data", DataError),)}
     raise DataError(
-        f"data: '{data}' has {len(known) or 'no'} data files and none is called train (allowed: one file, or train and "
+        f"data: '{data}' has {len(known) or 'no'} data files and none is named train (allowed: one file, or train and "
         f"validation, as {', '.join(files.SUFFIXES)})",
         field="data",
     )
@@ -181,7 +181,7 @@ def _kind(labels: pd.Series, second: bool) -> tuple[HeadKind, str]:
 
     values = labels.tolist()
     if isinstance(values[0], (dict, list, np.ndarray)):
-        return "span", "The labels hold answers with their places."
+        return "span", "The labels hold answers with their positions."
     texts = [checking.as_name(value) for value in values]
     distinct = len(set(texts))
     numbers = pd.to_numeric(pd.Series(texts), errors="coerce")
@@ -192,8 +192,8 @@ def _kind(labels: pd.Series, second: bool) -> tuple[HeadKind, str]:
     if distinct <= MAX_CLASSES and distinct * 2 <= max(len(texts), 4):
         return "classification", f"Texts with {distinct} distinct values."
     if second:
-        return "span", "Texts that hardly repeat, beside two others: an answer to be found in the second text."
-    return "seq2seq", "Texts that hardly repeat: a text to be written."
+        return "span", "Mostly unique texts beside two others: an answer to find in the second text."
+    return "seq2seq", "Mostly unique texts: a text to generate."
 
 
 def _by_number(name: str) -> tuple[bool, float, str]:
@@ -213,7 +213,7 @@ def task(columns: OwnTask) -> Task:
     given = {"text": columns.text, "second": columns.second, "label": columns.label}
     used = [name for name in given.values() if name is not None]
     if len(set(used)) < len(used):
-        raise InputError(f"own: each column once (got {', '.join(used)})", field="own")
+        raise InputError(f"own: name each column once (got {', '.join(used)})", field="own")
     if kind == "span" and columns.second is None:
         raise InputError("own.second: answers need the column of the context", field="own.second")
     if kind == "seq2seq":
@@ -229,7 +229,7 @@ def task(columns: OwnTask) -> Task:
         )
     if len(set(columns.label_names)) < len(columns.label_names):
         raise InputError(
-            f"own.label_names: each class once (got {listed(columns.label_names)})", field="own.label_names"
+            f"own.label_names: name each class once (got {listed(columns.label_names)})", field="own.label_names"
         )
     metrics = _METRICS[kind]
     if kind == "classification" and len(columns.label_names) == 2:

@@ -46,7 +46,7 @@ def score_notes(task: Task, validation: Mapping[str, pd.DataFrame]) -> list[str]
         validation: checked rows of the validation split and of the extra ones.
     """
     notes = [
-        f"The data have no {name} split ('{theirs}'): the scores are those of the {task.validation} split alone."
+        f"The data has no {name} split ('{theirs}'): the scores are those of the {task.validation} split alone."
         for name, theirs in task.extra
         if name not in validation
     ]
@@ -55,7 +55,7 @@ def score_notes(task: Task, validation: Mapping[str, pd.DataFrame]) -> list[str]
             answer = frame[task.reference].iloc[0]
             words = task.label_names[answer] if task.kind == "classification" else answer
             notes.append(
-                f"All {len(frame)} {split} rows that were read have the same right answer ({words}): their scores cannot tell a "
+                f"All {len(frame)} {split} rows that were read have the same correct answer ({words}): their scores cannot tell a "
                 "model from a constant guess."
             )
     return notes
@@ -87,7 +87,7 @@ def _notes(texts: dict[str, pd.Series]) -> list[str]:
     train = set(texts["train"])
     for split, text in texts.items():
         if split != "train" and (shared := int(text.isin(train).sum())):
-            notes.append(f"{shared} {split} rows also stand in train.")
+            notes.append(f"{shared} {split} rows also appear in train.")
     for split, text in texts.items():
         if repeated := int(text.duplicated().sum()):
             notes.append(f"{repeated} rows are repeated inside {split}.")

@@ -15,7 +15,7 @@ TASKS = (
         primary="accuracy",
         source="Socher et al. 2013",
         cites=("socher2013recursive",),
-        licence="No licence given, a citation asked for.",
+        licence="No licence given; asks for a citation.",
         hub=("SetFit/sst5", "default"),
     ),
 )

@@ -325,8 +325,8 @@ def set_generators(states: dict[str, Tensor]) -> None:
     """Put the random generators (dropout's) back where they were; InputError if there are none (see `load`)."""
     if not states:
         raise InputError(
-            "resume: of this run's last state only the weights are left",
-            advice="It cannot be trained further; start it again.",
+            "resume: only the weights of this run's last state are left",
+            advice="It cannot be resumed; start it again.",
         )
     torch.set_rng_state(states["cpu"])
     if "cuda" in states and torch.cuda.is_available():

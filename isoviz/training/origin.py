@@ -36,7 +36,7 @@ class Origin:
         Raises:
             ModelError, DataError: it is not.
         """
-        advice = "Put back what was there, or start a new run: half of a run on another {} would be no result."
+        advice = "Restore the original, or start a new run: a run cannot change its {} halfway."
         if source.fingerprint != self.model:
             raise ModelError(
                 f"model: the files of '{source.name}' have changed since this run began (fingerprint {source.fingerprint}, "

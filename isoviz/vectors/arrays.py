@@ -48,12 +48,12 @@ def read(name: str | Path, array: str | None = None, field: str = "embeddings") 
     elif path.suffix == ".safetensors":
         points = _read_safetensors(path, array, field)
     else:
-        what = "is empty" if not start else "is no array file"
+        what = "is empty" if not start else "is not an array file"
         raise _refused(f"'{name}' {what} (allowed: {FORMATS})", field)
     if points.ndim != 2:
         raise _refused(f"'{name}' has the shape {points.shape}; expected (points, dimensions)", field)
     if 0 in points.shape:
-        raise _refused(f"'{name}' holds no points: its shape is {points.shape}", field)
+        raise _refused(f"'{name}' contains no points: its shape is {points.shape}", field)
     return points
 
 
@@ -81,7 +81,7 @@ def _require_whole(path: Path, field: str) -> None:
         present = path.stat().st_size - stream.tell()
     promised = math.prod(shape) * dtype.itemsize
     if promised > present and not dtype.hasobject:
-        said = f"its header promises {promised:,} bytes of numbers, {present:,} are there"
+        said = f"its header declares {promised:,} bytes of numbers, the file has {present:,}"
         raise _refused(f"'{path}' is cut off: {said}", field)
 
 
@@ -90,7 +90,7 @@ def _read_npz(path: Path, array: str | None, field: str) -> NDArray[Any]:
         name = _one_of(path, list(found.files), array, field)
         points = found[name]
         if not isinstance(points, np.ndarray):
-            raise _refused(f"'{path}' holds '{name}', which is no array", field)
+            raise _refused(f"'{path}' holds '{name}', which is not an array", field)
         return points
 
 
@@ -127,11 +127,11 @@ def mapped_tensor(path: Path, name: str) -> NDArray[Any]:
 def _one_of(path: Path, names: list[str], wanted: str | None, field: str) -> str:
     if wanted is not None:
         if wanted not in names:
-            raise _refused(f"'{path}' holds no array '{wanted}' (it has: {listed(names, 80) or 'none'})", field)
+            raise _refused(f"'{path}' contains no array '{wanted}' (it has: {listed(names, 80) or 'none'})", field)
         return wanted
     if len(names) != 1:
         raise _refused(
-            f"'{path}' holds {len(names)} arrays ({listed(names, 80) or 'none'}); keep or name the one to read", field
+            f"'{path}' holds {len(names)} arrays ({listed(names, 80) or 'none'}); name the one to read", field
         )
     return names[0]
 

@@ -37,7 +37,7 @@ def _encode(job: Job) -> None:
     try:
         kept = sets.load_any(asked["texts"])
     except KeyError:
-        raise InputError("texts: these texts are no longer kept here; load them again", field="texts") from None
+        raise InputError("texts: these texts are no longer cached; load them again", field="texts") from None
     assert isinstance(kept, TextSet)
     source = sources.resolve(asked["model"])
     settings = {name: asked[name] for name in ("pooling", "prompt", "truncate")}
@@ -55,6 +55,6 @@ ENCODING: Final = JobKind(
     lane=ENCODERS,
     prepare="isoviz.exploring.jobs:prepare",  # by name: the spare of every kind that reads with an encoder
     memory_field="texts",
-    memory_advice="Take fewer texts, or close what else needs memory.",
+    memory_advice="Take fewer texts, or close other programs that use memory.",
 )
 """Of a `request`; `isoviz.vectors.load` reads the result by the key of the job."""

@@ -67,10 +67,10 @@ def checked(
         unknown = ~frame[side].isin(known)
         _refuse_first(unknown, frame[side], called[side], "no vector has the id '{}'", field)
     scores = pd.to_numeric(frame["score"], errors="coerce")
-    _refuse_first(~np.isfinite(scores), frame["score"], called["score"], "'{}' is no finite number", field)
+    _refuse_first(~np.isfinite(scores), frame["score"], called["score"], "'{}' is not a finite number", field)
     frame["score"] = scores.astype(float)
     again = frame.duplicated(["left", "right"])
-    _refuse_first(again, frame["right"], called["right"], "the same pair with '{}' is in a row before", field)
+    _refuse_first(again, frame["right"], called["right"], "the same pair with '{}' is in an earlier row", field)
     if relation == "relevance":
         _check_relevance(frame, called, field)
     elif len(frame) < 3:

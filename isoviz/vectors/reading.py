@@ -109,7 +109,7 @@ def array(name: str, column: str | None = None, field: str = "vectors") -> NDArr
     places = tables.places_of(table.column_names, {}, field)
     points = tables.points_of(table, column, set(places.values()), field)
     if 0 in points.shape:
-        raise InputError(f"{field}: '{name}' holds no points: its shape is {points.shape}", field=field)
+        raise InputError(f"{field}: '{name}' contains no points: its shape is {points.shape}", field=field)
     return points
 
 
@@ -227,7 +227,7 @@ def _columns_of(table: pa.Table, columns: Columns, field: str) -> pd.DataFrame:
             _refuse_first(values.isna(), place, "it is empty", field)
         if any(isinstance(value, (list, dict, np.ndarray)) for value in values.head(100)):
             raise InputError(
-                f"{field}: column '{shortened(place)}' holds lists; {column} is one value a row", field=field
+                f"{field}: column '{shortened(place)}' holds lists; {column} must have one value per row", field=field
             )
         if column == "text":
             values = values.fillna("").astype("str")
@@ -237,7 +237,7 @@ def _columns_of(table: pa.Table, columns: Columns, field: str) -> pd.DataFrame:
             if again.any():
                 row = int(np.flatnonzero(again)[0])
                 first = int(np.flatnonzero(values == values.iloc[row])[0])
-                told = f"the id '{shortened(values.iloc[row])}' is in row {first + 1} already"
+                told = f"the id '{shortened(values.iloc[row])}' is already in row {first + 1}"
                 _refuse_first(again, place, told, field)
         found[column] = values.reset_index(drop=True)
     return pd.DataFrame(found) if found else pd.DataFrame(index=range(table.num_rows))
@@ -250,7 +250,7 @@ def _refuse_first(bad: Any, column: str, told: str, field: str) -> None:
 
 
 def _check_finite(points: NDArray[Any], field: str) -> None:
-    """`InputError` for the first entry that is no finite number, with its row and column counted from 1."""
+    """`InputError` for the first entry that is not a finite number, with its row and column counted from 1."""
     if points.dtype.kind != "f":
         return
     rows = max(1, _BLOCK // (points.shape[1] * points.dtype.itemsize))
@@ -261,7 +261,7 @@ def _check_finite(points: NDArray[Any], field: str) -> None:
             value = block[row, column]
             shown = "NaN" if np.isnan(value) else "infinite"
             half = points.dtype == np.float16 and shown == "infinite"
-            more = "; float16 ends at 65,504, so save them as float32" if half else ""
+            more = "; float16 ends at 65,504: save them as float32" if half else ""
             raise InputError(
                 f"{field}: row {start + row + 1}, dimension {column + 1}: the number is {shown}{more}", field=field
             )

@@ -73,7 +73,7 @@ def _of_text(path: Path) -> pa.Table:
         except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of several types in JSON lines
             first, found = _first_unlike(frame[name].tolist())
             raise DataError(
-                f"data: row {first}, column '{shortened(name)}': a {found} where rows before have another type",
+                f"data: row {first}, column '{shortened(name)}': a {found} where earlier rows have another type",
                 field="data",
             ) from None
     return pa.table(columns)
@@ -275,7 +275,7 @@ def _numbers_in(column: pa.ChunkedArray, name: str, field: str) -> NDArray[np.fl
     bad = np.flatnonzero(np.isnan(numbers))
     if len(bad):
         value = values[bad[0]]
-        told = "it is empty" if value is None else f"'{shortened(value, 30)}' is no number"
+        told = "it is empty" if value is None else f"'{shortened(value, 30)}' is not a number"
         raise _bad_cell(int(bad[0]), name, told, field)
     return numbers
 
@@ -314,7 +314,7 @@ def _of_written_lists(column: pa.ChunkedArray, name: str, field: str) -> NDArray
             values = json.loads(text)
             rows.append(np.array(values, dtype=np.float64))
         except (TypeError, ValueError, RecursionError, OverflowError):
-            told = "it is empty" if text is None else f"'{shortened(text, 30)}' is no list of numbers"
+            told = "it is empty" if text is None else f"'{shortened(text, 30)}' is not a list of numbers"
             raise _bad_cell(row, name, told, field) from None
         if rows[-1].ndim != 1:
             raise _bad_cell(row, name, "it holds lists of lists", field)
@@ -326,7 +326,7 @@ def _require_even(lengths: NDArray[Any], name: str, field: str) -> None:
     odd = np.flatnonzero(lengths != lengths[0])
     if len(odd):
         row = int(odd[0])
-        raise _bad_cell(row, name, f"{int(lengths[row])} numbers where the rows before have {int(lengths[0])}", field)
+        raise _bad_cell(row, name, f"{int(lengths[row])} numbers where earlier rows have {int(lengths[0])}", field)
 
 
 def _first_null(column: pa.ChunkedArray) -> int:

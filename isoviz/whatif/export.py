@@ -181,7 +181,7 @@ def _append_head(found: SentenceTransformer, model: HeadedModel) -> None:
         layer, activation = network.classifier.dense, torch.nn.Tanh() if kind == "dense" else torch.nn.GELU()
     else:
         raise InputError(
-            f"export: the head of a {network.config.model_type} is no module of sentence-transformers",
+            f"export: the head of a {network.config.model_type} is not a sentence-transformers module",
             field="export",
             advice="Export the matrix instead.",
         )

@@ -60,7 +60,7 @@ def compute(
         try:
             kept = vectors.load_any(request.texts)
         except KeyError:
-            raise InputError("texts: they are no longer kept on this server", field="texts") from None
+            raise InputError("texts: these texts are no longer on this server", field="texts") from None
         name, columns, pairs, relation = kept.name, kept.columns, None, None
     source = sources.resolve(request.model)
     offered, _ = extract.offered_poolings(source, 1)

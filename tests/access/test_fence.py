@@ -89,10 +89,9 @@ def test_outside_is_refused_alike_whether_it_is_there_or_not(shared: Path, held:
 
     words = {told(functools.partial(look, text)) for text in texts for look in (own.preview, launched)}
     assert words == {
-        f"data: folders outside {shared} cannot be read from the browser; ask the person who runs the server to add yours to "
-        "ISOVIZ_ROOTS"
+        f"data: folders outside {shared} cannot be read from the browser; ask the operator to add yours to ISOVIZ_ROOTS"
     }
-    assert "no file or folder" in told(lambda: own.preview(shared / "missing"))
+    assert "not a file or folder" in told(lambda: own.preview(shared / "missing"))
 
 
 def test_a_link_to_a_file_elsewhere_is_not_followed(shared: Path, held: None, tmp_path: Path) -> None:
@@ -153,11 +152,11 @@ def test_a_hub_id_is_no_folder_outside(
 def test_without_roots_it_says_how_to_name_some() -> None:
     fence.hold_to(lambda: Roots(()))
     assert told(lambda: own.preview(os.getcwd())) == (
-        "data: folders of the server cannot be read from the browser; ask the person who runs it to name them in ISOVIZ_ROOTS"
+        "data: folders on the server cannot be read from the browser; ask the operator to list them in ISOVIZ_ROOTS"
     )
 
 
 def test_held_to_nothing_reads_anywhere(tmp_path: Path, shared: Path) -> None:
     assert own.preview(tmp_path / "private" / "data").columns == ("text", "label")
-    with pytest.raises(DataError, match="is no file or folder that this machine can read"):
+    with pytest.raises(DataError, match="is not a file or folder that this machine can read"):
         own.preview(tmp_path / "nowhere")

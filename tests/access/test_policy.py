@@ -43,7 +43,7 @@ def test_variables(tmp_path: Path) -> None:
     ("variable", "value", "told"),
     [
         ("ISOVIZ_READ_ONLY", "maybe", "expected 1 or 0"),
-        ("ISOVIZ_ROOTS", "data", "no absolute path"),
+        ("ISOVIZ_ROOTS", "data", "not an absolute path"),
         ("ISOVIZ_QUOTA_JOBS", "-1", "expected a whole number"),
         ("ISOVIZ_QUOTA_JOBS", "1e9", "expected a whole number"),
         ("ISOVIZ_QUOTA_LAUNCH", "9" * 400, "expected a whole number"),

@@ -98,7 +98,7 @@ def test_every_method_is_known_here() -> None:
 @pytest.mark.parametrize(
     ("visitor", "read_only", "told"),
     [
-        (LOOKER, False, "for viewing"),
+        (LOOKER, False, "only allows viewing"),
         (LOOKER, True, "read-only"),
         (ANNA, True, "read-only"),
         (OPERATOR, True, "read-only"),
@@ -153,7 +153,7 @@ def test_quotas_name_themselves_and_who_sets_them(acting: Callable[..., Service]
         anna.launch([RunConfig(threads=3)])
     assert store.list() == []
     anna.launch(configs[:3])
-    with pytest.raises(AccessError, match=r"wait for their turn: 5 \(at most 4; .* ISOVIZ_QUOTA_QUEUED"):
+    with pytest.raises(AccessError, match=r"queued runs of one visitor: 5 \(at most 4; .* ISOVIZ_QUOTA_QUEUED"):
         anna.launch(configs[:2])
     assert anna.launch_refusal(configs[:1]) is None and anna.launch_refusal(configs[:2]) is not None
     acting(BEN, queued=4).launch(configs[:2])
@@ -161,7 +161,7 @@ def test_quotas_name_themselves_and_who_sets_them(acting: Callable[..., Service]
     stopped = next(row.id for row in store.list() if row.visitor == "anna")
     anna.stop(stopped)
     anna.launch(configs[:2])
-    with pytest.raises(AccessError, match="wait for their turn"):
+    with pytest.raises(AccessError, match="queued runs of one visitor"):
         anna.resume(stopped)
 
 
@@ -220,7 +220,7 @@ def test_paths_outside_the_roots_do_not_enter_runs_or_jobs(
         service = acting(visitor)
         for path in bad:
             with pytest.raises(
-                DataError, match="outside .*shared cannot be read from the browser; ask the person who runs"
+                DataError, match="outside .*shared cannot be read from the browser; ask the operator to"
             ):
                 service.launch([RunConfig(data=path)])
             with pytest.raises(ModelError, match="cannot be read from the browser"):

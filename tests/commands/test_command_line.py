@@ -30,13 +30,25 @@ def call(*words: str, expect: int = 0, **environment: str) -> subprocess.Complet
 
 
 @pytest.fixture
+def here(capsys):
+    """A command in this process: what it prints on stdout. Most commands need no process of their own, which takes seconds."""
+
+    def run(*words):
+        capsys.readouterr()
+        assert main([*words]) == 0, capsys.readouterr().err
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture
 def small(tiny_models, cola):
     """Options of a run that takes a second."""
     return ["--model", str(tiny_models("bert")), "--task", "glue/cola", "--data", str(cola), "--epochs", "1",
             "--lr", "5e-3", "--batch-size", "8", "--threads", "1"]  # fmt: skip
 
 
-def test_train_gives_one_json_document_and_the_store_agrees(small, tmp_path):
+def test_train_gives_one_json_document_and_the_store_agrees(small, tmp_path, here):
     store = str(tmp_path / "store")
     done = call(
         "train", *small, "--method", "isobn", "--set", "beta=1", "--seeds", "0", "1", "--store", store, "--json"
@@ -67,23 +79,21 @@ def test_train_gives_one_json_document_and_the_store_agrees(small, tmp_path):
     assert document["summary"][0]["seeds"] == [0, 1]
     assert set(runs[0]["timing"]) >= {"train_seconds", "seconds_per_epoch", "samples_per_second", "startup_seconds"}
 
-    listed = json.loads(call("runs", "list", "--store", store, "--json").stdout)["runs"]
+    listed = json.loads(here("runs", "list", "--store", store, "--json"))["runs"]
     assert {run["id"] for run in listed} == {run["id"] for run in runs}
-    shown = json.loads(call("runs", "show", runs[0]["id"], "--store", store, "--json").stdout)["runs"][0]
+    shown = json.loads(here("runs", "show", runs[0]["id"], "--store", store, "--json"))["runs"][0]
     assert shown["isotropy"] == isotropy
     assert shown["provenance"]["data_fingerprint"] and shown["provenance"]["model_fingerprint"]
     assert shown["provenance"]["data_revision"] is None  # files have no commit
     assert shown["provenance"]["signatures"] == {}
-    exported = json.loads(call("runs", "export", *[run["id"] for run in runs], "--store", store, "--json").stdout)[
-        "runs"
-    ]
+    exported = json.loads(here("runs", "export", *[run["id"] for run in runs], "--store", store, "--json"))["runs"]
     assert [event["kind"] for event in exported[0]["events"]][-1] == "finished"
-    call("runs", "delete", runs[0]["id"], "--store", store)
-    assert len(json.loads(call("runs", "list", "--store", store, "--json").stdout)["runs"]) == 1
+    here("runs", "delete", runs[0]["id"], "--store", store)
+    assert len(json.loads(here("runs", "list", "--store", store, "--json"))["runs"]) == 1
 
 
-def test_sweep_runs_the_grid(small, tmp_path):
-    done = call(
+def test_sweep_runs_the_grid(small, tmp_path, here):
+    printed = here(
         "sweep",
         *small,
         "--method",
@@ -96,15 +106,15 @@ def test_sweep_runs_the_grid(small, tmp_path):
         str(tmp_path / "s"),
         "--json",
     )
-    params = [run["config"]["params"] for run in json.loads(done.stdout)["runs"]]
+    params = [run["config"]["params"] for run in json.loads(printed)["runs"]]
     assert [(p["lam"], p["zeta"]) for p in params] == [(-1.0, 0.2), (-1.0, 0.8), (1.0, 0.2), (1.0, 0.8)]
 
 
-def test_human_text_goes_to_stdout_progress_to_stderr(small, tmp_path):
-    done = call("train", *small, "--store", str(tmp_path / "s"))
-    assert "finished" in done.stdout
-    assert "IsoScore" in done.stdout
-    assert "Traceback" not in done.stderr
+def test_human_text_goes_to_stdout_progress_to_stderr(small, tmp_path, capsys):
+    assert main(["train", *small, "--store", str(tmp_path / "s")]) == 0
+    printed, progress = capsys.readouterr()
+    assert "finished" in printed and "IsoScore" in printed
+    assert "epoch 1" in progress and "epoch 1" not in printed and "Traceback" not in progress
 
 
 @contextlib.contextmanager
@@ -128,9 +138,9 @@ def held(process, database):
         process.send_signal(signal.SIGCONT)
 
 
-def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path):
+def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path, here):
     long = [word if word != "1" or small[i - 1] != "--epochs" else "30" for i, word in enumerate(small)]
-    whole = json.loads(call("train", *long, "--store", str(tmp_path / "a"), "--json").stdout)["runs"][0]
+    whole = json.loads(here("train", *long, "--store", str(tmp_path / "a"), "--json"))["runs"][0]
     store_dir = str(tmp_path / "b")
     process = subprocess.Popen(
         [sys.executable, "-m", "isoviz", "train", *long, "--store", store_dir, "--json"],
@@ -147,29 +157,29 @@ def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path)
         run_id = rows[0].id
         # it would be done before a slow machine's other shell is there
         with held(process, os.path.join(store_dir, "isoviz.db")):
-            call("runs", "stop", run_id, "--store", store_dir)
+            here("runs", "stop", run_id, "--store", store_dir)
         output, errors = process.communicate(timeout=240)
     finally:
         process.kill()
     assert process.returncode == 1, errors
     assert json.loads(output)["runs"][0]["status"] == "stopped"
-    resumed = json.loads(call("runs", "resume", run_id, "--store", store_dir, "--json").stdout)["runs"][0]
+    resumed = json.loads(here("runs", "resume", run_id, "--store", store_dir, "--json"))["runs"][0]
     assert resumed["status"] == "finished"
     assert resumed["metrics"] == whole["metrics"]
     assert resumed["isotropy"] == whole["isotropy"]
 
 
-def test_measure_an_array(tmp_path):
+def test_measure_an_array(tmp_path, here):
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(500, 8)))
     document = json.loads(call("measure", "--embeddings", str(tmp_path / "x.npy"), "--json").stdout)
     assert document["n"] == 500
     assert document["d"] == 8
     assert document["isoscore"] == pytest.approx(0.97, abs=0.03)
-    assert "IsoScore" in call("measure", "--embeddings", str(tmp_path / "x.npy")).stdout
+    assert "IsoScore" in here("measure", "--embeddings", str(tmp_path / "x.npy"))
 
 
 @pytest.mark.parametrize(("pooling", "points"), [("cls", 32), ("mean", 32), ("head", 32), ("tokens", None)])
-def test_measure_a_model_on_a_task(tiny_models, cola, pooling, points):
+def test_measure_a_model_on_a_task(tiny_models, cola, pooling, points, here):
     words = [
         "measure",
         "--model",
@@ -182,7 +192,7 @@ def test_measure_a_model_on_a_task(tiny_models, cola, pooling, points):
         pooling,
         "--json",
     ]
-    document = json.loads(call(*words).stdout)
+    document = json.loads(here(*words))
     assert document["d"] == 16
     assert document["n"] == points or (points is None and document["n"] > 32)
 

@@ -91,7 +91,7 @@ def test_after_a_kill_every_command_works_at_once(
     process.communicate()
     listed = command("runs", "list", "--store", store.url, capsys=capsys)["runs"]
     assert [run["status"] for run in listed] == ["lost"] * 3
-    assert {run["error"]["message"] for run in listed[:2]} == {"the command that was to run it is gone"}
+    assert {run["error"]["message"] for run in listed[:2]} == {"the command that was running it has ended"}
     assert listed[2]["id"] == killed and listed[2]["error"]["message"] == "the worker vanished"
     assert "Resume" in listed[2]["error"]["advice"]
     stopped = command("runs", "stop", killed, "--store", store.url, capsys=capsys)["runs"][0]

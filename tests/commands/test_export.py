@@ -56,7 +56,7 @@ def test_a_run_in_both_forms(tiny_models, tmp_path, capsys, monkeypatch):
     [
         (["--chain", "mean_removal", "--out", "a.zip"], "--chain: mean_removal is not affine"),
         (["--chain", "isolayer", "--out", "a.zip"], "'isolayer' is trained on a run's labels"),
-        (["--chain", "zca", "--out", "folder"], "--model: which model made these vectors?"),
+        (["--chain", "zca", "--out", "folder"], "--model: name the model that encoded these vectors"),
         (["--chain", "zca", "--out", "a.zip", "--prompt", "query"], "--prompt: only with --model"),
         (["--chain", "zca", "--out", "no/a.zip"], "--out: no folder 'no'"),
         (

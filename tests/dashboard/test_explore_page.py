@@ -132,7 +132,7 @@ def test_vanished_worker_is_told_with_the_way_on(open_page: OpenPage) -> None:
     write_json(folder / scheduling.PROCESS, {"pid": 2**22 + 1, "started": 1.0})
     (folder / scheduling.LOG).write_text("<b>the last words</b>")
     page = open_page("explore")
-    assert "is gone" in errors(page)[0] and "take fewer rows" in errors(page)[0]
+    assert "died" in errors(page)[0] and "take fewer rows" in errors(page)[0]
     assert page.button(key="explore_look").label == "Retry"
     assert page.code[0].value == "<b>the last words</b>"
 
@@ -292,7 +292,7 @@ def test_numbers_that_are_infinite_once_read(
     ("model", "told"),
     [
         (f"{tempfile.gettempdir()}/no/such/dir", "o such model or directory"),
-        ("some/encoder", "set; start again without it to ask the hub); use a bundled model"),
+        ("some/encoder", "set; restart without it to go online); use a bundled model"),
         ("not a model!", "neither a directory nor a hub id"),
     ],
 )

@@ -175,7 +175,7 @@ def test_a_download_that_breaks_off_is_told_beside_the_field_and_can_be_tried_ag
     assert _work(request) == "failed"
     page = open_page("explore", **address(request))
     (error,) = errors(page)
-    assert "the download broke off after" in error and "try again" in error
+    assert "the download stopped after" in error and "try again" in error
     assert page.button(key="explore_look").label == "Retry"
     hub.down = False
     assert _work(request) == "none"  # here it has another key

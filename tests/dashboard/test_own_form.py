@@ -186,7 +186,7 @@ def test_upload_with_and_without_a_validation_file(open_page: OpenPage, store: S
     choose(page, label="Laune")
     assert errors(page) == []
     assert not [field for field in page.number_input if field.key == "train_own.share"]
-    assert "12 validation rows also stand in train" in words(page)
+    assert "12 validation rows also appear in train" in words(page)
     folder = page.text_input(key="train_data.own").value
     launch(page)
     assert {row.config.data for row in store.list()} == {folder}

@@ -120,14 +120,14 @@ def test_a_bad_upload_is_told_beside_the_field(open_page: OpenPage, computed_her
     content = _csv().replace(b"t3,red", b"t2,red")
     page = _upload(open_page("explore", explore_at="My vectors"), "mine.csv", content)
     (told,) = errors(page)
-    assert "the id 't2' is in row 3 already" in told
+    assert "the id 't2' is already in row 3" in told
     assert "explore_vectors" not in page.query_params and computed_here == []
 
 
 def test_a_link_to_vectors_that_are_gone_says_so(open_page: OpenPage) -> None:
     page = open_page("explore", explore_at="My vectors", explore_vectors="0" * 32)
     (told,) = errors(page)
-    assert "no longer kept on this server" in told
+    assert "no longer on this server" in told
 
 
 def test_pasted_sentences_become_a_map(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:

@@ -160,7 +160,7 @@ def test_metric_that_the_task_lacks_is_told_before_launch(open_page: OpenPage) -
     ("model", "told"),
     [
         ("./no/such/dir", "o such model or directory"),
-        ("some/encoder", "set; start again without it to ask the hub); use a bundled model"),
+        ("some/encoder", "set; restart without it to go online); use a bundled model"),
         ("not a model!", "neither a directory nor a hub id"),
     ],
 )

@@ -22,7 +22,7 @@ from tests.story import Story
 from tests.tiny import write_cola
 
 LOOKER, ANNA = Visitor("lena", Role.VIEWER), Visitor("anna", Role.RUNNER)
-OUTSIDE = "cannot be read from the browser; ask the person who runs the server to add yours to ISOVIZ_ROOTS"
+OUTSIDE = "cannot be read from the browser; ask the operator to add yours to ISOVIZ_ROOTS"
 PAGES = ("home", "explore", "train", "live", "tradeoffs", "results", "whatif", "run")
 
 
@@ -64,9 +64,9 @@ def test_every_page_says_once_that_one_may_only_look(
     name: str, open_page: OpenPage, visit: Callable[[Visitor], None], monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
     query = {"id": finish(store, config("baseline", 0), 0.5, 0.5)}
-    assert "read-only" not in (operators := shown(open_page(name, **query))) and "for viewing" not in operators
+    assert "read-only" not in (operators := shown(open_page(name, **query))) and "only allows viewing" not in operators
     visit(LOOKER)
-    assert shown(open_page(name, **query)).count("Your link is for viewing") >= 1
+    assert shown(open_page(name, **query)).count("Your link only allows viewing") >= 1
     monkeypatch.setenv("ISOVIZ_READ_ONLY", "1")
     assert "This server is read-only" in shown(open_page(name, **query))
 
@@ -86,7 +86,7 @@ def test_the_train_page_can_be_read_but_not_launched(
     page = open_page("train", preset="demo")
     launch = page.button(key="launch")
     assert launch.label == "Launch 3 runs" and launch.disabled
-    assert ("read-only" if read_only else "for viewing") in launch.help.replace("\\", "")
+    assert ("read-only" if read_only else "only allows viewing") in launch.help.replace("\\", "")
     assert any(code.value.startswith("python -m isoviz") for code in page.code), "the command can be taken along"
     press(page, "launch")
     assert store.list() == []
@@ -127,7 +127,7 @@ def test_a_run_of_somebody_else_shows_no_form_to_change_it(
 ) -> None:
     run = finish(store, config("baseline", 0), 0.5, 0.5)
     assert "delete-run" in disabled(open_page("run", id=run))
-    for who, reason in ((ANNA, "belongs to someone else"), (LOOKER, "for viewing")):
+    for who, reason in ((ANNA, "belongs to someone else"), (LOOKER, "only allows viewing")):
         visit(who)
         page = open_page("run", id=run)
         assert "delete-run" not in disabled(page) and reason in shown(page)
@@ -144,7 +144,7 @@ def test_a_runner_launches_what_is_theirs(
     monkeypatch.setenv("ISOVIZ_QUOTA_QUEUED", "5")
     page = open_page("train", preset="demo", train_again="true")
     assert page.button(key="launch").disabled
-    assert "runs of one visitor that wait for their turn: 6 (at most 5" in shown(page)
+    assert "queued runs of one visitor: 6 (at most 5" in shown(page)
 
 
 def test_own_data_outside_the_roots(
@@ -237,7 +237,7 @@ def test_the_default_roots_are_the_current_folder_and_home(
     page = open_page("train", **{"train_tasks": "Own data", "train_data.own": str(tmp_path / "x.csv")})
     assert f"Folders outside {os.getcwd()}, {tmp_path}/someone cannot be read" in shown(page)
     page = open_page("train", **{"train_tasks": "Own data", "train_data.own": "~/x.csv"})
-    assert "is no file or folder that this machine can read" in shown(page)
+    assert "is not a file or folder that this machine can read" in shown(page)
 
 
 def test_a_viewer_cannot_start_the_demo_from_home(
@@ -246,6 +246,6 @@ def test_a_viewer_cannot_start_the_demo_from_home(
     visit(LOOKER)
     page = open_page("home")
     assert disabled(page)["start_demo"]
-    assert "Your link is for viewing" in str(page.button(key="start_demo").help)
+    assert "Your link only allows viewing" in str(page.button(key="start_demo").help)
     press(page, "start_demo")
     assert store.list() == []

@@ -298,7 +298,7 @@ def test_what_this_run_cannot_do_is_told(runs: tuple[str, str], open_page: OpenP
     assert errors(page) == [] and tiles(page)["matthews, frozen head"] == "undefined"
     assert "The frozen head cannot read these vectors" in texts(page)
     page = open_page("whatif", run=runs[0], chain="all_but_the_top:remove=16")
-    assert errors(page) == [] and "No direction is left in which the training rows vary" in texts(page)
+    assert errors(page) == [] and "The training rows no longer vary in any direction" in texts(page)
     assert "becomes less isotropic" not in texts(page)
     page = open_page("whatif", run="nobody")
     assert errors(page) == [
@@ -345,7 +345,7 @@ def test_a_layer_in_training_is_stopped_by_its_button_and_by_the_next_move(
     assert errors(page) == [] and "IsoLayer is being trained" in texts(page) and button(page, "Look again")
 
     button(page, "Stop").click().run()  # type: ignore[attr-defined]
-    assert trainings.running == [] and "you stopped it" in texts(page)
+    assert trainings.running == [] and "You stopped IsoLayer's training" in texts(page)
     button(page, "Train it again").click().run()  # type: ignore[attr-defined]
     assert trainings.running == [first]
 
@@ -408,7 +408,7 @@ def test_the_sentence_stands_over_the_tiles(
     ask = SCHEDULER.ask
     monkeypatch.setattr(SCHEDULER, "ask", lambda *asked: Future() if asked[-1] is Rank.FOLLOW else ask(*asked))
     page = open_page("whatif", run=runs[0], chain="zca:strength=0.55")
-    assert errors(page) == [] and "Still being computed" in texts(page)
+    assert errors(page) == [] and "Still computing" in texts(page)
     assert "isotropic (IsoScore" in texts(page)  # said already, with what is known at once
 
 

@@ -77,7 +77,7 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
 
 
 def test_a_set_that_is_gone_or_too_small_says_so(open_page: OpenPage) -> None:
-    assert "no longer kept" in errors(opened(open_page, "0" * 32))[0]
+    assert "no longer on this server" in errors(opened(open_page, "0" * 32))[0]
     few = vectors.keep(VectorSet(RNG.normal(size=(6, 4)), pd.DataFrame(index=range(6)), name="few"))
     assert "at least 12 rows, got 6" in errors(opened(open_page, few))[0]
 
@@ -89,7 +89,7 @@ def test_a_step_that_needs_a_run_is_told_beside_it(open_page: OpenPage) -> None:
 
 def test_a_chain_without_numbers_has_no_curve(open_page: OpenPage) -> None:
     page = opened(open_page, kept(), chain="none")
-    assert errors(page) == [] and "No step of this chain has a number to move." in texts(page)
+    assert errors(page) == [] and "No step of this chain has a numeric parameter." in texts(page)
 
 
 def comparison(low: float, high: float, n: int) -> Comparison:

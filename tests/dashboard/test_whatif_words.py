@@ -29,7 +29,7 @@ def full(frozen: tuple[float, float] | None, refitted: tuple[float, float] | Non
         ((-0.2, -0.1), (-0.2, -0.1), "and so does one refitted"),
         ((-0.01, 0.01), (-0.2, -0.1), "the frozen head loses no more than chance explains"),
         ((0, 0), (0, 0), "exactly as without the transform"),
-        ((-0.01, 0.01), (-0.01, 0.01), "says nothing for or against"),
+        ((-0.01, 0.01), (-0.01, 0.01), "no evidence for or against"),
         ((-0.01, 0.01), (0.01, 0.03), "here it helped"),
         ((0.01, 0.03), (-0.01, 0.01), "not in the cloud"),
         (None, (-0.01, 0.01), "cannot read these vectors"),

@@ -177,4 +177,4 @@ def test_map_is_laid_out_once_and_points_are_placed_in_it(monkeypatch: pytest.Mo
     np.testing.assert_array_equal(drawn.arrays["coordinates"], x[:, :2])
     np.testing.assert_array_equal(placed.arrays["coordinates"], x[:3, :2])
     assert fits == [40]
-    assert "not kept any more" in work_here(MAP, "c", {**request, "view": "gone"}, memory=memory).message
+    assert "no longer cached" in work_here(MAP, "c", {**request, "view": "gone"}, memory=memory).message

@@ -75,7 +75,7 @@ def test_coordinates_are_of_the_points_that_are_drawn() -> None:
 def test_umap_refuses_what_has_no_neighbours() -> None:
     with pytest.raises(InputError, match="at least 5"):
         maps.fit_umap(np.zeros((4, 3)), MapRequest("umap"))
-    with pytest.raises(InputError, match="all points of this cloud are the same"):
+    with pytest.raises(InputError, match="all points of this cloud are identical"):
         maps.fit_umap(np.ones((9, 3)), MapRequest("umap"))
 
 

@@ -67,7 +67,7 @@ def test_zero_vectors_are_reported() -> None:
 def test_a_set_that_is_gone_is_reported() -> None:
     key = _kept()
     vectors.forget(key)
-    with pytest.raises(InputError, match="no longer kept") as caught:
+    with pytest.raises(InputError, match="no longer on this server") as caught:
         _view(key)
     assert caught.value.field == "data"
 

@@ -79,7 +79,7 @@ def test_killed_worker_is_noticed_and_its_job_can_be_retried(busy: Path) -> None
     psutil.Process(running(LIGHT, "k")).kill()
     until(lambda: queue.look(LIGHT, "k").status == "lost")
     lost = queue.start(LIGHT, "k", request, retry=False)  # a page that only looks again: it might be killed again
-    assert lost.status == "lost" and "is gone" in lost.message and "Retry" in lost.advice
+    assert lost.status == "lost" and "died" in lost.message and "Retry" in lost.advice
     assert not any(entry.lives for entry in scheduling.at_work())
     busy.unlink()
     assert queue.retry(LIGHT, "k").under_way

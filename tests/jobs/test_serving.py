@@ -27,8 +27,8 @@ def work(request: dict[str, Any]) -> bool:
     ("does", "message", "field", "advice", "fit"),
     [
         ("reject", "rows: must be at least 2 (got 1)", "rows", "Take more.", True),
-        ("break", "the computation failed with RuntimeError: a bug", None, "The log below tells more.", False),
-        ("run out of memory", "the machine's memory is not enough for this", "rows", "Take fewer.", False),
+        ("break", "the computation failed with RuntimeError: a bug", None, "See the log below.", False),
+        ("run out of memory", "the machine ran out of memory", "rows", "Take fewer.", False),
     ],
 )
 def test_failure_is_reported_in_the_users_terms(

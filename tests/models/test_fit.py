@@ -162,7 +162,7 @@ def test_shards(tiny_models: TinyModels, tmp_path: Path) -> None:
     assert len(parts) > 2
     fit.require(sources.resolve(str(folder)), "classification")
     parts[1].unlink()
-    with pytest.raises(ModelError, match=rf"has not all of its weights \(no {parts[1].name}\)"):
+    with pytest.raises(ModelError, match=rf"lacks some of its weights \(no {parts[1].name}\)"):
         sources.resolve(str(folder))
 
 

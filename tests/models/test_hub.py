@@ -156,11 +156,11 @@ def test_a_download_that_breaks_off_is_told_and_the_next_one_finishes(server, pu
     server.down_after_cut = True
     task = ("--task", "glue/cola", "--data", cola)
     line = only_line(capsys, "measure", "--model", NAME, *task)
-    assert "the download broke off after" in line and "try again" in line
+    assert "the download stopped after" in line and "try again" in line
     server.down = server.down_after_cut = False
     server.cut["model.safetensors"] = 2000
     server.down_after_cut = True
-    assert "broke off" in only_line(capsys, "train", "--model", NAME, *task)
+    assert "stopped after" in only_line(capsys, "train", "--model", NAME, *task)
     assert Store(None).list() == []  # no run is made of it
     server.down = False
     before = len(server.downloads())
@@ -170,7 +170,7 @@ def test_a_download_that_breaks_off_is_told_and_the_next_one_finishes(server, pu
     assert sources.resolve(NAME).kind == "cached"
 
 
-@pytest.mark.parametrize(("name", "said"), [(NAME, "the download broke off after"), ("acme/none", "is not on the hub")])
+@pytest.mark.parametrize(("name", "said"), [(NAME, "the download stopped after"), ("acme/none", "is not on the hub")])
 def test_a_process_of_its_own_says_it_in_one_line_too(server, published, name, said):
     """The libraries log on stderr what they try; here nothing of that is caught by the tests' own handlers."""
     server.cut["model.safetensors"], server.down_after_cut = 2000, True
@@ -195,7 +195,7 @@ def test_half_a_model_is_no_model_and_is_finished_when_it_can_be(server, publish
     with (
         looking_at(server.endpoint, tmp_path / "cache", monkeypatch, offline=True),
         pytest.raises(
-            ModelError, match=r"hub cache, but has no model.safetensors \(its weights are not there\), and the hub"
+            ModelError, match=r"hub cache, but has no model.safetensors \(its weights are missing\), and the hub"
         ),
     ):
         sources.resolve(NAME)
@@ -234,7 +234,7 @@ def test_code_that_comes_with_a_model_is_refused_and_pickles_too(server, tiny_mo
         "acme/words": ({n: c for n, c in files.items() if not n.startswith("tokenizer")}, "has no tokenizer"),
         "acme/part": (
             {**{n: c for n, c in files.items() if n != "model.safetensors"}, "model-00001-of-00002.safetensors": b"x"},
-            r"has not all of its weights \(no model-00002-of-00002",
+            r"lacks some of its weights \(no model-00002-of-00002",
         ),
     }
     for name, (content, said) in odd.items():

@@ -130,7 +130,7 @@ def _pickled(folder: Path) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[Path], None], str]] = {
-    "own code": (_module(2, type="modeling.Own"), "needs code that comes with it"),
+    "own code": (_module(2, type="modeling.Own"), "needs its own code"),
     "unknown class": (_module(2, type="sentence_transformers.models.LSTM"), "class 'LSTM', which is not read here"),
     "path outside": (_module(2, path="../other"), "no folder such as '1_Pooling'"),
     "transformer elsewhere": (_module(0, path="0_Transformer"), "an old layout"),

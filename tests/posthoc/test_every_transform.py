@@ -261,7 +261,7 @@ def test_what_is_no_chain():
     same = posthoc.zca()
     with pytest.raises(InputError, match="same object twice"):
         chain([same, same])
-    with pytest.raises(InputError, match="made of transforms, got str"):
+    with pytest.raises(InputError, match="consists of transforms, got str"):
         chain(["zca"])
 
 

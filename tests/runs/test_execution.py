@@ -35,7 +35,7 @@ def test_a_reserved_run_is_claimed_and_executed_here(store: Store, config: Make)
     assert (row.status, row.owner, row.attempt) == ("finished", "shell", 1)
     assert [e["kind"] for _, e in store.events(first)] == ["entered", "stepped", "finished"]
     assert store.get(second).status == "queued"
-    with pytest.raises(StoreError, match="not to be run: it is finished"):
+    with pytest.raises(StoreError, match="cannot be run: it is finished"):
         execute(store, first, train=fake_training.train)
 
 

@@ -97,6 +97,6 @@ def test_reserved_run_of_a_dead_command_is_lost_with_it(store: Store, config: Ma
     store.set_worker(theirs, dead, 1.0)
     assert mark_lost(store) == [theirs]
     error = store.get(theirs).error
-    assert error is not None and error["message"] == "the command that was to run it is gone"
+    assert error is not None and error["message"] == "the command that was running it has ended"
     assert store.get(mine).status == "queued"
     store.requeue(theirs)

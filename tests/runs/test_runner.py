@@ -165,5 +165,5 @@ def test_silent_runs_of_other_hosts_and_dead_shells_are_lost(runner: Runner, loc
         connection.execute(text("UPDATE isoviz_runs SET heartbeat = heartbeat - 60"))
     for run_id in (elsewhere, shell):
         assert ended(local, run_id).status == "lost"
-    assert "no sign of life for 30 s" in (local.get(elsewhere).error or {})["message"]
+    assert "no heartbeat for 30 s" in (local.get(elsewhere).error or {})["message"]
     assert (local.get(living).status, local.get(living).host) == ("queued", host_name())

@@ -138,7 +138,7 @@ def test_an_ending_sets_the_status_and_nothing_follows_it(store: Store, config: 
     if row.error is not None:
         assert row.error["kind"] == status and row.error["message"] and row.error["advice"]
     for event in (step(2), FINISHED):
-        with pytest.raises(StoreError, match=f"takes no events: it is {status}"):
+        with pytest.raises(StoreError, match=f"accepts no events: it is {status}"):
             store.append(run_id, [event])
     with pytest.raises(StoreError):
         store.heartbeat(run_id)

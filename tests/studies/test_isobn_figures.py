@@ -262,7 +262,7 @@ def test_a_demo_task_has_no_printed_numbers(tiny_models):
     )
     assert result.published == []
     assert not any("not in this run" in note for note in result.notes)
-    assert result.tables[1].notes == ["The paper prints no numbers for these tasks."]
+    assert result.tables[1].notes == ["The paper gives no numbers for these tasks."]
     assert result.tables[0].rows[0][3] == 30
     assert any(note.startswith("At most 30 training rows") for note in result.notes)
 

@@ -56,7 +56,7 @@ def test_it_draws_nothing_some_and_all_of_its_runs(study):
         assert studies.Result.model_validate_json(result.model_dump_json()) == result
         assert all(verdict.sentence.endswith(".") for verdict in result.verdicts)
         if not part:
-            ours = [one for one in result.verdicts if not one.sentence.startswith("From the printed numbers")]
+            ours = [one for one in result.verdicts if not one.sentence.startswith("From the published numbers")]
             assert ours and {verdict.outcome for verdict in ours} == {"cannot tell"}
             assert any(note.startswith("0 of") for note in result.notes)
     assert not any("have finished" in note for note in result.notes)

@@ -173,7 +173,7 @@ def test_report_counts_labels_and_notes_overlap(tmp_path):
     assert report.rows == {"train": 7, "validation": 2}
     assert report.labels["train"] == {"unacceptable": 4, "acceptable": 3}
     assert report.preview["validation"][0] == {"sentence": "text 0", "label": 0}
-    assert report.notes == ("2 validation rows also stand in train.", "1 rows are repeated inside train.")
+    assert report.notes == ("2 validation rows also appear in train.", "1 rows are repeated inside train.")
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])

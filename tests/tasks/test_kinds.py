@@ -174,13 +174,13 @@ def test_other_forms_of_answers(tmp_path, form):
 @pytest.mark.parametrize(
     ("answers", "message"),
     [
-        ({"text": ["nine"], "answer_start": [18]}, "does not stand in the context where it should; got 'nine'"),
-        ({"text": ["ten"], "answer_start": [0]}, "does not stand in the context where it should; got 'ten'"),
+        ({"text": ["nine"], "answer_start": [18]}, "is not in the context at its stated position; got 'nine'"),
+        ({"text": ["ten"], "answer_start": [0]}, "is not in the context at its stated position; got 'ten'"),
         ({"text": [], "answer_start": []}, "no answer in 'answers' in 1 row (3)"),
         ({"text": ["nine"]}, "no answer"),
         ({"text": ["nine"], "answer_start": ["x"]}, "no answer"),
-        ({"text": [" "], "answer_start": [3]}, "does not stand"),
-        ("not there", "does not stand in the context where it should; got 'not there'"),
+        ({"text": [" "], "answer_start": [3]}, "is not in the context"),
+        ("not there", "is not in the context at its stated position; got 'not there'"),
         (7, "no answer"),
     ],
 )

@@ -144,5 +144,5 @@ def test_no_rows_of_any_kind(kind):
 
 
 def test_a_metric_of_another_kind_is_refused():
-    with pytest.raises(ValueError, match="'bleu' is no metric of span tasks .*exact_match"):
+    with pytest.raises(ValueError, match="'bleu' is not a metric of span tasks .*exact_match"):
         metrics.compute(("bleu",), [["a"]], ["a"], "span")

@@ -154,12 +154,12 @@ def test_files_that_cannot_be_used(tmp_path):
         own.find(tmp_path)
     saved(tmp_path, reviews(), "a.csv")
     saved(tmp_path, reviews(), "b.csv")
-    with pytest.raises(DataError, match="2 data files and none is called train"):
+    with pytest.raises(DataError, match="2 data files and none is named train"):
         own.find(tmp_path)
     (tmp_path / "c.xlsx").write_bytes(b"x")
     with pytest.raises(DataError, match=r"ends in '.xlsx' \(allowed: .parquet"):
         own.find(tmp_path / "c.xlsx")
-    with pytest.raises(DataError, match="no file or folder"):
+    with pytest.raises(DataError, match="not a file or folder"):
         own.find(tmp_path / "nowhere")
     with pytest.raises(DataError, match="1 distinct rows cannot be split"):
         loaded(saved(tmp_path, reviews(4, mood=["glad", "sad"] * 2, **{"Review text": "same"}), "d.csv"))

@@ -405,7 +405,7 @@ def test_without_its_last_state_a_run_is_not_trained_further(whole, tmp_path):
     train(cfg, first.append, lambda: any(e.kind == "stepped" and e.step >= 27 for e in first), tmp_path)
     for step in ("step-0000024", "step-0000027"):
         shutil.rmtree(tmp_path / "checkpoints" / step)
-    with pytest.raises(InputError, match="only the weights are left"):
+    with pytest.raises(InputError, match="only the weights of this run"):
         run(cfg, tmp_path, resume=True)
 
 

@@ -113,7 +113,7 @@ def test_rows_that_changed_are_told(tiny_models, data, tmp_path):
     tiny.write_cola(data, train=24, validation=8)
     with pytest.raises(DataError, match="^data: the rows have changed since this run began") as caught:
         run(cfg, tmp_path / "run", resume=True)
-    assert "another data set would be no result" in caught.value.advice
+    assert "a run cannot change its" in caught.value.advice
     assert run(cfg, tmp_path / "run")[-1].kind == "finished"  # begun anew, it begins with what is there now
 
 

@@ -79,5 +79,5 @@ def test_words_for_a_second_text_want_one(tiny_models, tmp_path):
     with pytest.raises(ValueError, match="reads one text, so there is none after") as caught:
         planned(tiny_models("t5"), "classification", folder, prefix="a | b")
     assert caught.value.field == "prefix"
-    with pytest.raises(ValueError, match=r"prefix: expected words, with at most one \|"):
+    with pytest.raises(ValueError, match=r"prefix: expected a prefix, with at most one \|"):
         planned(tiny_models("t5"), "classification", folder, prefix="a | b | c")

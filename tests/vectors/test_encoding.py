@@ -38,5 +38,5 @@ def test_texts_become_a_set_with_their_columns(tmp_path: Path) -> None:
 
 
 def test_texts_that_are_gone(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no longer kept"):
+    with pytest.raises(InputError, match="no longer cached"):
         jobs._encode(_job(tmp_path / "job", "0" * 32))

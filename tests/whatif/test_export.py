@@ -95,7 +95,7 @@ def test_what_cannot_be_a_model_is_told(tmp_path: Path, tiny_models: TinyModels,
     with pytest.raises(InputError, match="reads two texts at once"):
         export.order_for_run(config.model_copy(update={"task": "glue/mrpc"}), tmp_path, "head", "key")
     model = HeadedModel(load_network(sources.resolve(str(tiny_models("bart"))), 2, seed=0), Hooks())
-    with pytest.raises(InputError, match="the head of a bart is no module of sentence-transformers"):
+    with pytest.raises(InputError, match="the head of a bart is not a sentence-transformers module"):
         export._append_head(None, model)  # type: ignore[arg-type]
     store.close()
 

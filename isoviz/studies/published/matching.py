@@ -36,7 +36,7 @@ _COPIED: Final = ("reported elsewhere", "(paper 002)", "(small dataset)")
 
 
 def beside(model: str, task: str, method: str, metric: str) -> tuple[Printed, ...]:
-    """The printed numbers of that model, task, method and metric, paper by paper; mostly none.
+    """The published numbers of that model, task, method and metric, paper by paper; mostly none.
 
     A paper's own parameters, epochs and batch size need not be the run's.
 
