@@ -2,11 +2,11 @@
 
     python benchmarks/large_files.py [--rows 1000000] [--dimensions 384] [--rounds 2] [--folder DIR]
 
-Bars: `measure` takes at most 3 × the processor time of reading the file and forming XᵀX with numpy; `transform` (ZCA) at most 3 × that
-of reading, multiplying by a d × d matrix and writing; either holds less than 1 GB. One thread, so that processor time does not depend
-on what else the machine does; the contenders take turns in processes of their own. numpy works in float32 and float64 both: the file
-holds float32, and the commands sum in float64, because a covariance that was summed in float32 loses the small eigenvalues.
-The bars are held to the float32 times, the shorter ones.
+Bars: `measure` takes at most 3 × the processor time of reading the file (.npy with numpy, Parquet with pyarrow) and forming XᵀX with
+numpy; `transform` (ZCA) at most 3 × that of reading, multiplying by a d × d matrix and writing; each holds less than 1 GB. One thread,
+so that processor time does not depend on what else the machine does; the contenders take turns in processes of their own. numpy works
+in float32 and float64 both: the file holds float32, and the commands sum in float64, because a covariance that was summed in float32
+loses the small eigenvalues. The bars are held to the float32 times, the shorter ones.
 """
 
 from __future__ import annotations
@@ -36,14 +36,26 @@ NUMPY = {
     "read + multiply + write, float32": _READ
     + "w = np.eye(x.shape[1], dtype=np.float32) + np.float32(0.1); np.save(sys.argv[2], x @ w)",
 }
+PARQUET = (
+    "import pyarrow.parquet as pq, sys\n"
+    "column = pq.read_table(sys.argv[3])['v'].combine_chunks()\n"
+    "x = column.flatten().to_numpy().reshape(len(column), -1); x.T @ x"
+)
+NUMPY["read Parquet + XᵀX, float32"] = PARQUET
 COMMANDS = {
+    "measure, Parquet": ["measure", "--embeddings", "{table}", "--json"],
     "measure": ["measure", "--embeddings", "{file}", "--json"],
     "transform": ["transform", "--chain", "zca", "--in", "{file}", "--out", "{out}", "--json"],
 }
-AGAINST = {"measure": "read + XᵀX, float32", "transform": "read + multiply + write, float32"}
+AGAINST = {
+    "measure, Parquet": "read Parquet + XᵀX, float32",
+    "measure": "read + XᵀX, float32",
+    "transform": "read + multiply + write, float32",
+}
 HEADING = """## Files larger than memory
 
-A 1.5 GB file of float32 under `measure --embeddings` and `transform --chain zca`, which sum in float64."""
+A 1.5 GB file of float32 under `measure --embeddings` and `transform --chain zca`, which sum in float64; and the same vectors as a
+column of lists in Parquet."""
 WAIT = """
 import json, os, subprocess, sys
 done = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
@@ -61,11 +73,13 @@ def main() -> int:
     parser.add_argument("--out", type=Path, metavar="DIR", help="write the section in DIR/benchmarks.md")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        file, out = Path(folder) / "in.npy", Path(folder) / "out.npy"
+        file, out, table_file = (Path(folder) / name for name in ("in.npy", "out.npy", "in.parquet"))
         write(file, options.rows, options.dimensions)
-        commands = {name: [sys.executable, "-c", code, str(file), str(out)] for name, code in NUMPY.items()}
+        write_table(table_file, file)
+        places = [str(file), str(out), str(table_file)]
+        commands = {name: [sys.executable, "-c", code, *places] for name, code in NUMPY.items()}
         for name, words in COMMANDS.items():
-            filled = [word.format(file=file, out=out) for word in words]
+            filled = [word.format(file=file, out=out, table=table_file) for word in words]
             commands[name] = [sys.executable, "-m", "isoviz", *filled]
         found: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
         for _ in range(options.rounds):
@@ -103,6 +117,17 @@ def write(file: Path, rows: int, width: int) -> None:
         block = rng.standard_normal((min(20_000, rows - start), width), dtype=np.float32)
         points[start : start + len(block)] = block * spread + np.float32(0.1)
     points.flush()
+
+
+def write_table(path: Path, file: Path) -> None:
+    """The same vectors as a column of lists, in one row group, as pyarrow writes a million rows by default."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    points = np.load(file, mmap_mode="r")
+    blocks = [points[start : start + 50_000] for start in range(0, len(points), 50_000)]
+    parts = [pa.FixedSizeListArray.from_arrays(pa.array(block.ravel()), block.shape[1]) for block in blocks]
+    pa.parquet.write_table(pa.table({"v": pa.chunked_array(parts)}), path, row_group_size=len(points))
 
 
 def run(command: list[str]) -> tuple[float, float]:

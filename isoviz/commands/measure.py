@@ -49,6 +49,7 @@ def run(options: argparse.Namespace) -> int:
 def _measure_file(options: argparse.Namespace) -> int:
     from isoviz.models.profile import MOST_PAIRED as MOST_PAIRED_OF_STREAMS
     from isoviz.models.profile import STREAM_ABOVE, measure
+    from isoviz.vectors import arrays
 
     points, known = _points(options)
     try:
@@ -57,6 +58,7 @@ def _measure_file(options: argparse.Namespace) -> int:
         weights = _partition(points) if options.as_weights else None
         of_labels = _of_labels(points, known) if known is not None else None
     except ValueError as error:
+        arrays.check_finite(points, "embeddings")  # says where
         raise InputError(f"embeddings: {error}", field="embeddings") from None
     if 1 < record.n < record.d:
         turned = f"rows are points: {record.n} of them, {record.d} numbers each; transpose the array if its columns are the points"

@@ -18,7 +18,7 @@ from isoviz.errors import InputError
 from isoviz.metrics.cloud import blocks, resolution
 from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models.profile import STREAM_ABOVE
-from isoviz.vectors import reading
+from isoviz.vectors import arrays, reading
 
 BLOCK = 12 * 2**20
 """Bytes of float64 that are transformed at a time."""
@@ -55,6 +55,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         _fit(transform, fit_on)
     except InputError as error:
+        arrays.check_finite(fit_on, "in" if options.fit_on is None else "fit-on")
         raise InputError(f"chain: cannot be fitted on these points: {error}", field="chain") from None
     shape, dtype = _write(transform, points, out)
     document = {
@@ -118,6 +119,7 @@ def _write(transform: posthoc.Chain, points: NDArray[Any], out: Path) -> tuple[t
                 try:
                     np.asarray(transform.transform(block), dtype=dtype).tofile(image)
                 except InputError as error:
+                    arrays.check_finite(block, "in", before=first)  # says where
                     raise InputError(f"in: rows {first} to {last - 1}: {error}", field="in") from None
                 report(last, n, "transforming")
         os.replace(partial, out)

@@ -18,7 +18,7 @@ from isoviz.models.views import POOLINGS, Pooling, Views
 
 MOST_PAIRED = 5_000
 """Points that metrics over pairs are taken on at most: their time grows with the square."""
-STREAM_ABOVE = 2**30
+STREAM_ABOVE = 2**27
 """Bytes, as float64, above which a cloud is not held as a whole."""
 _BLOCK_ROWS = 4_096
 

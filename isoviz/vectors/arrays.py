@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from isoviz import boundary, limits
 from isoviz.errors import InputError, listed
+from isoviz.metrics.cloud import blocks
 
 MAP_ABOVE = 64 * 2**20
 """Bytes above which a .npy or .safetensors file is mapped into memory instead of read."""
 FORMATS = ".npy, or .npz or .safetensors with one array"
 SUFFIXES = (".npy", ".npz", ".safetensors")
 
+_BLOCK = 16 * 2**20
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1", "U8": "|u1"}
 """Types of a safetensors file that numpy has too."""
 
@@ -122,6 +124,29 @@ def mapped_tensor(path: Path, name: str) -> NDArray[Any]:
     if start == end:  # no file maps nothing
         return np.empty(shape, dtype=_TYPES[entry["dtype"]])
     return np.memmap(path, dtype=_TYPES[entry["dtype"]], mode="r", offset=8 + size + start, shape=shape)
+
+
+def check_finite(points: NDArray[Any], field: str, before: int = 0) -> None:
+    """`InputError` for the first entry that is not a finite number, with its row and column counted from 1.
+
+    Args:
+        before: rows of the file before these.
+    """
+    if points.dtype.kind != "f":
+        return
+    rows = max(1, _BLOCK // (points.shape[1] * points.dtype.itemsize))
+    for start, block in blocks(points, rows):
+        bad = np.argwhere(~np.isfinite(block))
+        if len(bad):
+            row, column = int(bad[0][0]), int(bad[0][1])
+            value = block[row, column]
+            shown = "NaN" if np.isnan(value) else "infinite"
+            half = points.dtype == np.float16 and shown == "infinite"
+            more = "; float16 ends at 65,504: save them as float32" if half else ""
+            raise InputError(
+                f"{field}: row {before + start + row + 1}, dimension {column + 1}: the number is {shown}{more}",
+                field=field,
+            )
 
 
 def _one_of(path: Path, names: list[str], wanted: str | None, field: str) -> str:

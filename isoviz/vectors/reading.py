@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from isoviz import boundary, limits
 from isoviz.errors import InputError, listed, shortened
-from isoviz.metrics.cloud import blocks
-from isoviz.vectors import arrays, pairs, tables
+from isoviz.vectors import arrays, pairs, streams, tables
 from isoviz.vectors.sets import TextSet, VectorSet
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ SUFFIXES: Final = (*arrays.SUFFIXES, *tables.SUFFIXES)
 TEXT_SUFFIXES: Final = (".txt", *tables.SUFFIXES)
 FEWEST: Final = 2
 MOST_TEXTS: Final = 100_000
-_BLOCK: Final = 16 * 2**20
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ def read(
 
 
 def array(name: str, column: str | None = None, field: str = "vectors") -> NDArray[Any]:
-    """The points of a file of any format, (n, d), as they are: possibly a map of the file, and values not looked at.
+    """The points of a file of any format, (n, d), as they are: possibly a map of a file, and values not looked at.
 
     Args:
         name: the file, or `hub:owner/name:split`.
@@ -105,9 +103,7 @@ def array(name: str, column: str | None = None, field: str = "vectors") -> NDArr
     """
     if Path(name).suffix.lower() not in tables.SUFFIXES and not name.startswith(tables.HUB):
         return arrays.read(name, column, field)
-    table = tables.read(name, field)
-    places = tables.places_of(table.column_names, {}, field)
-    points = tables.points_of(table, column, set(places.values()), field)
+    points = streams.points_of(name, column, field)
     if 0 in points.shape:
         raise InputError(f"{field}: '{name}' contains no points: its shape is {points.shape}", field=field)
     return points
@@ -135,9 +131,9 @@ def from_points(
         raise InputError(f"{field}: the vectors have {d} dimension; at least 2 are needed", field=field)
     limits.check(name or "the array", field=field, rows=n)
     if points.dtype not in (np.float32, np.float64):
-        _check_finite(points, field)  # the place of an overflow, in the file's own type
+        arrays.check_finite(points, field)  # the place of an overflow, in the file's own type
         points = points.astype(np.float32 if points.dtype.itemsize <= 2 else np.float64)
-    _check_finite(points, field)
+    arrays.check_finite(points, field)
     known = pd.DataFrame(index=range(n)) if columns is None else columns
     return VectorSet(points, known, name=name, facts=facts or {})
 
@@ -247,21 +243,3 @@ def _refuse_first(bad: Any, column: str, told: str, field: str) -> None:
     rows = np.flatnonzero(np.asarray(bad, dtype=bool))
     if len(rows):
         raise InputError(f"{field}: row {rows[0] + 1}, column '{shortened(column)}': {told}", field=field)
-
-
-def _check_finite(points: NDArray[Any], field: str) -> None:
-    """`InputError` for the first entry that is not a finite number, with its row and column counted from 1."""
-    if points.dtype.kind != "f":
-        return
-    rows = max(1, _BLOCK // (points.shape[1] * points.dtype.itemsize))
-    for start, block in blocks(points, rows):
-        bad = np.argwhere(~np.isfinite(block))
-        if len(bad):
-            row, column = int(bad[0][0]), int(bad[0][1])
-            value = block[row, column]
-            shown = "NaN" if np.isnan(value) else "infinite"
-            half = points.dtype == np.float16 and shown == "infinite"
-            more = "; float16 ends at 65,504: save them as float32" if half else ""
-            raise InputError(
-                f"{field}: row {start + row + 1}, dimension {column + 1}: the number is {shown}{more}", field=field
-            )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import json
 from collections.abc import Iterator, Mapping
@@ -39,15 +40,15 @@ def read(name: str | Path, field: str) -> pa.Table:
     if str(name).startswith(HUB):
         return _of_hub(str(name).removeprefix(HUB), field)
     path = boundary.file(name, field)
-    with _told(field):
+    with naming_field(field):
         if path.suffix in TEXT:
-            return _of_text(path)
+            return of_text(path)
         with boundary.parsing(f"{path.name} cannot be read as {path.suffix[1:]}", field):
             return _of_parquet(path) if path.suffix in PARQUET else _of_arrow(path)
 
 
 @contextmanager
-def _told(field: str) -> Iterator[None]:
+def naming_field(field: str) -> Iterator[None]:
     """Errors of the shared readers, told of this field."""
     try:
         yield
@@ -58,10 +59,11 @@ def _told(field: str) -> Iterator[None]:
         ) from None
 
 
-def _of_text(path: Path) -> pa.Table:
+def of_text(path: Path, rows: int | None = None) -> pa.Table:
+    """A text file, or its first rows."""
     import pyarrow as pa
 
-    frame = files.tabular(path)
+    frame = files.tabular(path, rows)
     frame.columns = [str(name) for name in frame.columns]
     if doubled := [name for name in frame.columns if list(frame.columns).count(name) > 1]:
         raise DataError(f"data: {path.name} has two columns called '{shortened(doubled[0])}'", field="data")
@@ -166,15 +168,21 @@ def places_of(names: list[str], given: Mapping[str, str | None], field: str, fil
 
 
 def points_of(table: pa.Table, wanted: str | None, taken: set[str], field: str) -> NDArray[Any]:
-    """The vectors of a table, (n, d).
+    """The vectors of a table, (n, d): `values_of` the `dimensions_of` it."""
+    return values_of(table, dimensions_of(table, wanted, taken, field), field)
+
+
+def dimensions_of(table: pa.Table, wanted: str | None, taken: set[str], field: str) -> list[str]:
+    """The columns that hold the vectors: one of lists, or one per dimension.
 
     Args:
+        table: its first rows suffice.
         wanted: a column of lists, a pattern such as `dim_*` or names with commas for one column per dimension; None: the only column
             of lists, else every column of numbers that is not `taken`.
         taken: columns that hold something else.
 
     Raises:
-        InputError: no such columns, or the first cell that is no number, with its row (counted from 1) and column.
+        InputError: no such columns.
     """
     names: list[str] = table.column_names
     free = [name for name in names if name not in taken]
@@ -184,29 +192,33 @@ def points_of(table: pa.Table, wanted: str | None, taken: set[str], field: str) 
             raise InputError(
                 f"{field}: {len(lists)} columns hold lists ({listed(lists, 100)}); name the one to read", field=field
             )
-        if lists:
-            return _of_lists(table[lists[0]], lists[0], field)
-        chosen = [name for name in free if _holds_numbers(table[name])]
+        chosen = lists or [name for name in free if _holds_numbers(table[name])]
         if not chosen:
             raise InputError(
                 f"{field}: no column of lists and no column of numbers (columns: {listed(names, 120) or 'none'})",
                 field=field,
             )
-        return _of_columns(table, chosen, field)
+        return chosen
     if wanted in names:
-        if _is_list(table.schema.field(wanted).type) or _is_written_list(table[wanted]):
-            return _of_lists(table[wanted], wanted, field)
-        return _of_columns(table, [wanted], field)
+        return [wanted]
     if "," in wanted:
         chosen = [part.strip() for part in wanted.split(",") if part.strip()]
         missing = [name for name in chosen if name not in names]
         if missing:
             raise _no_column(missing[0], names, field)
-        return _of_columns(table, chosen, field)
+        return chosen
     chosen = [name for name in names if fnmatch.fnmatchcase(name, wanted)]
     if not chosen:
         raise _no_column(wanted, names, field)
-    return _of_columns(table, chosen, field)
+    return chosen
+
+
+def values_of(table: pa.Table, names: list[str], field: str) -> NDArray[Any]:
+    """The vectors in these columns, (n, d); `BadCellError` for the first cell that is no number."""
+    (first, *others) = names
+    if not others and (_is_list(table.schema.field(first).type) or _is_written_list(table[first])):
+        return _of_lists(table[first], first, field)
+    return _of_columns(table, names, field)
 
 
 def _no_column(name: str, names: list[str], field: str) -> InputError:
@@ -260,7 +272,7 @@ def _of_columns(table: pa.Table, names: list[str], field: str) -> NDArray[Any]:
         column = table[name]
         if _is_number(column.type):
             if column.null_count:
-                raise _bad_cell(_first_null(column), name, "it is empty", field)
+                raise BadCellError(_first_null(column), name, "it is empty", field)
             points[:, place] = column.cast(pa.float64()).to_numpy()
         else:
             points[:, place] = _numbers_in(column, name, field)
@@ -269,14 +281,20 @@ def _of_columns(table: pa.Table, names: list[str], field: str) -> NDArray[Any]:
 
 def _numbers_in(column: pa.ChunkedArray, name: str, field: str) -> NDArray[np.float64]:
     import pandas as pd
+    import pyarrow as pa
 
+    if not column.null_count:
+        with contextlib.suppress(pa.ArrowInvalid):
+            written = np.asarray(column.cast(pa.float64()).to_numpy())
+            if not np.isnan(written).any():
+                return written
     values = column.to_pylist()
     numbers = pd.to_numeric(pd.Series(values, dtype="object"), errors="coerce").to_numpy(dtype=np.float64)
     bad = np.flatnonzero(np.isnan(numbers))
     if len(bad):
         value = values[bad[0]]
         told = "it is empty" if value is None else f"'{shortened(value, 30)}' is not a number"
-        raise _bad_cell(int(bad[0]), name, told, field)
+        raise BadCellError(int(bad[0]), name, told, field)
     return numbers
 
 
@@ -294,7 +312,7 @@ def _of_lists(column: pa.ChunkedArray, name: str, field: str) -> NDArray[Any]:
     if not _is_number(inner):
         raise InputError(f"{field}: column '{shortened(name)}' holds lists of {inner}, not of numbers", field=field)
     if column.null_count:
-        raise _bad_cell(_first_null(column), name, "it is empty", field)
+        raise BadCellError(_first_null(column), name, "it is empty", field)
     if not len(column):
         return np.empty((0, 0), dtype=np.float32)
     lengths = pc.list_value_length(column).to_numpy()
@@ -315,9 +333,9 @@ def _of_written_lists(column: pa.ChunkedArray, name: str, field: str) -> NDArray
             rows.append(np.array(values, dtype=np.float64))
         except (TypeError, ValueError, RecursionError, OverflowError):
             told = "it is empty" if text is None else f"'{shortened(text, 30)}' is not a list of numbers"
-            raise _bad_cell(row, name, told, field) from None
+            raise BadCellError(row, name, told, field) from None
         if rows[-1].ndim != 1:
-            raise _bad_cell(row, name, "it holds lists of lists", field)
+            raise BadCellError(row, name, "it holds lists of lists", field)
     _require_even(np.array([len(row) for row in rows]), name, field)
     return np.stack(rows)
 
@@ -326,12 +344,21 @@ def _require_even(lengths: NDArray[Any], name: str, field: str) -> None:
     odd = np.flatnonzero(lengths != lengths[0])
     if len(odd):
         row = int(odd[0])
-        raise _bad_cell(row, name, f"{int(lengths[row])} numbers where earlier rows have {int(lengths[0])}", field)
+        raise BadCellError(row, name, f"{int(lengths[row])} numbers where earlier rows have {int(lengths[0])}", field)
 
 
 def _first_null(column: pa.ChunkedArray) -> int:
     return int(np.flatnonzero(column.is_null().to_numpy())[0])
 
 
-def _bad_cell(row: int, name: str, told: str, field: str) -> InputError:
-    return InputError(f"{field}: row {row + 1}, column '{shortened(name)}': {told}", field=field)
+class BadCellError(InputError):
+    """What is wrong with a cell."""
+
+    def __init__(self, row: int, name: str, told: str, field: str) -> None:
+        super().__init__(f"{field}: row {row + 1}, column '{shortened(name)}': {told}", field=field)
+        self._cell = (row, name, told, field)
+
+    def moved(self, rows: int) -> BadCellError:
+        """The same cell of a table that begins so many rows earlier."""
+        row, *others = self._cell
+        return BadCellError(row + rows, *others)

@@ -71,7 +71,7 @@ def test_float32_stays_float32_and_a_file_may_be_replaced(files: Path, capsys: p
         (["--out", "nowhere/after.npy"], "--out: no folder 'nowhere'"),
         (["--in", "absent.npy"], "--in: no file 'absent.npy'"),
         (["--fit-on", "narrow.npy"], "--fit-on: 'narrow.npy' has 3 dimensions, 'dev.npy' has 8"),
-        (["--in", "holes.npy"], "--in: rows 3 to 5: points must be finite"),
+        (["--in", "holes.npy"], "--in: row 5, dimension 3: the number is NaN"),
         (["--in", "words.npy"], "--in: 'words.npy' holds <U1, not numbers"),
     ],
 )

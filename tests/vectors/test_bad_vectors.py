@@ -204,7 +204,7 @@ CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no such column": (_csv({"x": [1, 2], "y": [3, 4]}, Columns(points="z")), r"no column 'z' \(there are: x, y\)"),
     "no such pattern": (_csv({"x": [1, 2], "y": [3, 4]}, Columns(points="dim_*")), r"no column 'dim_\*'"),
     "one of two missing": (_csv({"x": [1, 2], "y": [3, 4]}, Columns(points="x,q")), "no column 'q'"),
-    "one id twice": (_csv({"id": ["a", "b", "a"], "x": [1, 2, 3], "y": [1, 2, 3]}), "row 3, column 'id': the id 'a' is in row 1 already"),
+    "one id twice": (_csv({"id": ["a", "b", "a"], "x": [1, 2, 3], "y": [1, 2, 3]}), "row 3, column 'id': the id 'a' is already in row 1"),
     "an empty id": (_csv({"id": ["a", None, "c"], "x": [1, 2, 3], "y": [1, 2, 3]}), "row 2, column 'id': it is empty"),
     "an empty label": (_csv({"label": ["a", "b", None], "x": [1, 2, 3], "y": [1, 2, 3]}), "row 3, column 'label': it is empty"),
     "labels that are lists": (_parquet({"label": [[1], [2]], "v": [[1.0, 2.0]] * 2}, Columns(points="v")), "column 'label' holds lists"),

@@ -1,0 +1,140 @@
+"""Tables that may be larger than memory: decoded batch by batch into a nameless temporary file, which is then mapped.
+
+What reads the vectors afterwards (one pass or two, in blocks) reads them like a large .npy file.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz import boundary
+from isoviz.home import home
+from isoviz.vectors import arrays, tables
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STREAM_ABOVE: int = 64 * 2**20
+"""Bytes of a table file above which it is not decoded as a whole."""
+_STREAMED: Final = (*tables.PARQUET, *tables.ARROW, ".csv", ".tsv")
+_BATCH: int = 16 * 2**20
+"""Bytes of vectors, or of text, that are decoded at a time."""
+_FIRST_ROWS: Final = 2_000
+"""By which the columns are chosen."""
+
+
+def points_of(name: str, wanted: str | None, field: str) -> NDArray[Any]:
+    """The vectors of a table, (n, d); of a large one a read-only map of a temporary file, which goes with the array.
+
+    Args:
+        name: the file, or `hub:owner/name:split`.
+        wanted: see `isoviz.vectors.Columns.points`.
+
+    Raises:
+        InputError: as `isoviz.vectors.read`; of a large file also for a number that is not finite.
+    """
+    if name.startswith(tables.HUB) or (path := boundary.file(name, field)).stat().st_size <= STREAM_ABOVE:
+        table = tables.read(name, field)
+        return tables.values_of(table, _chosen(table, wanted, field), field)
+    if path.suffix not in _STREAMED:
+        table = tables.read(name, field)  # says that it is too large
+        return tables.values_of(table, _chosen(table, wanted, field), field)
+    with tables.naming_field(field), boundary.parsing(f"{path.name} cannot be read as {path.suffix[1:]}", field):
+        if path.suffix in tables.PARQUET:
+            return _spooled(_parquet(path, wanted, field), field)
+        if path.suffix in tables.ARROW:
+            return _spooled(_arrow(path, wanted, field), field)
+        return _spooled(_text(path, wanted, field), field)
+
+
+def _chosen(table: pa.Table, wanted: str | None, field: str) -> list[str]:
+    places = tables.places_of(table.column_names, {}, field)
+    return tables.dimensions_of(table, wanted, set(places.values()), field)
+
+
+def _spooled(batches: Iterator[tuple[pa.Table, list[str]]], field: str) -> NDArray[Any]:
+    """Batches with the columns of their vectors, written one after another and mapped."""
+    rows, kind = 0, None
+    home().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryFile(dir=home()) as spool:  # not in /tmp, which may lie in memory
+        for table, names in batches:
+            if not table.num_rows:
+                continue
+            try:
+                points = tables.values_of(table, names, field)
+            except tables.BadCellError as error:
+                raise error.moved(rows) from None
+            kind = kind or (points.dtype, points.shape[1])
+            if points.shape[1] != kind[1]:
+                told = f"{points.shape[1]} numbers where earlier rows have {kind[1]}"
+                raise tables.BadCellError(rows, names[0], told, field)
+            arrays.check_finite(points, field, before=rows)
+            spool.write(np.ascontiguousarray(points, dtype=kind[0]).data)
+            rows += len(points)
+        if kind is None:
+            return np.empty((0, 0), dtype=np.float32)
+        spool.flush()
+        return np.memmap(spool, dtype=kind[0], mode="r", shape=(rows, kind[1]))
+
+
+def _rows_at_once(first: pa.Table) -> int:
+    return max(1, _BATCH * max(1, first.num_rows) // max(1, first.nbytes))
+
+
+def _parquet(path: Path, wanted: str | None, field: str) -> Iterator[tuple[pa.Table, list[str]]]:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    def batches(size: int, columns: list[str] | None = None) -> Iterator[pa.Table]:
+        # without a buffer of its own a row group, which may be the whole file, is read at once
+        with pa.parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**20) as file:
+            for batch in file.iter_batches(size, columns=columns):
+                yield pa.Table.from_batches([batch])
+
+    first = next(batches(_FIRST_ROWS), None)
+    if first is None:
+        return
+    names = _chosen(first, wanted, field)
+    for table in batches(_rows_at_once(first.select(names)), names):
+        yield table, names
+
+
+def _arrow(path: Path, wanted: str | None, field: str) -> Iterator[tuple[pa.Table, list[str]]]:
+    import pyarrow as pa
+
+    names: list[str] = []
+    with pa.OSFile(str(path)) as source:  # a map of it would count as this process's memory
+        try:
+            file = pa.ipc.open_file(source)
+            batches: Iterator[pa.RecordBatch] = (file.get_batch(place) for place in range(file.num_record_batches))
+        except pa.ArrowInvalid:
+            source.seek(0)
+            batches = iter(pa.ipc.open_stream(source))
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            names = names or _chosen(table, wanted, field)
+            yield table, names
+
+
+def _text(path: Path, wanted: str | None, field: str) -> Iterator[tuple[pa.Table, list[str]]]:
+    import pyarrow as pa
+    import pyarrow.csv
+
+    names = _chosen(tables.of_text(path, _FIRST_ROWS), wanted, field)
+    as_written: Mapping[str, pa.DataType] = dict.fromkeys(names, pa.string())  # so that a bad cell has its row
+    with pa.csv.open_csv(
+        path,
+        pa.csv.ReadOptions(block_size=_BATCH),
+        pa.csv.ParseOptions(delimiter="\t" if path.suffix == ".tsv" else ","),
+        pa.csv.ConvertOptions(
+            column_types=as_written, include_columns=names, strings_can_be_null=True, null_values=[""]
+        ),
+    ) as reader:
+        for batch in reader:
+            yield pa.Table.from_batches([batch]), names

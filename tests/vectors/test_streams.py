@@ -1,0 +1,141 @@
+"""Tables larger than memory: the same vectors as when read whole, and the row and column of a fault in any batch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+
+from isoviz.__main__ import main
+from isoviz.commands import transform
+from isoviz.errors import InputError
+from isoviz.models import profile
+from isoviz.vectors import reading, streams
+
+N, D = 500, 4
+POINTS = np.random.default_rng(0).normal(size=(N, D)).astype(np.float32)
+NAMES = [f"x{place}" for place in range(D)]
+
+
+def columns(points: np.ndarray = POINTS) -> pa.Table:
+    return pa.table({"label": ["a", "b"] * (N // 2), **dict(zip(NAMES, points.T, strict=True))})
+
+
+def lists(rows: list[Any] | None = None, kind: pa.DataType | None = None) -> pa.Table:
+    return pa.table(
+        {"label": ["a", "b"] * (N // 2), "v": pa.array(rows or list(POINTS), kind or pa.list_(pa.float32()))}
+    )
+
+
+def write(folder: Path, ending: str, table: pa.Table) -> str:
+    path = folder / f"table{ending}"
+    if ending == ".parquet":
+        pa.parquet.write_table(table, path, row_group_size=230)
+    elif ending == ".feather":
+        pa.feather.write_feather(table, path, chunksize=90)
+    elif ending == ".arrow":
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table, max_chunksize=90)
+    else:
+        table.to_pandas().to_csv(path, index=False, sep="\t" if ending == ".tsv" else ",")
+    return str(path)
+
+
+@pytest.fixture
+def streamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "STREAM_ABOVE", 0)
+    monkeypatch.setattr(streams, "_BATCH", 2_000)
+
+
+@pytest.mark.usefixtures("streamed")
+@pytest.mark.parametrize(
+    "ending, make",
+    [
+        (".parquet", columns),
+        (".parquet", lists),
+        (".parquet", lambda: lists(kind=pa.list_(pa.float32(), D))),
+        (".feather", columns),
+        (".feather", lists),
+        (".arrow", lists),
+        (".csv", columns),
+        (".tsv", columns),
+    ],
+)
+def test_the_vectors_are_those_of_the_whole_table(
+    ending: str, make: Callable[[], pa.Table], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path, ending, make())
+    streamed = reading.array(path)
+    assert isinstance(streamed, np.memmap)
+    monkeypatch.setattr(streams, "STREAM_ABOVE", 2**30)
+    whole = reading.array(path)
+    assert not isinstance(whole, np.memmap) and whole.dtype == streamed.dtype
+    np.testing.assert_array_equal(streamed, whole)
+    np.testing.assert_array_equal(streamed.astype(np.float32), POINTS)
+
+
+def _ragged() -> pa.Table:
+    return lists([list(row) for row in POINTS[:-1]] + [[1.0, 2.0]])
+
+
+def _changed(value: float | None, kind: Any = float) -> pa.Table:
+    rows = [[kind(number) for number in row] for row in POINTS]
+    rows[470][2] = value
+    return pa.table({name: [row[place] for row in rows] for place, name in enumerate(NAMES)})
+
+
+@pytest.mark.usefixtures("streamed")
+@pytest.mark.parametrize(
+    "ending, table, told",
+    [
+        (".parquet", _ragged(), "row 500, column 'v': 2 numbers where earlier rows have 4"),
+        (".parquet", _changed(float("nan")), "row 471, dimension 3: the number is NaN"),
+        (".parquet", _changed(None), "row 471, column 'x2': it is empty"),
+        (".feather", _changed(float("inf")), "row 471, dimension 3: the number is infinite"),
+        (".feather", lists([*POINTS[:-1], None]), "row 500, column 'v': it is empty"),
+        (".csv", _changed(None), "row 471, column 'x2': it is empty"),
+        (".csv", _changed("abc", str), "row 471, column 'x2': 'abc' is not a number"),
+        (".csv", pa.table({"text": ["a"] * N}), "no column of lists and no column of numbers"),
+    ],
+)
+def test_a_fault_in_a_late_batch_has_its_row_and_column(
+    ending: str, table: pa.Table, told: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=told):
+        reading.array(write(tmp_path, ending, table), field="in")
+
+
+def test_a_row_that_is_too_short_and_a_file_that_is_no_table(tmp_path: Path, streamed: None) -> None:
+    (tmp_path / "short.csv").write_text("x,y\n" + "1.5,2.5\n" * 3_000 + "3.5\n")
+    with pytest.raises(InputError, match="cannot be read as csv: .*Expected 2 columns, got 1"):
+        reading.array(str(tmp_path / "short.csv"))
+    (tmp_path / "none.parquet").write_bytes(b"PAR1" + b"x" * 100)
+    with pytest.raises(InputError, match=r"none\.parquet cannot be read as parquet"):
+        reading.array(str(tmp_path / "none.parquet"))
+
+
+@pytest.mark.usefixtures("streamed")
+def test_measure_and_transform_stream_a_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(profile, "STREAM_ABOVE", 100)
+    monkeypatch.setattr(transform, "STREAM_ABOVE", 100)
+    path = write(tmp_path, ".parquet", lists())
+    np.save(tmp_path / "same.npy", POINTS)
+    measured, images = [], []
+    for source in (path, str(tmp_path / "same.npy")):
+        assert main(["measure", "--embeddings", source, "--json"]) == 0
+        measured.append({**json.loads(capsys.readouterr().out), "cloud": ""})
+        assert main(["transform", "--chain", "zca", "--in", source, "--out", str(tmp_path / "out.npy")]) == 0
+        capsys.readouterr()
+        images.append(np.load(tmp_path / "out.npy"))
+    assert measured[0] == measured[1]
+    np.testing.assert_array_equal(*images)
+    np.testing.assert_allclose(np.cov(images[0].T), np.eye(D), atol=1e-4)
