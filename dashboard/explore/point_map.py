@@ -352,10 +352,8 @@ def picture(
     words = words.replace(f"{one.pooling}, ", f"{one.pooling}; ") + f"{many}, d = {one.entry.d}"
     if colour != UNCOLOURED and column is None:
         words += f"; this view has no {colour}"
-    elif colour == CLUSTERS:
-        words += clusters_in_words(column)
     elif column is not None:
-        words += meaning(colour, cloud.table)
+        words += clusters_in_words(column) if colour == CLUSTERS else meaning(colour, cloud.table)
     if marks is not None:
         words += f"; {marks.words}"
     scatter_map(

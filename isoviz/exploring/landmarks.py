@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ def density_lines(coordinates: NDArray[np.floating]) -> list[tuple[float, list[N
     A histogram of 128 × 128 cells, smoothed by a Gaussian whose width follows Scott's rule. None for fewer than 20 points, or
     without spread.
     """
-    from contourpy import contour_generator
+    from contourpy import LineType, contour_generator
     from scipy.ndimage import gaussian_filter
 
     points = np.asarray(coordinates, dtype=np.float64)
@@ -82,5 +82,9 @@ def density_lines(coordinates: NDArray[np.floating]) -> list[tuple[float, list[N
     density = gaussian_filter(counted, tuple(width / cell), mode="constant")
     x, y = (low[axis] + cell[axis] * (np.arange(_CELLS) + 0.5) for axis in (0, 1))
     of_points = density[tuple(np.clip(((points - low) / cell).astype(int), 0, _CELLS - 1).T)]
-    lines = contour_generator(x, y, density.T)
-    return [(share, lines.lines(float(np.quantile(of_points, 1 - share)))) for share in SHARES]
+    generator = contour_generator(x, y, density.T, line_type=LineType.Separate)
+    found: list[tuple[float, list[NDArray[np.float64]]]] = []
+    for share in SHARES:
+        lines: Any = generator.lines(float(np.quantile(of_points, 1 - share)))  # their type is that of every line_type
+        found.append((share, list(lines)))
+    return found
