@@ -51,7 +51,7 @@ def distinguishing_words(texts: Sequence[str], labels: NDArray[np.int64]) -> lis
     from sklearn.feature_extraction.text import CountVectorizer
 
     count = int(labels.max(initial=-1)) + 1
-    joined = [" ".join(texts[place] for place in np.flatnonzero(labels == label)) for label in range(count)]
+    joined = [" ".join(texts[int(place)] for place in np.flatnonzero(labels == label)) for label in range(count)]
     vectorizer = CountVectorizer()
     try:
         counted = vectorizer.fit_transform(joined).toarray().astype(np.float64)
