@@ -17,17 +17,16 @@ from dashboard import (
     run_lists,
     tables,
     theme,
+    timing,
     tradeoffs,
     wording,
 )
 from dashboard.report import offering
 from dashboard.run_lists import Filter
 from dashboard.tradeoffs import Choice
-from dashboard.train import launching
 from isoviz.metrics.protocol import Metric
 from isoviz.runs.rows import STATUSES
 from isoviz.runs.seeds import more_seeds
-from isoviz.training import devices
 
 NAME = "experiment"
 """Query parameter: `/experiments?experiment=…`."""
@@ -37,8 +36,6 @@ LISTED = 25
 """Experiments up to which the list has no scroll bar of its own."""
 TICK = 2.0
 """Seconds between looks at an experiment that has runs on their way."""
-_HISTORY = 500
-"""Newest finished runs that the time is estimated from."""
 
 
 def chosen() -> str | None:
@@ -146,8 +143,7 @@ def add_seeds(name: str) -> None:
     configs = more_seeds((row.config for row in rows), MORE)
     if not configs:
         return
-    estimated = launching.estimate(configs, resources.store().list(status="finished", limit=_HISTORY))
-    time_needed = launching.duration_words(estimated, len(devices.describe().slots), wording.duration)
+    time_needed = timing.estimated(configs).words()
     refused = actions.sentences(resources.service().launch_refusal(configs)) if actions.why_not() is None else None
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = actions.button(

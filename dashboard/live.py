@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import examples, menu, resources, theme, wording
-from dashboard.actions import attempt, button, done, remember_stop, stopping_for
+from dashboard import examples, menu, resources, run_queue, wording
+from dashboard.actions import attempt, button, done
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
@@ -14,12 +14,11 @@ from dashboard.steady import steady
 from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, RESUMABLE
 from isoviz.runs.examples import METHODS, is_example
-from isoviz.runs.rows import RunProgress, RunRow, UnreadableRunError
+from isoviz.runs.rows import RunRow, UnreadableRunError
 
 TICK = 2.0
 """Seconds between looks at the list while something runs or waits. Curves do not depend on it."""
 
-WAITING_SHOWN = 6
 OVERLAID = 8
 """Runs drawn over each other at most: more would be unreadable."""
 REPLAY = "replay"
@@ -27,8 +26,6 @@ REPLAY = "replay"
 SPEEDS = (1, 2, 5, 10, 20, 60)
 RECORDED = 100
 """Runs that can be chosen for a replay."""
-STOP_NOW_SECONDS = 3.0
-"""After so long a run that was asked to stop can be ended at once."""
 
 
 def chosen() -> RunRow | None:
@@ -88,8 +85,9 @@ def activity(run: RunRow) -> None:
 
 def _activity(run_id: str, status: str, pinned: bool) -> None:
     store = resources.library()
+    counts = store.counts()
     running = store.list(status="running")
-    waiting = store.list(status="queued", order="queue", limit=WAITING_SHOWN)
+    waiting = store.list(status="queued", order="queue", limit=run_queue.WAITING_SHOWN)
     try:
         run = store.get(run_id)
     except StoreError:  # deleted meanwhile
@@ -101,49 +99,11 @@ def _activity(run_id: str, status: str, pinned: bool) -> None:
     if others:
         with st.container(border=True, gap="xsmall"):
             for row in [*running, *waiting]:
-                _line(row, selected=row.id == run_id)
-            _queue_tail(len(waiting))
+                if run_queue.line(row, counts["queued"], selected=row.id == run_id):
+                    st.query_params["run"] = row.id
+                    st.rerun()
+            run_queue.more_waiting(len(waiting), counts["queued"])
     _state(run)
-
-
-def _line(row: RunRow, *, selected: bool) -> None:
-    name = wording.plain(wording.run_title(row))
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(theme.status_badge(row.status), width="content")
-        if selected:
-            st.markdown(f"**{name}**", width="content")
-        elif st.button(name, key=f"watch-{row.id}", type="tertiary", help="Watch this run."):
-            st.query_params["run"] = row.id
-            st.rerun()
-        st.caption(_doing(row), width="stretch")
-        if not selected:  # its button stands with its curves
-            _stop_button(row, key=f"stop-{row.id}")
-
-
-def _doing(row: RunRow) -> str:
-    if row.status == "queued":
-        return wording.place(row)
-    since = stopping_for(row)
-    if since is not None:
-        return f"stopping … {since:.0f} s"
-    progress = row.progress or RunProgress()
-    if not progress.total_steps:
-        return wording.plain(progress.phase or "starting")
-    words = f"step {progress.step} of {progress.total_steps}"
-    left = progress.eta_seconds
-    return words if left is None else f"{words} · {wording.duration(left)} left"
-
-
-def _queue_tail(listed: int) -> None:
-    more = resources.library().counts()["queued"] - listed
-    if more > 0:
-        st.caption(f"and {more} more waiting")
-    if more + listed > 1 and button("Stop all waiting runs", type="tertiary", icon=":material/playlist_remove:"):
-        service = resources.service()
-        for row in resources.library().list(status="queued"):
-            if service.refusal(row) is None:  # of others' runs it is not asked
-                done(service.stop, row.id)
-        st.rerun()
 
 
 def _state(run: RunRow) -> None:
@@ -168,7 +128,7 @@ def experiment_link(run: RunRow) -> None:
 def buttons(run: RunRow, address: str) -> None:
     """Stop, resume or start again, as the run's status allows. `address`: the page's query parameter for a run."""
     if run.status not in ENDINGS:
-        _stop_button(run, key="stop-chosen")
+        run_queue.stop_button(run, key="stop-chosen")
         return
     if (
         run.status in RESUMABLE
@@ -181,27 +141,6 @@ def buttons(run: RunRow, address: str) -> None:
         if created:
             st.query_params[address] = created
             st.rerun()
-
-
-def _stop_button(row: RunRow, key: str) -> None:
-    since = stopping_for(row)
-    if since is not None and since < STOP_NOW_SECONDS:
-        st.button(f"Stopping … {since:.0f} s", key=key, disabled=True, icon=":material/hourglass_top:")
-        return
-    if since is not None:
-        if button(
-            "Stop now",
-            run=row,
-            key=key,
-            icon=":material/dangerous:",
-            help="The run is finishing its optimiser step and writing a checkpoint. This ends it at once, without one.",
-        ):
-            done(resources.service().stop, row.id)
-        return
-    word, icon = ("Cancel", "cancel") if row.status == "queued" else ("Stop", "stop_circle")
-    if button(word, run=row, key=key, icon=f":material/{icon}:") and done(resources.service().stop, row.id):
-        remember_stop(row.id)
-        st.rerun()
 
 
 def trouble(run: RunRow) -> None:

@@ -56,6 +56,7 @@ _TYPES: dict[str, Callable[[str], Any]] = {
     "probe_size": _whole,
     "checkpoint_minutes": _number,
     "threads": _whole,
+    "processes": _whole,
 }
 _METAVARS = {_whole: "INT", _number: "FLOAT", str: "STR"}
 

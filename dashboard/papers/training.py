@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from dashboard import resources, wording
+from dashboard import resources, timing
 from dashboard.run_lists import kept
-from dashboard.train import launching
 from isoviz import studies
 from isoviz.config import RunConfig
 from isoviz.jobs.queue import JobState
@@ -16,11 +15,8 @@ from isoviz.studies import Result, jobs, layer_profiles
 from isoviz.studies import records as study_records
 from isoviz.studies.records import RunRecord
 from isoviz.studies.trained import TrainedStudy
-from isoviz.training import devices
 
 QUICK = "quick"
-HISTORY = 500
-"""Newest finished runs that the time is estimated from."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +75,7 @@ def result(study: type[TrainedStudy], runs: Standing) -> Result:
 
 def time_words(missing: tuple[RunConfig, ...]) -> str:
     """`about 6 min 10 s`."""
-    history = resources.store().list(status="finished", limit=HISTORY)
-    slots = devices.describe().slots
-    return launching.duration_words(launching.estimate(missing, history), len(slots), wording.duration)
+    return timing.estimated(missing).words()
 
 
 def launch(study: type[TrainedStudy], missing: tuple[RunConfig, ...]) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, forms, reading, resources, wording
+from dashboard import actions, forms, reading, resources, timing, wording
 from dashboard.data_form import Stamp, stamp
 from dashboard.steady import steady
 from dashboard.train import launching
@@ -18,9 +18,6 @@ from isoviz.errors import InputError
 from isoviz.runs import duplicates, planning
 from isoviz.runs.naming import method_title, variant
 from isoviz.training import devices
-
-HISTORY = 500
-"""Newest finished runs that the time is estimated from."""
 
 
 def panel(filled: Filled) -> None:
@@ -129,27 +126,20 @@ def _numbers(plan: Plan, configs: Sequence[RunConfig], ready: bool) -> None:
         device.metric("Device", "–")
         return
     slots = devices.describe().slots
-    history = resources.store().list(status="finished", limit=HISTORY)
-    estimated = launching.estimate(configs, history)
-    time_needed.metric("Time", launching.duration_words(estimated, len(slots), wording.duration))
-    time_needed.caption(_time_note(estimated, len(configs)))
+    estimated = timing.estimated(configs)
+    time_needed.metric("Time", estimated.words())
+    time_needed.caption(estimated.source(len(configs)) + _ahead())
     device.metric("Device", slots[0].label if len(slots) == 1 else f"{len(slots)} × {slots[0].label}")
     config = configs[0]
     precision = {"no": "float32"}.get(config.precision, config.precision)
-    device.caption(f"{precision}, {config.threads} threads, {len(slots)} run{'s' if len(slots) > 1 else ''} at a time")
+    threads = f"{config.processes} × {config.threads}" if config.processes > 1 else str(config.threads)
+    device.caption(f"{precision}, {threads} threads, {len(slots)} run{'s' if len(slots) > 1 else ''} at a time")
 
 
-def _time_note(estimated: launching.Estimate, count: int) -> str:
+def _ahead() -> str:
     counts = resources.store().counts()
     waiting = counts["running"] + counts["queued"]
-    ahead = f", after {waiting} running or waiting" if waiting else ""
-    if estimated.unknown == count:
-        return f"no timing on this machine yet{ahead}"
-    if estimated.recorded:
-        return f"estimated from another machine; improves after your first run{ahead}"
-    if estimated.unknown:
-        return f"no timing on this machine yet for {estimated.unknown} of {count} runs{ahead}"
-    return f"estimated from earlier runs on this machine{ahead}"
+    return f", after {waiting} running or waiting" if waiting else ""
 
 
 def _details(configs: Sequence[RunConfig]) -> None:

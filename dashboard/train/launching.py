@@ -1,19 +1,16 @@
-"""From a filled form to queued runs: how many, about how long, on what; the same as a command; launch. No widgets here."""
+"""From a filled form to queued runs, and from a preset to a filled form. No widgets here."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 from isoviz import tasks
 from isoviz.config import RunConfig
-from isoviz.demo import bundled_models, recorded_pace
 from isoviz.errors import InputError
 from isoviz.runs import planning
-from isoviz.runs.rows import RunRow
 from isoviz.tasks.protocol import OwnTask
 
 
@@ -73,68 +70,6 @@ def configs(plan: Plan, checks: planning.DataChecks = planning.IN_THIS_PROCESS) 
             plan.models, [task], choices, plan.seeds, data=data, own=own, direction=direction, checks=checks, **settings
         )
     return configs
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """How long runs will take: seconds of work, how many of the runs nothing is known about, and how many are judged by
-    the recording that ships with the demo tasks, made on another machine."""
-
-    seconds: float
-    unknown: int
-    recorded: int = 0
-
-
-def estimate(wanted: Iterable[RunConfig], history: Iterable[RunRow]) -> Estimate:
-    """From how long like runs took here: same setup but epochs, seed and parameters; else same model and size of data;
-    else, for the bundled model, from the recording that ships with it."""
-    like: dict[tuple[Any, ...], list[float]] = {}
-    similar: dict[tuple[Any, ...], list[float]] = {}
-    for row in history:
-        if row.status == "finished" and row.started and row.ended and row.attempt == 1:
-            pace = (row.ended - row.started) / row.config.epochs
-            like.setdefault(_like(row.config), []).append(pace)
-            if size := _similar(row.config):
-                similar.setdefault(size, []).append(pace)
-    seconds, unknown, recorded = 0.0, 0, 0
-    for config in wanted:
-        paces = like.get(_like(config)) or similar.get(_similar(config) or ())
-        if paces:
-            seconds += statistics.median(paces) * config.epochs
-        elif (shipped := _recorded(config)) is not None:
-            seconds += shipped * config.epochs
-            recorded += 1
-        else:
-            unknown += 1
-    return Estimate(seconds, unknown, recorded)
-
-
-def _recorded(config: RunConfig) -> float | None:
-    """Seconds per epoch of the bundled model on a demo task, by the recording that ships with them."""
-    recorded = recorded_pace(config.task) if config.model in bundled_models() else None
-    if recorded is None:
-        return None
-    per_row, rows = recorded
-    return per_row * min(config.max_train or rows, rows)
-
-
-def _like(config: RunConfig) -> tuple[Any, ...]:
-    rows = (config.max_train, config.max_eval, config.batch_size, config.max_length)
-    return (config.model, config.task, config.data, config.method, config.precision, *rows)
-
-
-def _similar(config: RunConfig) -> tuple[Any, ...] | None:
-    if config.max_train is None:
-        return None
-    return (config.model, config.precision, config.max_train, config.max_eval, config.max_length)
-
-
-def duration_words(estimated: Estimate, slots: int, words: Callable[[float], str]) -> str:
-    """`about 45 s`, `45 s or more`, or that nothing is known yet. Slots work side by side."""
-    if not estimated.seconds:
-        return "unknown"
-    text = words(estimated.seconds / max(1, slots))
-    return f"more than {text}" if estimated.unknown else f"about {text}"
 
 
 # ------------------------------------------------------------------------------------------------- presets and the form

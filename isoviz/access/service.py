@@ -31,6 +31,7 @@ from isoviz.jobs.queue import JobState
 from isoviz.models import sources
 from isoviz.runs import examples
 from isoviz.runs.examples import is_example
+from isoviz.runs.queue_order import Move
 from isoviz.runs.rows import RunRow, UnreadableRunError
 from isoviz.runs.store import Store
 from isoviz.runs.summaries import RunSummary
@@ -121,7 +122,7 @@ class Service:
         """Which quota a launch would exceed; None if it would not."""
         try:
             self._within("launch", len(configs))
-            self._within("threads", max((config.threads for config in configs), default=0))
+            self._within("threads", max((config.threads * config.processes for config in configs), default=0))
             self._room_in_queue(len(configs))
         except AccessError as error:
             return error
@@ -149,6 +150,28 @@ class Service:
         with _counting:
             self._room_in_queue(1)
             self._store.requeue(run_id, claim=claim)
+
+    def queue_refusal(self) -> AccessError | None:
+        """Why this visitor may not reorder the queue, in which others' runs wait too; None if they may."""
+        if (refused := self.refusal()) is not None or self.visitor.may(Role.OPERATOR):
+            return refused
+        return AccessError(
+            "Only the operator can reorder the queue", advice="Ask the person who runs the server to move your runs."
+        )
+
+    def move(self, run_id: str, move: Move) -> None:
+        """Move a waiting run in the queue, see `isoviz.runs.store.Store.move`."""
+        self._require_queue()
+        self._store.move(self._own(run_id).id, move)
+
+    def set_priority(self, run_ids: Sequence[str], priority: int) -> None:
+        """Take waiting runs before or after others, see `isoviz.runs.store.Store.set_priority`."""
+        self._require_queue()
+        self._store.set_priority(run_ids, priority)
+
+    def _require_queue(self) -> None:
+        if (refused := self.queue_refusal()) is not None:
+            raise refused
 
     def delete(self, run_id: str) -> None:
         """Remove a run with its files."""
@@ -291,6 +314,10 @@ class Service:
 
     def _admitted(self, config: RunConfig) -> RunConfig:
         """The configuration with resolved paths, which no link can redirect later; refused if they lie outside the roots."""
+        if config.accelerate_config is not None and not self.visitor.may(
+            Role.OPERATOR
+        ):  # it names machines and commands
+            raise AccessError("Only the operator can launch runs with an accelerate configuration")
         return config.model_copy(update={"model": self._model(config.model), "data": self._data(config.data)})
 
     def _data(self, data: str | None) -> str | None:

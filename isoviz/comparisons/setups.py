@@ -21,7 +21,7 @@ _PARTS = ("model", "task", "data", "own", "direction")
 """Runs that differ in one of these stand in different parts of a table; nothing is pooled over them."""
 _KEEP_PAIRS = frozenset(
     {METHOD, "learning_rate", "schedule", "warmup_ratio", "weight_decay", "epochs", "grad_accum", "precision"}
-    | {"early_stopping", "select", "num_beams"}
+    | {"early_stopping", "select", "num_beams", "processes", "accelerate_config"}
 )
 """Settings that leave a seed its order of training rows and its new weights, so that runs of one seed are pairs. Any other
 setting (model, batch size, longest input, training rows) changes one of the two."""

@@ -31,11 +31,18 @@ def _summaries(connection: Connection) -> None:
         connection.execute(schema.meta.insert().values(key=schema.REVISION, value="0"))
 
 
+def _priorities(connection: Connection) -> None:
+    add_column(connection, schema.runs.c.priority)
+    connection.exec_driver_sql("DROP INDEX IF EXISTS isoviz_runs_queue")  # of the order by time alone
+    schema.queue_index.create(connection, checkfirst=True)
+
+
 STEPS: Final[Mapping[int, Callable[[Connection], None]]] = MappingProxyType(
     {
         2: lambda connection: add_column(connection, schema.runs.c.visitor),
         3: lambda connection: add_column(connection, schema.runs.c.pid_scope),
         4: _summaries,
+        5: _priorities,
     }
 )
 

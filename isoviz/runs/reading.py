@@ -14,7 +14,7 @@ from isoviz.errors import StoreError
 from isoviz.events import Event, parse_event
 from isoviz.runs import summaries as _summaries
 from isoviz.runs.rows import STATUSES, RunRow, UnreadableRunError, row_of
-from isoviz.runs.schema import REVISION
+from isoviz.runs.schema import QUEUE_ORDER, REVISION
 from isoviz.runs.schema import events as _events
 from isoviz.runs.schema import meta as _meta
 from isoviz.runs.schema import runs as _runs
@@ -83,7 +83,7 @@ class RunReader:
             case "oldest":
                 query = query.order_by(_runs.c.id)
             case "queue":
-                query = query.order_by(_runs.c.queued, _runs.c.id)
+                query = query.order_by(*QUEUE_ORDER)
         with self._database.reading() as connection:
             records = connection.execute(query).mappings().all()
             positions = self._positions(connection) if any(r["status"] == "queued" for r in records) else {}
@@ -223,5 +223,5 @@ class RunReader:
 
     def _positions(self, connection: Connection) -> dict[str, int]:
         waiting = select(_runs.c.id).where(_runs.c.status == "queued", _runs.c.owner.is_(None))
-        ids = connection.scalars(waiting.order_by(_runs.c.queued, _runs.c.id))
+        ids = connection.scalars(waiting.order_by(*QUEUE_ORDER))
         return {run_id: place for place, run_id in enumerate(ids, start=1)}

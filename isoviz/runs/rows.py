@@ -43,6 +43,7 @@ class RunRow:
     Attributes:
         status: see `isoviz.events.Status`.
         created, queued, started, ended, heartbeat: seconds since 1970; `started` is that of the latest attempt.
+            Reordering the queue changes `queued`.
         stop_requested: someone asked it to stop.
         resume: this attempt goes on from the last checkpoint.
         attempt: the token that its worker writes with; another one each time it is claimed or queued again.
@@ -53,6 +54,7 @@ class RunRow:
         error: how it ended if it failed, diverged or was lost: `kind`, `message`, `advice`, … of that event.
         result: what a finished run reported at its end.
         position: place in the queue counted from 1, None if it does not wait.
+        priority: waiting runs with a higher one are taken first (`isoviz.runs.queue_order.PRIORITIES`).
     """
 
     id: str
@@ -81,6 +83,7 @@ class RunRow:
     result: Finished | None
     progress: RunProgress | None
     position: int | None = None
+    priority: int = 0
 
     @property
     def attempts(self) -> int:
@@ -198,6 +201,7 @@ def row_of(data: RowMapping, position: int | None) -> RunRow:
         tags=tags,
         note=data["note"],
         error=error,
+        priority=data["priority"],
         result=result,
         progress=progress,
         position=position,

@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, MetaData, String, Table, Text
 
-VERSION: Final = 4
+VERSION: Final = 5
 
 metadata = MetaData()
 
@@ -31,6 +31,8 @@ runs = Table(
     Column("status", String(16), nullable=False),
     Column("config", Text, nullable=False),
     Column("created", Double, nullable=False),
+    # Waiting runs are taken by priority (`queue_order.PRIORITIES`), then by `queued`; reordering the queue changes both.
+    Column("priority", Integer, nullable=False, server_default="0"),
     Column("queued", Double, nullable=False),
     Column("started", Double),
     Column("ended", Double),
@@ -57,9 +59,11 @@ runs = Table(
     Column("progress", Text),
     Column("result", Text),
     Column("error", Text),
-    Index("isoviz_runs_queue", "status", "queued", "id"),
     Index("isoviz_runs_group", "group_name"),
 )
+QUEUE_ORDER: Final = (runs.c.priority.desc(), runs.c.queued, runs.c.id)
+"""In which waiting runs are taken."""
+queue_index = Index("isoviz_runs_order", runs.c.status, *QUEUE_ORDER)
 
 events = Table(
     "isoviz_events",

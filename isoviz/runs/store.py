@@ -33,9 +33,11 @@ from isoviz.config import RunConfig
 from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, RESUMABLE, Event, Failed, Stopped
 from isoviz.home import store_url
+from isoviz.runs import queue_order
 from isoviz.runs import summaries as _summaries
 from isoviz.runs.database import Database, StoreUnavailableError
 from isoviz.runs.identity import host_name, new_id, one_line, run_name, this_place, this_process
+from isoviz.runs.queue_order import Move, Place
 from isoviz.runs.reading import RunReader, RunRows
 from isoviz.runs.rows import (
     AT_ONCE,
@@ -47,7 +49,7 @@ from isoviz.runs.rows import (
     row_of,
     signals_of,
 )
-from isoviz.runs.schema import REVISION
+from isoviz.runs.schema import QUEUE_ORDER, REVISION
 from isoviz.runs.schema import events as _events
 from isoviz.runs.schema import meta as _meta
 from isoviz.runs.schema import runs as _runs
@@ -55,6 +57,7 @@ from isoviz.runs.schema import runs as _runs
 __all__ = ["RunRow", "Signals", "Store", "StoreUnavailableError"]
 
 
+_WAITING: Final = (_runs.c.status == "queued", _runs.c.owner.is_(None))
 REPEAT_SECONDS: Final = 1.0
 """Between two wishes to stop, so that a double click is one."""
 
@@ -193,14 +196,14 @@ class Store(RunReader):
         return int(record["last_seq"])
 
     def claim(self, owner: str, device: str, *, id: str | None = None) -> RunRow | None:
-        """Take the oldest queued run: of all who ask at once, one gets it.
+        """Take the first run of the queue: of all who ask at once, one gets it.
 
         A run that is to be resumed goes to the host that has its checkpoints, unless the store is a local one anyway.
 
         Args:
             owner: who takes it.
             device: the slot it will run on.
-            id: take this run, queued or reserved for `owner`, instead of the oldest; the calling process will run it.
+            id: take this run, queued or reserved for `owner`, instead of the first; the calling process will run it.
 
         Returns:
             The run, now `running`, or None if there is none to take.
@@ -212,7 +215,7 @@ class Store(RunReader):
             )
         elif not self._database.is_sqlite:
             free = and_(free, or_(_runs.c.resume.is_(False), _runs.c.host == host_name()))
-        first = select(_runs.c.id).where(free).order_by(_runs.c.queued, _runs.c.id).limit(1)
+        first = select(_runs.c.id).where(free).order_by(*QUEUE_ORDER).limit(1)
         with self._database.reading() as connection:
             if connection.scalar(first) is None:
                 return None
@@ -336,6 +339,25 @@ class Store(RunReader):
         back = update(_runs).where(_runs.c.id == run_id, _runs.c.attempt == attempt, _runs.c.status == "running")
         with self._database.writing() as connection:
             connection.execute(back.values(status="queued", owner=None, started=None, heartbeat=None))
+            self._changed(connection)
+
+    def move(self, run_id: str, move: Move) -> None:
+        """Move a waiting run to another place in the queue; nothing happens if it is there already."""
+        waiting = select(_runs.c.id, _runs.c.priority, _runs.c.queued).where(*_WAITING).order_by(*QUEUE_ORDER)
+        with self._database.writing() as connection:
+            places = [Place(*record) for record in connection.execute(waiting)]
+            if all(place.id != run_id for place in places):
+                status = self._record(connection, run_id)["status"]
+                raise StoreError(f"run '{run_id}' cannot be moved: it is {status}, not waiting in the queue")
+            for place in queue_order.moved(places, run_id, move):
+                change = update(_runs).where(_runs.c.id == place.id, *_WAITING)
+                connection.execute(change.values(priority=place.priority, queued=place.queued))
+            self._changed(connection)
+
+    def set_priority(self, run_ids: Sequence[str], priority: int) -> None:
+        """Give runs another priority, see `isoviz.runs.queue_order.PRIORITIES`. It counts while they wait."""
+        with self._database.writing() as connection:
+            connection.execute(update(_runs).where(_runs.c.id.in_(run_ids)).values(priority=priority))
             self._changed(connection)
 
     # ------------------------------------------------------------------ inside

@@ -36,6 +36,8 @@ WRITES: dict[str, Callable[[Service, str], object]] = {
     "run_again": lambda service, run: service.run_again(run),
     "stop": lambda service, run: service.stop(run),
     "resume": lambda service, run: service.resume(run),
+    "move": lambda service, run: service.move(run, "first"),
+    "set_priority": lambda service, run: service.set_priority([run], 1),
     "delete": lambda service, run: service.delete(run),
     "rename": lambda service, run: service.rename(run, "mine"),
     "tag": lambda service, run: service.tag(run, ["mine"]),
@@ -57,7 +59,7 @@ WRITES: dict[str, Callable[[Service, str], object]] = {
 """Every method that changes or starts something, and how it is called with a run that is there."""
 SILENT = {"let_go", "let_go_of_whatif"}
 """These end what the visitor no longer wants, and nothing where it is not theirs to end."""
-READS = {"refusal", "launch_refusal", "roots"}
+READS = {"refusal", "launch_refusal", "queue_refusal", "roots"}
 
 
 @pytest.fixture
@@ -133,6 +135,15 @@ def test_a_runner_changes_their_own_runs_and_the_operator_all(
     WRITES[name](acting(OPERATOR), another)
 
 
+@pytest.mark.parametrize("name", ["move", "set_priority"])
+def test_only_the_operator_reorders_the_queue(name: str, acting: Callable[..., Service], store: Store) -> None:
+    first, second = store.create([RunConfig(seed=seed) for seed in (0, 1)], visitor=ANNA.id)
+    with pytest.raises(AccessError, match="Only the operator can reorder the queue"):
+        WRITES[name](acting(ANNA), second)
+    WRITES[name](acting(OPERATOR), second)
+    assert [row.id for row in store.list(order="queue")] == [second, first]
+
+
 def test_runs_from_the_command_line_are_the_operators(acting: Callable[..., Service], store: Store) -> None:
     (run,) = store.create([RunConfig()])
     with pytest.raises(AccessError, match="belongs to someone else"):
@@ -151,6 +162,10 @@ def test_quotas_name_themselves_and_who_sets_them(acting: Callable[..., Service]
         anna.launch(configs)
     with pytest.raises(AccessError, match=r"threads of one run: 3 \(at most 2; .* ISOVIZ_QUOTA_THREADS"):
         anna.launch([RunConfig(threads=3)])
+    with pytest.raises(AccessError, match="threads of one run: 4"):
+        anna.launch([RunConfig(threads=2, processes=2)])
+    with pytest.raises(AccessError, match="Only the operator"):
+        anna.launch([RunConfig(accelerate_config="cluster.yaml")])
     assert store.list() == []
     anna.launch(configs[:3])
     with pytest.raises(AccessError, match=r"queued runs of one visitor: 5 \(at most 4; .* ISOVIZ_QUOTA_QUEUED"):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from dashboard import timing
 from dashboard.train import launching
 from dashboard.train.launching import Plan
 from isoviz.errors import InputError
+from isoviz.runs.identity import host_name
+from isoviz.runs.rows import RunRow
 from tests.dashboard.made_up import config, result, row
 
 
@@ -36,20 +39,30 @@ def test_a_plan_without_tasks_is_refused() -> None:
         launching.configs(plan(tasks=()))
 
 
-def history(seconds: float, **more: object) -> object:
-    return row("r", config(**more), found=result(0.5, 0.5), started=100.0, ended=100.0 + seconds)  # type: ignore[arg-type]
+def history(seconds: float, host: str | None = None, **more: object) -> RunRow:
+    ended = 100.0 + seconds
+    return row(f"{seconds}", config(**more), found=result(0.5, 0.5), started=100.0, ended=ended, host=host)  # type: ignore[arg-type]
 
 
 def test_estimate_scales_like_runs_by_epochs() -> None:
     past = [history(6.0, epochs=3), history(12.0, epochs=3), history(9.0, epochs=3)]
-    assert launching.estimate([config(epochs=6, seed=9)], past) == launching.Estimate(18.0, 0)  # type: ignore[arg-type]
+    assert timing.estimate([config(epochs=6, seed=9)], past) == timing.Estimate(18.0, 0, measured=3)  # type: ignore[arg-type]
+
+
+def test_runs_of_another_machine_say_nothing_about_this_one() -> None:
+    own = {"model": "my/encoder", "epochs": 3}
+    past = [history(9.0, host=host_name(), **own), history(900.0, host="another", **own)]
+    found = timing.estimate([config(**own)], past)  # type: ignore[arg-type]
+    assert found == timing.Estimate(9.0, 0, measured=1)
+    assert found.source(1) == "estimated from 1 earlier run on this machine"
+    assert timing.estimate([config()], [], shipped=False) == timing.Estimate(0.0, 1)
 
 
 def test_estimate_falls_back_to_the_same_model_and_size() -> None:
     own = {"model": "my/encoder", "epochs": 3}
     past = [history(6.0, **own, max_train=1000)]
-    assert launching.estimate([config("isobn", **own, max_train=1000)], past).seconds == 6.0  # type: ignore[arg-type]
-    assert launching.estimate([config("isobn", **own)], past) == launching.Estimate(0.0, 1)  # type: ignore[arg-type]
+    assert timing.estimate([config("isobn", **own, max_train=1000)], past).seconds == 6.0  # type: ignore[arg-type]
+    assert timing.estimate([config("isobn", **own)], past) == timing.Estimate(0.0, 1)  # type: ignore[arg-type]
 
 
 def test_a_first_estimate_comes_from_the_recording_that_ships_with_the_demo() -> None:
@@ -57,18 +70,18 @@ def test_a_first_estimate_comes_from_the_recording_that_ships_with_the_demo() ->
 
     record = baselines("demo/sentiment")
     same = config(task="demo/sentiment", epochs=record["recipe"]["epochs"])
-    found = launching.estimate([same, config(model="my/encoder")], [])
+    found = timing.estimate([same, config(model="my/encoder")], [])
     assert found.seconds == pytest.approx(record["pretrained"]["seconds"])
     assert (found.recorded, found.unknown) == (1, 1)
     half = config(task="demo/sentiment", epochs=record["recipe"]["epochs"], max_train=1000)
-    assert launching.estimate([half], []).seconds == pytest.approx(record["pretrained"]["seconds"] / 2)
+    assert timing.estimate([half], []).seconds == pytest.approx(record["pretrained"]["seconds"] / 2)
 
 
 def test_resumed_and_failed_runs_tell_nothing_about_time() -> None:
     own = config(model="my/encoder")
     failed = row("r", own, "failed", started=0.0, ended=1.0)
     resumed = row("r", own, found=result(0.5, 0.5), started=0.0, ended=1.0, attempt=2)
-    assert launching.estimate([own], [failed, resumed]).unknown == 1
+    assert timing.estimate([own], [failed, resumed]).unknown == 1
 
 
 @pytest.mark.parametrize(
@@ -81,4 +94,4 @@ def test_resumed_and_failed_runs_tell_nothing_about_time() -> None:
     ],
 )
 def test_duration_words(found: tuple[float, int], slots: int, words: str) -> None:
-    assert launching.duration_words(launching.Estimate(*found), slots, lambda s: f"{s:.0f} s") == words
+    assert timing.duration_words(timing.Estimate(*found), slots) == words

@@ -7,7 +7,7 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import live, menu
+from dashboard import live, menu, run_queue
 from isoviz.access.visitors import OPERATOR
 from isoviz.events import Diverged, Failed, Stopped
 from isoviz.runs.store import Store
@@ -66,7 +66,7 @@ def test_stop_is_asked_once_and_counts_the_seconds(store: Store, open_page: Open
 def test_a_stop_that_takes_long_can_be_forced(
     store: Store, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "STOP_NOW_SECONDS", 0.0)
+    monkeypatch.setattr(run_queue, "STOP_NOW_SECONDS", 0.0)
     monkeypatch.setattr("isoviz.runs.store.REPEAT_SECONDS", 0.0)
     run = Story(store).begin().walk(1, 3)
     store.request_stop(run.id)
@@ -91,7 +91,7 @@ def test_all_waiting_runs_can_be_stopped_at_once(store: Store, open_page: OpenPa
     for seed in range(1, 10):
         Story(store, claim=False, seed=seed)
     app = open_page("live")
-    assert f"and {9 - live.WAITING_SHOWN} more waiting" in texts(app)
+    assert f"and {9 - run_queue.WAITING_SHOWN} more waiting" in texts(app)
     next(button for button in app.button if button.label == "Stop all waiting runs").click().run()
     assert store.counts()["queued"] == 0
     assert store.get(run.id).status == "running"

@@ -1,0 +1,123 @@
+"""How long runs will take, from what like runs took on this machine."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from dashboard import resources, wording
+from dashboard.run_lists import kept
+from isoviz.config import RunConfig
+from isoviz.demo import bundled_models, recorded_pace
+from isoviz.runs.identity import host_name
+from isoviz.runs.rows import RunRow
+from isoviz.training import devices
+
+HISTORY: Final = 500
+"""Newest finished runs that the time is estimated from."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How long runs will take.
+
+    Attributes:
+        seconds: of work, one run after the other.
+        unknown: runs that nothing is known about; `seconds` leaves them out.
+        recorded: runs judged by the recording that ships with the demo tasks, made on another machine.
+        measured: earlier runs on this machine that the others are judged by.
+    """
+
+    seconds: float
+    unknown: int
+    recorded: int = 0
+    measured: int = 0
+
+    def words(self) -> str:
+        """`about 45 s`, `more than 45 s` where some runs are unknown, or `unknown`. Slots work side by side."""
+        return duration_words(self, len(devices.describe().slots))
+
+    def source(self, count: int) -> str:
+        """What the time of `count` runs is estimated from."""
+        if self.unknown == count:
+            return "no timing on this machine yet"
+        if self.recorded:
+            return "estimated from another machine; improves after your first run"
+        if self.unknown:
+            return f"no timing on this machine yet for {self.unknown} of {count} runs"
+        return f"estimated from {self.measured} earlier run{'s' if self.measured != 1 else ''} on this machine"
+
+
+def estimated(configs: Iterable[RunConfig]) -> Estimate:
+    """How long these will take, by the store's newest finished runs."""
+    return estimate(configs, _history())
+
+
+def remaining(rows: Sequence[RunRow]) -> Estimate:
+    """How long runs that run and wait will take from now, by what was measured on this machine alone."""
+    running = [row for row in rows if row.status == "running"]
+    left = [row.progress.eta_seconds if row.progress else None for row in running]
+    starting = [row.config for row, seconds in zip(running, left, strict=True) if seconds is None]
+    found = estimate([*starting, *(row.config for row in rows if row.status == "queued")], _history(), shipped=False)
+    return replace(found, seconds=found.seconds + sum(seconds for seconds in left if seconds is not None))
+
+
+def _history() -> list[RunRow]:
+    return kept("history", lambda: resources.store().list(status="finished", limit=HISTORY))
+
+
+def estimate(wanted: Iterable[RunConfig], history: Iterable[RunRow], *, shipped: bool = True) -> Estimate:
+    """From how long like runs took on this machine: same setup but epochs, seed and parameters; else same model and size of
+    data; else, with `shipped`, from the recording that ships with the bundled model."""
+    like: dict[tuple[Any, ...], dict[str, float]] = {}
+    similar: dict[tuple[Any, ...], dict[str, float]] = {}
+    for row in history:
+        here = row.host in (None, host_name())
+        if here and row.status == "finished" and row.started and row.ended and row.attempt == 1:
+            per_epoch = (row.ended - row.started) / row.config.epochs
+            like.setdefault(_like(row.config), {})[row.id] = per_epoch
+            if size := _similar(row.config):
+                similar.setdefault(size, {})[row.id] = per_epoch
+    seconds, unknown, recorded = 0.0, 0, 0
+    measured: set[str] = set()
+    for config in wanted:
+        paces = like.get(_like(config)) or similar.get(_similar(config) or ())
+        if paces:
+            seconds += statistics.median(paces.values()) * config.epochs
+            measured |= paces.keys()
+        elif shipped and (pace := _recorded(config)) is not None:
+            seconds += pace * config.epochs
+            recorded += 1
+        else:
+            unknown += 1
+    return Estimate(seconds, unknown, recorded, len(measured))
+
+
+def _recorded(config: RunConfig) -> float | None:
+    """Seconds per epoch of the bundled model on a demo task, by the recording that ships with them."""
+    recorded = recorded_pace(config.task) if config.model in bundled_models() else None
+    if recorded is None:
+        return None
+    per_row, rows = recorded
+    return per_row * min(config.max_train or rows, rows)
+
+
+def _like(config: RunConfig) -> tuple[Any, ...]:
+    rows = (config.max_train, config.max_eval, config.batch_size, config.max_length)
+    return (config.model, config.task, config.data, config.method, config.precision, *rows)
+
+
+def _similar(config: RunConfig) -> tuple[Any, ...] | None:
+    if config.max_train is None:
+        return None
+    return (config.model, config.precision, config.max_train, config.max_eval, config.max_length)
+
+
+def duration_words(found: Estimate, slots: int) -> str:
+    """See `Estimate.words`."""
+    if not found.seconds:
+        return "unknown"
+    text = wording.duration(found.seconds / max(1, slots))
+    return f"more than {text}" if found.unknown else f"about {text}"

@@ -1,0 +1,57 @@
+"""The order in which waiting runs are taken: by priority, then by when they were queued. A move changes both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, Literal, NamedTuple
+
+Move = Literal["first", "up", "down", "last"]
+
+PRIORITIES: Final[Mapping[str, int]] = MappingProxyType({"high": 1, "normal": 0, "low": -1})
+"""The value of each level in the column `priority`."""
+_GAP: Final = 1e-3
+"""Seconds between two runs that are ordered anew."""
+
+
+class Place(NamedTuple):
+    """A waiting run, with what it is ordered by."""
+
+    id: str
+    priority: int
+    queued: float
+
+
+def moved(waiting: Sequence[Place], run_id: str, move: Move) -> list[Place]:
+    """The places to change so that a run waits first, one earlier, one later or last.
+
+    A run that passes another one takes over its priority. No time becomes later than those that are there, except that of a run
+    moved behind all others of its priority.
+
+    Args:
+        waiting: in their order.
+        run_id: one of them.
+    """
+    before = [place.id for place in waiting].index(run_id)
+    after = {"first": 0, "up": max(before - 1, 0), "down": min(before + 1, len(waiting) - 1), "last": len(waiting) - 1}
+    if after[move] == before:
+        return []
+    priority = waiting[after[move]].priority
+    order = [place for place in waiting if place.id != run_id]
+    order.insert(after[move], waiting[before]._replace(priority=priority))
+    peers = [place for place in order if place.priority == priority]
+    position = [place.id for place in peers].index(run_id)
+    if position == 0:
+        return [peers[0]._replace(queued=peers[1].queued - _GAP)]
+    if position == len(peers) - 1:
+        return [peers[-1]._replace(queued=peers[-2].queued + _GAP)]
+    # Between two others: those in front make room, because runs launched together have the same time.
+    changed, limit = [], peers[position + 1].queued
+    for place in reversed(peers[: position + 1]):
+        limit -= _GAP
+        if place.queued > limit or place.id == run_id:
+            changed.append(place._replace(queued=limit))
+        else:
+            break
+        limit = changed[-1].queued
+    return changed

@@ -1,0 +1,73 @@
+"""The queue in a browser, on runs that no one trains: reorder, priority, stop, retry, more seeds, and duplicates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import quote
+
+from playwright.sync_api import Page, expect
+
+from isoviz.runs import planning
+from isoviz.runs.store import Store
+from tests.browser.conftest import Server, becomes
+from tests.dashboard.made_up import config, fail, finish
+
+OpenTab = Callable[..., Page]
+
+
+def waiting(store: Store) -> list[int]:
+    """Seeds in the order in which they will be taken."""
+    return [row.config.seed for row in store.list(status="queued", order="queue")]
+
+
+def choose(page: Page, button: str, option: str) -> None:
+    expect(page.locator(button)).to_have_count(1)  # a line that has moved is drawn twice for a moment
+    page.locator(button).get_by_role("button").click()
+    page.get_by_role("menuitem", name=option).click()
+
+
+def test_runs_are_moved_preferred_and_stopped(server: Server, open_tab: OpenTab) -> None:
+    store = server.store
+    finish(store, config("baseline", 9), 0.5, 0.25)  # what the time is estimated from
+    first, second, third = store.create([config("baseline", seed) for seed in range(3)], group="ordered")
+    store.create([config("isobn", seed=3)], group="urgent")
+    page = open_tab(f"{server.url}/experiments")
+    expect(page.get_by_text("0 running, 4 waiting")).to_be_visible()
+    expect(page.get_by_text("on this machine", exact=False).first).to_be_visible()
+    choose(page, f".st-key-move-{third}", "Run first")
+    becomes(page, lambda: waiting(store), [2, 0, 1, 3])
+    choose(page, f".st-key-move-{first}", "One place down")
+    becomes(page, lambda: waiting(store), [2, 1, 0, 3])
+
+    page = open_tab(f"{server.url}/experiments?experiment=urgent")
+    choose(page, ".st-key-queue_priority", "High")
+    becomes(page, lambda: waiting(store), [3, 2, 1, 0])
+    expect(page.get_by_text("next in the queue · high priority")).to_be_visible()
+
+    page = open_tab(f"{server.url}/experiments?experiment=ordered")
+    page.locator(".st-key-queue_stop").get_by_role("button").click()
+    becomes(page, lambda: {store.get(run).status for run in (first, second, third)}, {"stopped"})
+    assert waiting(store) == [3]  # another experiment's
+
+
+def test_failed_runs_are_retried_and_seeds_added(server: Server, open_tab: OpenTab) -> None:
+    store = server.store
+    finish(store, config("baseline", 0), 0.5, 0.25, group="a & b")
+    failed = [fail(store, config("isobn", seed), group="a & b") for seed in (0, 1)]
+    diverged = fail(store, config("istar", 0), group="a & b", diverge=True)
+    page = open_tab(f"{server.url}/experiments?experiment={quote('a & b')}")
+    page.get_by_role("button", name="Retry 2 failed").click()
+    becomes(page, lambda: [store.get(run).status for run in failed], ["queued", "queued"])
+    assert store.get(diverged).status == "diverged"
+    page.locator(".st-key-experiment_more").get_by_role("button").click()
+    becomes(page, lambda: len(store.list(group="a & b")), 4 + 3 * 3)
+
+
+def test_what_exists_already_is_not_launched_twice(server: Server, open_tab: OpenTab) -> None:
+    plan = planning.expand(["demo/tiny-bert"], ["demo/acceptability"], [("baseline", {})], [0])
+    finish(server.store, plan[0], 0.5, 0.25)
+    page = open_tab(f"{server.url}/train?models=demo/tiny-bert&tasks=demo/acceptability&seeds=0")
+    expect(page.get_by_text("1 of these 2 runs exist already", exact=False)).to_be_visible()
+    expect(page.get_by_role("button", name="Launch 1 run")).to_be_enabled()
+    page.get_by_text("Run them again", exact=True).click()
+    expect(page.get_by_role("button", name="Launch 2 runs")).to_be_enabled()
