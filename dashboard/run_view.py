@@ -336,6 +336,7 @@ def provenance_lines(run: RunRow, started: Started | None) -> list[tuple[str, st
         rows, steps = (started.train_rows, started.eval_rows), (started.total_steps, started.steps_per_epoch)
         lines += [
             ("Device", f"{started.device}, {precision}, {started.threads} threads"),
+            ("Processes", str(run.config.processes)),
             ("Trainable parameters", _trainable(started)),
             ("Rows", f"{wording.number(rows[0])} training, {wording.number(rows[1])} validation"),
             ("Optimiser steps", f"{wording.number(steps[0])}, {wording.number(steps[1])} per epoch"),

@@ -56,6 +56,7 @@ _TYPES: dict[str, Callable[[str], Any]] = {
     "probe_size": _whole,
     "checkpoint_minutes": _number,
     "threads": _whole,
+    "processes": _whole,
     "lora_rank": _whole,
     "lora_alpha": _number,
     "lora_dropout": _number,

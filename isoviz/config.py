@@ -139,6 +139,18 @@ class RunConfig(BaseModel):
         title="Report to",
         description="An experiment tracker to log to as well; its package must be installed. Does not change any result.",
     )
+    processes: int = Field(
+        1,
+        ge=1,
+        le=1024,
+        title="Processes",
+        description="Train with this many processes, one per GPU. They share each batch, so the batch size stays the same.",
+    )
+    accelerate_config: str | None = Field(
+        None,
+        title="Accelerate configuration",
+        description="File written by `accelerate config`, for FSDP or several machines.",
+    )
 
     lora_rank: int = Field(
         0,
@@ -178,8 +190,14 @@ class RunConfig(BaseModel):
         return LowRank(self.lora_rank, self.lora_alpha, self.lora_dropout, targets)
 
     def setup_key(self) -> str:
-        """Equal for runs that differ in nothing but seed and what changes no number: threads, minutes between checkpoints, tracker."""
+        """Equal for runs that differ in nothing but seed and what changes no number: threads, minutes between checkpoints, tracker.
+
+        Several processes draw other dropout masks than one does.
+        """
         kept = self.model_dump(mode="json", exclude={"seed", "threads", "checkpoint_minutes", "report_to"})
+        for name in ("processes", "accelerate_config"):  # stores hold keys from before there were these fields
+            if kept[name] == RunConfig.model_fields[name].default:
+                del kept[name]
         return json.dumps(kept, sort_keys=True)
 
     @property

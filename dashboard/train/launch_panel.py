@@ -132,7 +132,8 @@ def _numbers(plan: Plan, configs: Sequence[RunConfig], ready: bool) -> None:
     device.metric("Device", slots[0].label if len(slots) == 1 else f"{len(slots)} × {slots[0].label}")
     config = configs[0]
     precision = {"no": "float32"}.get(config.precision, config.precision)
-    device.caption(f"{precision}, {config.threads} threads, {len(slots)} run{'s' if len(slots) > 1 else ''} at a time")
+    threads = f"{config.processes} × {config.threads}" if config.processes > 1 else str(config.threads)
+    device.caption(f"{precision}, {threads} threads, {len(slots)} run{'s' if len(slots) > 1 else ''} at a time")
 
 
 def _ahead() -> str:

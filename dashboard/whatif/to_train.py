@@ -18,8 +18,10 @@ from isoviz.runs.rows import RunRow
 from isoviz.tasks.protocol import OwnTask
 from isoviz.whatif.chains import Step
 
-SETTINGS = tuple(name for name in forms.SETTINGS if name not in ("precision", "threads"))
-"""Of the run, that the new one takes over. Precision and threads were resolved for the machine that trained it."""
+SETTINGS = tuple(
+    name for name in forms.SETTINGS if name not in ("precision", "threads", "processes", "accelerate_config")
+)
+"""Of the run, that the new one takes over. The others were resolved for the machine that trained it."""
 
 
 def make_it_a_run(run: RunRow, steps: tuple[Step, ...]) -> None:

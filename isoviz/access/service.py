@@ -122,7 +122,7 @@ class Service:
         """Which quota a launch would exceed; None if it would not."""
         try:
             self._within("launch", len(configs))
-            self._within("threads", max((config.threads for config in configs), default=0))
+            self._within("threads", max((config.threads * config.processes for config in configs), default=0))
             self._room_in_queue(len(configs))
         except AccessError as error:
             return error
@@ -314,6 +314,10 @@ class Service:
 
     def _admitted(self, config: RunConfig) -> RunConfig:
         """The configuration with resolved paths, which no link can redirect later; refused if they lie outside the roots."""
+        if config.accelerate_config is not None and not self.visitor.may(
+            Role.OPERATOR
+        ):  # it names machines and commands
+            raise AccessError("Only the operator can launch runs with an accelerate configuration")
         return config.model_copy(update={"model": self._model(config.model), "data": self._data(config.data)})
 
     def _data(self, data: str | None) -> str | None:

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -150,14 +150,18 @@ def environment(slot: str) -> dict[str, str]:
     path = os.pathsep.join(filter(None, [str(_PACKAGE_PARENT), os.environ.get("PYTHONPATH", "")]))
     env = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
     share_cores(env)
-    kind, _, index = slot.partition(":")
-    if kind == "cpu":
+    if slot == "cpu":
         env |= {"CUDA_VISIBLE_DEVICES": "", "ACCELERATE_USE_CPU": "true"}
-    elif kind == "cuda":
-        # A slot counts within what this process may see.
-        visible = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
-        env["CUDA_VISIBLE_DEVICES"] = visible[int(index)].strip() if visible else index
+    elif slot.startswith("cuda:"):
+        env["CUDA_VISIBLE_DEVICES"] = visible_devices([slot])
     return env
+
+
+def visible_devices(slots: Iterable[str]) -> str:
+    """CUDA_VISIBLE_DEVICES of a process that shall see these CUDA slots only; they count within what this process may see."""
+    visible = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    indices = [int(slot.partition(":")[2]) for slot in slots]
+    return ",".join(visible[index] if visible else str(index) for index in indices)
 
 
 def share_cores(environment: MutableMapping[str, str]) -> None:

@@ -309,18 +309,19 @@ class Flow(Method):
         """{"flow": weight × bits per dimension} of the slightly blurred pooled vectors, as constants to the encoder."""
         import torch
 
-        from isoviz.metrics.processes import own_rows, processes
+        from isoviz.metrics.processes import own_rows, own_share
 
         with torch.autocast(reps.pooled.device.type, enabled=False):
             points = self._points(reps.pooled.detach())
             # a generator of its own, set by a number that is saved: dropout's is left alone, and a resumed run goes on alike
             generator = torch.Generator().manual_seed(int(self.buffer("batches")))
-            noise = own_rows(torch.randn(len(points) * processes(), points.shape[1], generator=generator), len(points))
-            noise = noise.to(points)
+            width, device = points.shape[1], points.device
+            noise = own_rows(lambda rows: torch.randn(rows, width, generator=generator), len(points), device).to(points)
             self.buffer("batches").add_(1)
             points = points + NOISE * self.buffer("spread") * noise
             gaussian, log_det = gaussianise(self._parameters(), self.steps, points)
-            return {"flow": self.params.weight * bits_per_dimension(gaussian, log_det)}
+            share = own_share(len(points), device)
+            return {"flow": share * self.params.weight * bits_per_dimension(gaussian, log_det)}
 
     def _start(self, parameters: Mapping[str, Tensor], points: Tensor) -> None:
         """Data-dependent start of the actnorms, unless the rows are equal but for rounding."""

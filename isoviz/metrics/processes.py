@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,11 +15,6 @@ def is_distributed() -> bool:
     return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
 
 
-def processes() -> int:
-    """How many processes train together."""
-    return dist.get_world_size() if is_distributed() else 1
-
-
 def own_share(count: int, device: torch.device) -> float | Tensor:
     """This process's number of points over the mean number: with it, the mean over processes of their means is that of all."""
     if not is_distributed():
@@ -28,10 +24,20 @@ def own_share(count: int, device: torch.device) -> float | Tensor:
     return count * dist.get_world_size() / total
 
 
-def own_rows(rows: Tensor, count: int) -> Tensor:
-    """This process's `count` rows of something drawn alike on all of them for `count` rows each."""
-    rank = dist.get_rank() if is_distributed() else 0
-    return rows[rank * count : (rank + 1) * count]
+def own_rows(draw: Callable[[int], Tensor], count: int, device: torch.device) -> Tensor:
+    """This process's `count` rows of what `draw` gives, alike on every process, for the rows of all."""
+    counts = _counts(count, device) if is_distributed() else [count]
+    start = sum(counts[: dist.get_rank()]) if is_distributed() else 0
+    return draw(sum(counts))[start : start + count]
+
+
+def _counts(count: int, device: torch.device) -> list[int]:
+    """Every process's count, in the order of ranks."""
+    counts = torch.zeros(dist.get_world_size(), dtype=torch.long, device=device)
+    counts[dist.get_rank()] = count
+    dist.all_reduce(counts)
+    sizes: list[int] = counts.tolist()
+    return sizes
 
 
 def gathered(points: Tensor) -> Tensor:
@@ -46,14 +52,11 @@ def gathered(points: Tensor) -> Tensor:
 class _Gather(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, points: Tensor) -> Tensor:
-        rank, processes = dist.get_rank(), dist.get_world_size()
-        counts = torch.zeros(processes, dtype=torch.long, device=points.device)
-        counts[rank] = len(points)
-        dist.all_reduce(counts)
-        sizes = counts.tolist()
+        rank = dist.get_rank()
+        sizes = _counts(len(points), points.device)
         padded = points.new_zeros(max(sizes), points.shape[1])
         padded[: len(points)] = points
-        parts = [torch.empty_like(padded) for _ in range(processes)]
+        parts = [torch.empty_like(padded) for _ in sizes]
         dist.all_gather(parts, padded)
         ctx.start, ctx.size = sum(sizes[:rank]), len(points)
         return torch.cat([part[:size] for part, size in zip(parts, sizes, strict=True)])

@@ -151,7 +151,9 @@ class HeadedModel(nn.Module):
         if self.kind == "seq2seq":
             labels = labels[labels != IGNORED]
         task_loss = self.task_loss(logits, labels)
-        if self.kind == "seq2seq" and self.training:  # processes that train together write texts of different lengths
+        if (
+            self.training
+        ):  # processes that train together have parts of a batch that differ by a row, and in their texts' lengths
             task_loss = task_loss * own_share(len(labels), logits.device)
         penalties = self.hooks.penalties(reps) if penalise else {}
         loss = self.hooks.objective(task_loss, penalties)

@@ -17,8 +17,8 @@ from isoviz.events import Diverged, Event, Failed, Stopped
 from isoviz.runs.emitter import Emitter
 from isoviz.runs.identity import host_name
 from isoviz.runs.store import RunRow, Store
+from isoviz.training.distributed import LOG
 
-LOG: Final = "worker.log"
 _SEE_LOG: Final = "The traceback is in the run's log."
 _MEMORY: Final = (
     "Out of memory: halve the batch size and double the accumulation (the same effective batch), "

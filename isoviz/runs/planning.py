@@ -24,7 +24,7 @@ from isoviz.parameters import ParamValue
 from isoviz.tasks import own as own_data
 from isoviz.tasks.metrics import METRICS
 from isoviz.tasks.protocol import OwnTask, Task
-from isoviz.training import devices, tracking
+from isoviz.training import devices, distributed, tracking
 
 MAX_RUNS = 2000
 """More than this in one launch is a slip of the keyboard."""
@@ -182,7 +182,8 @@ def expand(
     for task in known.values():
         _check_rows(task, folder, common, checks)
     common["precision"] = devices.resolve_precision(common["precision"])
-    common["threads"] = common["threads"] or devices.describe().cores
+    common |= distributed.resolve(common, devices.describe())
+    common["threads"] = common["threads"] or max(1, devices.describe().cores // common["processes"])
     return [
         RunConfig.checked(
             model=model,
@@ -451,6 +452,8 @@ OPTIONS: Mapping[str, str] = {
     "checkpoint_minutes": "--checkpoint-minutes",
     "threads": "--threads",
     "report_to": "--report-to",
+    "processes": "--processes",
+    "accelerate_config": "--accelerate-config",
     "lora_rank": "--lora-rank",
     "lora_alpha": "--lora-alpha",
     "lora_dropout": "--lora-dropout",

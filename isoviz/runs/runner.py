@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import Protocol
 
-from isoviz.runs.slot import SlotServer, owner_of
+from isoviz.runs.slot import Slots, SlotServer, owner_of
 from isoviz.runs.store import Store
 from isoviz.runs.worker import DEFAULT_TRAIN
 
@@ -72,8 +72,9 @@ class Runner:
 
             slots = describe().slots
         watched = {owner_of(slot.name) for slot in slots}
+        of_machine = Slots(slot.name for slot in slots)
         for slot in slots:
-            server = SlotServer(self._store, slot.name, self._closing, watched=watched, train=self._train)
+            server = SlotServer(self._store, slot.name, of_machine, self._closing, watched=watched, train=self._train)
             self._servers.append(server)
             if self._expected:  # while it was still looking for devices
                 server.expect()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -15,7 +15,7 @@ from filelock import Timeout
 from isoviz import fence
 from isoviz.events import ENDINGS, Stopped
 from isoviz.jobs import scheduling
-from isoviz.jobs.processes import Process, is_alive, reap
+from isoviz.jobs.processes import Process, is_alive, reap, visible_devices
 from isoviz.jobs.spares import SpareKeeper
 from isoviz.runs.execution import LOG
 from isoviz.runs.identity import host_name
@@ -46,20 +46,59 @@ def owner_of(slot: str) -> str:
     return f"{host_name()}/{slot}"
 
 
+class Slots:
+    """Which of this machine's slots have a run, for runs that train on several at once."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = tuple(names)
+        self._lock = threading.Lock()
+        self._busy: dict[str, str] = {}  # slot → the slot whose server has it
+        self._waiting: str | None = None  # the server whose run needs more slots than are free
+
+    def take(self, slot: str) -> bool:
+        """Whether the slot's server may look for a run; it has the slot then, until `let_go`."""
+        with self._lock:
+            if slot in self._busy or self._waiting is not None:
+                return False
+            self._busy[slot] = slot
+            return True
+
+    def extend(self, slot: str, count: int) -> tuple[str, ...] | None:
+        """All slots of a run on `count` of them, its own first; None while too few are free, and no other run begins until then."""
+        with self._lock:
+            free = [name for name in self.names if name not in self._busy]
+            if self._waiting not in (None, slot) or len(free) < count - 1:
+                self._waiting = self._waiting or slot
+                return None
+            self._waiting = None
+            self._busy |= dict.fromkeys(free[: count - 1], slot)
+            return slot, *free[: count - 1]
+
+    def let_go(self, slot: str) -> None:
+        """The server's run has ended, or there was none."""
+        with self._lock:
+            self._busy = {name: server for name, server in self._busy.items() if server != slot}
+            self._waiting = None if self._waiting == slot else self._waiting
+
+
 class SlotServer:
     """Serves one slot from one thread.
 
     Args:
         store: whose runs.
         slot: the slot's name, such as `cpu` or `cuda:1`.
+        slots: all of this machine.
         closing: set when the thread shall end.
         watched: the owners that the threads of this host claim for.
         train: see `isoviz.runs.worker`.
     """
 
-    def __init__(self, store: Store, slot: str, closing: threading.Event, *, watched: Set[str], train: str) -> None:
+    def __init__(
+        self, store: Store, slot: str, slots: Slots, closing: threading.Event, *, watched: Set[str], train: str
+    ) -> None:
         self._store = store
         self._slot = slot
+        self._slots = slots
         self._closing = closing
         self._watched = watched
         self._train = train
@@ -119,11 +158,17 @@ class SlotServer:
             self._sweep_due = time.monotonic() + _SWEEP_SECONDS
             reap()
         self._tend_spare()
-        row = None if self._held() else self._store.claim(self._owner, self._slot)
-        if row is None:
+        if self._held() or not self._slots.take(self._slot):
             self._closing.wait(POLL_SECONDS)
-        else:
-            self._drive(row)
+            return
+        try:
+            row = self._store.claim(self._owner, self._slot)
+            if row is None:
+                self._closing.wait(POLL_SECONDS)
+            else:
+                self._drive(row)
+        finally:
+            self._slots.let_go(self._slot)
 
     def _held(self) -> bool:
         """Whether people's jobs wait for their turn, and have not for too long: a run would take the processor from them."""
@@ -142,11 +187,37 @@ class SlotServer:
                 self._store.unclaim(row.id, row.attempt)
             elif is_alive(row.pid, row.pid_started):
                 _log.info("run %s: adopted its worker %d", row.id, row.pid)
-                self._watch(row, Process(row.pid, row.pid_started))
+                if self._slots.take(self._slot):
+                    self._slots.extend(self._slot, self._width(row))
+                try:
+                    self._watch(row, Process(row.pid, row.pid_started))
+                finally:
+                    self._slots.let_go(self._slot)
             else:
                 end(self._store, row.id, row.attempt, lost(None))
 
+    def _width(self, row: RunRow) -> int:
+        """How many of this machine's slots a run trains on: on a CPU all its processes share one."""
+        return min(row.config.processes, len(self._slots.names)) if self._slot.startswith("cuda") else 1
+
+    def _all_slots(self, row: RunRow) -> tuple[str, ...] | None:
+        """The slots of a run, once they are free; None if it was stopped before, or the runner closes."""
+        while not self._closing.is_set():
+            if (slots := self._slots.extend(self._slot, self._width(row))) is not None:
+                return slots
+            signals = self._store.signals(row.id)
+            if signals.stop:
+                end(self._store, row.id, row.attempt, Stopped(step=signals.checkpoint_step))
+                return None
+            self._store.heartbeat(row.id, row.attempt)
+            self._closing.wait(POLL_SECONDS)
+        self._store.unclaim(row.id, row.attempt)
+        return None
+
     def _drive(self, row: RunRow) -> None:
+        slots = self._all_slots(row)
+        if slots is None:
+            return
         log = self._store.folder_of(row.id) / LOG
         before = _size(log)
         self.expect()  # who has begun one run may soon begin another, and the queue may hold more
@@ -155,9 +226,8 @@ class SlotServer:
         # First the store, then the worker: if we die in between, the spare dies with us and its number tells it.
         self._store.set_worker(row.id, spare.pid, spare.started)
         try:
-            spare.order(
-                CALL, {"store": self._store.url, "run": row.id, "train": self._train, "roots": _roots_for(row)}, log
-            )
+            order = {"store": self._store.url, "run": row.id, "train": self._train, "roots": _roots_for(row)}
+            spare.order(CALL, order | ({"devices": visible_devices(slots)} if len(slots) > 1 else {}), log)
         except OSError as error:  # it died this moment: watching finds that out
             _log.warning("run %s: the spare worker is gone: %s", row.id, error)
         self._watch(row, spare)

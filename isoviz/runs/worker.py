@@ -36,7 +36,7 @@ def prepare() -> None:
     import_modules(PRELOADED, gently=True)
 
 
-def train_run(store: str, run: str, train: str, roots: dict[str, Any] | None = None) -> int:
+def train_run(store: str, run: str, train: str, roots: dict[str, Any] | None = None, devices: str | None = None) -> int:
     """Train a run. What it has to say goes to the store and to the run's log. SIGTERM asks it to stop with a checkpoint.
 
     Args:
@@ -44,10 +44,13 @@ def train_run(store: str, run: str, train: str, roots: dict[str, Any] | None = N
         run: id.
         train: what trains, as `MODULE:NAME`.
         roots: where the visitor who launched it may read (`isoviz.fence.Roots`); None: anywhere.
+        devices: CUDA_VISIBLE_DEVICES of a run over several; None: that of this process.
 
     Returns:
         The exit code: 0 when the run ended in the store, however it ended.
     """
+    if devices is not None:  # this process, which starts those of the run, touches none itself
+        os.environ["CUDA_VISIBLE_DEVICES"] = devices
     opened = Store(store)
 
     def trainer(

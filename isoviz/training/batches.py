@@ -100,32 +100,36 @@ class EpochBatches(Sampler[list[int]]):
         batch_size: items per batch; the last batch may be smaller.
         seed: the run's seed.
         bucketed: sort rows by length inside buckets of `BUCKET` batches, then shuffle the batches.
-        processes: how many take the batches in turn. With several, an epoch's first items fill it up, so that each gets as many
-            batches, all of full size: accelerate would fill up with other items where a resumed run joins midway.
+        part: (k, of): of each batch only the k-th of so many nearly equal parts, for one of several processes. Where the last
+            batch has fewer items than there are processes, some of it is repeated.
     """
 
-    def __init__(self, lengths: np.ndarray, batch_size: int, seed: int, bucketed: bool, processes: int = 1) -> None:
+    def __init__(
+        self, lengths: np.ndarray, batch_size: int, seed: int, bucketed: bool, part: tuple[int, int] = (0, 1)
+    ) -> None:
         self.lengths = lengths
         self.batch_size = batch_size
         self.drop_last = False
         self.seed = seed
         self.bucketed = bucketed
-        self.items = len(lengths)
-        if processes > 1:
-            self.items = -(-self.items // (batch_size * processes)) * batch_size * processes
+        self.part = part
         self.epoch = 0
         self.start = 0
         """Batches of this epoch that are already done (a resumed run)."""
 
     def __len__(self) -> int:
-        return -(-self.items // self.batch_size)
+        return -(-len(self.lengths) // self.batch_size)
 
     def __iter__(self) -> Iterator[list[int]]:
-        return islice(self._batches(), self.start, None)
+        part, parts = self.part
+        for batch in islice(self._batches(), self.start, None):
+            if len(batch) < parts:
+                batch = (batch * parts)[:parts]
+            yield batch[len(batch) * part // parts : len(batch) * (part + 1) // parts]
 
     def _batches(self) -> Iterator[list[int]]:
         generator = np.random.default_rng((self.seed, self.epoch))
-        order = np.resize(generator.permutation(len(self.lengths)), self.items)
+        order = generator.permutation(len(self.lengths))
         size = self.batch_size
         if not self.bucketed:
             yield from (order[start : start + size].tolist() for start in range(0, len(order), size))

@@ -28,6 +28,7 @@ from isoviz.tasks import baselines, metrics, outcomes, report
 from isoviz.tasks.protocol import VALIDATION
 from isoviz.training import (
     checkpoints,
+    distributed,
     divergence,
     extra_splits,
     measuring,
@@ -79,6 +80,9 @@ def train(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path,
     Raises:
         IsoVizError: model, task or parameters that cannot be used; DivergedError for a non-finite loss term.
     """
+    if distributed.wanted(config):
+        distributed.train(config, emit, should_stop, run_dir, resume)
+        return
     if config.threads:
         torch.set_num_threads(config.threads)
     parts = 1
@@ -212,7 +216,7 @@ class _Run:
     def train_epoch(self) -> None:
         setup, progress = self.setup, self.progress
         self._enter_training()
-        setup.rows.order.epoch, setup.rows.order.start = progress.epoch, progress.batch * setup.processes.count
+        setup.rows.order.epoch, setup.rows.order.start = progress.epoch, progress.batch
         if progress.batch == 0:
             with torch.no_grad():
                 setup.plain.eval()

@@ -21,6 +21,13 @@ def begin() -> bool:
     return PartialState(cpu=on_cpu()).is_main_process
 
 
+def broadcast(answer: Answer) -> Answer:
+    """The main process's answer, on all of them."""
+    answers = [answer]
+    broadcast_object_list(answers)
+    return answers[0]
+
+
 def on_cpu() -> bool:
     """Whether there is nothing but the CPU: accelerate joins processes on it only when told so."""
     return not torch.cuda.is_available() and not torch.backends.mps.is_available()
@@ -45,11 +52,7 @@ class Processes:
 
     def agree(self, answer: Answer) -> Answer:
         """The main process's answer, on all of them."""
-        if self.count == 1:
-            return answer
-        answers = [answer]
-        broadcast_object_list(answers)
-        return answers[0]
+        return answer if self.count == 1 else broadcast(answer)
 
     def mean(self, values: torch.Tensor) -> torch.Tensor:
         """Elementwise mean over the processes."""

@@ -63,7 +63,7 @@ class Rows:
         self.collator = Collator(head.tokenizer.pad_token_id)
         self.large = max(1, (config.batch_size if head.per_token else max(config.batch_size, 64)) // shrunk)
         self.order = EpochBatches(
-            self.train.lengths, config.batch_size, config.seed, config.batching == "bucketed", processes=part[1]
+            self.train.lengths, config.batch_size, config.seed, config.batching == "bucketed", part
         )
         self.loader: DataLoader[dict[str, Tensor]] = DataLoader(
             self.train, batch_sampler=self.order, collate_fn=self.collator, generator=torch.Generator()

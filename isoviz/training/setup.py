@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
+from accelerate.data_loader import prepare_data_loader
 from torch.utils.data import DataLoader
 
 from isoviz import methods, tasks
@@ -129,10 +130,12 @@ def load_setup(
     emit(Entered(phase="tokenising", detail=f"{len(data.train)} + {len(data.validation)} rows"))
     rows = Rows(data, head, config, (processes.rank, processes.count), parts, report_rows)
     head.prepare(model, rows.train)
-    steps_per_epoch = math.ceil(len(rows.order) / processes.count / config.grad_accum)
+    steps_per_epoch = math.ceil(len(rows.order) / config.grad_accum)
     optimizer = make_optimizer(model, config)
     scheduler = make_scheduler(optimizer, config, steps_per_epoch * config.epochs)
-    prepared, optimizer, loader, scheduler = accelerator.prepare(model, optimizer, rows.loader, scheduler)
+    prepared, optimizer, scheduler = accelerator.prepare(model, optimizer, scheduler)
+    # as for one process: the rows are dealt out already
+    loader = prepare_data_loader(rows.loader, accelerator.device, num_processes=1, process_index=0, put_on_device=True)
     # dropout's generator, another one in each process; data order and new weights have their own
     torch.manual_seed(config.seed + 1_000_003 * processes.rank)
     started_with = Origin(source.fingerprint, source.revision, data.fingerprint)

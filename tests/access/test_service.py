@@ -162,6 +162,10 @@ def test_quotas_name_themselves_and_who_sets_them(acting: Callable[..., Service]
         anna.launch(configs)
     with pytest.raises(AccessError, match=r"threads of one run: 3 \(at most 2; .* ISOVIZ_QUOTA_THREADS"):
         anna.launch([RunConfig(threads=3)])
+    with pytest.raises(AccessError, match="threads of one run: 4"):
+        anna.launch([RunConfig(threads=2, processes=2)])
+    with pytest.raises(AccessError, match="Only the operator"):
+        anna.launch([RunConfig(accelerate_config="cluster.yaml")])
     assert store.list() == []
     anna.launch(configs[:3])
     with pytest.raises(AccessError, match=r"queued runs of one visitor: 5 \(at most 4; .* ISOVIZ_QUOTA_QUEUED"):

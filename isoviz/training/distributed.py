@@ -1,0 +1,297 @@
+"""One run in several processes: `accelerate launch` starts them (`isoviz.training.member`), and this process reports for them.
+
+The first of them sends each event here and waits until it is stored; requests to stop go the other way. So a run has one process
+that writes to the store, whatever trains it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from multiprocessing.connection import Connection, Listener, wait
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import psutil
+import yaml
+
+from isoviz import boundary, errors, fence
+from isoviz.config import RunConfig
+from isoviz.errors import InputError, IsoVizError, shortened
+from isoviz.events import ENDINGS, Event, parse_event
+from isoviz.jobs.processes import Process, environment
+
+if TYPE_CHECKING:
+    from isoviz.training.devices import Devices
+
+LOG: Final = "worker.log"
+"""In a run's folder: the output of all its processes."""
+ADDRESS: Final = "ISOVIZ_TRAINING_PORT"
+KEY: Final = "ISOVIZ_TRAINING_KEY"
+STOP: Final = "stop"
+STORED: Final = "stored"
+_TYPES: Final = ("MULTI_GPU", "MULTI_CPU", "FSDP", "NO")
+_POLL_SECONDS: Final = 0.1
+_EXIT_SECONDS: Final = 10.0
+"""How long processes may take to exit once their run has ended, or one of them has failed."""
+
+
+class LostProcessError(IsoVizError):
+    """One of the processes of a run ended without a word."""
+
+
+def wanted(config: RunConfig) -> bool:
+    """Whether a run needs processes that are not there yet; in one of them there is nothing left to start."""
+    return (config.processes > 1 or config.accelerate_config is not None) and "RANK" not in os.environ
+
+
+# ---------------------------------------------------------------------------------------------------------------- checks
+
+
+def resolve(asked: Mapping[str, Any], devices: Devices) -> dict[str, Any]:
+    """`processes` and `accelerate_config` of a plan, checked against this machine.
+
+    Raises:
+        InputError: too many processes, or a file that does not describe a launch that training knows.
+    """
+    processes, file = asked.get("processes") or 1, asked.get("accelerate_config")
+    if file is not None:
+        path = boundary.file(file, "accelerate_config").resolve()
+        named = _processes_of(path)
+        if processes not in (1, named):
+            raise InputError(
+                f"processes: the accelerate configuration has {named} (got {processes})", field="processes"
+            )
+        processes, file = named, str(path)
+    elif processes > 1:
+        most, what = (len(devices.slots), "GPU") if devices.on_gpu else (devices.cores, "core")
+        if processes > most:
+            plural = "" if most == 1 else "s"
+            raise InputError(f"processes: this machine has {most} {what}{plural} (got {processes})", field="processes")
+    batch = asked.get("batch_size", RunConfig.model_fields["batch_size"].default)
+    if batch < processes:
+        raise InputError(
+            f"batch_size: needs a row for each of the {processes} processes (got {batch})", field="batch_size"
+        )
+    return {"processes": processes, "accelerate_config": file}
+
+
+def _processes_of(path: Path) -> int:
+    """How many processes an accelerate configuration starts on all its machines."""
+    with boundary.parsing(f"{path.name} cannot be read as YAML", "accelerate_config"):
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    found = content if isinstance(content, dict) else {}
+    kind, processes = found.get("distributed_type", "NO"), found.get("num_processes")
+    if kind not in _TYPES or found.get("compute_environment", "LOCAL_MACHINE") != "LOCAL_MACHINE":
+        raise InputError(
+            f"accelerate_config: distributed_type '{shortened(kind)}' (allowed: {', '.join(_TYPES)}, on LOCAL_MACHINE)",
+            field="accelerate_config",
+        )
+    if not isinstance(processes, int) or not 1 <= processes <= 1024:
+        raise InputError(
+            f"accelerate_config: num_processes must be 1 to 1024 (got {shortened(processes)})",
+            field="accelerate_config",
+        )
+    return processes
+
+
+# -------------------------------------------------------------------------------------------------------------- training
+
+
+def train(
+    config: RunConfig, emit: Callable[[Event], None], should_stop: Callable[[], bool], run_dir: Path, resume: bool
+) -> None:
+    """As `isoviz.training.train`, in the processes that the configuration asks for. All of them are gone when it returns.
+
+    Raises:
+        Exception: what the first process that failed raised.
+        LostProcessError: one was killed.
+    """
+    roots = fence.roots()
+    order = {
+        "config": config.model_dump_json(),
+        "run_dir": str(run_dir.absolute()),
+        "resume": resume,
+        "roots": None if roots is None else roots.as_json(),
+    }
+    key = secrets.token_bytes(32)
+    with Listener(("127.0.0.1", 0), authkey=key) as listener:
+        members = _Members(listener)
+        launcher = _launched(config, listener.address[1], key, run_dir)
+        try:
+            members.report(order, launcher, emit, should_stop)
+        finally:
+            launcher.kill()
+            members.close()
+
+
+def _launched(config: RunConfig, port: int, key: bytes, run_dir: Path) -> Process:
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--num_processes", str(config.processes)]
+    if config.accelerate_config is not None:
+        command += ["--config_file", config.accelerate_config]
+    else:
+        command += ["--multi_gpu", "--num_machines", "1", "--dynamo_backend", "no", "--main_process_port", "0"]
+    command += ["--mixed_precision", "no", "-m", "isoviz.training.member"]  # the precision is the run's, see `Setup`
+    surroundings = environment("any") | {ADDRESS: str(port), KEY: key.hex(), "PYTHONSAFEPATH": "1"}
+    run_dir.mkdir(parents=True, exist_ok=True)
+    with (run_dir / LOG).open("ab") as log:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=surroundings,
+            start_new_session=True,  # Ctrl-C is for this process, which asks the others to stop after their step
+            text=True,
+        )
+    return Process(child.pid, psutil.Process(child.pid).create_time(), child)
+
+
+class _Members:
+    """The connections of a run's processes on this machine.
+
+    Args:
+        listener: where they call.
+    """
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._ranks: dict[Connection, int] = {}
+        self._first: Connection | None = None
+        self._failure: BaseException | None = None
+        self._fresh = True  # no failure before the messages at hand
+        self._closed = False
+        self._thread = threading.Thread(target=self._accept, name="members", daemon=True)
+        self._thread.start()
+
+    def report(
+        self,
+        order: Mapping[str, Any],
+        launcher: Process,
+        emit: Callable[[Event], None],
+        should_stop: Callable[[], bool],
+    ) -> None:
+        """Until the run has ended or failed: events to `emit`, the request to stop to the first process."""
+        asked, deadline, ended = False, float("inf"), False
+        while time.monotonic() < deadline:
+            gone = launcher.gone  # before the messages: what was sent until then is among them
+            if self._first is not None and not asked and should_stop():
+                asked = True
+                _answer(self._first, STOP)
+            ready = [one for one in wait(list(self._ranks), _POLL_SECONDS) if isinstance(one, Connection)]
+            killed: list[int] = []
+            for connection in ready:
+                event = self._received(connection, order, killed)
+                if event is not None:
+                    emit(event)
+                    _answer(connection, STORED)
+                    ended = ended or event.kind in ENDINGS
+            self._judge(killed)
+            if (ended or self._failure is not None) and deadline == float("inf"):
+                deadline = time.monotonic() + _EXIT_SECONDS
+            if (gone and not ready) or (ended and not self._working):
+                break
+        if ended:
+            return
+        raise self._failure or LostProcessError(
+            f"the processes of the run ended with exit code {launcher.exit_code}", advice=f"See {LOG} in its folder."
+        )
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self._closed = True
+        with suppress(OSError):  # wakes the thread that waits for calls
+            socket.create_connection(self._listener.address, timeout=1).close()
+        self._thread.join()
+        for connection in list(self._ranks):
+            connection.close()
+
+    def _accept(self) -> None:
+        while not self._closed:
+            with suppress(OSError, EOFError):  # not one of ours
+                connection = self._listener.accept()
+                self._ranks[connection] = -1
+
+    @property
+    def _working(self) -> bool:
+        """Whether a process has not said that it is done."""
+        return any(rank >= 0 for rank in list(self._ranks.values()))
+
+    def _judge(self, killed: list[int]) -> None:
+        """Where processes ended without a word, that is the cause of what the others, who cannot reach them, fail with just then."""
+        if killed and (self._failure is None or (self._fresh and not isinstance(self._failure, IsoVizError))):
+            self._failure = LostProcessError(
+                f"process {killed[0] + 1} was killed",
+                advice="Its memory may have run out: try a smaller batch size. Resume continues from the last checkpoint.",
+            )
+        self._fresh = self._failure is None
+
+    def _received(self, connection: Connection, order: Mapping[str, Any], killed: list[int]) -> Event | None:
+        """The event in a message. Another message is dealt with; a connection that ends early adds its process to `killed`."""
+        try:
+            what, value = receive(connection)
+        except (EOFError, OSError):
+            rank = self._ranks.pop(connection)
+            if self._first is connection:
+                self._first = None
+            if rank >= 0:
+                killed.append(rank)
+            return None
+        match what:
+            case "rank":
+                self._ranks[connection] = value
+                if value == 0:
+                    self._first = connection
+                    _answer(connection, order)
+            case "event":
+                return parse_event(value)
+            case "failed":
+                self._failure = self._failure or _error_of(value)
+                self._ranks[connection] = -1
+            case "done":
+                self._ranks[connection] = -1
+        return None
+
+
+def _answer(connection: Connection, message: object) -> None:
+    with suppress(OSError):  # it is gone, which its end of the connection tells
+        send(connection, message)
+
+
+# ------------------------------------------------------------------------------------------------------------- messages
+
+
+def send(connection: Connection, message: object) -> None:
+    """Send JSON. Raises OSError where the other end is gone."""
+    connection.send_bytes(json.dumps(message).encode())
+
+
+def receive(connection: Connection) -> Any:
+    """What `send` sent. Raises EOFError or OSError where the other end is gone."""
+    return json.loads(connection.recv_bytes())
+
+
+def description(error: BaseException) -> dict[str, Any]:
+    """An error for the process that reports."""
+    attributes = vars(error) if isinstance(error, IsoVizError) else {}
+    memory = errors.is_out_of_memory(error)
+    return {"type": type(error).__name__, "message": str(error), "attributes": attributes, "memory": memory}
+
+
+def _error_of(body: Mapping[str, Any]) -> BaseException:
+    """The error of a `description`; one of a library has its name and its words."""
+    kind = getattr(errors, body["type"], None)
+    if isinstance(kind, type) and issubclass(kind, IsoVizError):
+        error = kind.__new__(kind, body["message"])
+        error.__dict__.update(body["attributes"])
+        return error
+    found: BaseException = type(body["type"], (MemoryError if body["memory"] else RuntimeError,), {})(body["message"])
+    return found

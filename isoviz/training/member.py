@@ -1,0 +1,90 @@
+"""One of the processes that train a run together: `accelerate launch … -m isoviz.training.member`.
+
+Those on the machine of the command or the app report to it (`isoviz.training.distributed`); those on other machines need no more
+than the others, from whom they learn which run it is.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from multiprocessing.connection import Client, Connection
+from pathlib import Path
+from typing import Any
+
+from isoviz import fence, limits
+from isoviz.config import RunConfig
+from isoviz.events import Event
+from isoviz.training.distributed import ADDRESS, KEY, STOP, STORED, description, receive, send
+
+
+class Reporter:
+    """The line from a process to the one that reports for the run. Without one, as on another machine, it does nothing."""
+
+    def __init__(self, rank: int) -> None:
+        self._line: Connection | None = None
+        self._stop = False
+        if ADDRESS in os.environ:
+            address = ("127.0.0.1", int(os.environ[ADDRESS]))
+            self._line = Client(address, authkey=bytes.fromhex(os.environ[KEY]))
+        self.send("rank", rank)
+
+    def send(self, what: str, value: object = None) -> None:
+        """Send a message; without a line, nothing."""
+        if self._line is not None:
+            send(self._line, (what, value))
+
+    def order(self) -> dict[str, Any]:
+        """What to train: the first process is told."""
+        if self._line is None:
+            raise SystemExit("isoviz.training.member: start the run with `isoviz train` on the first machine")
+        order: dict[str, Any] = receive(self._line)
+        return order
+
+    def emit(self, event: Event) -> None:
+        """Send an event, and wait until it is stored."""
+        assert self._line is not None
+        self.send("event", event.model_dump(mode="json"))
+        while (answer := receive(self._line)) != STORED:
+            self._stop = self._stop or answer == STOP
+
+    def should_stop(self) -> bool:
+        """Whether the run is to stop. Raises `EOFError` where no one is left to report to."""
+        assert self._line is not None
+        while self._line.poll():
+            self._stop = receive(self._line) == STOP or self._stop
+        return self._stop
+
+
+def main() -> int:
+    """Train; the exit code is 1 where that failed."""
+    rank = int(os.environ["RANK"])
+    reporter = Reporter(rank)
+    try:
+        told = reporter.order() if rank == 0 else {}
+        from isoviz.training import processes
+
+        processes.begin()
+        order = processes.broadcast(told)
+        _train(order, reporter if rank == 0 else None)
+    except BaseException as error:
+        traceback.print_exc()
+        reporter.send("failed", description(error))
+        return 1
+    reporter.send("done")
+    return 0
+
+
+def _train(order: dict[str, Any], reporter: Reporter | None) -> None:
+    from isoviz.training.loop import train
+
+    config = RunConfig.model_validate_json(order["config"])
+    emit = reporter.emit if reporter else lambda event: None
+    should_stop = reporter.should_stop if reporter else lambda: False
+    with limits.confined(fence.roots_of(order["roots"])):
+        train(config, emit, should_stop, Path(order["run_dir"]), order["resume"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""Runs that train on several of a machine's slots: they wait for enough of them, and nothing begins beside them meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from isoviz.config import RunConfig
+from isoviz.jobs.processes import visible_devices
+from isoviz.runs.runner import Runner
+from isoviz.runs.slot import Slots
+from isoviz.runs.store import Store
+from tests.runs.observing import ended, until
+
+FOUR = ("cuda:0", "cuda:1", "cuda:2", "cuda:3")
+
+
+def test_a_run_on_three_slots_waits_for_two_others() -> None:
+    slots = Slots(FOUR)
+    assert slots.take("cuda:1") and slots.take("cuda:3") and slots.take("cuda:0")
+    assert slots.extend("cuda:1", 3) is None
+    assert not slots.take("cuda:2"), "what has become free waits with it"
+    slots.let_go("cuda:3")
+    assert slots.extend("cuda:1", 3) == ("cuda:1", "cuda:2", "cuda:3")
+    assert not slots.take("cuda:2")
+    slots.let_go("cuda:0")
+    assert slots.take("cuda:0")
+    slots.let_go("cuda:1")
+    assert slots.take("cuda:2") and slots.take("cuda:3")
+
+
+def test_of_two_wide_runs_the_first_goes_first() -> None:
+    slots = Slots(FOUR)
+    assert all(slots.take(name) for name in FOUR)
+    assert slots.extend("cuda:0", 2) is None and slots.extend("cuda:1", 2) is None
+    slots.let_go("cuda:3")
+    assert slots.extend("cuda:1", 2) is None
+    assert slots.extend("cuda:0", 2) == ("cuda:0", "cuda:3")
+    slots.let_go("cuda:2")
+    assert slots.extend("cuda:1", 2) == ("cuda:1", "cuda:2")
+
+
+def test_one_that_gives_up_waiting_holds_nothing() -> None:
+    slots = Slots(FOUR[:2])
+    assert slots.take("cuda:0") and slots.take("cuda:1") and slots.extend("cuda:0", 2) is None
+    slots.let_go("cuda:0")
+    assert slots.take("cuda:0")
+
+
+def test_a_process_sees_the_devices_of_its_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert visible_devices(["cuda:2", "cuda:0"]) == "2,0"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5, 7,GPU-3f")
+    assert visible_devices(["cuda:2", "cuda:0"]) == "GPU-3f,5"
+
+
+def test_the_runner_gives_a_run_of_two_processes_both_slots(
+    start_runner: Callable[..., Runner], local: Store, config: Callable[..., RunConfig]
+) -> None:
+    beside, wide, after = local.create([config("finish when told"), config(processes=2), config()])
+    start_runner("cuda:0", "cuda:1")
+    until(lambda: local.get(wide).status == "running")
+    until(lambda: local.folder_of(beside).joinpath("ran").exists())
+    assert not local.folder_of(wide).joinpath("ran").exists() and local.get(after).status == "queued"
+    local.folder_of(beside).joinpath("finish").touch()
+    assert ended(local, wide).status == ended(local, after).status == "finished"

@@ -1,0 +1,184 @@
+"""One run in several processes, as the command line and the app start it: what is refused, what is reported, stop and resume."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from isoviz.config import RunConfig
+from isoviz.errors import DivergedError, InputError, is_out_of_memory
+from isoviz.events import Event, Finished, Stopped
+from isoviz.training import distributed, train
+from isoviz.training.batches import EpochBatches
+from isoviz.training.devices import Devices, Slot
+from isoviz.training.distributed import LostProcessError, _Members, description, send
+from tests.tiny import TinyModels
+
+TEST = "PYTEST_CURRENT_TEST"
+CPU = Devices((Slot("cpu", "CPU", 2**33),), bf16=False, cores=4)
+GPUS = Devices(tuple(Slot(f"cuda:{index}", "GPU", 2**33) for index in range(2)), bf16=True, cores=16)
+
+
+# ---------------------------------------------------------------------------------------------------------------- checks
+
+
+@pytest.mark.parametrize(
+    ("asked", "devices", "field", "words"),
+    [
+        ({"processes": 5}, CPU, "processes", r"this machine has 4 cores \(got 5\)"),
+        ({"processes": 3}, GPUS, "processes", r"this machine has 2 GPUs \(got 3\)"),
+        ({"processes": 4, "batch_size": 3}, CPU, "batch_size", r"a row for each of the 4 processes \(got 3\)"),
+        ({"accelerate_config": "/nowhere.yaml"}, CPU, "accelerate_config", "no file"),
+    ],
+)
+def test_what_cannot_start_is_refused(asked: dict, devices: Devices, field: str, words: str) -> None:
+    with pytest.raises(InputError, match=words) as refused:
+        distributed.resolve(asked, devices)
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("num_processes: 0", r"num_processes must be 1 to 1024 \(got 0\)"),
+        ("num_processes: 8\ndistributed_type: TPU", r"distributed_type 'TPU' \(allowed: MULTI_GPU"),
+        ("num_processes: 8\ncompute_environment: AMAZON_SAGEMAKER", "on LOCAL_MACHINE"),
+        ("- a list", "num_processes must be"),
+        ("a: [", "cannot be read as YAML"),
+    ],
+)
+def test_a_file_that_describes_no_launch_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "launch.yaml").write_text(text)
+    with pytest.raises(InputError, match=words):
+        distributed.resolve({"accelerate_config": str(tmp_path / "launch.yaml")}, CPU)
+
+
+def test_a_file_says_how_many_processes(tmp_path: Path) -> None:
+    file = tmp_path / "launch.yaml"
+    file.write_text("distributed_type: MULTI_GPU\nnum_processes: 16\nnum_machines: 2\n")
+    assert distributed.resolve({"accelerate_config": str(file)}, GPUS) == {
+        "processes": 16,
+        "accelerate_config": str(file.resolve()),
+    }
+    with pytest.raises(InputError, match=r"has 16 \(got 2\)"):
+        distributed.resolve({"accelerate_config": str(file), "processes": 2}, GPUS)
+
+
+def test_a_single_process_is_the_setup_it_was() -> None:
+    assert "processes" not in RunConfig().setup_key()
+    assert RunConfig(processes=2).setup_key() != RunConfig().setup_key()
+
+
+@pytest.mark.parametrize(("rows", "bucketed"), [(64, False), (61, True), (65, True)])
+def test_the_processes_share_each_batch(rows: int, bucketed: bool) -> None:
+    lengths = np.arange(rows) % 17
+    whole = list(EpochBatches(lengths, 8, 3, bucketed))
+    parts = [list(EpochBatches(lengths, 8, 3, bucketed, (rank, 3))) for rank in range(3)]
+    for batch, *dealt in zip(whole, *parts, strict=True):
+        together = [item for part in dealt for item in part]
+        assert together == batch if len(batch) >= 3 else set(together) == set(batch)  # 65 rows: the last batch has one
+        assert max(map(len, dealt)) - min(map(len, dealt)) <= 1 <= min(map(len, dealt))
+
+
+# -------------------------------------------------------------------------------------------------------------- failures
+
+
+class Launcher:
+    """`accelerate launch` that never ends by itself."""
+
+    gone, exit_code = False, None
+
+
+@pytest.fixture
+def report(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Reports for processes that do what they are given, until the run is over."""
+    monkeypatch.setattr(distributed, "_EXIT_SECONDS", 0.5)
+
+    def run(*acts: Callable[[Connection], None]) -> None:
+        with Listener(("127.0.0.1", 0), authkey=b"key") as listener:
+            members = _Members(listener)
+            lines = [Client(listener.address, authkey=b"key") for _ in acts]
+            for rank, (line, act) in enumerate(zip(lines, acts, strict=True)):
+                send(line, ("rank", rank))
+                act(line)
+            try:
+                members.report({}, Launcher(), lambda event: None, lambda: False)  # type: ignore[arg-type]
+            finally:
+                members.close()
+                for line in lines:
+                    line.close()
+
+    return run
+
+
+def fails(error: BaseException) -> Callable[[Connection], None]:
+    return lambda line: send(line, ("failed", description(error)))
+
+
+def test_a_failure_keeps_its_kind_and_advice(report: Callable[..., None]) -> None:
+    with pytest.raises(DivergedError, match="'istar' became non-finite at step 7") as raised:
+        report(fails(DivergedError("istar", 7, "Lower the learning rate.")), lambda line: None)
+    assert (raised.value.term, raised.value.step, raised.value.advice) == ("istar", 7, "Lower the learning rate.")
+
+
+def test_a_failure_of_a_library_keeps_its_name(report: Callable[..., None]) -> None:
+    with pytest.raises(RuntimeError, match="no such op") as raised:
+        report(fails(NotImplementedError("no such op")))
+    assert type(raised.value).__name__ == "NotImplementedError"
+    with pytest.raises(MemoryError) as raised:
+        report(fails(MemoryError()))
+    assert is_out_of_memory(raised.value)
+
+
+def test_a_killed_process_is_the_cause_of_what_the_others_fail_with(report: Callable[..., None]) -> None:
+    with pytest.raises(LostProcessError, match="process 2 was killed"):
+        report(fails(RuntimeError("Connection closed by peer")), lambda line: line.close())
+
+
+def test_one_that_failed_is_not_killed_when_it_leaves(report: Callable[..., None]) -> None:
+    def fail_and_leave(line: Connection) -> None:
+        fails(ValueError("the cause"))(line)
+        line.close()
+
+    with pytest.raises(RuntimeError, match="the cause"):
+        report(fail_and_leave, lambda line: None)
+
+
+# ------------------------------------------------------------------------------------------------------------ a real run
+
+
+def test_two_processes_are_stopped_and_resumed(tmp_path: Path, tiny_models: TinyModels, cola: Path) -> None:
+    config = RunConfig.checked(
+        model=str(tiny_models("bert")), task="glue/cola", data=str(cola), method="istar", batch_size=16, epochs=1,
+        learning_rate=5e-3, precision="no", threads=1, processes=2, params={},
+    )  # fmt: skip
+    events: list[Event] = []
+
+    def steps() -> list[int]:
+        return [event.step for event in events if event.kind == "stepped"]
+
+    train(config, events.append, lambda: bool(steps()), tmp_path)
+    stopped = events[-1]
+    assert isinstance(stopped, Stopped) and not stopped.forced
+    assert steps()[-1] <= stopped.step
+    events.clear()
+    train(config, events.append, lambda: False, tmp_path, resume=True)
+    assert isinstance(events[-1], Finished) and steps()[0] == stopped.step + 1
+    assert not left_over()
+
+
+def left_over() -> list[int]:
+    """Processes that this test started and that still run."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.pid != os.getpid() and process.environ().get(TEST) == os.environ[TEST]:
+                found.append(process.pid)
+    return found
