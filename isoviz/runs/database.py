@@ -74,6 +74,8 @@ _NETWORK_TYPES: Final = frozenset(
         "beegfs",
     }
 )
+_SECRETS: Final = ("password", "sslpassword")
+"""Parameters of a PostgreSQL URL that are never shown."""
 _ADVICE_NETWORK: Final = "Set ISOVIZ_HOME (or --store) to a folder on a local disk, or use PostgreSQL: --store postgresql://user@host/database."
 
 
@@ -119,7 +121,9 @@ class Database:
                 close_to_others(Path(f"{self._url.database}{end}"))
 
     def __str__(self) -> str:
-        return str(self._url.database) if self.is_sqlite else self._url.render_as_string(hide_password=True)
+        if self.is_sqlite:
+            return str(self._url.database)
+        return self._url.difference_update_query(_SECRETS).render_as_string(hide_password=True)
 
     @property
     def url(self) -> str:
