@@ -36,11 +36,24 @@ UMAP = Explanation(
     paper="McInnes, Healy & Melville 2018.",
 )
 
+CLUSTERS = Explanation(
+    title="Clusters of the map",
+    reading=(
+        "HDBSCAN groups points that lie close together on the map, not in the full space. A cluster is named by the words that its texts "
+        "use more than the others do (c-TF-IDF)."
+    ),
+    formula=r"w_{t,c} = \frac{f_{t,c}}{\sum_t f_{t,c}} \log\left(1 + \frac{A}{f_t}\right)",
+    formula_text="w(t, c) = f(t, c) / Σ f(·, c) · log(1 + A / f(t)),  A: words per cluster on average",
+    paper="Campello, Moulavi & Sander 2013 (HDBSCAN); Grootendorst 2022 (BERTopic).",
+)
+
 EXPLANATIONS = {"pca": PCA, "umap": UMAP}
 
 MOST_GROUPS: Final = 8
 """Values of a column that get a colour each; of more the rarest go together."""
 REST: Final = "other values"
+NO_CLUSTER: Final = "no cluster"
+"""The value of points that are in no cluster of the map; it has no colour of its own."""
 _SYMBOLS = ("circle", "diamond", "square", "x", "triangle-up", "cross", "star", "pentagon")
 _SOLID_SYMBOLS = ("circle", "diamond", "square", "x", "cross", "circle-open", "diamond-open", "square-open")
 _SCENE_LINES = "#9aa0a8"
@@ -67,6 +80,8 @@ def cloud_map(
     equal: bool = True,
     compact: bool = False,
     marked: NDArray[np.bool_] | None = None,
+    density: Sequence[tuple[float, list[NDArray[np.float64]]]] = (),
+    named: bool = False,
 ) -> go.Figure:
     """The map: one mark per point, coloured by a column, own sentences as stars over it.
 
@@ -80,6 +95,8 @@ def cloud_map(
         equal: one unit is as long on both axes (PCA, whose axes have a length).
         compact: for several maps side by side.
         marked: (n,) points that stand out, the others being faint.
+        density: lines of equal density, see `isoviz.exploring.landmarks.density_lines`.
+        named: each colour's name also stands in the middle of its points.
     """
     figure = go.Figure()
     solid = coordinates.shape[1] == 3
@@ -114,6 +131,9 @@ def cloud_map(
                 legendgroup=title,
                 showlegend=bool(name) and opacity != _FAINT_OPACITY,
             )
+    _add_density(figure, density)
+    if named and colours is not None and not compact and not solid:
+        _add_names(figure, coordinates, colours)
     if own is not None and len(own):
         # Names beside a few marks; beside many they would cover each other and the map.
         named = len(own) <= 12 and not compact
@@ -154,6 +174,37 @@ def cloud_map(
     return figure
 
 
+def _add_density(figure: go.Figure, density: Sequence[tuple[float, list[NDArray[np.float64]]]]) -> None:
+    for share, lines in density:
+        apart = np.concatenate([np.vstack([line, [np.nan, np.nan]]) for line in lines] or [np.empty((0, 2))])
+        _add_points(
+            figure,
+            apart,
+            few=True,
+            name=f"{100 * share:.0f} % of the points",
+            mode="lines",
+            line={"width": 1.5, "color": theme.NEUTRAL},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+
+
+def _add_names(figure: go.Figure, coordinates: NDArray[Any], colours: pd.Series) -> None:
+    values = colours.to_numpy()
+    names = [name for name, _, _ in _groups(colours, len(values)) if (values == name).any() and name != NO_CLUSTER]
+    _add_points(
+        figure,
+        np.array([np.median(coordinates[values == name], axis=0) for name in names]).reshape(-1, 2),
+        few=True,
+        mode="text",
+        textposition="top center",
+        text=[escape(_cut(name, 40)) for name in names],
+        textfont={"size": 13, "shadow": "auto", "weight": 600},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
 def is_scale(colours: pd.Series) -> bool:
     """Whether a column is drawn as a scale: numbers, of more values than there are colours."""
     numbers = pd.api.types.is_numeric_dtype(colours) and not pd.api.types.is_bool_dtype(colours)
@@ -168,14 +219,18 @@ def _groups(colours: pd.Series | None, count: int) -> list[tuple[str, NDArray[np
     if is_scale(colours):
         return [("", every, {"color": colours.to_numpy(dtype=np.float64), "coloraxis": "coloraxis"})]
     values = colours.astype(object).where(colours.notna(), "missing").map(str)
-    order = list(values.value_counts().index)
+    order = list(values.value_counts().sort_index().sort_values(ascending=False, kind="stable").index)
+    alone = [name for name in order if name == NO_CLUSTER]
+    order = [name for name in order if name != NO_CLUSTER]
     named = sorted(order if len(order) <= MOST_GROUPS else order[: MOST_GROUPS - 1])
     groups = []
     for place, name in enumerate(named):
         groups.append((name, (values == name).to_numpy(), {"color": _POINT_COLOURS[place]}))
     if len(named) < len(order):
-        rest = (~values.isin(named)).to_numpy()
+        rest = (~values.isin([*named, *alone])).to_numpy()
         groups.insert(0, (f"{REST} ({len(order) - len(named)})", rest, {"color": _OTHER_COLOUR}))
+    for name in alone:
+        groups.insert(0, (name, (values == name).to_numpy(), {"color": _OTHER_COLOUR}))
     return groups
 
 

@@ -18,7 +18,7 @@ from dashboard.explore.form import PREFIX, ChosenCloud, cloud_file
 from dashboard.explore.points import Cloud, Layout, Marks, cloud_of, cloud_points
 from dashboard.steady import steady
 from isoviz.errors import InputError
-from isoviz.exploring import maps, neighbours, selection
+from isoviz.exploring import landmarks, maps, neighbours, selection
 from isoviz.exploring.jobs import MAP, SENTENCES
 from isoviz.exploring.maps import MapRequest
 from isoviz.jobs.queue import JobState
@@ -52,7 +52,9 @@ def _section(chosen: list[ChosenCloud]) -> None:
     begin()
     request, colour = _settings(chosen, clouds)
     shared = _axes_shared(len(chosen))
-    search = points.search_field()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        search = points.search_field()
+        contours = _contours_field(request)
     lines = points.sentence_field(chosen)
     replies = [points.embed_sentences(one, lines) for one in chosen]
     layouts = [layout_of(one, cloud, request) for one, cloud in zip(chosen, clouds, strict=True)]
@@ -67,7 +69,7 @@ def _section(chosen: list[ChosenCloud]) -> None:
     ):
         with column:
             if isinstance(layout, Layout):
-                picture(one, cloud, layout, request, colour, reply, placed, room, marks)
+                picture(one, cloud, layout, request, colour, contours, reply, placed, room, marks)
             else:
                 on_its_way(one, layout)
             points.progress_of(one, SENTENCES, reply)
@@ -77,7 +79,10 @@ def _section(chosen: list[ChosenCloud]) -> None:
     let_go([*umaps, *(item for item in own if isinstance(item, JobState))])
     if pending_umaps := [reply for reply in umaps if reply.under_way]:
         stop(pending_umaps)
-    explanations.show(map_figure.EXPLANATIONS[request.kind])
+    with st.container(horizontal=True):
+        explanations.show(map_figure.EXPLANATIONS[request.kind])
+        if colour == CLUSTERS:
+            explanations.show(map_figure.CLUSTERS, "How clusters are found")
     for one, cloud, layout in zip(chosen, clouds, layouts, strict=True):
         if isinstance(layout, Layout):
             points.selected(one, cloud, layout)
@@ -117,7 +122,8 @@ def _settings(chosen: list[ChosenCloud], clouds: list[Cloud]) -> tuple[MapReques
             help="Larger sets are sampled (seed 0). Neighbours are searched in the full set.",
         )
     with colour_column:
-        colour = _colour_field(clouds)
+        of_tasks = [cloud for one, cloud in zip(chosen, clouds, strict=True) if one.filled.taken is None]
+        colour = _colour_field(clouds, all("prediction" in cloud.table for cloud in of_tasks))
     umap = kind == "UMAP"
     with more_column, st.popover("UMAP settings", icon=":material/tune:", disabled=not umap):
         near = st.number_input("Neighbours", 2, 200, 15, key=PREFIX + "neighbours", bind="query-params")
@@ -125,16 +131,18 @@ def _settings(chosen: list[ChosenCloud], clouds: list[Cloud]) -> tuple[MapReques
             "Minimum distance", 0.0, 1.0, 0.1, 0.05, key=PREFIX + "min_dist", bind="query-params", format="%.2f"
         )
         metric = st.selectbox("Distance", neighbours.METRICS, key=PREFIX + "umap_metric", bind="query-params")
-    of_tasks = [cloud for one, cloud in zip(chosen, clouds, strict=True) if one.filled.taken is None]
-    if not all("prediction" in cloud.table for cloud in of_tasks):
-        st.caption("To colour by predictions and errors, choose a finished run (run:…) as the model, on its own task.")
     laid = _KIND_NAMES[str(kind)]
     request = MapRequest(laid, 3 if size == "3-D" else 2, int(most), int(near), float(dist), metric)
     return request, colour
 
 
-def _colour_field(clouds: list[Cloud]) -> str:
+def _colour_field(clouds: list[Cloud], predicted: bool) -> str:
     """The column that colours the points; texts that are hardly ever the same cannot."""
+    hint = (
+        None
+        if predicted
+        else "For predictions and errors, choose a finished run (run:…) as the model, on its own task."
+    )
     names: dict[str, None] = {}
     for cloud in clouds:
         for name in cloud.table.columns:
@@ -146,7 +154,22 @@ def _colour_field(clouds: list[Cloud]) -> str:
                 names[name] = None
     order: list[str] = [name for name in ("label", "group", "prediction", "error", "length") if name in names]
     order += [name for name in names if name not in order]
-    return str(st.selectbox("Colour by", [*order, UNCOLOURED], key=PREFIX + "colour", bind="query-params"))
+    return str(
+        st.selectbox("Colour by", [*order, CLUSTERS, UNCOLOURED], key=PREFIX + "colour", bind="query-params", help=hint)
+    )
+
+
+def _contours_field(request: MapRequest) -> bool:
+    """Whether lines of equal density are drawn."""
+    flat = request.dimensions == 2
+    chosen = st.toggle(
+        "Density lines",
+        key=PREFIX + "density",
+        bind="query-params",
+        disabled=not flat,
+        help="Lines that enclose 90, 70, 50, 30 and 10 % of the points." if flat else "For maps in two dimensions.",
+    )
+    return chosen and flat
 
 
 @steady
@@ -264,6 +287,20 @@ def begin() -> None:
 
 UNCOLOURED = "nothing"
 """What is chosen in the field of colours for none."""
+CLUSTERS = "clusters of this map"
+
+
+@st.cache_data(show_spinner="Looking for clusters …", max_entries=32)
+def _clusters(key: str, _layout: Layout, _cloud: Cloud) -> pd.Series:
+    """(m,) the cluster of each drawn point, by its words where there are texts; `key` is the layout's."""
+    layout, cloud = _layout, _cloud
+    labels = landmarks.clusters(layout.coordinates)
+    named = [""] * (int(labels.max(initial=-1)) + 1)
+    if "token" in cloud.table or cloud.has_texts:
+        texts = cloud.table["token"].tolist() if "token" in cloud.table else cloud.texts
+        named = landmarks.distinguishing_words([texts[place] for place in layout.places], labels)
+    names = [f"{number}: {words}" if words else str(number) for number, words in enumerate(named, start=1)]
+    return pd.Series([*names, map_figure.NO_CLUSTER], name=CLUSTERS).iloc[labels]
 
 
 def picture(
@@ -272,6 +309,7 @@ def picture(
     layout: Layout,
     request: MapRequest,
     colour: str,
+    contours: bool,
     reply: JobState | None,
     placed: NDArray[np.floating] | JobState | None,
     room: NDArray[Any] | None,
@@ -280,13 +318,16 @@ def picture(
     """The map, what it shows in words, and its points as files.
 
     Args:
-        colour: the column that colours the points.
+        colour: the column that colours the points, or `CLUSTERS`.
+        contours: whether lines of equal density are drawn.
         reply, placed: own sentences, and where they lie.
         room: points that the axes leave room for; None for the map's own.
         marks: what is selected in other views. A line of the map's own goes before it.
     """
     line = points.corners(one, layout)
     column = cloud.table[colour].iloc[layout.places] if colour in cloud.table else None
+    if colour == CLUSTERS:
+        column = _clusters(layout.key, layout, cloud)
     own = placed if isinstance(placed, np.ndarray) else None
     figure = map_figure.cloud_map(
         layout.coordinates,
@@ -298,6 +339,8 @@ def picture(
         range_of=room,
         equal=request.kind == "pca" and one.views == 1,
         compact=one.views > 1,
+        density=landmarks.density_lines(layout.coordinates) if contours else (),
+        named=colour == CLUSTERS,
         marked=None if marks is None or (line and not marks.search) else marks.points,
     )
     count, kept = len(layout.places), len(cloud.points)
@@ -310,7 +353,7 @@ def picture(
     if colour != UNCOLOURED and column is None:
         words += f"; this view has no {colour}"
     elif column is not None:
-        words += meaning(colour, cloud.table)
+        words += clusters_in_words(column) if colour == CLUSTERS else meaning(colour, cloud.table)
     if marks is not None:
         words += f"; {marks.words}"
     scatter_map(
@@ -333,6 +376,12 @@ def picture(
     )
     st.caption(wording.plain(words + "." + hint))
     _files(one, cloud, layout, request)
+
+
+def clusters_in_words(column: pd.Series) -> str:
+    """How many clusters there are, and how many points are in none."""
+    count, alone = column[column != map_figure.NO_CLUSTER].nunique(), int((column == map_figure.NO_CLUSTER).sum())
+    return f"; {count} cluster{'' if count == 1 else 's'} of the map, not of the space; {alone:,} points in none"
 
 
 def meaning(column: str, table: pd.DataFrame) -> str:

@@ -31,11 +31,13 @@ class Cloud:
         points: (n, d) float32, all stored points.
         table: (n) lines, see `ViewResult.table`.
         texts: (n,) what each point says.
+        has_texts: whether that is words, not only the number or the name of a row.
     """
 
     points: NDArray[np.float32]
     table: pd.DataFrame
     texts: list[str]
+    has_texts: bool = True
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def cloud_points(key: str, layer: int, pooling: str) -> Cloud:
         texts = table["id"].astype(str) if "id" in table else "row " + (table["row"] + 1).astype(str)
     if "token" in table:
         texts = table["token"] + " · " + texts
-    return Cloud(view.points(layer, pooling), table, texts.tolist())
+    return Cloud(view.points(layer, pooling), table, texts.tolist(), bool(columns))
 
 
 # -------------------------------------------------------------------------------------------------- selected points

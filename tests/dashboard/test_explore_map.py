@@ -131,7 +131,7 @@ def test_every_point_is_drawn_where_pca_puts_it(open_page: OpenPage, view: ViewR
     assert {trace["name"] for trace in figure["data"]} == {"acceptable", "unacceptable"}
     assert f"PC 1 ({100 * expected.shares[0]:.1f} % of the variance)" == figure["layout"]["xaxis"]["title"]["text"]
     assert "Layer 1, mean; 24 points, d = 128" in texts(page)
-    assert "choose a finished run" in texts(page)  # where predictions would come from
+    assert "choose a finished run" in page.selectbox(key="explore_colour").help
 
 
 def test_line_in_the_address_selects_and_a_point_has_its_neighbours(
@@ -439,3 +439,14 @@ def test_files_hold_every_point() -> None:
 def test_pairs_stand_on_one_line() -> None:
     assert points._columns(["a || b", "c"], 2) == [["a", "c"], ["b", ""]]
     assert points._columns(["a", "c"], 2) == [["a", "c"]] and points._columns(["a || b"], 1) == [["a || b"]]
+
+
+def test_clusters_and_density_lines_live_in_the_address(open_page: OpenPage, view: ViewResult, made: Any) -> None:
+    chosen = {"explore_colour": point_map.CLUSTERS, "explore_density": "true", "explore_pooling": "mean"}
+    page = open_page("explore", **address(made[0], **chosen))
+    assert errors(page) == [] and "of the map, not of the space" in texts(page)
+    traces = json.loads(figures(page)[0]["figure"])["data"]
+    assert next(trace["name"] for trace in traces if trace.get("mode") == "lines") == "90 % of the points"
+    assert sum(len(numbers(trace, "x")) for trace in traces if trace["type"] == "scattergl") == ROWS
+    page.segmented_control(key="explore_size").set_value("3-D").run()
+    assert errors(page) == [] and page.toggle(key="explore_density").disabled

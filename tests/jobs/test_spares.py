@@ -70,6 +70,13 @@ def test_none_where_memory_is_short(keeper: SpareKeeper, monkeypatch: pytest.Mon
     assert keeper.pid is None
 
 
+def test_none_where_the_operator_wants_none(keeper: SpareKeeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ISOVIZ_SPARES", "off")
+    keeper.expectation.renew(60)
+    keeper.tend()
+    assert keeper.pid is None
+
+
 def test_apps_share_one_and_the_next_takes_over(
     keeper: SpareKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,8 +10,8 @@ from isoviz import posthoc, readouts, vectors
 from isoviz.errors import InputError
 from isoviz.metrics import isoscore
 from isoviz.readouts.division import divide
-from isoviz.vectors import VectorSet, demo_sets, sets
-from isoviz.whatif import chains, texts
+from isoviz.vectors import VectorSet, demo_sets
+from isoviz.whatif import chains
 from isoviz.whatif import vectors as engines
 from isoviz.whatif.images import NotReadyError
 from isoviz.whatif.vectors import VectorsWhatIf, axes, best, engine_of, image_of
@@ -128,19 +128,16 @@ def test_kept_vectors_have_one_engine() -> None:
         engine_of("0" * 32)
 
 
-@pytest.mark.slow
 def test_the_demo_search_is_not_trivial_and_a_transform_shows() -> None:
-    request = texts.TextsRequest(demo_sets.RETRIEVAL, layer=2)
-    facts, arrays = texts.compute(request, lambda done, total, what: None)
-    sets.STORE.publish(request.key, facts, arrays)
-    engine = engine_of(request.key)
+    key = demo_sets.RECORDED[demo_sets.RETRIEVAL]
+    engine = engine_of(key)
     assert engine.found.facts.items() >= {"model": "demo/tiny-bert", "pooling": "mean", "layer": 2}.items()
     plain = engine.answer(()).readouts["ndcg_cosine"].value
     chance = 10 / 2_000
     assert 20 * chance < plain < 0.8
     change = engine.comparison(chains.read("all_but_the_top:remove=3"), "ndcg_cosine").difference
     assert change.low > 0.05
-    assert engines.engine_of(request.key, "held back").comparison((), "ndcg_cosine").difference.n == 67
+    assert engines.engine_of(key, "held back").comparison((), "ndcg_cosine").difference.n == 67
 
 
 def test_a_curve_has_gaps_where_nothing_is_left() -> None:
