@@ -123,7 +123,9 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
             metavar=_METAVARS[kind],
             help=f"{fields[name].description} (default: {default})",
         )
-    parser.add_argument("--queue", action="store_true", help="queue the runs for workers or the app; train nothing here")
+    parser.add_argument(
+        "--queue", action="store_true", help="queue the runs for workers or the app; train nothing here"
+    )
     _add_store(parser)
 
 
