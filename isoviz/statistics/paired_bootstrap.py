@@ -72,8 +72,8 @@ def difference(before: Statistic, after: Statistic) -> Difference:
     if after.n < 2:
         return Difference(value, None, None, after.n, 0)
     counts = draws(after.n)
-    found = after.resampled(counts) - before.resampled(counts)
-    return _percentiles(value, found, after.n)
+    differences = after.resampled(counts) - before.resampled(counts)
+    return _percentiles(value, differences, after.n)
 
 
 def interval(statistic: Statistic) -> Difference:
@@ -83,14 +83,14 @@ def interval(statistic: Statistic) -> Difference:
     return _percentiles(statistic.value, statistic.resampled(draws(statistic.n)), statistic.n)
 
 
-def _percentiles(value: float, found: Array, n: int) -> Difference:
-    known = found[np.isfinite(found)]
-    if len(known) < len(found) / 2:
-        return Difference(value, None, None, n, len(found))
+def _percentiles(value: float, differences: Array, n: int) -> Difference:
+    known = differences[np.isfinite(differences)]
+    if len(known) < len(differences) / 2:
+        return Difference(value, None, None, n, len(differences))
     low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     # equal readings differ by the rounding of their sums
     low, high = (0.0 if abs(end) < 1e-7 else float(end) for end in (low, high))
-    return Difference(value, low, high, n, len(found))
+    return Difference(value, low, high, n, len(differences))
 
 
 @functools.lru_cache(maxsize=4)
@@ -178,8 +178,8 @@ class Correlation:
         if self.n < 3:
             return None
         ones = np.ones((1, self.n), dtype=np.float32)
-        found = float((self._of(ones, *self._ranked(ones)) if self.ranks else self._pearson(ones))[0])
-        return found if np.isfinite(found) else None
+        coefficient = float((self._of(ones, *self._ranked(ones)) if self.ranks else self._pearson(ones))[0])
+        return coefficient if np.isfinite(coefficient) else None
 
     def resampled(self, counts: Array) -> Array:
         if counts is draws(self.n):
@@ -232,8 +232,8 @@ class Skewness(_OfNumbers):
 
     @property
     def value(self) -> float | None:
-        found = float(self.resampled(np.ones((1, self.n)))[0]) if self.n else np.nan
-        return found if np.isfinite(found) else None
+        skewness = float(self.resampled(np.ones((1, self.n)))[0]) if self.n else np.nan
+        return skewness if np.isfinite(skewness) else None
 
     def resampled(self, counts: Array) -> Array:
         values, of_unit = np.unique(self.values, return_inverse=True)  # counts of neighbours take few values
@@ -263,8 +263,8 @@ class MutualInformation:
 
     @property
     def value(self) -> float | None:
-        found = float(self.resampled(np.ones((1, self.n)))[0])
-        return found if np.isfinite(found) else None
+        information = float(self.resampled(np.ones((1, self.n)))[0])
+        return information if np.isfinite(information) else None
 
     def resampled(self, counts: Array) -> Array:
         cells = self.labels * self.shape[1] + self.clusters

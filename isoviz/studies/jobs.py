@@ -56,8 +56,8 @@ def key_of(study: str, scale: str) -> str:
 
 def find(study: str, scale: str) -> Result | None:
     """The result that was computed here; None if there is none."""
-    kept = STUDY.results.find(key_of(study, scale))
-    return None if kept is None else Result.model_validate(kept.facts["result"])
+    cached = STUDY.results.find(key_of(study, scale))
+    return None if cached is None else Result.model_validate(cached.facts["result"])
 
 
 def _profile(job: Job) -> None:
@@ -67,10 +67,12 @@ def _profile(job: Job) -> None:
     store = Store()
     try:
         runs = [records.record(store, run_id) for run_id in job.request["runs"]]
-        found = layer_profiles.complete(store, runs, lambda share, what: job.report(round(STEPS * share), STEPS, what))
+        profiled = layer_profiles.complete(
+            store, runs, lambda share, what: job.report(round(STEPS * share), STEPS, what)
+        )
     finally:
         store.close()
-    job.publish({"measured": [run.row.id for run in found if run.layers is not None]}, {})
+    job.publish({"measured": [run.row.id for run in profiled if run.layers is not None]}, {})
 
 
 PROFILES: Final = JobKind(

@@ -26,13 +26,13 @@ MOST_ROWS: Final = 1_000
 
 def complete(store: Store, runs: Sequence[RunRecord], progress: Progress) -> list[RunRecord]:
     """The records with a layer profile each, measured where there is none; a run whose weights are gone stays without."""
-    found = []
+    completed = []
     for number, run in enumerate(runs):
         if run.finished and run.layers is None:
             progress(number / len(runs), f"measuring the layers of run {run.row.id}")
             run = replace(run, layers=_kept(store, run))
-        found.append(run)
-    return found
+        completed.append(run)
+    return completed
 
 
 def lacking(runs: Sequence[RunRecord]) -> list[str]:

@@ -89,26 +89,26 @@ class Matrix(_Data):
 
     @classmethod
     def of(cls, matrix: ArrayLike) -> Matrix:
-        """Of an array (d, d). `ValueError` for one that is not as said above."""
+        """Encode an array (d, d); `ValueError` unless it is symmetric, from 0 to 1, with ones on its diagonal."""
         import numpy as np
 
-        found = np.asarray(matrix, dtype=np.float64)
-        square = found.ndim == 2 and found.shape[0] == found.shape[1]
-        if not square or not (found >= 0).all() or not (found <= 1).all():  # nan is neither
-            raise ValueError(f"expected a square matrix with entries from 0 to 1, got shape {found.shape}")
-        if not np.allclose(found, found.T) or not np.allclose(found.diagonal(), 1.0):
+        values = np.asarray(matrix, dtype=np.float64)
+        square = values.ndim == 2 and values.shape[0] == values.shape[1]
+        if not square or not (values >= 0).all() or not (values <= 1).all():  # nan is neither
+            raise ValueError(f"expected a square matrix with entries from 0 to 1, got shape {values.shape}")
+        if not np.allclose(values, values.T) or not np.allclose(values.diagonal(), 1.0):
             raise ValueError("expected a symmetric matrix with ones on its diagonal")
-        above = np.rint(found[np.triu_indices(len(found), 1)] * SHADES).astype(np.uint8)
-        return cls(size=len(found), cells=base64.b64encode(zlib.compress(above.tobytes(), 9)).decode("ascii"))
+        above = np.rint(values[np.triu_indices(len(values), 1)] * SHADES).astype(np.uint8)
+        return cls(size=len(values), cells=base64.b64encode(zlib.compress(above.tobytes(), 9)).decode("ascii"))
 
     def array(self) -> NDArray[np.float64]:
         """The whole matrix again, (d, d), to within half a step."""
         import numpy as np
 
         above = np.frombuffer(zlib.decompress(base64.b64decode(self.cells)), dtype=np.uint8) / SHADES
-        found = np.eye(self.size)
-        found[np.triu_indices(self.size, 1)] = above
-        return np.maximum(found, found.T)
+        values = np.eye(self.size)
+        values[np.triu_indices(self.size, 1)] = above
+        return np.maximum(values, values.T)
 
 
 class Reference(_Data):
