@@ -228,6 +228,9 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="FILE.zip: W, b and six lines of numpy; else the new model's folder",
     )
+    parser.add_argument(
+        "--pairs", metavar="FILE", help="pairs with a score, or relevance, of the ids in --fit-on: measured on them too"
+    )
     parser.add_argument("--model", help="the model that encoded the vectors of --fit-on")
     parser.add_argument(
         "--pooling",
