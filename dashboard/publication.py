@@ -208,7 +208,7 @@ def notes(table: Published) -> list[str]:
         lines.append(text)
     elif table.why_none:
         lines.append(f"No differences: {table.why_none}")
-    if any(comparison.doubt for line in table.lines() for comparison in printed_beside(line)):
+    if any(entry.doubt for line in table.lines() for entry in printed_beside(line)):
         lines.append("† The printed number is doubtful.")
     return lines
 

@@ -204,15 +204,15 @@ def _finished(name: str, store: Store | None) -> tuple[RunRow, Path]:
     from isoviz.runs.store import Store
 
     own = store is None
-    found = Store() if store is None else store
+    opened_store = Store() if store is None else store
     try:
-        row = found.get(name.removeprefix(RUN))
-        weights = _weights(found.folder_of(row.id))
+        row = opened_store.get(name.removeprefix(RUN))
+        weights = _weights(opened_store.folder_of(row.id))
     except StoreError:
         raise ModelError(f"model: there is no run '{name.removeprefix(RUN)}' in this store", field="model") from None
     finally:
         if own:
-            found.close()
+            opened_store.close()
     if row.status != "finished":
         raise ModelError(f"model: run '{row.id}' is {row.status}; only a finished run can be analysed", field="model")
     if weights is None:
@@ -221,8 +221,8 @@ def _finished(name: str, store: Store | None) -> tuple[RunRow, Path]:
 
 
 def _weights(run_dir: Path) -> Path | None:
-    found = sorted((run_dir / "checkpoints").glob(f"step-*/{_WEIGHTS}"))
-    return found[-1] if found else None
+    checkpoints = sorted((run_dir / "checkpoints").glob(f"step-*/{_WEIGHTS}"))
+    return checkpoints[-1] if checkpoints else None
 
 
 @functools.lru_cache(maxsize=64)

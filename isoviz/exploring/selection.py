@@ -26,13 +26,13 @@ def inside(points: ArrayLike, corners: ArrayLike) -> NDArray[np.bool_]:
     polygon = _pairs("selection", corners)
     if len(polygon) < 3:
         raise InputError(f"selection: needs at least 3 corners (got {len(polygon)})", field="selection")
-    found = np.zeros(len(x), dtype=bool)
+    enclosed = np.zeros(len(x), dtype=bool)
     for (x0, y0), (x1, y1) in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
         crosses = (y0 <= y) != (y1 <= y)  # the edge passes the point's height
         if crosses.any():
             at = x0 + (y[crosses] - y0) * (x1 - x0) / (y1 - y0)
-            found[crosses] ^= x[crosses] < at
-    return found
+            enclosed[crosses] ^= x[crosses] < at
+    return enclosed
 
 
 def shortened(corners: ArrayLike, most: int = MOST_CORNERS) -> list[tuple[float, float]]:

@@ -237,12 +237,14 @@ def adopt() -> None:
 
 
 def adopt_job(folder: Path) -> None:
-    """Have a job that waits worked on in our surroundings."""
+    """Move a waiting job to this app's surroundings."""
     content = read_json(folder / REQUEST)
     if content is not None and content["surroundings"] != surroundings():
-        asked = (folder / REQUEST).stat()
+        request_stat = (folder / REQUEST).stat()
         write_json(folder / REQUEST, {**content, "surroundings": surroundings()})
-        os.utime(folder / REQUEST, ns=(asked.st_atime_ns, asked.st_mtime_ns))  # it keeps its turn
+        os.utime(
+            folder / REQUEST, ns=(request_stat.st_atime_ns, request_stat.st_mtime_ns)
+        )  # keeps its place in the queue
 
 
 def start_next() -> None:
@@ -318,7 +320,7 @@ def _spawn(kind: JobKind) -> None:
 
 
 def waiting() -> list[Waiting]:
-    """The jobs that wait, in the order in which they will have their turn."""
+    """The waiting jobs, next one first."""
     order = []
     for store in {kind.results for kind in KINDS.values()}:
         for path in (store.root / "jobs").glob(f"*/{REQUEST}"):
@@ -328,8 +330,8 @@ def waiting() -> list[Waiting]:
             kind = KINDS.get(content.get("kind", ""))
             with contextlib.suppress(FileNotFoundError):
                 if kind is not None:
-                    asked = path.stat().st_mtime_ns
-                    order.append((-kind.priority, asked, Waiting(kind, path.parent, content["surroundings"])))
+                    requested_at = path.stat().st_mtime_ns
+                    order.append((-kind.priority, requested_at, Waiting(kind, path.parent, content["surroundings"])))
     return [job for *_, job in sorted(order, key=lambda entry: entry[:2])]
 
 

@@ -51,12 +51,12 @@ def readings_of(
         seed: of the subsample.
         interval: False leaves intervals out.
     """
-    found = {}
+    readings = {}
     for metric in applicable(kind, costs):
         if not all(name in sample.inputs for name in metric.inputs):
             continue
-        found[metric.slug] = _reading(metric, sample, kind, independent, drawn, most, seed, interval)
-    return found
+        readings[metric.slug] = _reading(metric, sample, kind, independent, drawn, most, seed, interval)
+    return readings
 
 
 def _reading(
@@ -185,8 +185,10 @@ def _few_points(record: CloudRecord) -> str:
     known = metrics.catalogue()
     defined = [known[slug] for slug, reading in record.readings.items() if slug in known and not reading.undefined]
     ways = [(way, [metric.slug for metric in defined if metric.enough.reads == way]) for way in ("low", "high")]
-    told = [f"{_listed(slugs)} read{'s' if len(slugs) == 1 else ''} {way}" for way, slugs in ways if slugs]
-    return f"n = {n} points in d = {d} dimensions, n/d = {n / d:.2g} below 5: {' and '.join(told)}" if told else ""
+    clauses = [f"{_listed(slugs)} read{'s' if len(slugs) == 1 else ''} {way}" for way, slugs in ways if slugs]
+    return (
+        f"n = {n} points in d = {d} dimensions, n/d = {n / d:.2g} below 5: {' and '.join(clauses)}" if clauses else ""
+    )
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -41,7 +41,7 @@ def words(source: ModelSource, kinds: tuple[HeadKind, ...]) -> str:
 
     For a page, which has it called in another process: comparing loads torch.
     """
-    return next((str(found) for kind in kinds or (None,) if (found := mismatch_of(source, kind))), "")
+    return next((str(mismatch) for kind in kinds or (None,) if (mismatch := mismatch_of(source, kind))), "")
 
 
 @functools.lru_cache(maxsize=64)

@@ -256,9 +256,9 @@ def save(
 
     model.save(str(folder), create_model_card=False)
     loaded = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
-    found = loaded.encode(list(probes), show_progress_bar=False)
-    share = float(np.abs(found - expected).max() / max(np.linalg.norm(expected, axis=1).max(), np.finfo(float).tiny))
-    if found.shape != expected.shape or not share <= TOLERANCE:
+    vectors = loaded.encode(list(probes), show_progress_bar=False)
+    share = float(np.abs(vectors - expected).max() / max(np.linalg.norm(expected, axis=1).max(), np.finfo(float).tiny))
+    if vectors.shape != expected.shape or not share <= TOLERANCE:
         raise InputError(
             f"export: sentence-transformers gives other vectors for this model than IsoViz (deviation {share:.1e})",
             field="export",

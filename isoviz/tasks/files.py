@@ -102,10 +102,10 @@ def of_split(root: Path, split: str) -> tuple[Path, ...]:
         len(shards) == len(matches) > 1
         and len({(m[2], path.suffix) for m, path in zip(shards, matches, strict=True)}) == 1
     ):
-        lacking = sorted(set(range(int(shards[0][2]))) - {int(match[1]) for match in shards})
-        if lacking:
+        missing = sorted(set(range(int(shards[0][2]))) - {int(match[1]) for match in shards})
+        if missing:
             raise DataError(
-                f"data: the {split} split in '{root}' lacks part {lacking[0]} of {int(shards[0][2])} (counted from 0)",
+                f"data: the {split} split in '{root}' lacks part {missing[0]} of {int(shards[0][2])} (counted from 0)",
                 field="data",
             )
     elif len(matches) > 1:
@@ -253,7 +253,7 @@ def _separated(path: Path, separator: str, rows: int | None) -> pd.DataFrame:
     return frame
 
 
-def _read_parquet(paths: Sequence[Path], wanted: Mapping[str, str], pick: Pick | None) -> pd.DataFrame:
+def _read_parquet(paths: Sequence[Path], columns: Mapping[str, str], pick: Pick | None) -> pd.DataFrame:
     import numpy as np
     import pyarrow
     import pyarrow.parquet
@@ -270,8 +270,8 @@ def _read_parquet(paths: Sequence[Path], wanted: Mapping[str, str], pick: Pick |
         begin = 0
         for path, file, size in zip(paths, files, sizes, strict=True):
             present = file.schema_arrow.names
-            _require(path, present, list(wanted.values()))
-            heads = [head for place in wanted.values() if (head := _found(present, place))]
+            _require(path, present, list(columns.values()))
+            heads = [head for place in columns.values() if (head := _found(present, place))]
             heads += [name for name in OPTIONAL if name in present]
             mine = rows[(rows >= begin) & (rows < begin + size)] - begin
             wide = list(dict.fromkeys(heads))
@@ -282,7 +282,7 @@ def _read_parquet(paths: Sequence[Path], wanted: Mapping[str, str], pick: Pick |
             tables = [file.schema_arrow.empty_table() for file in files[:1]]
         frame = to_frame(pyarrow.concat_tables(tables))
     frame.index = rows
-    return columns_of(frame, wanted)
+    return columns_of(frame, columns)
 
 
 def to_frame(table: pyarrow.Table) -> pd.DataFrame:

@@ -68,8 +68,8 @@ def collapse(task: Task, rows: pd.DataFrame, predictions: Sequence[Any]) -> str 
 
 def _chance(task: Task, rows: pd.DataFrame, predictions: Sequence[Any]) -> str | None:
     name = CORRELATIONS[task.kind]
-    found = compute([name], rows["label"].to_numpy(), predictions, task.kind)[name]
-    return AT_CHANCE if at_chance(found, len(rows)) else None
+    score = compute([name], rows["label"].to_numpy(), predictions, task.kind)[name]
+    return AT_CHANCE if at_chance(score, len(rows)) else None
 
 
 def one_answer(task: Task, rows: pd.DataFrame) -> bool:

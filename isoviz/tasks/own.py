@@ -148,10 +148,10 @@ def guess(data: str | Path, columns: OwnTask) -> Guess:
     Raises:
         DataError: a file or column that is not there, no labels, or labels that cannot be of the given kind.
     """
-    wanted = {"text": columns.text, "label": columns.label} | ({"second": columns.second} if columns.second else {})
+    places = {"text": columns.text, "label": columns.label} | ({"second": columns.second} if columns.second else {})
     by_split = find(data)
     for paths in by_split.values():
-        files.read(paths, wanted, files.first(1))  # all columns are there; of parquet the texts are not read for that
+        files.read(paths, places, files.first(1))  # all columns are there; of parquet the texts are not read for that
     frames = [files.read(paths, {"label": columns.label}) for paths in by_split.values()]
     labels = frames[0]["label"].dropna()
     if not len(labels):

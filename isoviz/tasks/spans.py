@@ -211,24 +211,24 @@ def _kept_places(
 
     White space at the ends of an answer, and characters that the tokenizer drops, are in no token.
     """
-    asked: list[Offset | None] = []
+    answers: list[Offset | None] = []
     for starts, texts in zip(answer_starts, answer_texts, strict=True):
         if len(texts):
             begin = int(starts[0]) + len(texts[0]) - len(texts[0].lstrip())
-            asked.append((begin, begin + len(texts[0].strip())))
+            answers.append((begin, begin + len(texts[0].strip())))
         else:
-            asked.append(None)
-    kept: list[Offset | None] = [None] * len(asked)
+            answers.append(None)
+    places: list[Offset | None] = [None] * len(answers)
     for number, question in enumerate(features.row.tolist()):
-        place = asked[question]
+        place = answers[question]
         if place is None:
             continue
         for a, b in (offset for offset in features.offsets[number] if offset is not None):
             if a < place[1] and b > place[0]:
                 covered = (max(a, place[0]), min(b, place[1]))
-                before = kept[question] or covered
-                kept[question] = (min(before[0], covered[0]), max(before[1], covered[1]))
-    return kept
+                before = places[question] or covered
+                places[question] = (min(before[0], covered[0]), max(before[1], covered[1]))
+    return places
 
 
 def _tokens(offsets: Sequence[Offset | None], begin: int, end: int) -> Offset | None:
