@@ -142,6 +142,12 @@ class VectorsWhatIf(Images):
         self._lock = threading.RLock()
 
     @property
+    def crosses(self) -> bool:
+        """Whether a probe is cross-validated over all labelled rows, so that no rows are held back from what is shown."""
+        codes, _ = label_codes(self.found.columns)
+        return codes is not None and self.known.labels is not None and int((codes >= 0).sum()) <= CROSSED
+
+    @property
     def nbytes(self) -> int:
         """What it holds in memory, without images that were moved."""
         both = self.train.nbytes + self.validation.nbytes
@@ -205,7 +211,7 @@ class VectorsWhatIf(Images):
 
     def _crossed(self, steps: Sequence[Step]) -> list[Comparison]:
         codes, _ = label_codes(self.found.columns)
-        if codes is None or self.known.labels is None or (codes >= 0).sum() > CROSSED:
+        if codes is None or not self.crosses:
             return []
         labelled = np.flatnonzero(codes >= 0)
         points = _rows(self.found.points, labelled)
