@@ -72,6 +72,10 @@ class Composed(Method):
         """All parts' terms."""
         return {name: term for part in self.parts for name, term in part.penalties(reps).items()}
 
+    def regularises_output(self) -> bool:
+        """Whether one part does."""
+        return any(part.regularises_output() for part in self.parts)
+
     def parameter_groups(self) -> list[dict[str, Any]]:
         """All parts' groups."""
         return [group for part in self.parts for group in part.parameter_groups()]
