@@ -141,7 +141,9 @@ def cosreg_leaves_isotropy(evidence: Evidence) -> Judgement:
     change = Difference.of(_by_seed(evidence, 1.0, _last), _by_seed(evidence, 0.0, _last))
     none = mean_sd(_by_seed(evidence, 0.0, _last).values())[0]
     level = "" if none is None else f" from {number(none)}"
-    return _judgement(change, -1, f"IsoScore* of the last layer changes{level} by {change.words()} with CosReg at λ = 1.")
+    return _judgement(
+        change, -1, f"IsoScore* of the last layer changes{level} by {change.words()} with CosReg at λ = 1."
+    )
 
 
 def _last(profile: LayerProfile) -> float | None:
