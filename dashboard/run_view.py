@@ -182,6 +182,14 @@ def reported_epoch(run: RunRow) -> str:
     return f", after epoch {epoch:g}."
 
 
+def _trainable(started: Started) -> str:
+    """`9,312 of 1,204,994 (0.77 %)`, or the number alone where all parameters train."""
+    total, trained = started.parameters, started.trainable_parameters
+    if trained is None or trained == total:
+        return wording.number(total)
+    return f"{wording.number(trained)} of {wording.number(total)} ({100 * trained / total:.2g} %)"
+
+
 def _kept_epoch(run: RunRow) -> int | None:
     """After which epoch the weights of a finished run are; None if neither the run nor its folder tells."""
     if run.result and run.result.weights:
@@ -329,7 +337,7 @@ def provenance_lines(run: RunRow, started: Started | None) -> list[tuple[str, st
         lines += [
             ("Device", f"{started.device}, {precision}, {started.threads} threads"),
             ("Processes", str(run.config.processes)),
-            ("Trainable parameters", wording.number(started.parameters)),
+            ("Trainable parameters", _trainable(started)),
             ("Rows", f"{wording.number(rows[0])} training, {wording.number(rows[1])} validation"),
             ("Optimiser steps", f"{wording.number(steps[0])}, {wording.number(steps[1])} per epoch"),
             ("Data fingerprint", started.data_fingerprint),

@@ -57,6 +57,9 @@ _TYPES: dict[str, Callable[[str], Any]] = {
     "checkpoint_minutes": _number,
     "threads": _whole,
     "processes": _whole,
+    "lora_rank": _whole,
+    "lora_alpha": _number,
+    "lora_dropout": _number,
 }
 _METAVARS = {_whole: "INT", _number: "FLOAT", str: "STR"}
 

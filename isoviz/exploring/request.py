@@ -80,9 +80,9 @@ class ViewRequest:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> ViewRequest:
+    def from_json(cls, values: Mapping[str, Any]) -> ViewRequest:
         """What `as_json` gave."""
-        return cls(**found)
+        return cls(**values)
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,10 @@ class Rows:
 def rows_of(task: str, data: str | None) -> Rows:
     """Read and check a task's rows; raises like `isoviz.tasks.load`."""
     if own.is_own(task):
-        kept = own.found(task, data)
-        return Rows(str(data), {own.EVERY: kept.n})
-    found = tasks.load(tasks.get(task), data)
-    return Rows(found.fingerprint, {"train": len(found.train), "validation": len(found.validation)})
+        uploaded = own.found(task, data)
+        return Rows(str(data), {own.EVERY: uploaded.n})
+    task_data = tasks.load(tasks.get(task), data)
+    return Rows(task_data.fingerprint, {"train": len(task_data.train), "validation": len(task_data.validation)})
 
 
 def key_of(request: ViewRequest, source: ModelSource | None, rows: Rows) -> str:
