@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -341,6 +341,11 @@ def engine_of(key: str, part: Part = "shown") -> VectorsWhatIf:
     """
     engine: VectorsWhatIf = CLOUDS.get(("vectors", key, part), lambda: VectorsWhatIf(vectors.load(key), part))
     return engine
+
+
+def forget(keys: Collection[str]) -> None:
+    """Let go of the engines of sets that were deleted, with their chains."""
+    CLOUDS.forget(lambda key: key[0] == "vectors" and key[1] in keys)
 
 
 def _rows(points: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
