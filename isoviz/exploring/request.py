@@ -80,9 +80,9 @@ class ViewRequest:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> ViewRequest:
+    def from_json(cls, values: Mapping[str, Any]) -> ViewRequest:
         """What `as_json` gave."""
-        return cls(**found)
+        return cls(**values)
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,10 @@ class Rows:
 def rows_of(task: str, data: str | None) -> Rows:
     """Read and check a task's rows; raises like `isoviz.tasks.load`."""
     if own.is_own(task):
-        kept = own.found(task, data)
-        return Rows(str(data), {own.EVERY: kept.n})
-    found = tasks.load(tasks.get(task), data)
-    return Rows(found.fingerprint, {"train": len(found.train), "validation": len(found.validation)})
+        uploaded = own.found(task, data)
+        return Rows(str(data), {own.EVERY: uploaded.n})
+    task_data = tasks.load(tasks.get(task), data)
+    return Rows(task_data.fingerprint, {"train": len(task_data.train), "validation": len(task_data.validation)})
 
 
 def key_of(request: ViewRequest, source: ModelSource | None, rows: Rows) -> str:
@@ -114,7 +114,7 @@ def key_of(request: ViewRequest, source: ModelSource | None, rows: Rows) -> str:
         "format": FORMAT,
         "isoviz": isoviz.__version__,
         "model": _model(source),
-        "tokenizer": "" if source is None or source.kind == "hub" else _reading(Path(source.location)),
+        "tokenizer": "" if source is None else reading_files(source),
         "task": request.task,
         "data": rows.fingerprint,
         "split": request.split,
@@ -132,8 +132,12 @@ def _model(source: ModelSource | None) -> str:
     return f"hub:{source.name}" if source.kind == "hub" else source.fingerprint
 
 
-def _reading(folder: Path) -> str:
-    """A model's fingerprint is of its weights and configuration; the same weights may come with other word pieces or modules."""
+def reading_files(source: ModelSource) -> str:
+    """Of the tokenizer and the modules: a model's fingerprint is of its weights and configuration, and the same weights may come with
+    others; empty for a model that is not on this machine yet."""
+    if source.kind == "hub":
+        return ""
+    folder = Path(source.location)
     files = [path for path in (folder / name for name in _TOKENIZER_FILES) if path.is_file()]
     files += folders.module_files(folder)
     return _digest(tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files))

@@ -202,14 +202,14 @@ def call(
 def _error(answer: Mapping[str, Any]) -> Exception:
     if "bug" in answer:
         return RuntimeError(f"a reading process failed:\n{answer['bug']}")
-    said = answer["error"]
-    kind = getattr(errors, said["kind"], InputError)
+    fields = answer["error"]
+    kind = getattr(errors, fields["kind"], InputError)
     if not (isinstance(kind, type) and issubclass(kind, IsoVizError)):
         kind = InputError
     try:
-        error: Exception = kind(said["message"], field=said["field"], advice=said["advice"])
+        error: Exception = kind(fields["message"], field=fields["field"], advice=fields["advice"])
     except TypeError:  # it wants more than a message
-        error = InputError(said["message"], field=said["field"], advice=said["advice"])
+        error = InputError(fields["message"], field=fields["field"], advice=fields["advice"])
     return error
 
 

@@ -112,8 +112,8 @@ def outliers_of(means: NDArray[np.float64], threshold: float = 3.0) -> NDArray[n
     spread = float(np.sqrt(np.mean(distance**2)))
     if spread <= 1e-14 * float(np.abs(means).max()):  # all alike but for round-off
         return np.zeros(0, dtype=np.int64)
-    found = np.flatnonzero(distance > threshold * spread)
-    return found[np.argsort(-distance[found], kind="stable")].astype(np.int64)
+    outliers = np.flatnonzero(distance > threshold * spread)
+    return outliers[np.argsort(-distance[outliers], kind="stable")].astype(np.int64)
 
 
 def rogue_share(points: Points, top: int = 1) -> Value:

@@ -70,8 +70,8 @@ def _ends(start: int, stop: int, inside: dict[tuple[int, int], int]) -> list[tup
     if stop - start == 1:
         return [(slice(start, stop), slice(start, stop))]
     middle = inside[start, stop]
-    one, other = slice(start, middle), slice(middle, stop)
-    return [(one, other), (other, one)]
+    left, right = slice(start, middle), slice(middle, stop)
+    return [(left, right), (right, left)]
 
 
 def _min_plus(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -96,7 +96,7 @@ def _min_plus(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.floa
 def _traced(
     length: NDArray[np.float64], near: NDArray[np.float64], inside: dict[tuple[int, int], int]
 ) -> NDArray[np.int64]:
-    """The order behind the smallest length, by asking at each merge which two leaves met."""
+    """The order with the smallest length, traced back through the pair of leaves that met at each merge."""
     d = len(near)
     middle = inside[0, d]
     first, last = divmod(int(length[:middle, middle:].argmin()), d - middle)
@@ -110,12 +110,12 @@ def _traced(
             continue
         middle = inside[start, stop]
         ranges = ((start, middle), (middle, stop))
-        here, there = ranges if first < middle else ranges[::-1]
-        before, after = _opposite(*here, first, inside), _opposite(*there, last, inside)
+        first_range, second_range = ranges if first < middle else ranges[::-1]
+        before, after = _opposite(*first_range, first, inside), _opposite(*second_range, last, inside)
         sums = length[first, before][:, None] + near[before, after] + length[after, last]
         k, m = divmod(int(sums.argmin()), sums.shape[1])
-        open_ranges.append((place, *here, first, before.start + k))
-        open_ranges.append((place + here[1] - here[0], *there, after.start + m, last))
+        open_ranges.append((place, *first_range, first, before.start + k))
+        open_ranges.append((place + first_range[1] - first_range[0], *second_range, after.start + m, last))
     return order
 
 

@@ -54,7 +54,7 @@ def _candidates(
     y = x.astype(dtype, copy=False)
     lengths = np.einsum("ij,ij->i", y, y)
     minus_twice = -2.0 * y.T
-    found, farthest = np.empty((len(rows), count), dtype=np.int64), np.empty(len(rows))
+    candidates, farthest = np.empty((len(rows), count), dtype=np.int64), np.empty(len(rows))
     step = max(1, _BLOCK // len(x))
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
@@ -71,8 +71,8 @@ def _candidates(
                 block[:, j] = squared.argmin(axis=1)
                 farthest[start : start + step] = squared[here, block[:, j]]
                 squared[here, block[:, j]] = np.inf
-        found[start : start + step] = np.sort(block, axis=1)
-    return found, farthest
+        candidates[start : start + step] = np.sort(block, axis=1)
+    return candidates, farthest
 
 
 def _nearest_of(

@@ -96,15 +96,15 @@ class ClusterBased(CataloguedTransform):
     COUNTS = ("flattened", "clusters")
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
-        wanted, remove = self.params.n_clusters, self.params.remove
+        clusters, remove = self.params.n_clusters, self.params.remove
         n, d = x.shape
         if remove > d:
             raise InputError(f"remove must be at most {d}, the dimensions of the points, got {remove}")
-        distinct = len(np.unique(x, axis=0)) if wanted > 1 else 1
-        if wanted > distinct:
-            raise InputError(f"n_clusters must be at most {distinct}, the number of distinct points, got {wanted}")
+        distinct = len(np.unique(x, axis=0)) if clusters > 1 else 1
+        if clusters > distinct:
+            raise InputError(f"n_clusters must be at most {distinct}, the number of distinct points, got {clusters}")
         centred, origin = centre(x)
-        centroids = _centroids(centred, wanted, self.params.seed)
+        centroids = _centroids(centred, clusters, self.params.seed)
         labels = _nearest(centred, centroids)
         occupied = np.unique(labels)  # rounding can leave a centroid without points
         means = np.empty((len(occupied), d))

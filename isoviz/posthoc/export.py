@@ -236,13 +236,13 @@ def append_dense(
     model.truncate_dim = None
     width = model.get_embedding_dimension()
     assert width is not None
-    kept = np.eye(width)[:, : truncate or width]
+    selection = np.eye(width)[:, : truncate or width]
     images, offset = affine.of_points(points), affine.offset
     if np.linalg.norm(offset) > _CANCELS * np.linalg.norm(images, axis=1).max():
         centre = points.mean(axis=0).astype(np.float32).astype(np.float64)
-        dense(kept, -centre)
-        kept, offset = np.eye(len(centre)), affine.of_points(centre)
-    dense(kept @ affine.matrix, offset)
+        dense(selection, -centre)
+        selection, offset = np.eye(len(centre)), affine.of_points(centre)
+    dense(selection @ affine.matrix, offset)
 
 
 def save(
@@ -256,9 +256,9 @@ def save(
 
     model.save(str(folder), create_model_card=False)
     loaded = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
-    found = loaded.encode(list(probes), show_progress_bar=False)
-    share = float(np.abs(found - expected).max() / max(np.linalg.norm(expected, axis=1).max(), np.finfo(float).tiny))
-    if found.shape != expected.shape or not share <= TOLERANCE:
+    vectors = loaded.encode(list(probes), show_progress_bar=False)
+    share = float(np.abs(vectors - expected).max() / max(np.linalg.norm(expected, axis=1).max(), np.finfo(float).tiny))
+    if vectors.shape != expected.shape or not share <= TOLERANCE:
         raise InputError(
             f"export: sentence-transformers gives other vectors for this model than IsoViz (deviation {share:.1e})",
             field="export",

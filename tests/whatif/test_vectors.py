@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,7 @@ from isoviz.errors import InputError
 from isoviz.metrics import isoscore
 from isoviz.readouts.division import divide
 from isoviz.vectors import VectorSet, demo_sets
-from isoviz.whatif import chains
+from isoviz.whatif import chains, notebook
 from isoviz.whatif import vectors as engines
 from isoviz.whatif.images import NotReadyError
 from isoviz.whatif.vectors import VectorsWhatIf, axes, best, engine_of, image_of
@@ -138,6 +140,21 @@ def test_the_demo_search_is_not_trivial_and_a_transform_shows() -> None:
     change = engine.comparison(chains.read("all_but_the_top:remove=3"), "ndcg_cosine").difference
     assert change.low > 0.05
     assert engines.engine_of(key, "held back").comparison((), "ndcg_cosine").difference.n == 67
+
+
+def test_the_notebooks_lines_give_the_pages_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    key, steps = vectors.keep(LABELLED), chains.read("mean_removal~zca:strength=0.5")
+    engine = engine_of(key)
+    full = _run(engine.stages(steps))
+    scope: dict[str, Any] = {}
+    exec(notebook.of_vectors(key, steps), scope)
+    printed = capsys.readouterr().out.splitlines()
+    scores = [engine.answer(chain).measures["isoscore"] for chain in ((), steps)]
+    assert [float(part) for part in printed[0].removeprefix("IsoScore ").split(" -> ")] == pytest.approx(scores)
+    assert len(printed) == 1 + len(full.comparisons)
+    for one in full.comparisons:
+        (line,) = [line for line in printed if line.startswith(f"{one.readout.title} ")]
+        assert line.endswith(one.verdict)
 
 
 def test_a_curve_has_gaps_where_nothing_is_left() -> None:
