@@ -192,7 +192,7 @@ def _texts(task: Task, predicted: Predictions) -> None:
 
 
 def _joined(value: object) -> str:
-    return value if isinstance(value, str) else " / ".join(dict.fromkeys(str(one) for one in value))  # type: ignore[attr-defined]
+    return value if isinstance(value, str) else " / ".join(dict.fromkeys(str(item) for item in value))  # type: ignore[attr-defined]
 
 
 def _columns(table: pd.DataFrame) -> dict[str, Any]:

@@ -237,7 +237,7 @@ def _ends(middle: list[float], low: list[float] | None, high: list[float] | None
 
 
 def _spread(ends: list[Ends]) -> dict[str, Any]:
-    up, down = ([value for one in ends for value in one[side]] for side in (0, 1))
+    up, down = ([value for interval in ends for value in interval[side]] for side in (0, 1))
     return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "color": theme.NEUTRAL, "thickness": 1}
 
 

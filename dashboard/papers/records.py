@@ -45,7 +45,9 @@ class Record:
 
 def study_of(source: Source, place: str) -> type[Study] | None:
     """The study that computes a place of a paper; None where there is none yet."""
-    return next((one.study for one in studies.listed() if (one.source, one.place.name) == (source, place)), None)
+    return next(
+        (entry.study for entry in studies.listed() if (entry.source, entry.place.name) == (source, place)), None
+    )
 
 
 def records(study: type[Study]) -> list[Record]:

@@ -171,7 +171,7 @@ def _trained(choice: Choice, study: type[TrainedStudy], was_busy: bool) -> None:
         _launch_missing(study, runs)
         commands(study)
     _profiles(study, runs)
-    _shown(choice)
+    _chosen_result(choice)
     if was_busy != (runs.under_way > 0):
         st.rerun()
 
@@ -248,7 +248,7 @@ def _computed(choice: Choice, study: type[Study]) -> None:
             if pressed and actions.done(start, jobs.STUDY, state.key, jobs.request_of(study.slug, scale)):
                 st.rerun()
         commands(study)
-    _shown(choice)
+    _chosen_result(choice)
 
 
 def _seconds(study: type[Study], scale: str) -> str:
@@ -266,7 +266,7 @@ def commands(study: type[Study]) -> None:
                 st.caption(wording.plain(training.full_needs(study)))
 
 
-def _shown(choice: Choice) -> None:
+def _chosen_result(choice: Choice) -> None:
     """The chosen result."""
     assert choice.study is not None
     available = records.records(choice.study)

@@ -91,14 +91,14 @@ class FinishedRun:
         """(n, h): what the output layer reads of each text, after the method; for heads that score rows (`scores_rows`)."""
         return self._forward(texts, max_length, "head")
 
-    def _forward(self, texts: Sequence[Sequence[str]], max_length: int, what: str) -> NDArray[np.float32]:
+    def _forward(self, texts: Sequence[Sequence[str]], max_length: int, output_name: str) -> NDArray[np.float32]:
         import torch
 
         parts = []
         for start in range(0, len(texts[0]), _BATCH):
             batch = _batch(self.tokenizer, [column[start : start + _BATCH] for column in texts], max_length)
             with torch.inference_mode():
-                parts.append(getattr(self.model(**batch), what).float().numpy())
+                parts.append(getattr(self.model(**batch), output_name).float().numpy())
         return np.concatenate(parts)
 
 
@@ -151,8 +151,8 @@ class Reader:
             weight = keep.unsqueeze(-1)
             mean = hidden.masked_fill(~weight, 0.0).sum(dim=1) / weight.sum(dim=1)
             return Embedded(mean.numpy(), every, ())
-        words = self.encoder.tokenizer.convert_ids_to_tokens(batch["input_ids"][keep].tolist())
-        return Embedded(hidden[keep].numpy(), np.repeat(every, keep.sum(dim=1).numpy()), tuple(map(str, words)))
+        token_texts = self.encoder.tokenizer.convert_ids_to_tokens(batch["input_ids"][keep].tolist())
+        return Embedded(hidden[keep].numpy(), np.repeat(every, keep.sum(dim=1).numpy()), tuple(map(str, token_texts)))
 
 
 def load(name: str, direction: str | None = None, allow_random: bool = False) -> Reader:
@@ -171,7 +171,7 @@ def load(name: str, direction: str | None = None, allow_random: bool = False) ->
 def prefixed(texts: Sequence[Sequence[str]], before: tuple[str, str]) -> list[list[str]]:
     """One or two columns of texts with these words before each."""
     columns = zip(texts, before, strict=False)
-    return [[f"{words} {text}" for text in column] if words else list(column) for column, words in columns]
+    return [[f"{prefix} {text}" for text in column] if prefix else list(column) for column, prefix in columns]
 
 
 def load_run(name: str, store: Store | None = None) -> FinishedRun:

@@ -306,11 +306,11 @@ def _part(tell: Tell, share: tuple[int, int], units: str) -> Tell:
     """Progress of one part of the work as progress of the whole."""
     start, end = share
 
-    def told(done: int, total: int, text: str) -> None:
+    def report(done: int, total: int, text: str) -> None:
         count = f", {done} of {total} {units}" if done else ""
         tell(start + (end - start) * done // max(1, total), _TOTAL, text + count)
 
-    return told
+    return report
 
 
 def _in_our_terms(error: IsoVizError) -> IsoVizError:

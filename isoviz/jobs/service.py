@@ -66,7 +66,9 @@ class JobService:
         while not self._closing.wait(TICK_SECONDS):
             try:
                 reap()
-                if any(one.working and time.time() - one.since < ALONE_SECONDS for one in scheduling.at_work()):
+                if any(
+                    process.working and time.time() - process.since < ALONE_SECONDS for process in scheduling.at_work()
+                ):
                     self._spare.postpone(AFTER_SECONDS)
                 scheduling.dispatch()
                 self._spare.tend()
@@ -74,6 +76,6 @@ class JobService:
                     scheduling.adopt()
                     queue.sweep()
                     sweep_due = time.monotonic() + SWEEP_SECONDS
-            except Exception:  # whatever it was, the next turn may do better
+            except Exception:  # the service must survive any error; the next turn tries again
                 _log.exception("the job service")
                 self._closing.wait(5 * TICK_SECONDS)

@@ -137,7 +137,7 @@ class SpareKeeper:
                 self._end()
             elif self._spare is None and time.monotonic() >= self._due and self._may_start():
                 self._spare = self.new()
-                self._tell(self._spare)
+                self._announce(self._spare)
             return ended
 
     def take(self) -> Spare | None:
@@ -174,7 +174,7 @@ class SpareKeeper:
                 self._place.acquire(timeout=0)
         return self._place.is_locked
 
-    def _tell(self, spare: Spare) -> None:
+    def _announce(self, spare: Spare) -> None:
         announcement = asdict(Waiting(spare.pid, spare.started, self.prepare, self._surroundings))
         partial = self.file.with_suffix(".partial")
         with contextlib.suppress(OSError):  # then other apps start processes of their own

@@ -239,8 +239,8 @@ def left_out(whole: Moments, codes: NDArray[np.int64] | None = None) -> Moments:
     inner = np.add.reduceat(along_sum**2, starts)  # s_gᵀS_g s_g
     rest: Any = n - sizes
     moved = np.einsum("ij,ij->i", sums, sums) / rest  # ‖s_g‖²/(n − m)
-    kept = trace - np.add.reduceat(squares, starts)
-    other_trace = kept - moved
+    trace_left = trace - np.add.reduceat(squares, starts)
+    other_trace = trace_left - moved
     other_frobenius = (
         frobenius
         - 2 * (np.add.reduceat(bent, starts) + of_sum / rest)
@@ -254,7 +254,7 @@ def left_out(whole: Moments, codes: NDArray[np.int64] | None = None) -> Moments:
         - np.add.reduceat(squares**2, starts)
         + 4 * (of_sum - inner) / rest**2
         + 4 * (sums @ weighted - np.add.reduceat(squares * along_sum, starts)) / rest
-        + 2 * kept * length
+        + 2 * trace_left * length
         - 3 * rest * length**2
     )
     collapsed = np.zeros(len(sizes), dtype=bool)

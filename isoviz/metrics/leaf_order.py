@@ -70,8 +70,8 @@ def _ends(start: int, stop: int, inside: dict[tuple[int, int], int]) -> list[tup
     if stop - start == 1:
         return [(slice(start, stop), slice(start, stop))]
     middle = inside[start, stop]
-    one, other = slice(start, middle), slice(middle, stop)
-    return [(one, other), (other, one)]
+    left, right = slice(start, middle), slice(middle, stop)
+    return [(left, right), (right, left)]
 
 
 def _min_plus(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

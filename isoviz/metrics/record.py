@@ -231,8 +231,8 @@ def _cloud_of_old(data: Mapping[str, Any]) -> dict[str, Any]:
         why = "" if curve else undefined.get("ev") or undefined.get("effective_rank") or "all points are equal"
         readings["ev"] = {"value": curve or None, "undefined": why}
         readings["ev_1"] = {"value": curve[0] if curve else None, "undefined": why}
-    kept = {name: data[name] for name in ("cloud", "split", "drawn", "layer", "pooling") if name in data}
-    return {**kept, "n": data.get("n") or 0, "d": data.get("d") or 0, "readings": readings}
+    unchanged = {name: data[name] for name in ("cloud", "split", "drawn", "layer", "pooling") if name in data}
+    return {**unchanged, "n": data.get("n") or 0, "d": data.get("d") or 0, "readings": readings}
 
 
 def _measurement_of_old(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -258,8 +258,8 @@ def upgraded_measured(data: Mapping[str, Any]) -> dict[str, Any]:
     clouds["layers"] = {**layers, "isoscore_star": data["isoscore_star"]}
     scores = data.get("by_layer") or ()
     clouds |= _layers_of_old(scores, (layers.get("n") or 0) // max(1, len(scores)), layers.get("d") or 0)
-    kept = {name: data[name] for name in ("kind", "step", "epoch", "arrays") if name in data}
-    return {**kept, "isotropy": {"clouds": clouds, "output": _output_of_old(data)}}
+    unchanged = {name: data[name] for name in ("kind", "step", "epoch", "arrays") if name in data}
+    return {**unchanged, "isotropy": {"clouds": clouds, "output": _output_of_old(data)}}
 
 
 def _layers_of_old(scores: Any, n: int, d: int) -> dict[str, Any]:

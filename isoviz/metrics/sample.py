@@ -142,9 +142,9 @@ class Sample:
         x = self.points
         assert x is not None
         biggest = np.abs(x).max(axis=1)  # first, so that squares neither overflow nor vanish
-        kept = biggest > 0
-        zeros = int(len(x) - kept.sum())
-        unit = (x[kept] if zeros else x) / biggest[kept][:, None]
+        nonzero = biggest > 0
+        zeros = int(len(x) - nonzero.sum())
+        unit = (x[nonzero] if zeros else x) / biggest[nonzero][:, None]
         return Directions((1.0 / np.sqrt(np.einsum("ij,ij->i", unit, unit))) @ unit, zeros)
 
 

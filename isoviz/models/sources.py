@@ -122,10 +122,10 @@ def _digest(files: tuple[tuple[str, int, int], ...]) -> str:
 
 
 def _sha256(path: Path) -> bytes:
-    """Of a file's content. The hub cache names large files by it, which spares a page the reading of gigabytes."""
-    kept = path.resolve()
-    if kept.parent.name == "blobs" and re.fullmatch(r"[0-9a-f]{64}", kept.name):
-        return bytes.fromhex(kept.name)
+    """SHA-256 of a file's content, read from its name where the hub cache has it: that saves reading gigabytes."""
+    resolved = path.resolve()
+    if resolved.parent.name == "blobs" and re.fullmatch(r"[0-9a-f]{64}", resolved.name):
+        return bytes.fromhex(resolved.name)
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").digest()
 

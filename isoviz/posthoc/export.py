@@ -236,13 +236,13 @@ def append_dense(
     model.truncate_dim = None
     width = model.get_embedding_dimension()
     assert width is not None
-    kept = np.eye(width)[:, : truncate or width]
+    selection = np.eye(width)[:, : truncate or width]
     images, offset = affine.of_points(points), affine.offset
     if np.linalg.norm(offset) > _CANCELS * np.linalg.norm(images, axis=1).max():
         centre = points.mean(axis=0).astype(np.float32).astype(np.float64)
-        dense(kept, -centre)
-        kept, offset = np.eye(len(centre)), affine.of_points(centre)
-    dense(kept @ affine.matrix, offset)
+        dense(selection, -centre)
+        selection, offset = np.eye(len(centre)), affine.of_points(centre)
+    dense(selection @ affine.matrix, offset)
 
 
 def save(

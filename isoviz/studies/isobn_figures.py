@@ -238,10 +238,10 @@ def compute(
         for turn, (task, texts, _) in enumerate(read):
             at, whole = place * len(read) + turn, len(resolved) * len(read)
 
-            def tell(share: float, what: str, at: int = at, whole: int = whole, title: str = task.title) -> None:
-                progress((at + share) / whole, f"{title}: {what}")
+            def report(share: float, activity: str, at: int = at, whole: int = whole, title: str = task.title) -> None:
+                progress((at + share) / whole, f"{title}: {activity}")
 
-            encoded = encode(model, source, task, texts, tell)
+            encoded = encode(model, source, task, texts, report)
             prints[model.name] = encoded.fingerprint
             notes += encoded.notes
             for cloud in encoded.clouds:

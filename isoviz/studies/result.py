@@ -178,10 +178,10 @@ class Table(_Data):
 
     def lines(self) -> list[list[str]]:
         """The rows as text: counts in full, other numbers in three digits, a dash where there is none."""
-        return [[_shown(cell) for cell in row] for row in self.rows]
+        return [[_cell_text(cell) for cell in row] for row in self.rows]
 
 
-def _shown(cell: str | int | float | None) -> str:
+def _cell_text(cell: str | int | float | None) -> str:
     if cell is None:
         return "—"
     return cell if isinstance(cell, str) else f"{cell:,}" if isinstance(cell, int) else f"{cell:.3g}"

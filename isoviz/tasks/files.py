@@ -114,15 +114,15 @@ def of_split(root: Path, split: str) -> tuple[Path, ...]:
     return tuple(matches)
 
 
-def read(paths: Sequence[Path], wanted: Mapping[str, str], pick: Pick | None = None) -> pd.DataFrame:
-    """Raw values from one file or several that belong together; nothing is checked but that the columns are there.
+def read(paths: Sequence[Path], places: Mapping[str, str], pick: Pick | None = None) -> pd.DataFrame:
+    """Raw values of one file, or of several that belong together. Only checks that the columns exist.
 
     Args:
-        wanted: column of the result → column in the files; `a.b` is field b of the nested column a, or the column b.
+        places: column of the result → column in the files; `a.b` is field b of the nested column a, or the column b.
         pick: which rows; all if None. Of parquet only the row groups that hold them are read.
 
     Returns:
-        The wanted columns (and those of `OPTIONAL` that are there), indexed by row number from 0 in the files.
+        These columns (and those of `OPTIONAL` that are there), indexed by row number from 0 in the files.
 
     Raises:
         DataError: for what cannot be read as a table with these columns.
@@ -130,22 +130,22 @@ def read(paths: Sequence[Path], wanted: Mapping[str, str], pick: Pick | None = N
     import pandas as pd
 
     if all(path.suffix == ".parquet" for path in paths):
-        return _read_parquet(paths, wanted, pick)
+        return _read_parquet(paths, places, pick)
     frames = []
     for path in paths:
         frame = tabular(path)
         limits.check(path.name, columns=frame.shape[1], rows=len(frame), cells=frame.size)
-        _require(path, [str(name) for name in frame.columns], list(wanted.values()))
-        frames.append(columns_of(frame, wanted))
+        _require(path, [str(name) for name in frame.columns], list(places.values()))
+        frames.append(columns_of(frame, places))
     frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
     return frame if pick is None else frame.iloc[pick(len(frame))]
 
 
-def columns_of(frame: pd.DataFrame, wanted: Mapping[str, str]) -> pd.DataFrame:
-    """The wanted columns of a raw frame, taken out of nested ones where needed."""
+def columns_of(frame: pd.DataFrame, places: Mapping[str, str]) -> pd.DataFrame:
+    """The columns at these places of a raw frame, taken out of nested ones where needed."""
     import pandas as pd
 
-    columns = {name: _values(frame, place) for name, place in wanted.items()}
+    columns = {name: _values(frame, place) for name, place in places.items()}
     columns |= {name: frame[name] for name in OPTIONAL if name in frame.columns and name not in columns}
     return pd.DataFrame(columns, index=frame.index)
 
@@ -271,7 +271,7 @@ def _read_parquet(paths: Sequence[Path], columns: Mapping[str, str], pick: Pick 
         for path, file, size in zip(paths, files, sizes, strict=True):
             present = file.schema_arrow.names
             _require(path, present, list(columns.values()))
-            heads = [head for place in columns.values() if (head := _found(present, place))]
+            heads = [head for place in columns.values() if (head := _source_column(present, place))]
             heads += [name for name in OPTIONAL if name in present]
             mine = rows[(rows >= begin) & (rows < begin + size)] - begin
             wide = list(dict.fromkeys(heads))
@@ -299,7 +299,7 @@ def groups(file: pyarrow.parquet.ParquetFile, columns: list[str], rows: np.ndarr
         size = file.metadata.row_group(group).num_rows
         inside = rows[(rows >= begin) & (rows < begin + size)] - begin
         if len(inside):
-            limits.check(name, rows=size, expanded=decoded + _promised(file, group, columns))
+            limits.check(name, rows=size, expanded=decoded + _declared_size(file, group, columns))
             table = file.read_row_group(group, columns=columns)
             tables.append(table if len(inside) == size else table.take(inside))
             decoded += tables[-1].nbytes  # repeated values take no place in a file
@@ -308,14 +308,14 @@ def groups(file: pyarrow.parquet.ParquetFile, columns: list[str], rows: np.ndarr
     return tables
 
 
-def _promised(file: pyarrow.parquet.ParquetFile, group: int, columns: Sequence[str]) -> int:
-    """Bytes that the columns of a row group take uncompressed, as the file's own record says."""
+def _declared_size(file: pyarrow.parquet.ParquetFile, group: int, columns: Sequence[str]) -> int:
+    """Uncompressed bytes of these columns in a row group, by the file's metadata."""
     record = file.metadata.row_group(group)
     chunks = (record.column(number) for number in range(record.num_columns))
-    return sum(one.total_uncompressed_size for one in chunks if one.path_in_schema.split(".")[0] in columns)
+    return sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema.split(".")[0] in columns)
 
 
-def _found(present: Sequence[str], place: str) -> str | None:
+def _source_column(present: Sequence[str], place: str) -> str | None:
     """The column that a place is read from: itself, the nested one, or the plain one that stands for the field."""
     head, _, field = place.partition(".")
     return next((name for name in (place, head, field) if name and name in present), None)
@@ -324,7 +324,7 @@ def _found(present: Sequence[str], place: str) -> str | None:
 def _values(frame: pd.DataFrame, place: str) -> pd.Series:
     import pandas as pd
 
-    name = _found([str(column) for column in frame.columns], place)
+    name = _source_column([str(column) for column in frame.columns], place)
     assert name is not None
     field = place.partition(".")[2]
     if name in (place, field):
@@ -343,7 +343,7 @@ def _field(value: object, field: str) -> object:
 
 
 def _require(path: Path, present: Sequence[str], places: Sequence[str]) -> None:
-    missing = list(dict.fromkeys(place for place in places if _found(present, place) is None))
+    missing = list(dict.fromkeys(place for place in places if _source_column(present, place) is None))
     if missing:
         raise DataError(
             f"data: {path.name} lacks the column{'s' if len(missing) > 1 else ''} {listed(missing, 60)} "

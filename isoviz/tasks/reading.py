@@ -90,8 +90,8 @@ def plain(value: object, depth: int = _DEPTH) -> object:
         if not depth:
             return "…"
         if isinstance(value, Mapping):
-            return {str(key)[:LONGEST_TEXT]: plain(one, depth - 1) for key, one in list(value.items())[:_ITEMS]}
-        return [plain(one, depth - 1) for one in value[:_ITEMS]]
+            return {str(key)[:LONGEST_TEXT]: plain(item, depth - 1) for key, item in list(value.items())[:_ITEMS]}
+        return [plain(item, depth - 1) for item in value[:_ITEMS]]
     text = value if isinstance(value, str) else str(value)
     text = text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "…"
     return text.encode("utf-8", "replace").decode()

@@ -105,7 +105,7 @@ def gold(
     answer's ends apart).
     """
     positions = np.zeros((len(features), 2), dtype=np.int64)
-    places = _kept_places(features, answer_starts, answer_texts)
+    places = _covered_places(features, answer_starts, answer_texts)
     for number, question in enumerate(features.row.tolist()):
         if place := places[question]:
             positions[number] = _tokens(features.offsets[number], *place) or (0, 0)
@@ -181,7 +181,7 @@ def recovery(
         text = contexts[question][first[0] : last[1]].strip()
         if got[question] is None or text == right[question]:
             got[question] = text
-    places = _kept_places(features, answer_starts, answer_texts)
+    places = _covered_places(features, answer_starts, answer_texts)
     fates: list[Fate] = []
     for question, text in enumerate(got):
         if text is not None:
@@ -204,7 +204,7 @@ def _in_context(sequence: Sequence[int | None], places: Sequence[Offset]) -> lis
     return [(int(a), int(b)) if which == 1 else None for which, (a, b) in zip(sequence, places, strict=True)]
 
 
-def _kept_places(
+def _covered_places(
     features: SpanFeatures, answer_starts: Sequence[Sequence[int]], answer_texts: Sequence[Sequence[str]]
 ) -> list[Offset | None]:
     """Per question the characters [begin, end) of its first answer that some token covers; None if none does.
