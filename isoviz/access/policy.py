@@ -26,7 +26,11 @@ _QUOTAS: Final = {
 
 SETTINGS: Final = (
     (READ_ONLY, "0", "1: nothing can be changed from the browser, not even by the operator"),
-    (API_WRITES, "0", "1: programs may launch, stop and resume runs through the HTTP API, with the rights of their link"),
+    (
+        API_WRITES,
+        "0",
+        "1: programs may launch, stop and resume runs through the HTTP API, with the rights of their link",
+    ),
     (
         ROOTS,
         "the current folder and the home folder; none where others can reach the server",
