@@ -18,7 +18,7 @@ from isoviz.fence import VARIABLE as ROOTS
 _QUOTAS: Final = {
     "queued": ("ISOVIZ_QUOTA_QUEUED", 50, "queued runs of one visitor"),
     "launch": ("ISOVIZ_QUOTA_LAUNCH", 50, "runs of one experiment"),
-    "upload_mb": ("ISOVIZ_QUOTA_UPLOAD_MB", 500, "megabytes of uploads kept for one visitor"),
+    "upload_mb": ("ISOVIZ_QUOTA_UPLOAD_MB", 500, "megabytes of uploads, vectors and texts kept for one visitor"),
     "jobs": ("ISOVIZ_QUOTA_JOBS", 4, "background computations of one visitor that wait or run"),
     "threads": ("ISOVIZ_QUOTA_THREADS", None, "threads of one run; unset: as many as the machine has cores"),
 }

@@ -39,6 +39,7 @@ from isoviz.tasks.protocol import Task
 from isoviz.training import devices
 from isoviz.vectors.taking import Order, Taken
 from isoviz.whatif import jobs as whatif_jobs
+from isoviz.whatif import vectors as whatif_vectors
 from isoviz.whatif.request import Request
 
 _SETTLED: Final = ("waiting", "running", "done")
@@ -227,9 +228,9 @@ class Service:
         return taken
 
     def forget_vectors(self, key: str) -> None:
-        """Delete a kept set. Its key is its content, so only someone who has both can name it."""
+        """Delete a kept set with its views and chains. Its key is its content, so only someone who has both can name it."""
         self.require()
-        vectors.forget(key)
+        whatif_vectors.forget(own.forget(key))
 
     # ------------------------------------------------------------------ jobs
 

@@ -62,6 +62,18 @@ def found(slug: str, key: str | None) -> TextSet | VectorSet:
     return uploaded
 
 
+def forget(key: str) -> list[str]:
+    """Delete a kept set with what was made of it: the vectors of its texts, and views; the keys of the sets."""
+    from isoviz.exploring import results
+
+    gone = [key, *vectors.STORE.keys(lambda facts: facts.get("facts", {}).get("texts") == key)]
+    for one in gone:
+        vectors.forget(one)
+    for view in results.STORE.keys(lambda facts: facts.get("request", {}).get("data") in gone):
+        results.STORE.forget(view)
+    return gone
+
+
 def rows_of(uploaded: TextSet | VectorSet) -> pd.DataFrame:
     """The columns of a set as a view shows them: whole numbers that are few as groups, not as quantities."""
     table = uploaded.columns.copy()

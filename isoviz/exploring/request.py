@@ -114,7 +114,7 @@ def key_of(request: ViewRequest, source: ModelSource | None, rows: Rows) -> str:
         "format": FORMAT,
         "isoviz": isoviz.__version__,
         "model": _model(source),
-        "tokenizer": "" if source is None or source.kind == "hub" else _reading(Path(source.location)),
+        "tokenizer": "" if source is None else reading_files(source),
         "task": request.task,
         "data": rows.fingerprint,
         "split": request.split,
@@ -132,8 +132,12 @@ def _model(source: ModelSource | None) -> str:
     return f"hub:{source.name}" if source.kind == "hub" else source.fingerprint
 
 
-def _reading(folder: Path) -> str:
-    """A model's fingerprint is of its weights and configuration; the same weights may come with other word pieces or modules."""
+def reading_files(source: ModelSource) -> str:
+    """Of the tokenizer and the modules: a model's fingerprint is of its weights and configuration, and the same weights may come with
+    others; empty for a model that is not on this machine yet."""
+    if source.kind == "hub":
+        return ""
+    folder = Path(source.location)
     files = [path for path in (folder / name for name in _TOKENIZER_FILES) if path.is_file()]
     files += folders.module_files(folder)
     return _digest(tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files))

@@ -145,6 +145,11 @@ class ResultStore:
         """Remove the result of a key, if there is one."""
         _remove(self.root / "results" / key)
 
+    def keys(self, where: Callable[[Mapping[str, Any]], bool]) -> list[str]:
+        """Of the results whose facts are such."""
+        found = ((folder.name, read_json(folder / FACTS)) for folder in self._folders("results"))
+        return [key for key, facts in found if facts is not None and where(facts)]
+
     def forget_job(self, key: str) -> None:
         """Remove the folder of a job, if there is one; a result stays."""
         _remove(self.job_folder(key))
