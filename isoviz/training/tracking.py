@@ -59,14 +59,14 @@ def reporting(
 def _started(config: RunConfig, run_dir: Path) -> Any:
     from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 
-    made = LOGGER_TYPE_TO_CLASS[config.report_to]
+    tracker_class = LOGGER_TYPE_TO_CLASS[config.report_to]
     run = run_dir.name
     named = {"wandb": {"name": run}, "trackio": {"name": run}, "mlflow": {"run_name": run}, "aim": {}}
     try:
-        if made.requires_logging_directory:
-            tracker: Any = made(PROJECT, run_dir / FOLDER, **named.get(config.report_to, {}))
+        if tracker_class.requires_logging_directory:
+            tracker: Any = tracker_class(PROJECT, run_dir / FOLDER, **named.get(config.report_to, {}))
         else:
-            tracker = made(PROJECT, **named.get(config.report_to, {}))
+            tracker = tracker_class(PROJECT, **named.get(config.report_to, {}))
         tracker.start()
         tracker.store_init_configuration(_flat(config))
     except Exception as error:  # each tracker has errors of its own
