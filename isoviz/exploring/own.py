@@ -66,12 +66,12 @@ def forget(key: str) -> list[str]:
     """Delete a kept set with what was made of it: the vectors of its texts, and views; the keys of the sets."""
     from isoviz.exploring import results
 
-    gone = [key, *vectors.STORE.keys(lambda facts: facts.get("facts", {}).get("texts") == key)]
-    for one in gone:
-        vectors.forget(one)
-    for view in results.STORE.keys(lambda facts: facts.get("request", {}).get("data") in gone):
+    forgotten = [key, *vectors.STORE.keys(lambda facts: facts.get("facts", {}).get("texts") == key)]
+    for set_key in forgotten:
+        vectors.forget(set_key)
+    for view in results.STORE.keys(lambda facts: facts.get("request", {}).get("data") in forgotten):
         results.STORE.forget(view)
-    return gone
+    return forgotten
 
 
 def rows_of(uploaded: TextSet | VectorSet) -> pd.DataFrame:

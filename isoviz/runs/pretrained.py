@@ -41,8 +41,9 @@ def save(run: RunRow, folder: Path, target: str) -> Path:
     Raises:
         InputError: not finished, its weights are gone, its method's map is not affine, or the target is not empty.
     """
+    order = request(run, folder)
     out = _empty(target)
-    _write(request(run, folder), out, out.name)
+    _write(order, out, out.name)
     return out
 
 
