@@ -101,7 +101,8 @@ def test_vectors_without_labels_have_everything_that_needs_none(
     open_page: OpenPage, computed_here: list[ViewRequest]
 ) -> None:
     page = open_page("explore", explore_at="My vectors", explore_vectors=_kept()).run()
-    assert errors(page) == [] and page.selectbox(key="explore_colour").options == ["nothing"]
+    colour = page.selectbox(key="explore_colour")
+    assert errors(page) == [] and (colour.value, colour.options) == ("nothing", ["clusters of this map", "nothing"])
 
 
 def test_an_upload_is_kept_and_named_in_the_address(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
