@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from isoviz.access.reach import READ_ONLY, Reach, switched_on
+from isoviz.access.reach import API_WRITES, READ_ONLY, Reach, switched_on
 from isoviz.errors import InputError
 from isoviz.fence import VARIABLE as ROOTS
 
@@ -26,6 +26,11 @@ _QUOTAS: Final = {
 
 SETTINGS: Final = (
     (READ_ONLY, "0", "1: nothing can be changed from the browser, not even by the operator"),
+    (
+        API_WRITES,
+        "0",
+        "1: programs may launch, stop and resume runs through the HTTP API, with the rights of their link",
+    ),
     (
         ROOTS,
         "the current folder and the home folder; none where others can reach the server",

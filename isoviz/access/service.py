@@ -313,6 +313,15 @@ class Service:
         """Folders below which this visitor may name data and models; None: anywhere."""
         return None if self.policy.roots is None else uploads.roots(self.policy.roots, self._store.folder)
 
+    def admitted(
+        self, model: str | None = None, data: str | None = None, file: str | None = None
+    ) -> tuple[str | None, str | None, str | None]:
+        """A model, a data folder and a file of vectors as this visitor may name them, with resolved paths."""
+        roots = self.roots()
+        if file is not None and roots is not None:
+            file = str(fence.below(file, roots, "embeddings", DataError))
+        return (None if model is None else self._model(model)), self._data(data), file
+
     def _admitted(self, config: RunConfig) -> RunConfig:
         """The configuration with resolved paths, which no link can redirect later; refused if they lie outside the roots."""
         if config.accelerate_config is not None and not self.visitor.may(

@@ -99,7 +99,13 @@ def compute(
         )
         texts = _texts(frame, task, run)
         try:  # `head` is a matter of fine-tuning, hence the states alone
-            views = read_layers(texts, poolings="states", progress=_part(tell, _READING, "rows"))
+            views = read_layers(
+                texts,
+                poolings="states",
+                prompt=request.prompt,
+                truncate=request.truncate,
+                progress=_part(tell, _READING, "rows"),
+            )
         except IsoVizError as error:
             raise _in_our_terms(error) from None
         tokenizer = load_tokenizer(encoder)

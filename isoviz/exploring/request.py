@@ -51,6 +51,8 @@ class ViewRequest:
         seed: of the token samples and of the pairs whose cosine is taken.
         direction: "de-en" of a translation task; None for its first one.
         allow_random: go on where the checkpoint does not fit the model. It changes no number of one that fits, so it is in no key.
+        prompt: of pooling `sentence`: the name of one of the model's prompts; None for its default.
+        truncate: of pooling `sentence`: dimensions kept; None for the model's default.
     """
 
     model: str
@@ -62,6 +64,8 @@ class ViewRequest:
     seed: int = 0
     direction: str | None = None
     allow_random: bool = False
+    prompt: str | None = None
+    truncate: int | None = None
 
     def check(self) -> None:
         """Raise `InputError`, with its field, unless every setting is allowed. Model and data are not looked at."""
@@ -69,6 +73,8 @@ class ViewRequest:
         splits = (own.EVERY,) if own.is_own(self.task) else SPLITS
         if self.split not in splits:
             raise InputError(f"split: no split '{self.split}' (allowed: {', '.join(splits)})", field="split")
+        if self.truncate is not None and self.truncate < 1:
+            raise InputError(f"truncate: must be at least 1 (got {self.truncate})", field="truncate")
         limits = {"max_rows": (FEWEST_ROWS, MOST_ROWS), "max_length": (1, _LONGEST), "seed": (0, 2**32 - 1)}
         for field, (low, high) in limits.items():
             number = getattr(self, field)
@@ -122,6 +128,7 @@ def key_of(request: ViewRequest, source: ModelSource | None, rows: Rows) -> str:
         "max_length": request.max_length,
         "seed": request.seed,
         "direction": own.task_of(request.task).checked_direction(request.direction),
+        **{name: value for name in ("prompt", "truncate") if (value := getattr(request, name)) is not None},
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
