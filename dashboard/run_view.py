@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, examples, live, menu, outcome_view, resources, theme, wording
+from dashboard import actions, built_file, examples, live, menu, outcome_view, resources, theme, wording
 from dashboard.actions import done
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
@@ -19,7 +19,7 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Finished, Started
 from isoviz.metrics.record import Measurement
-from isoviz.runs import planning
+from isoviz.runs import planning, pretrained
 from isoviz.runs.examples import is_example
 from isoviz.runs.naming import method_title, variant
 from isoviz.runs.rows import RunRow, UnreadableRunError
@@ -359,8 +359,7 @@ def reproduce(run: RunRow) -> None:
     st.subheader("Reproduce this", anchor=False)
     st.code(planning.command([run.config]), language="bash", wrap_lines=True)
     if run.status == "finished" and not is_example(run.id):
-        st.caption("Its model as a transformers directory, the method folded into the output layer:")
-        st.code(f"python -m isoviz runs save-model {run.id} --out DIR", language="bash", wrap_lines=True)
+        _model(run)
     record = {
         "id": run.id,
         "name": run.name,
@@ -375,6 +374,26 @@ def reproduce(run: RunRow) -> None:
         mime="application/json",
         icon=":material/download:",
     )
+
+
+def _model(run: RunRow) -> None:
+    """The run's model as an archive, built on request; nothing where its weights are gone."""
+    try:
+        request = pretrained.request(run, resources.library().path_of(run.id))
+    except InputError:
+        return
+    built_file.offer(
+        pretrained.SAVE,
+        request,
+        label="Model (transformers)",
+        build="Build the model for download",
+        file=f"isoviz-{run.id}.zip",
+        key="run_model",
+        about=lambda facts: (
+            "A transformers directory that loads without IsoViz; the method is folded into its output layer."
+        ),
+    )
+    st.code(f"python -m isoviz runs save-model {run.id} --out DIR", language="bash", wrap_lines=True)
 
 
 def log(run: RunRow) -> None:

@@ -51,7 +51,7 @@ def study_of(source: Source, place: str) -> type[Study] | None:
 
 
 def records(study: type[Study]) -> list[Record]:
-    """All results of a study that are at hand: those of this machine first, then the recorded ones, the full scale first."""
+    """All available results of a study: this machine's first, then the recorded ones, the full scale first."""
     return [*computed(study), *shipped(study)]
 
 

@@ -152,7 +152,7 @@ def _sentence(text: str) -> str:
 
 @steady
 def measured(choice: Choice) -> None:
-    """What this engine measures for the same place: a result that is at hand, and the button that computes it again."""
+    """Our measurement of the same table or figure: an available result, and the button that computes it again."""
     st.markdown("##### Measured here")
     study = choice.study
     if study is None:

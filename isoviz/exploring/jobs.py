@@ -47,7 +47,7 @@ def _compute_view(job: Job) -> None:
 
 
 def _key_now(request: ViewRequest, facts: dict[str, Any]) -> str:
-    """Not the key that was asked for: a model that came from the hub has another one now that it is here."""
+    """The key may differ from the requested one: a model of the hub gets another key once it is downloaded."""
     if request.direction:  # keys are of the rows in the task's own direction
         rows = rows_of(request.task, request.data)
     else:

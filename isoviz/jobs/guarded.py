@@ -1,4 +1,4 @@
-"""A function called in a process of its own, with limits on time and memory: for whatever a visitor's file may do to its reader.
+"""Call a function in a separate process, with limits on time and memory, because a visitor's file may exhaust its reader.
 
 Arguments and answers cross as JSON, so that nothing of the file itself comes here but what the function answers. A call that takes
 too long, or that no one waits for any more, ends with its process. (The pools of the standard library and those built on it start

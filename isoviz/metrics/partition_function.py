@@ -58,7 +58,7 @@ def partition(
         convention: "definition" as above; "published" gives paper 003's printed pairs, which are impossible
             under its own formulas: the rows instead of the columns of the matrix of eigenvectors, and no
             division by |V|.
-        scale_free: divide W (centred first, if asked for) by the root mean square of its row norms. Undefined for W = 0.
+        scale_free: divide W (centred first, if requested) by the root mean square of its row norms. Undefined for W = 0.
         centre: subtract the mean row first.
 
     Raises:

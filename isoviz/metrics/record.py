@@ -27,7 +27,7 @@ class Reading(_Record):
         value: the number, or a curve's values; None where undefined.
         undefined: why, where it is.
         interval: (low, high) at 95 %, where there is one.
-        no_interval: why there is none, where one was asked for.
+        no_interval: why a requested interval is missing.
         points: how many points it was taken on, where those are not all.
         error: how far the value may lie from the one without sampling, to either side at 95 %, where part of it was sampled.
         note: what a reader of the value must know ("leaves out 3 zero vectors").

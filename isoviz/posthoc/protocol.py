@@ -104,7 +104,7 @@ class Transform:
         return "points"
 
     def fit_sums(self, mean: NDArray[np.float64], covariance: NDArray[np.float64], n: int, eps: float) -> Self:
-        """As `fit` on n points of which only running sums are at hand; not where `fits_on` is "points".
+        """As `fit` on n points from their running sums; not where `fits_on` is "points".
 
         Args:
             mean, covariance: (d,) and (d, d), divisor n − 1.

@@ -104,7 +104,7 @@ def tensors_of(source: ModelSource) -> dict[str, Pooling]:
     """The vectors of a row that are shown: the first token's last state, and the pooler's output if it has weights.
 
     Raises:
-        ModelError: a model that has no first token which stands for the text.
+        ModelError: a model without a first token that represents the text.
     """
     from isoviz.models import checkpoint, folders
     from isoviz.models.families import CLASSIFIERS

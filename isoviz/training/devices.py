@@ -37,7 +37,7 @@ class Devices:
 
 @functools.cache
 def describe() -> Devices:
-    """The devices of this machine; the first call takes as long as importing torch does, in a process of its own."""
+    """The devices of this machine; the first call takes as long as importing torch does, in a separate process."""
     if "torch" in sys.modules:
         return _inspect()
     command = [sys.executable, "-c", "from isoviz.training import devices; devices.print_json()"]
