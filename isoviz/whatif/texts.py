@@ -70,7 +70,7 @@ def compute(
             kept = vectors.load_any(request.texts)
         except KeyError:
             raise InputError("texts: these texts are no longer on this server", field="texts") from None
-        name, columns, pairs, relation = kept.name, kept.columns, None, None
+        name, columns, pairs, relation = kept.name, kept.columns, kept.pairs, kept.relation
     source = sources.resolve(request.model)
     offered, _ = extract.offered_poolings(source, 1)
     pooling: Pooling = "sentence" if "sentence" in offered and request.layer is None else "mean"
