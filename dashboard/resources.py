@@ -113,8 +113,7 @@ def begin() -> None:
     from isoviz.exploring.jobs import VIEW
     from isoviz.jobs.service import JobService
     from isoviz.studies import jobs as study_jobs  # noqa: F401
-    from isoviz.vectors import jobs as vector_jobs  # noqa: F401
-    from isoviz.whatif import jobs  # noqa: F401
+    from isoviz.whatif import export, jobs, texts  # noqa: F401
 
     make_private(home())  # views and caches lie there, wherever the runs are
     _job_service = JobService(VIEW.prepare)

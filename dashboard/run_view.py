@@ -40,15 +40,15 @@ _TIMING_NAMES = {
 
 def chosen() -> RunRow | None:
     """The run of `?id=ID`; for none or an unknown one, a message and the way on."""
-    asked = st.query_params.get("id")
-    if asked:
+    run_id = st.query_params.get("id")
+    if run_id:
         try:
-            return resources.library().get(asked)
+            return resources.library().get(run_id)
         except UnreadableRunError as error:
             st.error(wording.plain(str(error)), icon=":material/broken_image:")
         except StoreError:
             st.warning(
-                f"Run “{wording.plain(asked)}” not found in this store. "
+                f"Run “{wording.plain(run_id)}” not found in this store. "
                 "It may have been deleted, or the link is incomplete.",
                 icon=":material/search_off:",
             )
@@ -108,10 +108,10 @@ def edit(run: RunRow) -> None:
             tags = st.text_input("Tags", ", ".join(run.tags), help="Separated by commas.")
             note = st.text_area("Note", run.note, height=120)
             if st.form_submit_button("Save", type="primary"):
-                wanted = [tag.strip() for tag in tags.split(",") if tag.strip()]
+                new_tags = [tag.strip() for tag in tags.split(",") if tag.strip()]
                 if (
                     done(service.rename, run.id, name)
-                    and done(service.tag, run.id, wanted)
+                    and done(service.tag, run.id, new_tags)
                     and done(service.note, run.id, note)
                 ):
                     st.rerun()
@@ -171,13 +171,13 @@ def reported_epoch(run: RunRow) -> str:
     epoch = run.result.metrics.get("epoch")
     if epoch is None:
         return "."
-    kept = _kept_epoch(run)
-    if kept not in (None, epoch):
+    weights_epoch = _kept_epoch(run)
+    if weights_epoch not in (None, epoch):
         return (
-            f", after epoch {epoch:g}. The weights that this run kept are those after epoch {kept}: What-if and Explore read "
+            f", after epoch {epoch:g}. The weights that this run kept are those after epoch {weights_epoch}: What-if and Explore read "
             "these. A new run with these settings keeps the weights that it reports."
         )
-    if run.config.select == "best" and kept is not None:
+    if run.config.select == "best" and weights_epoch is not None:
         return f", after epoch {epoch:g}, whose weights are the ones kept."
     return f", after epoch {epoch:g}."
 
@@ -194,8 +194,8 @@ def _kept_epoch(run: RunRow) -> int | None:
     """After which epoch the weights of a finished run are; None if neither the run nor its folder tells."""
     if run.result and run.result.weights:
         return run.result.weights.epoch
-    kept = weights.kept(resources.library().folder_of(run.id)) if run.status == "finished" else None
-    return None if kept is None else kept.epoch
+    saved_weights = weights.kept(resources.library().folder_of(run.id)) if run.status == "finished" else None
+    return None if saved_weights is None else saved_weights.epoch
 
 
 def _table(lines: Sequence[tuple[str, ...]], **widths: int) -> None:
@@ -212,10 +212,10 @@ def _measured_on(isotropy: Measurement, slug: str) -> str:
     if home == "output":
         return "output weights"
     cloud = isotropy.clouds[home]
-    words = ["layers: all layers' tokens" if home == "layers" else ""]
-    words += [f"n = {wording.number(cloud.n)}", f"d = {cloud.d}"] if cloud.n else []
-    words += [f"ζ = {value:g}" for name, value in cloud.readings[slug].settings.items() if name == "zeta"]
-    size = ", ".join(filter(None, words))
+    facts = ["layers: all layers' tokens" if home == "layers" else ""]
+    facts += [f"n = {wording.number(cloud.n)}", f"d = {cloud.d}"] if cloud.n else []
+    facts += [f"ζ = {value:g}" for name, value in cloud.readings[slug].settings.items() if name == "zeta"]
+    size = ", ".join(filter(None, facts))
     return size if home == "layers" else f"{home}: {size}"
 
 
@@ -347,10 +347,10 @@ def provenance_lines(run: RunRow, started: Started | None) -> list[tuple[str, st
             *((f"What {name} is", definition) for name, definition in started.signatures.items()),
             *((f"Version of {name}", version) for name, version in started.versions.items()),
         ]
-    if (kept := _kept_epoch(run)) is not None:
+    if (weights_epoch := _kept_epoch(run)) is not None:
         reported = run.result.metrics.get("epoch") if run.result else None
-        same = " (the one reported)" if reported == kept else ""
-        lines.append(("Weights kept", f"after epoch {kept}{same}"))
+        same = " (the one reported)" if reported == weights_epoch else ""
+        lines.append(("Weights kept", f"after epoch {weights_epoch}{same}"))
     return [*lines, ("Disk use", wording.size(resources.library().disk_use(run.id)))]
 
 

@@ -383,6 +383,11 @@ def _add_app(app: argparse.ArgumentParser) -> None:
     access.add_argument(
         "--no-token", action="store_true", help="give anyone on this machine your rights; loopback only"
     )
+    access.add_argument(
+        "--api-writes",
+        action="store_true",
+        help="let programs launch and stop runs through the HTTP API: docs/agents.md",
+    )
 
 
 def _add_mcp(parser: argparse.ArgumentParser) -> None:

@@ -23,12 +23,17 @@ _ZIP = "application/zip"
 
 
 def draw(
-    name: str, steps: Sequence[Step], make: Callable[[], tuple[Affine, Origin]], order: Callable[[], Mapping[str, Any]]
+    name: str,
+    content: str,
+    steps: Sequence[Step],
+    make: Callable[[], tuple[Affine, Origin]],
+    order: Callable[[], Mapping[str, Any]],
 ) -> None:
-    """The buttons of a chain; its matrix is computed when they are asked for.
+    """The buttons of a chain; its matrix is computed on demand.
 
     Args:
-        name: what the vectors are called, for the names of the files.
+        name: of the vectors, for the names of the files.
+        content: the key of the vectors. Two sets may share a name.
         make: the matrix and where it comes from; raises InputError for a chain that is not affine.
         order: of the model (`isoviz.whatif.export`); raises InputError where there is none.
     """
@@ -36,15 +41,15 @@ def draw(
     if not steps:
         st.caption("Add a transform to export it.")
         return
-    place = f"{name} {chains.write(steps)}"
-    if st.session_state.get(KEY, ("",))[0] != place:
+    prepared = f"{content}|{chains.write(steps)}"
+    if st.session_state.get(KEY, ("",))[0] != prepared:
         st.caption(
             "Apply this chain anywhere: as a matrix with six lines of numpy, or as a sentence-transformers model."
         )
         if not st.button("Prepare files", key=KEY + "_prepare", icon=":material/inventory_2:"):
             return
         try:
-            st.session_state[KEY] = (place, *make())
+            st.session_state[KEY] = (prepared, *make())
         except InputError as error:
             forms.error_beside(forms.sentence(error))
             return

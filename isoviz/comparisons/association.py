@@ -175,8 +175,8 @@ def _primary(row: RunRow) -> str:
     return known.primary if known else next(iter(reported), "")
 
 
-def _stratum_name(stratum: str, taken: Iterable[str]) -> str:
+def _stratum_name(stratum: str, used_names: Iterable[str]) -> str:
     settings = json.loads(stratum)
     name = f"{settings['model']} on {settings['task']}"
-    used = sum(other.startswith(name) for other in taken)
+    used = sum(other.startswith(name) for other in used_names)
     return f"{name}, setup {used + 1}" if used else name

@@ -132,12 +132,23 @@ class Reader:
         assert self.source is not None
         return sentences.load(self.source)
 
-    def embed(self, texts: Sequence[Sequence[str]], layer: int, pooling: Pooling, max_length: int) -> Embedded:
+    def embed(
+        self,
+        texts: Sequence[Sequence[str]],
+        layer: int,
+        pooling: Pooling,
+        max_length: int,
+        *,
+        prompt: str | None = None,
+        truncate: int | None = None,
+    ) -> Embedded:
         """What `isoviz.models.extract.embed` gives for one or two columns of texts, from a model that is in memory already."""
         if pooling == "sentence":
             from isoviz.models import sentences
 
-            points = sentences.vectors(self.sentence_model, texts[0], max_length=max_length)
+            points = sentences.vectors(
+                self.sentence_model, texts[0], prompt=prompt, truncate=truncate, max_length=max_length
+            )
             return Embedded(points, np.arange(len(points)), ())
         batch = _batch(self.encoder.tokenizer, prefixed(texts, self.before), max_length)
         states, _ = self.encoder(batch)

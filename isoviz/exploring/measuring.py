@@ -99,7 +99,13 @@ def compute(
         )
         texts = _texts(frame, task, run)
         try:  # `head` is a matter of fine-tuning, hence the states alone
-            views = read_layers(texts, poolings="states", progress=_part(tell, _READING, "rows"))
+            views = read_layers(
+                texts,
+                poolings="states",
+                prompt=request.prompt,
+                truncate=request.truncate,
+                progress=_part(tell, _READING, "rows"),
+            )
         except IsoVizError as error:
             raise _in_our_terms(error) from None
         tokenizer = load_tokenizer(encoder)
@@ -134,13 +140,13 @@ def compute(
             "reading_seconds": round(read - began, 3),
         }
         if show:
-            soon = [record.with_readings(dict.fromkeys(slow_metrics(), _TO_COME)) for record in records]
-            show(_early(facts, soon, _SOON, pending(), read), arrays)
-        near = _part(tell, _NEIGHBOURS, "clouds")
+            early_records = [record.with_readings(dict.fromkeys(slow_metrics(), _TO_COME)) for record in records]
+            show(_early(facts, early_records, _SOON, pending(), read), arrays)
+        report_pairs = _part(tell, _NEIGHBOURS, "clouds")
         whole = []
         for done, record in enumerate(records, start=1):
             whole.append(completed(record, views, seed=request.seed))
-            near(done, len(records), "comparing pairs of points")
+            report_pairs(done, len(records), "comparing pairs of points")
         activity = "measuring the output matrix"
         output = outputs.of(
             source, run, lambda done, total: tell(_TRAINING[0], _TOTAL, f"{activity}, {done:,} of {total:,} rows")
@@ -169,8 +175,8 @@ def compute(
         whole = shrinkage.scored(whole, views, target)
     tell(_TOTAL, _TOTAL, "keeping the numbers")
     seconds = round(time.monotonic() - read, 3)
-    more = {"measuring_seconds": seconds, "entries": _as_json(whole), "output": output, "shrinkage": of_target}
-    return {**facts, **more, "layers": layers.model_dump(mode="json") if layers else None}, arrays
+    late_facts = {"measuring_seconds": seconds, "entries": _as_json(whole), "output": output, "shrinkage": of_target}
+    return {**facts, **late_facts, "layers": layers.model_dump(mode="json") if layers else None}, arrays
 
 
 def _rows(request: ViewRequest, task: Task) -> tuple[dict[str, pd.DataFrame], str]:
@@ -195,9 +201,19 @@ def _early(
     facts: dict[str, Any], records: Records, output: dict[str, Any], pending: list[str], since: float
 ) -> dict[str, Any]:
     """The facts of a view that lacks IsoScore* and what else is pending."""
-    more = {"entries": _as_json(shrinkage.without(records, _SHRINKAGE_SOON)), "output": output, "pending": pending}
+    early_facts = {
+        "entries": _as_json(shrinkage.without(records, _SHRINKAGE_SOON)),
+        "output": output,
+        "pending": pending,
+    }
     seconds = round(time.monotonic() - since, 3)
-    return {**facts, **more, "measuring_seconds": seconds, "layers": None, "shrinkage": {"reason": _SHRINKAGE_SOON}}
+    return {
+        **facts,
+        **early_facts,
+        "measuring_seconds": seconds,
+        "layers": None,
+        "shrinkage": {"reason": _SHRINKAGE_SOON},
+    }
 
 
 def arrays_of(views: Views, *, seed: int = 0, progress: Tell | None = None) -> dict[str, NDArray[Any]]:
@@ -252,17 +268,17 @@ def points_of(views: Views, table: pd.DataFrame, token_texts: list[str], seed: i
     """
     per_row = 2 * sum(cloud.shape[1] for cloud in views.clouds.values())
     chosen = drawn(views.rows, min(CLOUD_POINTS, max(1, CLOUD_BYTES // per_row)), seed)
-    few = drawn(
+    sampled_tokens = drawn(
         len(token_texts),
         max(1, CLOUD_BYTES // 3 // sum(2 * view.sample.shape[1] for view in views.tokens.values())),
         seed,
     )
     arrays = {array_name(*key, "cloud"): small(cloud[chosen]) for key, cloud in views.clouds.items()}
     for layer, view in views.tokens.items():
-        arrays[array_name(layer, "tokens", "cloud")] = small(view.sample[few])
-    groups = views.tokens[views.depth].groups[few]
+        arrays[array_name(layer, "tokens", "cloud")] = small(view.sample[sampled_tokens])
+    groups = views.tokens[views.depth].groups[sampled_tokens]
     of_tokens = table.iloc[groups].reset_index(drop=True)
-    of_tokens.insert(0, "token", [token_texts[place] for place in few])
+    of_tokens.insert(0, "token", [token_texts[place] for place in sampled_tokens])
     arrays[points.ROWS] = points.packed(table.iloc[chosen].reset_index(drop=True))
     arrays[points.TOKENS] = points.packed(of_tokens)
     return arrays

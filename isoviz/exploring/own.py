@@ -62,6 +62,18 @@ def found(slug: str, key: str | None) -> TextSet | VectorSet:
     return uploaded
 
 
+def forget(key: str) -> list[str]:
+    """Delete a kept set with what was made of it: the vectors of its texts, and views; the keys of the sets."""
+    from isoviz.exploring import results
+
+    forgotten = [key, *vectors.STORE.keys(lambda facts: facts.get("facts", {}).get("texts") == key)]
+    for set_key in forgotten:
+        vectors.forget(set_key)
+    for view in results.STORE.keys(lambda facts: facts.get("request", {}).get("data") in forgotten):
+        results.STORE.forget(view)
+    return forgotten
+
+
 def rows_of(uploaded: TextSet | VectorSet) -> pd.DataFrame:
     """The columns of a set as a view shows them: whole numbers that are few as groups, not as quantities."""
     table = uploaded.columns.copy()

@@ -121,11 +121,11 @@ def together(views: Views, shrinkage_target: Target, *, split: str) -> CloudReco
 def _reading(cloud: CloudStream, training: CloudStream, shrinkage_target: Target) -> Reading:
     sample = cloud.sample(shrinkage_cov=training.covariance(), zeta=shrinkage_target.facts["zeta"])
     reading = reading_of(metrics.get(MEASURE), sample)
-    more = {
+    provenance = {
         "note": f"is taken with {shrinkage_target.facts['words']}",
         "settings": {"zeta": shrinkage_target.facts["zeta"]},
     }
-    return reading if reading.undefined else reading.model_copy(update=more)
+    return reading if reading.undefined else reading.model_copy(update=provenance)
 
 
 def _union(depth: int, streams: Mapping[int, CloudStream]) -> CloudStream:

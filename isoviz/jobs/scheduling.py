@@ -130,12 +130,12 @@ class AtWork:
 
 def take(me: AtWork, kind: JobKind) -> tuple[AtWork, Waiting | None]:
     """Called by a process under the lock: the next job if it is of its kind, now its own."""
-    turn = [job for job in waiting() if job.kind.lane == kind.lane and job.surroundings == me.surroundings]
-    if not turn or turn[0].kind is not kind:
+    queued = [job for job in waiting() if job.kind.lane == kind.lane and job.surroundings == me.surroundings]
+    if not queued or queued[0].kind is not kind:
         return me, None
-    me = me.write(turn[0].folder.name)
-    write_json(turn[0].folder / PROCESS, {"pid": me.pid, "started": me.started})
-    return me, turn[0]
+    me = me.write(queued[0].folder.name)
+    write_json(queued[0].folder / PROCESS, {"pid": me.pid, "started": me.started})
+    return me, queued[0]
 
 
 def finish(me: AtWork, job: Waiting) -> AtWork:
@@ -337,10 +337,10 @@ def waiting() -> list[Waiting]:
 
 def ahead(kind: JobKind, folder: Path) -> int:
     """How many jobs must end before one that waits can start."""
-    turn = [job.folder for job in waiting() if job.kind.lane == kind.lane]
+    queued = [job.folder for job in waiting() if job.kind.lane == kind.lane]
     running = sum(process.job is not None for process in at_work() if process.lane == kind.lane.name)
     waited_for = running if running >= kind.lane.at_once() else 0
-    return waited_for + (turn.index(folder) if folder in turn else 0)
+    return waited_for + (queued.index(folder) if folder in queued else 0)
 
 
 def lost_error(

@@ -186,9 +186,9 @@ def correlation_order(abs_corr: Points) -> NDArray[np.int64] | Array:
 
         from isoviz.metrics.leaf_order import shortest_leaf_order
 
-        near = distance[np.ix_(live, live)]
-        merges = linkage(squareform(near, checks=False), method="average")
-        live = live[shortest_leaf_order(merges, near)]
+        live_distances = distance[np.ix_(live, live)]
+        merges = linkage(squareform(live_distances, checks=False), method="average")
+        live = live[shortest_leaf_order(merges, live_distances)]
     return like(abs_corr, np.concatenate([live, last]).astype(np.int64))
 
 

@@ -261,13 +261,13 @@ def left_out(whole: Moments, codes: NDArray[np.int64] | None = None) -> Moments:
     # Where one group holds nearly everything these differences cancel; only a few groups can, and are refitted.
     cancelled = (other_frobenius < 1e-4 * frobenius) | (other_quartic < 1e-4 * quartic)
     for group in np.flatnonzero(cancelled & (rest >= 2)):
-        again = cloud_moments(x[codes != group], float(np.finfo(np.float64).eps), quartic=True)
-        collapsed[group] = again.collapsed
+        refitted = cloud_moments(x[codes != group], float(np.finfo(np.float64).eps), quartic=True)
+        collapsed[group] = refitted.collapsed
         # in a unit of its own perhaps, which scores do not see
-        more = rest[group] - 1
-        other_trace[group] = again.trace * more
-        other_frobenius[group] = again.frobenius * more**2
-        other_quartic[group] = again.quartic * more
+        degrees = rest[group] - 1
+        other_trace[group] = refitted.trace * degrees
+        other_frobenius[group] = refitted.frobenius * degrees**2
+        other_quartic[group] = refitted.quartic * degrees
     divisor = rest - 1
     return Moments(
         rest, d, other_trace / divisor, other_frobenius / divisor**2, other_quartic / divisor, None, collapsed

@@ -160,9 +160,9 @@ def notes_of(record: CloudRecord) -> list[str]:
     notes = list(record.notes)
     if record.dimensions is None and record.n == 0:
         notes.append("sigma and mean_norm are undefined: there are no points")
-    few = _few_points(record)
-    if few:
-        notes.append(few)
+    few_points = _few_points(record)
+    if few_points:
+        notes.append(few_points)
     for slug, reading in record.readings.items():
         if reading.undefined == PENDING:
             notes.append(f"{slug} is {PENDING}")
@@ -186,8 +186,15 @@ def _few_points(record: CloudRecord) -> str:
         return ""
     known = metrics.catalogue()
     defined = [known[slug] for slug, reading in record.readings.items() if slug in known and not reading.undefined]
-    ways = [(way, [metric.slug for metric in defined if metric.enough.reads == way]) for way in ("low", "high")]
-    clauses = [f"{_listed(slugs)} read{'s' if len(slugs) == 1 else ''} {way}" for way, slugs in ways if slugs]
+    by_direction = [
+        (direction, [metric.slug for metric in defined if metric.enough.reads == direction])
+        for direction in ("low", "high")
+    ]
+    clauses = [
+        f"{_listed(slugs)} read{'s' if len(slugs) == 1 else ''} {direction}"
+        for direction, slugs in by_direction
+        if slugs
+    ]
     return (
         f"n = {n} points in d = {d} dimensions, n/d = {n / d:.2g} below 5: {' and '.join(clauses)}" if clauses else ""
     )

@@ -32,16 +32,16 @@ def nearest(points: NDArray[np.float64], k: int) -> Neighbours:
     x /= np.abs(x).max() or 1.0
     n, d = x.shape
     k = min(k, n - 1)
-    near = min(k + 2, n - 1)
+    candidate_count = min(k + 2, n - 1)
     lengths = np.einsum("ij,ij->i", x, x)
-    candidates, beyond = _candidates(x, np.arange(n), near, np.float32)
+    candidates, beyond = _candidates(x, np.arange(n), candidate_count, np.float32)
     distances, indices = _nearest_of(x, np.arange(n), candidates, k)
-    if near < n - 1:
+    if candidate_count < n - 1:
         # a nearer point lies within `own` + `farthest` of the origin, and the error grows with its length
         own, farthest = np.sqrt(lengths), distances[:, -1]
         error = (d + 8) * (2.0**-24 * (2 * own + farthest) ** 2 + 2.0**-126)
         unsure = np.flatnonzero(farthest**2 > beyond + lengths - error)
-        candidates, _ = _candidates(x, unsure, near, np.float64)
+        candidates, _ = _candidates(x, unsure, candidate_count, np.float64)
         distances[unsure], indices[unsure] = _nearest_of(x, unsure, candidates, k)
     return Neighbours(distances, indices, lengths)
 
@@ -82,8 +82,8 @@ def _nearest_of(
     distances, indices = np.empty((len(rows), k)), np.empty((len(rows), k), dtype=np.int64)
     step = max(1, _BLOCK // x.shape[1])
     for part in (slice(start, start + step) for start in range(0, len(rows), step)):
-        mine, other = x[rows[part]], candidates[part]
-        exact = np.stack([_squared_distance(mine, x[other[:, j]]) for j in range(other.shape[1])], axis=1)
+        queries, other = x[rows[part]], candidates[part]
+        exact = np.stack([_squared_distance(queries, x[other[:, j]]) for j in range(other.shape[1])], axis=1)
         order = np.argsort(exact, axis=1, kind="stable")[:, :k]
         distances[part] = np.sqrt(np.take_along_axis(exact, order, axis=1))
         indices[part] = np.take_along_axis(other, order, axis=1)

@@ -169,11 +169,11 @@ def _pairs(
     along = _furthest(rows, vectors) if rows.centred else total @ vectors
     vectors = vectors * np.where(along < 0, -1.0, 1.0)
     length = float(np.sqrt(np.trace(gram) / rows.count))
-    ways = dict.fromkeys((reading.signs, reading.convention) for reading in readings)
+    variants = dict.fromkeys((reading.signs, reading.convention) for reading in readings)
     sums = {reading: _LogSum(rows.d * (2 if reading.signs == "both" else 1)) for reading in readings}
     done = 0
     for block in rows.blocks(2 * rows.d):
-        for signs, convention in ways:
+        for signs, convention in variants:
             logits = block @ (vectors.T if convention == "published" else vectors)
             logits = np.concatenate([logits, -logits], axis=1) if signs == "both" else logits
             for reading in sums:

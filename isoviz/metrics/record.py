@@ -123,12 +123,12 @@ class CloudRecord(_Readings):
     def _upgraded(cls, data: Any) -> Any:
         return data if not isinstance(data, Mapping) or "readings" in data else _cloud_of_old(data)
 
-    def with_readings(self, more: Mapping[str, Reading]) -> CloudRecord:
+    def with_readings(self, readings: Mapping[str, Reading]) -> CloudRecord:
         """The same with more readings, in the order of the catalogue."""
         from isoviz import metrics
 
         order = {slug: place for place, slug in enumerate(metrics.catalogue())}
-        both = {**self.readings, **more}
+        both = {**self.readings, **readings}
         return self.model_copy(
             update={"readings": dict(sorted(both.items(), key=lambda item: order.get(item[0], 1000)))}
         )

@@ -34,11 +34,12 @@ def save(run: RunRow, folder: Path, target: str) -> Path:
     Raises:
         InputError: not finished, its weights are gone, its method's map is not affine, or the target is not empty.
     """
-    out = _empty(target)
     checkpoint = weights.newest(folder)
     if run.status != "finished" or checkpoint is None or weights.kept(folder) is None:
         why = f"it is {run.status}" if run.status != "finished" else "its weights are gone"
         raise InputError(f"run: '{run.id}' has no model to save: {why}", field="run")
+
+    out = _empty(target)
 
     from isoviz.models import folding
     from isoviz.training.reload import reload

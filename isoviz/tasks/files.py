@@ -338,10 +338,10 @@ def _read_parquet(paths: Sequence[Path], columns: Mapping[str, str], pick: Pick 
             _require(path, present, list(columns.values()))
             heads = [head for place in columns.values() if (head := _source_column(present, place))]
             heads += [name for name in OPTIONAL if name in present]
-            mine = rows[(rows >= begin) & (rows < begin + size)] - begin
+            file_rows = rows[(rows >= begin) & (rows < begin + size)] - begin
             wide = list(dict.fromkeys(heads))
-            limits.check(path.name, columns=len(present), rows=len(mine), cells=len(mine) * len(wide))
-            tables += groups(file, wide, mine, path.name)
+            limits.check(path.name, columns=len(present), rows=len(file_rows), cells=len(file_rows) * len(wide))
+            tables += groups(file, wide, file_rows, path.name)
             begin += size
         if not tables:
             tables = [file.schema_arrow.empty_table() for file in files[:1]]

@@ -24,8 +24,8 @@ def reload(config: RunConfig, checkpoint: Path) -> tuple[HeadedModel, heads.Head
     Raises:
         InputError: the model that the run started from is not there, or the weights do not fit it.
     """
-    begun = origin.find(checkpoint.parents[1])
-    source = sources.fetch(sources.resolve(config.model, commit=begun.revision if begun else None))
+    start = origin.find(checkpoint.parents[1])
+    source = sources.fetch(sources.resolve(config.model, commit=start.revision if start else None))
     task = tasks.get(config.task, config.own)
     head = heads.head_for(task, load_tokenizer(source, config.direction), config)
     # The run's own weights replace all of these.

@@ -77,7 +77,12 @@ class Head:
         """
         read = self.prefixed(frame[list(self.read)].reset_index(drop=True))
         key = token_cache.key(tasks.fingerprint({"rows": read}), self._tokenizer, kind=self.task.kind, **self.settings)
-        return self.assemble(frame, token_cache.kept(key, lambda: self._in_parts(read, tell)))
+
+        def waiting() -> None:
+            if tell is not None:
+                tell(0, len(read))
+
+        return self.assemble(frame, token_cache.kept(key, lambda: self._in_parts(read, tell), waiting))
 
     def _in_parts(self, read: pd.DataFrame, tell: Tell | None) -> token_cache.Ragged:
         whole: token_cache.Ragged = {}
