@@ -122,6 +122,9 @@ def _write(transform: posthoc.Chain, points: NDArray[Any], out: Path) -> tuple[t
                     arrays.check_finite(block, "in", before=first)  # says where
                     raise InputError(f"in: rows {first} to {last - 1}: {error}", field="in") from None
                 report(last, n, "transforming")
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(partial, 0o666 & ~mask)  # mkstemp makes it for its owner alone
         os.replace(partial, out)
     finally:
         Path(partial).unlink(missing_ok=True)
