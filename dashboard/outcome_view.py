@@ -1,4 +1,4 @@
-"""What a run predicted, on its page: which classes are taken for which, numbers against numbers, texts beside texts, errors."""
+"""The predictions of a run, on its page: confusion matrix, predicted against true numbers, texts side by side, errors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def draw(run: RunRow, fingerprint: Callable[[], str | None]) -> None:
     """The section of the page; nothing for a run that has not predicted yet, or that was made before predictions were kept.
 
     Args:
-        fingerprint: of the rows that the run read; asked for only where its rows are read again.
+        fingerprint: of the rows that the run read; needed only to read them again.
     """
     predicted, problem = _kept(str(resources.library().folder_of(run.id)), _stamp_of(run))
     if predicted is None and problem is None:

@@ -112,6 +112,7 @@ def begin() -> None:
     # every room whose jobs this app serves
     from isoviz.exploring.jobs import VIEW
     from isoviz.jobs.service import JobService
+    from isoviz.runs import pretrained  # noqa: F401
     from isoviz.studies import jobs as study_jobs  # noqa: F401
     from isoviz.whatif import export, jobs, texts  # noqa: F401
 

@@ -187,7 +187,7 @@ def _bars(figure: go.Figure, content: Panel) -> None:
 
 
 def _points(figure: go.Figure, content: Panel) -> None:
-    """Single points with their spread both ways; those that stand for a number are coloured by it, around 0."""
+    """Single points with error bars both ways; series with a value are coloured by it, around 0."""
     by_group = colours(series for series in content.series if series.value is None)
     valued = [series for series in content.series if series.value is not None and series.x]
     limit = max((abs(series.value) for series in valued if series.value is not None), default=0.0) or 1.0
@@ -231,7 +231,7 @@ Ends = tuple[list[float], list[float]]
 
 
 def _ends(middle: list[float], low: list[float] | None, high: list[float] | None) -> Ends:
-    """How far the spread goes up and down from each point."""
+    """Lengths of the error bars above and below each point."""
     up = [top - at for at, top in zip(middle, high or middle, strict=True)]
     return up, [at - bottom for at, bottom in zip(middle, low or middle, strict=True)]
 

@@ -228,8 +228,17 @@ class Service:
         return taken
 
     def forget_vectors(self, key: str) -> None:
-        """Delete a kept set with its views and chains. Its key is its content, so only someone who has both can name it."""
+        """Delete a kept set with its views and chains. Of a set that others keep too, only this visitor's claim goes."""
         self.require()
+        if not self.visitor.may(Role.OPERATOR):
+            owners = uploads.owners_of(key)
+            if self.visitor.id not in owners:  # every link to the set has its key
+                raise AccessError(
+                    "Someone else loaded this data", advice="Only that person or the operator can delete it."
+                )
+            if len(owners) > 1:
+                uploads.release(key, self.visitor.id)
+                return
         whatif_vectors.forget(own.forget(key))
 
     # ------------------------------------------------------------------ jobs

@@ -130,15 +130,15 @@ def save_vectors(
     try:
         if allowance is not None:
             (incoming / _VISITOR).write_text(allowance.visitor, encoding="utf-8")
+        total = sum(math.ceil(len(content) / 1e6) for _, content in files.values())
+        if allowance is not None and (reason := allowance.exceeded(total)):  # what it holds is counted below
+            raise DataError(reason, field="vectors")
         placed = {}
         for role, (name, content) in files.items():
             folder = incoming / role
             folder.mkdir()
             placed[role] = str(folder / f"upload{Path(name).suffix.lower()}")
             Path(placed[role]).write_bytes(content)
-            size = math.ceil(len(content) / 1e6)
-            if allowance is not None and (reason := allowance.exceeded(size)):  # what it holds is counted below
-                raise DataError(reason, field="vectors")
         wanted = replace(
             order,
             file=placed.get("file", order.file),
@@ -159,8 +159,8 @@ def save_vectors(
 
 def _charge(key: str, allowance: Allowance, store_folder: Path, began: float) -> None:
     """Count a kept set for a visitor; `DataError` if that is too much, and then a set that is new goes."""
-    folder = vectors.STORE.root / "results" / key
-    owners = folder / _VISITOR
+    owners = _owners_file(key)
+    folder = owners.parent
     others = set(_owners(owners)) - {allowance.visitor}
     with owners.open("a", encoding="utf-8") as stream:  # first: of two sets at the same moment each counts the other
         stream.write(f"{allowance.visitor}\n")
@@ -168,10 +168,25 @@ def _charge(key: str, allowance: Allowance, store_folder: Path, began: float) ->
     if reason is None:
         return
     if others or (folder / FACTS).stat().st_mtime < began:  # someone else keeps the same
-        owners.write_text("".join(f"{one}\n" for one in sorted(others)), encoding="utf-8")
+        release(key, allowance.visitor)
     else:
         vectors.forget(key)
     raise DataError(reason, field="vectors")
+
+
+def owners_of(key: str) -> set[str]:
+    """The visitors who keep a set."""
+    return set(_owners(_owners_file(key)))
+
+
+def release(key: str, visitor: str) -> None:
+    """Take a visitor's claim off a kept set."""
+    others = sorted(owners_of(key) - {visitor})
+    _owners_file(key).write_text("".join(f"{other}\n" for other in others), encoding="utf-8")
+
+
+def _owners_file(key: str) -> Path:
+    return vectors.STORE.root / "results" / key / _VISITOR
 
 
 def _owners(path: Path) -> list[str]:

@@ -19,7 +19,7 @@ EVERY: Final = "all"
 POOLING: Final = "vectors"
 """The pooling of the one cloud of own vectors: they come as they are."""
 _FEW_CODES: Final = 20
-"""Whole numbers with at most so many values are groups, each with a colour of its own."""
+"""Whole numbers with at most so many values are groups, each with its colour."""
 
 
 def _task(slug: str, title: str) -> Task:

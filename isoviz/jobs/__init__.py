@@ -1,4 +1,4 @@
-"""What runs in the background: one way to queue, start, watch, stop, retry and keep it.
+"""Background jobs: queue, start, watch, stop and retry them, and store their results.
 
     kinds.py      a kind of job, declared once in the room it belongs to
     queue.py      jobs by the key of their content: ask, look, stop, retry
@@ -16,5 +16,5 @@ what a job computes: rooms above register their kinds.
 
 Why not a library: `loky`, `pebble` and `concurrent.futures` tie a worker to its parent by pipes, so that none survives a
 restart of the app and is found again. `huey` and its like want a consumer to be run beside the app and cannot end a task that
-has begun. None sends each job's output to a file of its own.
+has begun. None sends each job's output to a separate file.
 """

@@ -76,7 +76,7 @@ class AtWork:
 
     Attributes:
         kind, lane: their names.
-        surroundings: see `isoviz.jobs.spares.surroundings`; it takes jobs that were asked for in the same ones.
+        surroundings: see `isoviz.jobs.spares.surroundings`; it takes jobs that were requested in the same ones.
         job: the key of the one it works on; None if it waits for one.
         since: when it began that, or was started.
         taken: how many jobs it has begun.
@@ -230,7 +230,7 @@ def _give_up(dead: AtWork) -> None:
 
 
 def adopt() -> None:
-    """Called by an app now and then: what was asked for elsewhere and still waits is its own from now on."""
+    """Called by an app regularly: it takes over jobs that wait in other surroundings."""
     with exclusive():
         for job in waiting():
             adopt_job(job.folder)
@@ -346,5 +346,5 @@ def ahead(kind: JobKind, folder: Path) -> int:
 def lost_error(
     advice: str = "It was killed, perhaps because memory ran out. Retry, or take fewer rows or points.",
 ) -> dict[str, Any]:
-    """What `error.json` says of a job whose process vanished."""
+    """The content of `error.json` for a job whose process vanished."""
     return {"status": "lost", "message": "the process that computed this died", "field": None, "advice": advice}

@@ -17,9 +17,9 @@ from isoviz.jobs.spares import SpareKeeper
 TICK_SECONDS: Final = 0.2
 SWEEP_SECONDS: Final = 600.0
 AFTER_SECONDS: Final = 3.0
-"""Between the end of work and the next spare: now its result is being drawn."""
+"""Seconds between the end of a job and the next spare, while the page draws the result."""
 ALONE_SECONDS: Final = 20.0
-"""From the beginning of work in which no spare is started: importing would take a processor from what was just asked for."""
+"""Seconds after the start of a job in which no spare is started: its imports would slow the job down."""
 
 _log = logging.getLogger(__name__)
 

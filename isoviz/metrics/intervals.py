@@ -159,7 +159,7 @@ def one_per_group(points: Points, groups: ArrayLike, seed: int = 0) -> Any:
 def interval_of(
     whole: Moments, codes: NDArray[np.int64] | None = None, estimator: Estimator = "unbiased", level: float = 0.95
 ) -> Interval:
-    """The interval of a cloud whose moments are at hand, with matrix, Q and the centred points.
+    """The interval of a cloud from its moments, with matrix, Q and the centred points.
 
     Args:
         codes: (n,) the group of each point, 0 .. G − 1; None if each point is its own.
@@ -263,7 +263,7 @@ def left_out(whole: Moments, codes: NDArray[np.int64] | None = None) -> Moments:
     for group in np.flatnonzero(cancelled & (rest >= 2)):
         refitted = cloud_moments(x[codes != group], float(np.finfo(np.float64).eps), quartic=True)
         collapsed[group] = refitted.collapsed
-        # in a unit of its own perhaps, which scores do not see
+        # perhaps in another unit, to which scores are invariant
         degrees = rest[group] - 1
         other_trace[group] = refitted.trace * degrees
         other_frobenius[group] = refitted.frobenius * degrees**2

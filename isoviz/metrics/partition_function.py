@@ -58,7 +58,7 @@ def partition(
         convention: "definition" as above; "published" gives paper 003's printed pairs, which are impossible
             under its own formulas: the rows instead of the columns of the matrix of eigenvectors, and no
             division by |V|.
-        scale_free: divide W (centred first, if asked for) by the root mean square of its row norms. Undefined for W = 0.
+        scale_free: divide W (centred first, if requested) by the root mean square of its row norms. Undefined for W = 0.
         centre: subtract the mean row first.
 
     Raises:
@@ -110,7 +110,7 @@ def row_norms(weights: Points) -> Array:
 
 
 def _sliceable(weights: Points) -> Any:
-    """What has a shape and gives its rows by slices, so that it need not be float64 as a whole."""
+    """A matrix whose rows can be sliced, so that it need not be converted to float64 as a whole."""
     matrix = weights if hasattr(weights, "shape") else float64_matrix(weights, "weights")
     check_shape(tuple(matrix.shape), "weights")
     return matrix

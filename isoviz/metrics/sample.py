@@ -38,7 +38,7 @@ class Sample:
     """The points of a cloud.
 
     Attributes:
-        points: (n, d) float64; None where only sums are at hand.
+        points: (n, d) float64; None where only sums are known.
         n, d: points and dimensions.
         inputs: what some metrics need beside the points, by name (`Metric.inputs`).
         eps: relative distance of two neighbouring numbers of the points' type.

@@ -95,7 +95,7 @@ def load(
 
     Args:
         source: on this machine (see `sources.fetch`).
-        head: with what lies between the last layer and a classifier, which costs a family that the adapter knows.
+        head: with the modules between the last layer and a classifier; only for families that the adapter knows.
         direction: "en-ro" where the texts are to be translated, for tokenizers that mark their language.
         allow_random: accept a checkpoint that lacks encoder weights; they are drawn at random, and `notes` says so.
 
@@ -165,6 +165,6 @@ def _with_head(model: HeadedModel, batch: dict[str, Tensor]) -> tuple[Sequence[T
 
 
 def _positions(config: Any) -> dict[str, Any]:
-    """What the configuration says once the family's defaults are filled in."""
+    """The number of positions and the family, by the configuration with its defaults filled in."""
     count = getattr(config, "max_position_embeddings", None)
     return {"max_position_embeddings": count, "model_type": config.model_type} if isinstance(count, int) else {}

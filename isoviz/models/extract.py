@@ -48,7 +48,7 @@ def layer_views(
     truncate: int | None = None,
     progress: Progress | None = None,
 ) -> Views:
-    """Every layer's clouds from one pass: each row goes through the encoder once, whatever is asked for.
+    """Every layer's clouds from one pass: each row goes through the encoder once, whatever is requested.
 
     What is kept: (rows, d) float32 per layer for `cls`, `last` and `mean`, (rows, h) for `head`; for `tokens`, per layer, running
     sums of d² numbers, one token per row, and at most `max_tokens_per_layer` tokens. Results do not depend on `batch_size`

@@ -31,7 +31,7 @@ class Remote:
 
     Attributes:
         name: the repository.
-        revision: the commit, 40 hex digits, whatever branch or tag it was asked for by.
+        revision: the commit, 40 hex digits, whatever branch or tag was requested.
         files: name and bytes of those that loading it needs.
         config: its `config.json`.
     """

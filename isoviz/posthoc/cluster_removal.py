@@ -148,7 +148,7 @@ def _centroids(centred: NDArray[np.float64], count: int, seed: int) -> NDArray[n
     from sklearn.cluster import KMeans
 
     unit = float(np.abs(centred).max())  # k-means works with squares
-    # its warning of fewer clusters than asked for stays: filters are the process's, and What-if fits in threads
+    # its warning of fewer clusters than requested stays: filters are the process's, and What-if fits in threads
     fitted = KMeans(n_clusters=count, n_init=1, random_state=seed).fit(centred / unit)
     centroids: NDArray[np.float64] = fitted.cluster_centers_ * unit
     return centroids

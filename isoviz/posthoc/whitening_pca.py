@@ -79,7 +79,7 @@ class PCAWhitening(CataloguedTransform):
         d = x.shape[1]
         count = self.image_width(d)
         axes, factors = scaled_axes(x, eps, self.params)
-        matrix = np.zeros((d, count))  # n < d points reach fewer directions than asked for
+        matrix = np.zeros((d, count))  # n < d points span fewer directions than requested
         reached = min(count, len(factors))
         matrix[:, :reached] = axes.directions[:, :reached] * factors[:reached]
         return Learnt(

@@ -1,4 +1,4 @@
-"""What studies have computed in the background: those without runs, and the layers of runs that others need.
+"""Background jobs of studies: those without runs, and the layers of runs that others need.
 
 The same for everyone who asks for the same.
 """
@@ -45,7 +45,7 @@ STUDY: Final = JobKind(
 
 
 def request_of(study: str, scale: str) -> dict[str, Any]:
-    """What is asked for; the version is part of it, because another one may compute something else."""
+    """The request; it includes the version, because another version may compute something else."""
     return {"study": study, "scale": scale, "version": isoviz.__version__}
 
 
@@ -86,5 +86,5 @@ PROFILES: Final = JobKind(
 
 
 def profiles_request(runs: Sequence[str]) -> dict[str, Any]:
-    """What is asked for: runs of this app's store, by id."""
+    """The request: runs of this app's store, by id."""
     return {"runs": sorted(runs)}

@@ -1,4 +1,4 @@
-"""What a study found, as plain data: figures of panels, tables, the printed numbers beside ours, and where all that comes from.
+"""The result of a study as plain data: figures of panels, tables, the printed numbers beside ours, and the provenance.
 
 A result holds everything a page, a plot script or a reader of the JSON needs to draw it beside the printed numbers; nothing
 in it knows a plotting library.
@@ -49,9 +49,9 @@ class Series(_Data):
         group: series of one group share a colour; a formula has the group of what it predicts.
         x, y: the points, in data units; of bars, x is the middle (on a logarithmic axis the geometric one).
         low, high: ends of the spread around y, and what they are in `spread`.
-        at_zero: y at x = 0, for which a logarithmic axis has no place: bars draw it in a bin of its own.
+        at_zero: y at x = 0, for which a logarithmic axis has no place: bars draw it in a separate bin.
         x_low, x_high: ends of the spread around x, of points.
-        value: the number that the series stands for, such as λ; a diverging scale colours by it. None for series of their own colours.
+        value: the parameter value of the series, such as λ, which sets its colour on a diverging scale; None for other series.
     """
 
     name: str
@@ -201,7 +201,7 @@ Outcome = Literal["held", "not held", "cannot tell"]
 
 
 class Verdict(_Data):
-    """What our numbers say of one claim of the paper; `sentence` has the numbers."""
+    """Our verdict on one claim of the paper; `sentence` has the numbers."""
 
     claim: str
     outcome: Outcome
@@ -209,7 +209,7 @@ class Verdict(_Data):
 
 
 class Provenance(_Data):
-    """What is needed to compute the result again; `inputs` are the words of a command line, without this machine's paths."""
+    """Everything needed to compute the result again; `inputs` are command-line words, without this machine's paths."""
 
     study: str
     scale: str
@@ -222,7 +222,7 @@ class Provenance(_Data):
 
 
 class Result(_Data):
-    """What a study found; `model_dump_json` is its file format.
+    """The result of a study; `model_dump_json` is its file format.
 
     Attributes:
         published: printed numbers beside ours.

@@ -1,4 +1,4 @@
-"""What this machine can train on, found out without importing torch into the asking process."""
+"""The devices of this machine, detected without importing torch into the calling process."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Devices:
 
 @functools.cache
 def describe() -> Devices:
-    """The devices of this machine; the first call takes as long as importing torch does, in a process of its own."""
+    """The devices of this machine; the first call takes as long as importing torch does, in a separate process."""
     if "torch" in sys.modules:
         return _inspect()
     command = [sys.executable, "-c", "from isoviz.training import devices; devices.print_json()"]
@@ -57,7 +57,7 @@ def resolve_precision(requested: str) -> Precision:
 
 
 def print_json() -> None:
-    """What `describe` asks its subprocess for."""
+    """Print the devices as JSON, for `describe`, which calls this in a subprocess."""
     print(json.dumps(asdict(_inspect())))
 
 

@@ -36,7 +36,7 @@ ONE_TOKEN = "one random token of each row"
 """How the `head` and `pooled` clouds are drawn where the output layer reads every token."""
 
 Check = Callable[[], None]
-"""Called between batches; raises to abandon the pass (a stop was asked for)."""
+"""Called between batches; raises to abandon the pass (after a request to stop)."""
 
 
 Gather = Callable[[Any], list[Any]]
@@ -83,7 +83,7 @@ class TokenClouds:
 
 @dataclass
 class Pass:
-    """What one pass gave.
+    """The result of one pass.
 
     Attributes:
         loss: mean task loss over the rows.

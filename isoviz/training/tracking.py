@@ -53,7 +53,7 @@ def reporting(
         nonlocal tracker
         try:
             report()
-        except Exception as error:  # each tracker has errors of its own
+        except Exception as error:  # every tracker raises different errors
             tracker = None
             _log.warning("report_to: %s failed, the run goes on without it: %s", config.report_to, error)
 
@@ -82,7 +82,7 @@ def _started(config: RunConfig, run_dir: Path) -> Any:
             tracker = tracker_class(PROJECT, **named.get(config.report_to, {}))
         tracker.start()
         tracker.store_init_configuration(_flat(config))
-    except Exception as error:  # each tracker has errors of its own
+    except Exception as error:  # every tracker raises different errors
         raise InputError(
             f"report_to: {config.report_to} did not start: {one_line(str(error))}", field="report_to"
         ) from error

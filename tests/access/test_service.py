@@ -253,6 +253,16 @@ def test_kept_vectors_of_one_visitor_are_counted_until_they_are_deleted(acting: 
     with pytest.raises(DataError, match="ISOVIZ_QUOTA_UPLOAD_MB"):
         anna.keep_vectors(order, array_file(2))
     assert vectors.load(bens.key).n == 1_500, "what someone else keeps stays"
+    with pytest.raises(AccessError, match="Someone else loaded this data"):
+        anna.forget_vectors(bens.key)
+    anna.keep_vectors(order, array_file(1))
+    acting(BEN, upload_mb=9).keep_vectors(order, array_file(1))
+    anna.forget_vectors(first.key)
+    assert vectors.load(first.key).n == 1_500, "Ben keeps it too"
+    acting(BEN).forget_vectors(first.key)
+    with pytest.raises(KeyError):
+        vectors.load(first.key)
+    anna.keep_vectors(order, array_file(1))
     acting(OPERATOR, upload_mb=0).keep_vectors(order, array_file(3))
     anna.forget_vectors(first.key)
     assert anna.keep_vectors(order, array_file(4)).n == 1_500
@@ -285,7 +295,7 @@ def test_a_deleted_set_takes_its_views_encodings_and_chains_along(acting: Callab
         results.STORE.publish(str(place) * 32, {"request": {"data": data}}, {"x": np.zeros(2)})
     kept = whatif_vectors.engine_of(other)
     whatif_vectors.engine_of("e" * 32)
-    acting(ANNA).forget_vectors(texts)
+    acting(OPERATOR).forget_vectors(texts)
     assert results.STORE.keys(lambda _: True) == ["2" * 32]
     assert vectors.STORE.keys(lambda _: True) == [other]
     assert whatif_vectors.engine_of(other) is kept
