@@ -29,14 +29,9 @@ def run(options: argparse.Namespace) -> int:
     from isoviz.whatif import chains
 
     try:
-        steps = chains.read(options.chain)
+        steps = chains.read_for_vectors(options.chain)
     except InputError as error:
         raise InputError(f"chain: {str(error).removeprefix('chain: ')}", field="chain") from None
-    for step in steps:
-        if step.kind.needs_labels:
-            raise InputError(
-                f"chain: '{step.slug}' is trained on a run's labels, which an array file does not have", field="chain"
-            )
     out = boundary.path(options.out, "out")
     if out.suffix != ".npy":
         raise InputError(f"out: must end in .npy, got '{options.out}'", field="out")

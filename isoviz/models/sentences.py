@@ -198,8 +198,6 @@ def _problem(folder: Path, modules: Sequence[tuple[str, str]], settings: Mapping
         return f"has the modules {listed(names) or 'none'}; expected one Transformer, then a Pooling"
     if modules[0][1]:
         return f"keeps its transformer in '{modules[0][1]}', an old layout; save it again with sentence-transformers 3 or later"
-    if (folder / "adapter_config.json").exists():
-        return "is an adapter of another model; merge the two and save the result"
     for settings_file in folder.glob("sentence_*_config.json"):
         if "tokenizer_name_or_path" in (boundary.json_object(settings_file) or {}):
             return f"names a tokenizer elsewhere in {settings_file.name}; save the model again with its own tokenizer"

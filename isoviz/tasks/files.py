@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -247,7 +246,7 @@ class CsvLayout:
     extra: bool
 
 
-def csv_layout(path: Path, quoting: int = csv.QUOTE_MINIMAL) -> CsvLayout:
+def csv_layout(path: Path, quoting: Any = csv.QUOTE_MINIMAL) -> CsvLayout:
     """`DataError` where the first row has more cells than the header: pandas would drop them, or make an index of them."""
     import pandas as pd
 
@@ -256,7 +255,10 @@ def csv_layout(path: Path, quoting: int = csv.QUOTE_MINIMAL) -> CsvLayout:
         with path.open(encoding="utf-8-sig", errors="replace") as lines:
             header = lines.readline(_LONGEST_HEADER)
         separator = ";" if ";" in header and "," not in header else ","
-    parse = partial(pd.read_csv, path, sep=separator, encoding="utf-8-sig", engine="c", quoting=quoting)
+
+    def parse(**options: Any) -> pd.DataFrame:
+        return pd.read_csv(path, sep=separator, encoding="utf-8-sig", engine="c", quoting=quoting, **options)
+
     names = tuple(parse(nrows=0, index_col=False).columns)
     try:
         first = parse(nrows=1, header=None, skiprows=1, dtype="str", keep_default_na=False)

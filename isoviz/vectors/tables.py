@@ -87,10 +87,10 @@ def of_text(path: Path, rows: int | None = None, ids: Collection[str] = NAMES["i
     frame.columns = [str(name) for name in frame.columns]
     require_distinct(list(frame.columns), path)
     if path.suffix.lower() == ".csv" and files.csv_layout(path).separator == ";":
-        for name in frame.select_dtypes("str"):  # numbers with decimal commas, but for a cell
-            with_points = frame[name].str.replace(",", ".", regex=False)
+        for text_column in map(str, frame.select_dtypes("str").columns):  # numbers with decimal commas, but for a cell
+            with_points = frame[text_column].str.replace(",", ".", regex=False)
             if _mostly_numbers(with_points):
-                frame[name] = with_points
+                frame[text_column] = with_points
     limits.check(path.name, columns=frame.shape[1], rows=len(frame), cells=frame.size)
     columns = {}
     for name in frame:

@@ -161,7 +161,6 @@ REFUSED: dict[str, tuple[Callable[[Path], None], str]] = {
         lambda folder: _json(folder / "1_Pooling" / "config.json", lambda one: one | {"pooling_mode": 5}),
         "with the mode '5', which does not exist",
     ),
-    "adapter": (lambda folder: (folder / "adapter_config.json").write_text("{}") and None, "adapter of another model"),
     "tokenizer elsewhere": (
         lambda folder: _json(
             folder / "sentence_bert_config.json", lambda one: one | {"tokenizer_name_or_path": "/etc"}
@@ -183,6 +182,13 @@ def test_what_cannot_be_read_as_meant_is_refused_in_one_line(
     assert words in str(raised.value) and "\n" not in str(raised.value)
     views = layer_views(sources.resolve(str(folder)), [TEXTS], poolings=["mean"])  # still good as a bare transformer
     assert any("sentence vectors are not shown" in note for note in views.warnings)
+
+
+def test_an_adapter_is_refused_as_a_whole(tmp_path: Path, tiny_models: TinyModels) -> None:
+    folder = make(tmp_path / "model", tiny_models("bert"))
+    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "/elsewhere"}')
+    with pytest.raises(ModelError, match="is an adapter of another model; merge the two"):
+        sources.resolve(str(folder))
 
 
 def test_a_link_out_of_the_allowed_folders_is_refused(
