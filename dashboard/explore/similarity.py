@@ -35,7 +35,7 @@ def applies(chosen: list[ChosenCloud]) -> bool:
 
 def _pairs(chosen: list[ChosenCloud]) -> list[tuple[ChosenCloud, ChosenCloud]]:
     """Each view with layers against itself, and each later view against the first where both read the same rows."""
-    pairs = [(one, one) for one in chosen if len(_layers(one)) > 1]
+    pairs = [(one, one) for one in chosen if len(one.layers) > 1]
     return pairs + [(chosen[0], other) for other in chosen[1:] if _same_rows(chosen[0], other)]
 
 
@@ -63,7 +63,7 @@ def section(chosen: list[ChosenCloud]) -> None:
 
 
 def _matrix(one: ChosenCloud, other: ChosenCloud, title: str) -> None:
-    rows, columns = _layers(one), _layers(other)
+    rows, columns = one.layers, other.layers
     n = one.view.kept(rows[0], one.pooling)
     found = _computed(
         (one.view.folder.name, one.pooling, tuple(rows)), (other.view.folder.name, other.pooling, tuple(columns)), title
@@ -132,15 +132,10 @@ def _clouds(key: str, pooling: str, layers: tuple[int, ...]) -> list[NDArray[np.
     return [view.points(layer, pooling) for layer in layers]
 
 
-def _layers(one: ChosenCloud) -> list[int]:
-    """Layers that have the pooling of the view."""
-    return sorted(entry.layer for entry in one.view.entries if entry.pooling == one.pooling and entry.layer is not None)
-
-
 def _same_rows(one: ChosenCloud, other: ChosenCloud) -> bool:
     """Whether point i of both is the same row. Tokens are not: tokenizers differ, and so do samples."""
     facts = [each.view.facts for each in (one, other)]
     same = all(facts[0].get(name) == facts[1].get(name) for name in ("data_fingerprint", "rows"))
     split = [each.filled.request.split for each in (one, other) if each.filled.request is not None]
-    kept = [each.view.kept(_layers(each)[0], each.pooling) for each in (one, other)]
+    kept = [each.view.kept(each.layers[0], each.pooling) for each in (one, other)]
     return same and len(set(split)) == 1 and kept[0] == kept[1] and "tokens" not in (one.pooling, other.pooling)
