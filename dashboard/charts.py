@@ -241,10 +241,13 @@ def parameter_map(cells: pd.DataFrame, title: str, labels: tuple[str, str], plac
         labels: of the two parameters.
     """
     across, up = (sorted(set(cells[name])) for name in ("at", "beside"))
-    found = {(row.at, row.beside): row for row in cells.itertuples()}
-    values = [[getattr(found.get((x, y)), "mean", None) for x in across] for y in up]
-    words = [
-        [f"{decimals(found[x, y].mean, places)}<br>n = {found[x, y].n}" if (x, y) in found else "" for x in across]
+    cell_at = {(row.at, row.beside): row for row in cells.itertuples()}
+    values = [[getattr(cell_at.get((x, y)), "mean", None) for x in across] for y in up]
+    cell_texts = [
+        [
+            f"{decimals(cell_at[x, y].mean, places)}<br>n = {cell_at[x, y].n}" if (x, y) in cell_at else ""
+            for x in across
+        ]
         for y in up
     ]
     names = [[f"{value:g}".replace("-", "−") for value in side] for side in (across, up)]
@@ -253,7 +256,7 @@ def parameter_map(cells: pd.DataFrame, title: str, labels: tuple[str, str], plac
         x=names[0],
         y=names[1],
         z=values,
-        text=words,
+        text=cell_texts,
         texttemplate="%{text}",
         coloraxis="coloraxis",
         xgap=2,
@@ -329,8 +332,8 @@ def against_parameter(
         if mean is not None:
             line = {"color": theme.method_colour(slug), "dash": theme.LEVEL_DASHES[place % len(theme.LEVEL_DASHES)]}
             figure.add_hline(y=mean, line={**line, "width": 2})
-            words = f"{escape(name)} {decimals(mean)} (n = {len(part)})"
-            figure.add_scatter(x=[None], y=[None], mode="lines", line={**line, "width": 2}, name=words)
+            legend_name = f"{escape(name)} {decimals(mean)} (n = {len(part)})"
+            figure.add_scatter(x=[None], y=[None], mode="lines", line={**line, "width": 2}, name=legend_name)
     named = sum(trace.showlegend is not False for trace in figure.data)
     figure.update_layout(
         theme.figure_layout(
@@ -367,10 +370,10 @@ def seed_strip(runs: pd.DataFrame, metric: str, measure: Metric, levels: list[tu
     """Every seed as a mark, one row per method and parameters, the mean as a tick; simple baselines as level lines.
 
     Args:
-        runs: of `tables.runs_frame`, with a column `row`: the words of the mark's row.
+        runs: of `tables.runs_frame`, with a column `row`: the label of the mark's row.
         metric: the metric's name.
-        measure: of isotropy, told where one points at a mark.
-        levels: (words, value) of baselines.
+        measure: of isotropy, for the hover text.
+        levels: (title, value) of baselines.
     """
     figure = go.Figure()
     rows = list(dict.fromkeys(runs["row"]))
@@ -401,7 +404,7 @@ def seed_strip(runs: pd.DataFrame, metric: str, measure: Metric, levels: list[tu
             hovertemplate="mean %{x:.3f}<extra></extra>",
         )
     _ring_collapsed(figure, runs.assign(row=runs["row"].map(escape)), "value", "row")
-    for place, (words, value) in enumerate(sorted(levels, key=lambda level: level[1])):
+    for place, (title, value) in enumerate(sorted(levels, key=lambda level: level[1])):
         line = {
             "color": "rgba(127,134,145,0.9)",
             "dash": theme.LEVEL_DASHES[place % len(theme.LEVEL_DASHES)],
@@ -409,7 +412,7 @@ def seed_strip(runs: pd.DataFrame, metric: str, measure: Metric, levels: list[tu
         }
         figure.add_vline(x=value, line=line)
         # in the legend, because words beside the lines run into each other on a narrow screen
-        name = f"{escape(words)} {decimals(value)}"
+        name = f"{escape(title)} {decimals(value)}"
         figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=name)
     figure.update_layout(
         theme.figure_layout(
@@ -450,7 +453,7 @@ def _hover_data(part: pd.DataFrame, metric: str, measure: Metric) -> list[list[A
     """Per mark: method with settings, both values, seed, problem, run. Text is escaped: Plotly would read tags in it."""
     return [
         [
-            escape(", ".join(str(words) for words in (row.title, row.variant, getattr(row, "settings", "")) if words)),
+            escape(", ".join(str(text) for text in (row.title, row.variant, getattr(row, "settings", "")) if text)),
             escape(
                 f"{metric} {decimals(row.value)}, {measures.with_cloud(measure)} {decimals(row.isotropy, measure.decimals)}"
             ),

@@ -19,12 +19,12 @@ from isoviz.events import Started
 from isoviz.runs.rows import RunRow
 
 MOST_RUNS = 200
-"""Runs of a task above which the comparison is made only when asked for."""
+"""Above this many runs of a task, the comparison starts only on request."""
 
 MOST_SENTENCES = 6
 """Comparisons in sentences at once; more are behind a button, below an overview."""
 
-TOLD_APART = Explanation(
+DIFFERENCES = Explanation(
     title="Do these methods differ?",
     reading=(
         "Each setting minus the baseline, over the seeds they share. The interval shows which differences are still possible; p is "
@@ -66,19 +66,19 @@ def section(task: str, metric: str, runs: Sequence[str]) -> None:
     """
     if len(runs) > MOST_RUNS and not st.toggle(f"Compare {len(runs):,} runs", key=_toggle(task)):
         return
-    found = compared(task, metric, runs)
-    if found is None:
+    table = compared(task, metric, runs)
+    if table is None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.markdown("**Do these methods differ?**")
         st.space("stretch")
-        explanations.show(TOLD_APART)
-    if isinstance(found, str):
+        explanations.show(DIFFERENCES)
+    if isinstance(table, str):
         advice = "Filter to runs that share everything else, such as one experiment."
-        st.info(wording.plain(f"{_sentence(found)} {advice}"), icon=":material/compare_arrows:")
+        st.info(wording.plain(f"{_sentence(table)} {advice}"), icon=":material/compare_arrows:")
         return
-    for at, part in enumerate(found.parts):
-        _part(task, part, found, at if len(found.parts) > 1 else None)
+    for at, part in enumerate(table.parts):
+        _part(task, part, table, at if len(table.parts) > 1 else None)
 
 
 def compared(task: str, metric: str, runs: Sequence[str]) -> Table | str | None:
@@ -113,18 +113,18 @@ def _compared(runs: Sequence[str], metric: str) -> Table | str | None:
 
 
 def _read(runs: Sequence[str]) -> tuple[list[RunRow], dict[str, Started | None]]:
-    """The runs that are still there, and what each said when it began."""
+    """The runs that still exist, and the `Started` event of each."""
     store = resources.library()
     rows: list[RunRow] = []
     started: dict[str, Started | None] = {}
     for run in runs:
         try:
             row = store.get(run)
-            begun = store.events_of_kind(run, Started, limit=1)
+            starts = store.events_of_kind(run, Started, limit=1)
         except StoreError:  # deleted meanwhile
             continue
         rows.append(row)
-        started[run] = next(iter(begun), None)
+        started[run] = next(iter(starts), None)
     return rows, started
 
 
@@ -133,7 +133,7 @@ def _part(task: str, part: Part, table: Table, place: int | None) -> None:
     if place is not None:
         where = (part.settings.get(name) for name in ("model", "direction", "data"))
         st.caption(wording.plain(", ".join(str(word) for word in where if word)))
-    sentences = "\n".join(f"- {wording.plain(found.sentence)}" for found in part.comparisons)
+    sentences = "\n".join(f"- {wording.plain(comparison.sentence)}" for comparison in part.comparisons)
     if len(part.comparisons) > MOST_SENTENCES:
         st.markdown(wording.plain(overview(part)))
         with st.expander(f"All {len(part.comparisons)} comparisons in sentences", icon=":material/notes:"):
@@ -141,8 +141,8 @@ def _part(task: str, part: Part, table: Table, place: int | None) -> None:
     else:
         st.markdown(sentences)
     frame = as_frame(part)
-    words = f"Each setting's {part.metric} on {part.task} against the baseline's, with intervals and tests"
-    st.dataframe(frame.rename(columns=HEADINGS), hide_index=True, placeholder="", alt=words)
+    alt_text = f"Each setting's {part.metric} on {part.task} against the baseline's, with intervals and tests"
+    st.dataframe(frame.rename(columns=HEADINGS), hide_index=True, placeholder="", alt=alt_text)
     notes = excluded(part)
     if table.tests > 1:
         notes.insert(0, f"Corrected by Holm's method for {table.tests} comparisons; intervals are for one.")
@@ -155,10 +155,11 @@ def _part(task: str, part: Part, table: Table, place: int | None) -> None:
 
 def overview(part: Part) -> str:
     """`3 of 13 settings differ from Baseline: IsoBN β = 0.5 (+0.012), …; 2 have too few seeds to tell.`"""
-    differing = [found for found in part.comparisons if found.verdict == "apart"]
-    unknown = sum(found.verdict == "too few seeds" for found in part.comparisons)
+    differing = [comparison for comparison in part.comparisons if comparison.verdict == "apart"]
+    unknown = sum(comparison.verdict == "too few seeds" for comparison in part.comparisons)
     names = ", ".join(
-        f"{found.arm} ({number(found.difference, scale=part.scale, sign=True)})" for found in differing[:MOST_SENTENCES]
+        f"{comparison.arm} ({number(comparison.difference, scale=part.scale, sign=True)})"
+        for comparison in differing[:MOST_SENTENCES]
     )
     differ = "differs" if len(differing) == 1 else "differ"
     text = f"{len(differing)} of {len(part.comparisons)} settings {differ} from {_baseline(part)}"
@@ -168,16 +169,20 @@ def overview(part: Part) -> str:
 
 def as_frame(part: Part) -> pd.DataFrame:
     """One line per setting, the columns of `HEADINGS`, as text where it is text on screen."""
-    against = {found.arm: found for found in part.comparisons}
+    against = {comparison.arm: comparison for comparison in part.comparisons}
     return pd.DataFrame([_line(arm, against.get(arm.label), part.scale) for arm in part.arms], columns=list(HEADINGS))
 
 
 def as_numbers(part: Part) -> pd.DataFrame:
     """One line per setting for files: every number in full, every seed, and the sentence."""
     against = {
-        found.arm: found.model_dump(exclude={"arm", "baseline", "low", "high", "n"}) for found in part.comparisons
+        comparison.arm: comparison.model_dump(exclude={"arm", "baseline", "low", "high", "n"})
+        for comparison in part.comparisons
     }
-    ends = {found.arm: {"difference_low": found.low, "difference_high": found.high} for found in part.comparisons}
+    ends = {
+        comparison.arm: {"difference_low": comparison.low, "difference_high": comparison.high}
+        for comparison in part.comparisons
+    }
     lines = []
     for arm in part.arms:
         line = {"setting": arm.label} | arm.model_dump(include={"mean", "sd", "median", "low", "high", "letters"})
@@ -193,7 +198,7 @@ def as_numbers(part: Part) -> pd.DataFrame:
     return frame
 
 
-def _line(arm: Arm, found: Comparison | None, scale: float) -> dict[str, Any]:
+def _line(arm: Arm, comparison: Comparison | None, scale: float) -> dict[str, Any]:
     line: dict[str, Any] = {
         "setting": arm.label,
         "n": arm.n,
@@ -202,17 +207,19 @@ def _line(arm: Arm, found: Comparison | None, scale: float) -> dict[str, Any]:
         "alike": arm.letters,
         "answer": "baseline" if arm.is_baseline else "",
     }
-    if found is None:
+    if comparison is None:
         return line | dict.fromkeys(("difference", "difference_interval", "p", "p_holm", "g", "seeds_needed"), "")
-    needed = "" if found.seeds_needed is None or found.verdict != "not apart" else f"{found.seeds_needed:,}"
+    needed = (
+        "" if comparison.seeds_needed is None or comparison.verdict != "not apart" else f"{comparison.seeds_needed:,}"
+    )
     return line | {
-        "difference": number(found.difference, scale=scale, sign=True) if found.n else "",
-        "difference_interval": _ends(found.low, found.high, scale),
-        "p": "" if found.p is None else probability(found.p),
-        "p_holm": "" if found.p_holm is None else probability(found.p_holm),
-        "g": "" if found.g is None else number(found.g, scale=100.0),
+        "difference": number(comparison.difference, scale=scale, sign=True) if comparison.n else "",
+        "difference_interval": _ends(comparison.low, comparison.high, scale),
+        "p": "" if comparison.p is None else probability(comparison.p),
+        "p_holm": "" if comparison.p_holm is None else probability(comparison.p_holm),
+        "g": "" if comparison.g is None else number(comparison.g, scale=100.0),
         "seeds_needed": needed,
-        "answer": _ANSWERS[found.verdict],
+        "answer": _ANSWERS[comparison.verdict],
     }
 
 
@@ -221,20 +228,20 @@ def _ends(low: float | None, high: float | None, scale: float) -> str:
 
 
 def excluded(part: Part) -> list[str]:
-    """What is in no number, in words."""
-    words = []
+    """One sentence for each group of runs that no number counts."""
+    notes = []
     for arm in part.arms:
         by_reason: dict[str, list[int]] = {}
-        for one in arm.excluded:
-            by_reason.setdefault(one.reason, []).append(one.seed)
-        for reason, found in by_reason.items():
-            seeds = f"seed{'s' if len(found) > 1 else ''} {', '.join(map(str, found))}"
-            words.append(f"Excluded: {arm.label}, {seeds} ({reason})")
+        for run in arm.excluded:
+            by_reason.setdefault(run.reason, []).append(run.seed)
+        for reason, seed_numbers in by_reason.items():
+            seeds = f"seed{'s' if len(seed_numbers) > 1 else ''} {', '.join(map(str, seed_numbers))}"
+            notes.append(f"Excluded: {arm.label}, {seeds} ({reason})")
         if arm.repeats:
-            words.append(
+            notes.append(
                 f"Excluded: {arm.repeats} older run{'s' if arm.repeats > 1 else ''} of {arm.label} with a seed that ran again"
             )
-    return words
+    return notes
 
 
 def _baseline(part: Part) -> str:

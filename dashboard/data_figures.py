@@ -50,7 +50,7 @@ def classes(splits: Mapping[str, Mapping[str, int]], label: str) -> go.Figure:
     for (name, counts), colour in zip(splits.items(), SPLIT_COLOURS, strict=False):
         total = max(1, sum(counts.values()))
         figure.add_bar(
-            x=[escape(one) for one in counts],
+            x=[escape(class_name) for class_name in counts],
             y=[count / total for count in counts.values()],
             name=escape(name),
             marker={"color": colour, "opacity": 0.8},
@@ -86,7 +86,9 @@ def confusion(matrix: Confusion, dark: bool) -> go.Figure:
     names = [escape(name) if len(name) <= 24 else escape(name[:23]) + "…" for name in matrix.names]
     places = list(range(len(names)))
     small = len(names) <= MAX_NAMED
-    words = [[_cell(int(n), share) for n, share in zip(*row, strict=True)] for row in zip(counts, shares, strict=True)]
+    cell_texts = [
+        [_cell(int(n), share) for n, share in zip(*row, strict=True)] for row in zip(counts, shares, strict=True)
+    ]
     figure = go.Figure(
         go.Heatmap(
             x=places,
@@ -97,7 +99,7 @@ def confusion(matrix: Confusion, dark: bool) -> go.Figure:
             colorscale=[[0, "rgba(73,104,246,0.03)"], [1, "rgba(73,104,246,0.6)"]],
             showscale=not small,
             colorbar={"title": {"text": "share of the row"}, "tickformat": ".0%", "thickness": 12, "outlinewidth": 0},
-            text=words,
+            text=cell_texts,
             texttemplate="%{text}" if small else None,
             textfont={"color": "#f3f4f6" if dark else "#1b1f2a"},
             customdata=[[[row, column] for column in names] for row in names],
@@ -135,14 +137,14 @@ def _cell(count: int, share: float) -> str:
     return f"{count}<br>{share:.0%}" if np.isfinite(share) else f"{count}<br>–"
 
 
-def predicted(true: np.ndarray, said: np.ndarray) -> go.Figure:
+def predicted(true: np.ndarray, predictions: np.ndarray) -> go.Figure:
     """Predicted against true numbers, with the line on which both are equal; undefined predictions are left out."""
-    both = np.isfinite(true) & np.isfinite(said)
-    true, said = true[both], said[both]
+    both = np.isfinite(true) & np.isfinite(predictions)
+    true, predictions = true[both], predictions[both]
     figure = go.Figure()
     marks: dict[str, Any] = {
         "x": true.tolist(),
-        "y": said.tolist(),
+        "y": predictions.tolist(),
         "mode": "markers",
         "showlegend": False,
         "marker": {"size": 7, "color": SPLIT_COLOURS[0], "opacity": 0.5},

@@ -27,10 +27,10 @@ def warnings(runs: pd.DataFrame) -> list[str]:
         if status == "finished":
             scores.setdefault((model, task, data), []).append(metrics.get(primary))
             simple.setdefault((model, task, data), {}).update(baselines)
-    told = {key: nothing_learned(key[1], values, simple[key]) for key, values in scores.items()}
-    if len(told) == 1:
-        return [warning for warning in told.values() if warning]
-    return [f"{model} on {task}: {warning}" for (model, task, _), warning in told.items() if warning]
+    sentences = {key: nothing_learned(key[1], values, simple[key]) for key, values in scores.items()}
+    if len(sentences) == 1:
+        return [warning for warning in sentences.values() if warning]
+    return [f"{model} on {task}: {warning}" for (model, task, _), warning in sentences.items() if warning]
 
 
 def banner(warnings: Sequence[str]) -> None:

@@ -40,20 +40,20 @@ def comparing() -> Metric:
 
 
 def acted_on(method: str) -> list[Metric]:
-    """The measures that show what a method changes; none for the baseline and where it does not say."""
-    found = methods.find(method)
-    if found is None:
+    """The measures that show what a method changes; empty for the baseline and for methods that declare none."""
+    method_class = methods.find(method)
+    if method_class is None:
         return []
     known = {metric.slug: metric for metric in of_runs()}
-    parts = found.part_classes if issubclass(found, Composed) else (found,)
+    parts = method_class.part_classes if issubclass(method_class, Composed) else (method_class,)
     slugs = [part.acts_on or next((slug for slug in part.effects if slug in known), "") for part in parts]
     return [known[slug] for slug in slugs if slug in known]
 
 
 def default_for(compared: Iterable[str]) -> Metric:
-    """The measure to begin with for runs of these methods: of the cloud that they act on; `comparing` where they act on several."""
-    found = {metric.slug: metric for method in set(compared) for metric in acted_on(method)}
-    return next(iter(found.values())) if len(found) == 1 else comparing()
+    """The default measure for runs of these methods: the one they all act on, else `comparing`."""
+    measures_by_slug = {metric.slug: metric for method in set(compared) for metric in acted_on(method)}
+    return next(iter(measures_by_slug.values())) if len(measures_by_slug) == 1 else comparing()
 
 
 def towards_isotropy(metric: Metric) -> int:

@@ -54,7 +54,7 @@ def draw(run: RunRow, fingerprint: Callable[[], str | None]) -> None:
     """The section of the page; nothing for a run that has not predicted yet, or that was made before predictions were kept.
 
     Args:
-        fingerprint: of the rows that the run read; asked for only where its rows are read again.
+        fingerprint: of the rows that the run read; needed only to read them again.
     """
     predicted, problem = _kept(str(resources.library().folder_of(run.id)), _stamp_of(run))
     if predicted is None and problem is None:
@@ -151,12 +151,12 @@ def _numbers(run: RunRow, predicted: Predictions) -> None:
     from dashboard import data_figures
     from dashboard.components import figure
 
-    true, said = (predicted.table[name].to_numpy(dtype=np.float64) for name in ("label", "prediction"))
-    undefined = int((~np.isfinite(said)).sum())
+    true, estimates = (predicted.table[name].to_numpy(dtype=np.float64) for name in ("label", "prediction"))
+    undefined = int((~np.isfinite(estimates)).sum())
     figure.draw(
-        data_figures.predicted(true, said),
+        data_figures.predicted(true, estimates),
         key="run_predicted",
-        words=f"Predicted against true numbers, n = {len(true) - undefined}: true {_range(true)}, predicted {_range(said)}",
+        words=f"Predicted against true numbers, n = {len(true) - undefined}: true {_range(true)}, predicted {_range(estimates)}",
         name=f"isoviz-{run.id}-predicted",
     )
     explanations.show(PREDICTED)
@@ -192,7 +192,7 @@ def _texts(task: Task, predicted: Predictions) -> None:
 
 
 def _joined(value: object) -> str:
-    return value if isinstance(value, str) else " / ".join(dict.fromkeys(str(one) for one in value))  # type: ignore[attr-defined]
+    return value if isinstance(value, str) else " / ".join(dict.fromkeys(str(item) for item in value))  # type: ignore[attr-defined]
 
 
 def _columns(table: pd.DataFrame) -> dict[str, Any]:
@@ -238,18 +238,18 @@ def _rows(run: RunRow, task: Task, predicted: Predictions, fingerprint: str | No
 
 
 def _worst_first(task: Task, predicted: Predictions, frame: pd.DataFrame | None) -> pd.DataFrame:
-    """`outcomes.errors` of what was kept; without the rows it has no text columns, but for a reference."""
-    kept = predicted.table
+    """`outcomes.errors` of the saved predictions; without the rows, a reference is the only text column."""
+    saved = predicted.table
     right = "answer_texts" if task.kind == "span" else task.columns[-1] if task.kind == "seq2seq" else "label"
     if frame is None:
-        rows = pd.DataFrame(dict.fromkeys(task.columns, ""), index=kept.index)
-        rows[right] = kept["label"]
+        rows = pd.DataFrame(dict.fromkeys(task.columns, ""), index=saved.index)
+        rows[right] = saved["label"]
     else:
-        rows = frame.head(len(kept))
-    confidence = kept["confidence"].to_numpy() if "confidence" in kept else None
-    said = kept["prediction"]
+        rows = frame.head(len(saved))
+    confidence = saved["confidence"].to_numpy() if "confidence" in saved else None
+    answers = saved["prediction"]
     table = outcomes.errors(
-        task, rows, said.to_numpy() if task.kind != "span" else said.tolist(), confidence=confidence
+        task, rows, answers.to_numpy() if task.kind != "span" else answers.tolist(), confidence=confidence
     )
     return table if frame is not None else table.drop(columns=[name for name in task.columns if name != right])
 

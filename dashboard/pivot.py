@@ -34,7 +34,7 @@ PIVOT = Explanation(
 
 
 def section(chosen: Filter, runs: pd.DataFrame) -> None:
-    """The table, with what goes across to choose; nothing where there is one setup."""
+    """The table, and the choice of its columns; nothing with a single setup."""
     labelled = kept(("pivot", chosen), lambda: runs.assign(label=_labels(runs)))
     offered = [name for name in SIDES if labelled[name].nunique() > 1]
     if not offered or runs["setup"].nunique() < 2:
@@ -54,22 +54,22 @@ def section(chosen: Filter, runs: pd.DataFrame) -> None:
             st.space("stretch")
             explanations.show(PIVOT)
         side = next(name for name in offered if SIDES[name] == across)
-        shown = kept(("pivot", chosen, side), lambda: made(labelled, side))
+        table = kept(("pivot", chosen, side), lambda: made(labelled, side))
         warnings = kept(("warnings", chosen), lambda: learned.warnings(runs))
         st.dataframe(
-            shown,
+            table,
             hide_index=True,
             placeholder="",
             alt=f"Mean and standard deviation of each task's metric, one setup per cell, {across} across",
         )
-        words = "Mean ± sample standard deviation over seeds, by each task's own metric."
+        caption = "Mean ± sample standard deviation over seeds, by each task's own metric."
         downloads.buttons(
             downloads.file_name("results", "by", across),
-            learned.in_file(shown, warnings),
+            learned.in_file(table, warnings),
             lambda: downloads.latex_table(
-                {downloads.latex_text(str(name)): shown[name].fillna("") for name in shown},
-                words,
-                "l" * len(shown.columns),
+                {downloads.latex_text(str(name)): table[name].fillna("") for name in table},
+                caption,
+                "l" * len(table.columns),
                 label="tab:results",
                 notes=warnings,
             ),
@@ -108,10 +108,10 @@ def made(runs: pd.DataFrame, side: str) -> pd.DataFrame:
         setup = {str(name): value for name, value in record.items()}
         placed.setdefault(tuple(setup[name] for name in rows), {}).setdefault(setup[side], []).append(setup)
     lines = []
-    for key, found in placed.items():
-        # where the rows do not separate two setups, each has a row of its own rather than a mean over both
-        for place in range(max(map(len, found.values()))):
-            cells = {value: group[place] for value, group in found.items() if len(group) > place}
+    for key, by_side in placed.items():
+        # where the rows do not separate two setups, each gets a row rather than a mean over both
+        for place in range(max(map(len, by_side.values()))):
+            cells = {value: group[place] for value, group in by_side.items() if len(group) > place}
             line: dict[str, Any] = dict(zip((_ROWS[name] for name in rows), key, strict=True))
             line |= {
                 headings[value]: _cell(cells[value]["mean"], cells[value]["sd"], cells[value]["n"])
@@ -127,7 +127,7 @@ def made(runs: pd.DataFrame, side: str) -> pd.DataFrame:
 
 
 def _settings(runs: pd.DataFrame, side: str) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Setup → the settings that tell it from others in its column, and task → those that its whole column shares.
+    """Setup → the settings that distinguish it from others in its column, and task → those that its whole column shares.
 
     A setting shared by all runs of a task goes into the task's heading. As a separate row it would leave the other tasks' cells empty.
     """
@@ -137,18 +137,18 @@ def _settings(runs: pd.DataFrame, side: str) -> tuple[dict[str, str], dict[str, 
     within: dict[str, str] = {}
     shared: dict[str, list[str]] = {}
     for task, part in runs.groupby("task", sort=False):
-        found = tables.settings_text(part)
-        within |= found
-        first = next(iter(found))
+        settings = tables.settings_text(part)
+        within |= settings
+        first = next(iter(settings))
         shared[str(task)] = [
-            one for one in everywhere[first].split(", ") if one and one not in found[first].split(", ")
+            text for text in everywhere[first].split(", ") if text and text not in settings[first].split(", ")
         ]
     return within, shared
 
 
 def _labels(frame: pd.DataFrame) -> list[str]:
     """Method with parameters."""
-    return [" ".join(filter(None, words)) for words in zip(frame["title"], frame["variant"], strict=True)]
+    return [" ".join(filter(None, names)) for names in zip(frame["title"], frame["variant"], strict=True)]
 
 
 def _data(setup: str) -> str:

@@ -33,7 +33,7 @@ SIMPLE = {
     "random_weights": "Random weights, trained",
 }
 """Simple approaches as a published table calls them; others by their own names."""
-_TOLD = ("epochs", "learning_rate", "batch_size", "schedule", "max_length", "precision")
+_SHARED_SETTINGS = ("epochs", "learning_rate", "batch_size", "schedule", "max_length", "precision")
 """Settings that a caption names, where all rows of the table share them."""
 
 
@@ -74,7 +74,7 @@ class Published:
         label = " ".join(filter(None, (str(line["title"]), str(line["variant"]))))
         for part in self.parts:
             if part.model == line["model"]:
-                return next((found for found in part.comparisons if found.arm == label), None)
+                return next((candidate for candidate in part.comparisons if candidate.arm == label), None)
         return None
 
     def lines(self) -> list[dict[str, Any]]:
@@ -90,8 +90,8 @@ def printed_beside(line: Mapping[str, Any]) -> tuple[Printed, ...]:
 def published_text(line: Mapping[str, Any]) -> str:
     """What the papers print for a line, each number with its place; empty for most."""
     return "; ".join(
-        f"{printed_text(one)} ({'' if one.statistic in ('', 'mean') else f'{one.statistic}; '}{matching.where(one)})"
-        for one in printed_beside(line)
+        f"{printed_text(entry)} ({'' if entry.statistic in ('', 'mean') else f'{entry.statistic}; '}{matching.where(entry)})"
+        for entry in printed_beside(line)
     )
 
 
@@ -107,7 +107,7 @@ def printed_text(printed: Printed, places: int = 3) -> str:
 
 
 def _columns(table: Published) -> dict[str, list[str]]:
-    """Heading → cells, settings first, simple approaches below them. Columns that say nothing are left out."""
+    """Heading → cells, settings first, simple approaches below them. Empty columns are left out."""
     lines = table.lines()
     places = 2 if table.scale >= 100 else 3
     compared = [table.comparison(line) for line in lines]
@@ -116,8 +116,11 @@ def _columns(table: Published) -> dict[str, list[str]]:
         "Method": [" ".join(filter(None, (line["title"], line["variant"], line["settings"]))) for line in lines],
         metric_title(table.metric): [_spread(line["mean"], line["sd"], places) for line in lines],
         "n": [str(line["n"]) for line in lines],
-        "Difference [95 % interval]": [difference_text(found, table.scale) for found in compared],
-        "p": ["" if found is None or found.p_holm is None else probability(found.p_holm) for found in compared],
+        "Difference [95 % interval]": [difference_text(comparison, table.scale) for comparison in compared],
+        "p": [
+            "" if comparison is None or comparison.p_holm is None else probability(comparison.p_holm)
+            for comparison in compared
+        ],
     }
     for metric in table.isotropy:
         columns[measures.with_cloud(metric)] = [
@@ -125,15 +128,15 @@ def _columns(table: Published) -> dict[str, list[str]]:
         ]
     columns["Published"] = [published_text(line) for line in lines]
     columns["Remarks"] = [str(line["remarks"] or "") for line in lines]
-    kept = {name: cells for name, cells in columns.items() if any(cells)}
+    filled = {name: cells for name, cells in columns.items() if any(cells)}
     if len(set(columns["Model"])) == 1:
-        del kept["Model"]
+        del filled["Model"]
     for name, value in table.simple.items():
         if value is not None:
-            for heading, cells in kept.items():
-                words = {"Method": simple_title(name), metric_title(table.metric): decimals(value, places)}
-                cells.append(words.get(heading, ""))
-    return kept
+            for heading, cells in filled.items():
+                row = {"Method": simple_title(name), metric_title(table.metric): decimals(value, places)}
+                cells.append(row.get(heading, ""))
+    return filled
 
 
 def simple_title(name: str) -> str:
@@ -152,12 +155,16 @@ def _spread(mean: float | None, sd: float | None, places: int) -> str:
     return decimals(mean, places) + ("" if sd is None or math.isnan(sd) else f" ± {decimals(sd, places)}")
 
 
-def difference_text(found: Comparison | None, scale: float) -> str:
+def difference_text(comparison: Comparison | None, scale: float) -> str:
     """`−0.006 [−0.042, 0.030]`; empty for the baseline."""
-    if found is None or found.difference is None:
+    if comparison is None or comparison.difference is None:
         return ""
-    ends = "" if found.low is None else f" [{number(found.low, scale=scale)}, {number(found.high, scale=scale)}]"
-    return number(found.difference, scale=scale, sign=True) + ends
+    ends = (
+        ""
+        if comparison.low is None
+        else f" [{number(comparison.low, scale=scale)}, {number(comparison.high, scale=scale)}]"
+    )
+    return number(comparison.difference, scale=scale, sign=True) + ends
 
 
 def caption(table: Published) -> str:
@@ -184,38 +191,40 @@ def _seeds(table: Published) -> str:
 
 def notes(table: Published) -> list[str]:
     """Below the table: warnings, settings, how differences were tested, what is left out."""
-    found = list(table.warnings)
+    lines = list(table.warnings)
     if settings := shared_settings(table.summary):
-        found.append(f"Settings: {settings}.")
-    comparisons = [one for part in table.parts for one in part.comparisons]
-    if any(one.difference is not None for one in comparisons):
-        baselines = ", ".join(dict.fromkeys(one.baseline for one in comparisons))
-        paired = "paired by seed" if all(one.paired for one in comparisons) else "between unpaired seeds"
+        lines.append(f"Settings: {settings}.")
+    comparisons = [comparison for part in table.parts for comparison in part.comparisons]
+    if any(comparison.difference is not None for comparison in comparisons):
+        baselines = ", ".join(dict.fromkeys(comparison.baseline for comparison in comparisons))
+        paired = "paired by seed" if all(comparison.paired for comparison in comparisons) else "between unpaired seeds"
         text = f"Differences are from {baselines}, {paired}."
-        if any(one.p is not None for one in comparisons):
-            tests = " and ".join(dict.fromkeys(one.test for one in comparisons if one.p is not None))
+        if any(comparison.p is not None for comparison in comparisons):
+            tests = " and ".join(
+                dict.fromkeys(comparison.test for comparison in comparisons if comparison.p is not None)
+            )
             correction = f", with Holm's correction for {table.tests} comparisons" if table.tests > 1 else ""
             text += f" Intervals are 95 %; p is from the {tests}{correction}."
-        found.append(text)
+        lines.append(text)
     elif table.why_none:
-        found.append(f"No differences: {table.why_none}")
-    if any(one.doubt for line in table.lines() for one in printed_beside(line)):
-        found.append("† The printed number is doubtful.")
-    return found
+        lines.append(f"No differences: {table.why_none}")
+    if any(entry.doubt for line in table.lines() for entry in printed_beside(line)):
+        lines.append("† The printed number is doubtful.")
+    return lines
 
 
 def shared_settings(summary: pd.DataFrame) -> str:
     """The training settings that all rows share, in words: `4 epochs, learning rate 0.0006, …`."""
     setups = [json.loads(setup) for setup in summary["setup"]]
-    words = []
-    for name in _TOLD:
+    settings = []
+    for name in _SHARED_SETTINGS:
         values = {json.dumps(setup.get(name)) for setup in setups}
         if len(values) == 1:
             value = setups[0].get(name)
             written = {"no": "float32"}.get(value, value) if name == "precision" else value
             text = re.sub(r"e([+−])0", r"e\1", setting(written))  # 5e−05 is 5e−5
-            words.append(f"{name.replace('_', ' ')} {text}")
-    return ", ".join(words)
+            settings.append(f"{name.replace('_', ' ')} {text}")
+    return ", ".join(settings)
 
 
 # ------------------------------------------------------------------------------------------------------- files
@@ -270,9 +279,9 @@ def as_json(table: Published) -> str:
 def _json_line(table: Published, line: Mapping[str, Any]) -> dict[str, Any]:
     numbers = {name: _finite(value) for name, value in line.items() if name not in ("setup", "settings")}
     printed = [
-        {"value": one.on_our_scale, "as_printed": one.value, "sd_as_printed": one.sd, "seeds": one.seeds}
-        | {"statistic": one.statistic, "where": matching.where(one), "remark": one.remark, "doubt": one.doubt}
-        for one in printed_beside(line)
+        {"value": entry.on_our_scale, "as_printed": entry.value, "sd_as_printed": entry.sd, "seeds": entry.seeds}
+        | {"statistic": entry.statistic, "where": matching.where(entry), "remark": entry.remark, "doubt": entry.doubt}
+        for entry in printed_beside(line)
     ]
     return {**numbers, "setup": json.loads(str(line["setup"])), "published": printed}
 

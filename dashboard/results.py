@@ -159,36 +159,36 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric], ass
     metric = _metric(task, runs)
     ids = [str(run) for run in runs["run"]]
     undecided = comparison.compared(task, metric, ids) is None
-    key = ("task", of, task, metric, tuple(one.slug for one in isotropy), undecided)
-    found = kept(key, lambda: _found(task, metric, runs, isotropy, ids))
-    table = found.published
+    key = ("task", of, task, metric, tuple(measure.slug for measure in isotropy), undecided)
+    view = kept(key, lambda: _view_of(task, metric, runs, isotropy, ids))
+    table = view.published
     learned.banner(table.warnings)
     st.dataframe(
-        found.on_screen,
+        view.on_screen,
         hide_index=True,
         column_config=_column_config(metric, isotropy),
         placeholder="",
         alt=f"Mean {metric} and isotropy per model, method and parameters on {task}, with every seed",
     )
-    st.caption(found.clouds)
-    for words in found.printed:
-        st.caption(wording.plain(words))
+    st.caption(view.clouds)
+    for sentence in view.printed:
+        st.caption(wording.plain(sentence))
     downloads.buttons(
         downloads.file_name("results", task, metric),
-        found.in_file,
+        view.in_file,
         lambda: publication.latex(table),
         parquet_too=True,
         markdown=lambda: publication.markdown(table),
         json=lambda: publication.as_json(table),
     )
-    _strip(task, metric, found)
+    _strip(task, metric, view)
     comparison.section(task, metric, ids)
-    if associations and found.association:
-        st.markdown(f"**Does isotropy go with performance?** {wording.plain(found.association)}")
+    if associations and view.association:
+        st.markdown(f"**Does isotropy go with performance?** {wording.plain(view.association)}")
 
 
 @dataclass(frozen=True)
-class _Found:
+class _TaskView:
     """A task's part of the page, the same for all visitors until a run changes.
 
     Attributes:
@@ -209,48 +209,53 @@ class _Found:
     association: str
 
 
-def _found(task: str, metric: str, runs: pd.DataFrame, isotropy: list[Metric], ids: list[str]) -> _Found:
+def _view_of(task: str, metric: str, runs: pd.DataFrame, isotropy: list[Metric], ids: list[str]) -> _TaskView:
     chosen = tables.with_metric(runs, metric)
     compared = comparison.compared(task, metric, ids)
     table = published_table(task, metric, runs, tables.summary(chosen), isotropy, compared)
     levels = tables.references(table.simple)
     whole = with_comparison(table)
     lines = [(line["title"], publication.published_text(line)) for line in table.lines()]
-    setups, drawn = seed_strip(chosen, metric, levels)
-    return _Found(
+    setups, strip = seed_strip(chosen, metric, levels)
+    return _TaskView(
         published=table,
         on_screen=readable(whole, levels, isotropy),
         in_file=learned.in_file(whole.drop(columns="setup"), table.warnings),
         clouds=_clouds(chosen, isotropy),
         printed=tuple(f"Published, {title}: {printed}" for title, printed in lines if printed),
         setups=setups,
-        seeds=figure.prepared(drawn) if drawn is not None else None,
+        seeds=figure.prepared(strip) if strip is not None else None,
         association=association(runs, metric, isotropy[0] if isotropy else measures.default_for(runs["method"])),
     )
 
 
 def association(runs: pd.DataFrame, metric: str, measure: Metric) -> str:
     """Whether isotropy goes with performance over the settings of one task, as a sentence; empty with too few settings for a test."""
-    found = associate_means(tables.association_points(runs, measure.slug, metric), measure.slug, metric=metric)
-    return found.sentence if found.p is not None else ""
+    correlation = associate_means(tables.association_points(runs, measure.slug, metric), measure.slug, metric=metric)
+    return correlation.sentence if correlation.p is not None else ""
 
 
 def published_table(
-    task: str, metric: str, runs: pd.DataFrame, summary: pd.DataFrame, isotropy: list[Metric], found: Table | str | None
+    task: str,
+    metric: str,
+    runs: pd.DataFrame,
+    summary: pd.DataFrame,
+    isotropy: list[Metric],
+    compared: Table | str | None,
 ) -> Published:
-    """The task's table with all that a reader of it needs; `found` is of `comparison.compared`."""
-    begun = _started(runs)
+    """The task's table with its context; `compared` is the result of `comparison.compared`."""
+    start = _started(runs)
     known = tasks.catalogue().get(task)
     return Published(
         task=task,
         metric=metric,
         summary=summary,
         isotropy=isotropy,
-        parts=found.parts if isinstance(found, Table) else (),
-        tests=found.tests if isinstance(found, Table) else 0,
-        why_none=found if isinstance(found, str) else "",
-        simple=begun.baselines if begun and known and metric == known.primary else {},
-        rows=(begun.train_rows, begun.eval_rows) if begun else None,
+        parts=compared.parts if isinstance(compared, Table) else (),
+        tests=compared.tests if isinstance(compared, Table) else 0,
+        why_none=compared if isinstance(compared, str) else "",
+        simple=start.baselines if start and known and metric == known.primary else {},
+        rows=(start.train_rows, start.eval_rows) if start else None,
         warnings=learned.warnings(runs),
     )
 
@@ -297,15 +302,15 @@ def _metric(task: str, runs: pd.DataFrame) -> str:
 
 def readable(summary: pd.DataFrame, levels: list[tuple[str, float]], isotropy: list[Metric]) -> pd.DataFrame:
     """The summary as people read it, the simple baselines below it."""
-    references = [{"title": f"({words})", "mean": value, "seeds": "simple guess, no run"} for words, value in levels]
+    references = [{"title": f"({title})", "mean": value, "seeds": "simple guess, no run"} for title, value in levels]
     frame = pd.concat([summary, pd.DataFrame(references)], ignore_index=True) if references else summary
     names = _headings(isotropy)
     frame = frame.reindex(columns=list(names))
     idle = [name for name in ("settings", "remarks", "variant", "difference", "published") if not _any(summary, name)]
     if summary["model"].nunique() == 1:
         idle.append("model")
-    words = ["model", "title", "variant", "settings", "difference", "published", "seeds", "remarks"]
-    return frame.fillna(dict.fromkeys(words, "")).drop(columns=idle).rename(columns=names)
+    text_columns = ["model", "title", "variant", "settings", "difference", "published", "seeds", "remarks"]
+    return frame.fillna(dict.fromkeys(text_columns, "")).drop(columns=idle).rename(columns=names)
 
 
 def _any(frame: pd.DataFrame, column: str) -> bool:
@@ -334,10 +339,12 @@ def _column_config(metric: str, isotropy: list[Metric]) -> dict[str, Any]:
         ),
         "Each seed": st.column_config.TextColumn("Each seed", help="seed: value", width=300),
     }
-    for one in isotropy:
-        how = f"%.{one.decimals}f"
-        config[one.heading] = number(one.heading, help=measures.help_text(one), format=how)
-        config[f"± s of {one.heading}"] = number("± s", help=f"Of {one.number_title}, over the seeds.", format=how)
+    for measure in isotropy:
+        decimals_format = f"%.{measure.decimals}f"
+        config[measure.heading] = number(measure.heading, help=measures.help_text(measure), format=decimals_format)
+        config[f"± s of {measure.heading}"] = number(
+            "± s", help=f"Of {measure.number_title}, over the seeds.", format=decimals_format
+        )
     return config
 
 
@@ -348,23 +355,23 @@ def _clouds(runs: pd.DataFrame, isotropy: list[Metric]) -> str:
     by_cloud: dict[str, list[str]] = {}
     for metric in isotropy:
         by_cloud.setdefault(measures.home(metric), []).append(metric.heading)
-    words = {
+    descriptions = {
         "head": "what the classifier reads, on validation rows" + (f" ({'; '.join(sizes)})" if sizes else ""),
         "layers": "all layers' tokens",
         "output": "the output weights",
     }
-    return " · ".join(f"{wording.plain(', '.join(names))}: {words[cloud]}" for cloud, names in by_cloud.items())
+    return " · ".join(f"{wording.plain(', '.join(names))}: {descriptions[cloud]}" for cloud, names in by_cloud.items())
 
 
-def _strip(task: str, metric: str, found: _Found) -> None:
-    if found.seeds is None:
+def _strip(task: str, metric: str, view: _TaskView) -> None:
+    if view.seeds is None:
         return
-    if found.setups > STRIP_ROWS:
+    if view.setups > STRIP_ROWS:
         st.caption(
-            f"The first {STRIP_ROWS} of {found.setups:,} rows of the table. Filter by experiment, model or method to see others."
+            f"The first {STRIP_ROWS} of {view.setups:,} rows of the table. Filter by experiment, model or method to see others."
         )
     figure.draw(
-        found.seeds,
+        view.seeds,
         key=f"strip_{task}",
         words=f"{metric} of every seed on {task}, by method",
         name=downloads.file_name("isoviz", "seeds", task, metric),
@@ -383,17 +390,17 @@ def seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]])
     settings = tables.settings_text(runs)
     models = seeds["model"] if seeds["model"].nunique() > 1 else [""] * len(seeds)
     parts = zip(models, seeds["title"], seeds["variant"], seeds["setup"].map(settings), strict=True)
-    words = [" · ".join(filter(None, part)) for part in parts]
-    return len(setups), charts.seed_strip(seeds.assign(row=words), metric, measures.comparing(), levels)
+    labels = [" · ".join(filter(None, part)) for part in parts]
+    return len(setups), charts.seed_strip(seeds.assign(row=labels), metric, measures.comparing(), levels)
 
 
 def _started(runs: pd.DataFrame) -> Started | None:
-    """What the first finished run said when it began: rows, and the simple baselines of the task."""
+    """The `Started` event of the first finished run: its rows, and the scores of simple baselines."""
     finished = runs[runs["status"] == "finished"]
     if finished.empty:
         return None
-    found = resources.library().events_of_kind(str(finished.iloc[0]["run"]), Started, limit=1)
-    return next(iter(found), None)
+    starts = resources.library().events_of_kind(str(finished.iloc[0]["run"]), Started, limit=1)
+    return next(iter(starts), None)
 
 
 def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
@@ -411,11 +418,14 @@ def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
         "Value": number(**_NUMBER),
         "Seconds": number(format="%.1f"),
     }
-    config |= {one.heading: number(help=measures.help_text(one), format=f"%.{one.decimals}f") for one in isotropy}
+    config |= {
+        chosen_metric.heading: number(help=measures.help_text(chosen_metric), format=f"%.{chosen_metric.decimals}f")
+        for chosen_metric in isotropy
+    }
     first = _first_of_page(len(runs))
     listed = runs.iloc[first : first + PAGE_RUNS]
-    told = [name for name in names if name not in ALIKE or runs[name].nunique() > 1]
-    table = listed[told].rename(columns=names)
+    shown_columns = [name for name in names if name not in ALIKE or runs[name].nunique() > 1]
+    table = listed[shown_columns].rename(columns=names)
     table.insert(0, "Run", [f"run?id={run}" for run in listed["run"]])
     st.dataframe(table, hide_index=True, column_config=config, placeholder="", alt="Every run that matches the filters")
     in_file = kept(("every run", chosen), lambda: learned.in_file(runs[columns], learned.warnings(runs)))

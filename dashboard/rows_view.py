@@ -61,7 +61,7 @@ def sampled(report: DataReport) -> str:
 
 def draw(task: Task, report: DataReport) -> None:
     """First rows per split, histogram of the lengths of each text, and of the labels."""
-    # Plotly takes a moment to load: only for those who look
+    # Plotly takes a moment to load, so it is imported only here
     from dashboard import data_figures
     from dashboard.components import figure
 
@@ -79,11 +79,11 @@ def draw(task: Task, report: DataReport) -> None:
     if part := sampled(report):
         st.caption(f"The histograms are {part}.")
     cells = [cell for _ in range(-(-len(figures) // 2)) for cell in st.columns(2)]
-    for (title, drawn), cell in zip(figures.items(), cells, strict=False):
+    for (title, histogram), cell in zip(figures.items(), cells, strict=False):
         with cell:
             st.markdown(f"**{wording.plain(title)}**")
             figure.draw(
-                drawn,
+                histogram,
                 key=f"rows_{task.slug}_{title}",
                 words=f"Histogram, {title}: {_in_words(task, report, title)}",
                 name=downloads.file_name("isoviz", "rows", task.slug, title),
@@ -140,14 +140,14 @@ def _in_words(task: Task, report: DataReport, title: str) -> str:
 def problems(faults: Problems) -> None:
     """The first rows at fault, each with its place."""
     listed = len(faults.first)
-    one = faults.count == 1
+    single = faults.count == 1
     cut = f" Showing the first {listed}." if listed < faults.count else ""
     forms.error_beside(
-        f"{faults.count:,} row{' is' if one else 's are'} invalid: correct or remove {'it' if one else 'them'}.{cut}"
+        f"{faults.count:,} row{' is' if single else 's are'} invalid: correct or remove {'it' if single else 'them'}.{cut}"
     )
     st.dataframe(
         pd.DataFrame(
-            [(one.split, one.row, one.column, one.what, one.value) for one in faults.first],
+            [(fault.split, fault.row, fault.column, fault.what, fault.value) for fault in faults.first],
             columns=["split", "row", "column", "what is wrong", "value"],
         ),
         hide_index=True,

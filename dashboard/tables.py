@@ -207,7 +207,7 @@ def seeds_of(group: pd.DataFrame) -> pd.DataFrame:
 
 
 def _remarks(frame: pd.DataFrame, newest: pd.DataFrame) -> dict[str, str]:
-    """Setup → what became of its runs, beside those that count."""
+    """Setup → remarks on its runs that are not counted."""
     remarks: dict[str, list[str]] = {str(setup): [] for setup in frame["setup"].unique()}
     finished = frame["status"] == "finished"
     for (setup, status), runs in _counts(frame[~finished], "status").items():
@@ -218,7 +218,7 @@ def _remarks(frame: pd.DataFrame, newest: pd.DataFrame) -> dict[str, str]:
     for setup, runs in Counter(frame.loc[finished, "setup"].tolist()).items():
         if repeated := runs - used[setup]:
             remarks[setup].append(f"{repeated} repeated seed{'s' if repeated > 1 else ''} not counted")
-    return {setup: ", ".join(words) for setup, words in remarks.items()}
+    return {setup: ", ".join(notes) for setup, notes in remarks.items()}
 
 
 def _counts(frame: pd.DataFrame, column: str) -> Counter[tuple[str, str]]:
@@ -270,9 +270,9 @@ def points(
         for line, text in _differences(part["line"].unique()).items()
     }
     finished["settings"] = finished["line"].map(names).astype(object)
-    kept = ["run", "group", "model", "task", "method", "title", "variant", "settings", "seed"]
-    kept += ["value", "isotropy", "at", *(["beside"] if second else []), "problem", "collapsed", "line", "setup"]
-    return finished[kept].reset_index(drop=True)
+    columns = ["run", "group", "model", "task", "method", "title", "variant", "settings", "seed"]
+    columns += ["value", "isotropy", "at", *(["beside"] if second else []), "problem", "collapsed", "line", "setup"]
+    return finished[columns].reset_index(drop=True)
 
 
 def _on_scale(method: str, params: Mapping[str, Any], name: str) -> float | None:
@@ -359,9 +359,9 @@ def _differences(setups: Iterable[str]) -> dict[str, str]:
         described[setup] = {
             name: f"{symbols.get(name, name)} = {setting(value)}" for name, value in settings["params"].items()
         } | {name: f"{name} {setting(value)}" for name, value in settings.items() if name not in _SAME_IN_A_METHOD}
-    names = list(dict.fromkeys(name for words in described.values() for name in words))
-    differing = [name for name in names if len({words.get(name) for words in described.values()}) > 1]
-    return {setup: ", ".join(words[name] for name in differing if name in words) for setup, words in described.items()}
+    names = list(dict.fromkeys(name for texts in described.values() for name in texts))
+    differing = [name for name in names if len({texts.get(name) for texts in described.values()}) > 1]
+    return {setup: ", ".join(texts[name] for name in differing if name in texts) for setup, texts in described.items()}
 
 
 def references(started: Mapping[str, Any]) -> list[tuple[str, float]]:

@@ -245,11 +245,11 @@ def _map(choice: Choice, runs: pd.DataFrame) -> None:
         st.caption(f"The maps of the first {MOST_MAPS} of {len(grids)} setups. Choose one experiment to see others.")
     for at, grid in enumerate(grids[:MOST_MAPS]):
         name = ", ".join(filter(None, (grid["title"].iloc[0], grid["settings"].iloc[0])))
-        shown = (
+        sides = (
             ("value", choice.metric, "", 3),
             ("isotropy", measure.heading, measures.cloud(measure), measure.decimals),
         )
-        for place, (column, title, cloud, places) in zip(st.columns(2), shown, strict=True):
+        for place, (column, title, cloud, places) in zip(st.columns(2), sides, strict=True):
             with place:
                 st.markdown(f"**{wording.plain(title)}**, {wording.plain(', '.join(filter(None, (cloud, name))))}")
                 cells = grid.assign(mean=grid[column])
@@ -265,16 +265,16 @@ def _draw(name: str, choice: Choice, points: pd.DataFrame, make: Callable[[], go
 
     A press on a run's mark opens its page.
     """
-    kept = st.session_state.setdefault("tradeoffs_figures", {})
+    cached = st.session_state.setdefault("tradeoffs_figures", {})
     identity = (choice, points.to_json())
-    if name not in kept or kept[name][0] != identity:
-        made = make()
-        made.update_layout(uirevision=repr(choice))  # a zoom stays while points come, and goes with what it was of
-        kept[name] = (identity, made)
+    if name not in cached or cached[name][0] != identity:
+        plot = make()
+        plot.update_layout(uirevision=repr(choice))  # keeps the zoom while points arrive, and resets it with the choice
+        cached[name] = (identity, plot)
     title = metrics.get(choice.measure).number_title
-    words = f"{name.replace('_', ' ')}: {choice.metric} and {title} of {len(points)} runs on {choice.task}"
+    alt_text = f"{name.replace('_', ' ')}: {choice.metric} and {title} of {len(points)} runs on {choice.task}"
     saved = downloads.file_name("isoviz", name, choice.task, choice.metric)
-    run = figure.draw(kept[name][1], key=f"tradeoffs_{name}", words=words, name=saved, opens_runs=True)
+    run = figure.draw(cached[name][1], key=f"tradeoffs_{name}", words=alt_text, name=saved, opens_runs=True)
     if run:
         st.switch_page(menu.RUN, query_params={"id": run})
 

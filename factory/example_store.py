@@ -67,6 +67,7 @@ def pack(source: Path, results: Path, target: Path) -> int:
     _write_database(store, chosen, target)
     embedded = [_write_embeddings(store, row, target) for row in chosen[METHODS] if _is_first(row, WITH_EMBEDDINGS)]
     _write_view(target)
+    write_demo_vectors(target)
     slugs = _write_results(store, results, target / "studies")
     about = {
         "recorded": datetime.fromtimestamp(max(row.ended or 0.0 for rows in chosen.values() for row in rows), UTC)
@@ -80,7 +81,7 @@ def pack(source: Path, results: Path, target: Path) -> int:
         "studies": slugs,
     }
     (target / ABOUT).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    return sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
+    return _size(target)
 
 
 def example_id(run_id: str) -> str:
@@ -330,6 +331,26 @@ def _write_view(target: Path) -> None:
     _write_result(
         target / results.STORE.name / (EXAMPLE + "view"), facts, {name: _halved(value) for name, value in kept.items()}
     )
+
+
+def write_demo_vectors(target: Path) -> int:
+    """The vectors of the demo sets that What-if opens on, in half precision; the bytes that they take."""
+    from isoviz.vectors import STORE, demo_sets
+    from isoviz.whatif.texts import FIRST_LAYER, TextsRequest, compute
+
+    shutil.rmtree(target / STORE.name, ignore_errors=True)
+    for slug, key in demo_sets.RECORDED.items():
+        request = TextsRequest(slug, layer=FIRST_LAYER)
+        facts, arrays = compute(request, _silent)
+        facts["facts"]["request"] = request.as_json()
+        _write_result(
+            target / STORE.name / key, facts, {name: _halved(np.asarray(value)) for name, value in arrays.items()}
+        )
+    return _size(target / STORE.name)
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _halved(values: NDArray[Any]) -> NDArray[Any]:

@@ -1,10 +1,11 @@
 """Records the examples that the app opens on: `python -m factory.record_examples [--store DIR] [grids | studies | pack ...]`.
 
-Three steps, all of them unless some are named:
+Four steps, all of them unless some are named:
 
 - `grids` trains the runs of `EXPERIMENTS`: every method on two demo tasks, and one λ × ζ sweep.
 - `studies` carries out every study at its quick scale and keeps each result beside the runs, in `DIR/studies`, or where --results says.
 - `pack` writes what the store has to `isoviz/demo/examples` (`factory.example_store`).
+- `vectors` embeds the demo sets that What-if opens on anew; `pack` does that too. It needs no store and takes seconds.
 
 A store that is named is continued: finished runs are not trained again. Without one, the runs lie in a temporary folder. Training is
 serial and takes about 15 minutes of processor time for the grids and an hour for the studies; put `nice` before the command if others need
@@ -27,7 +28,7 @@ from isoviz.runs import planning
 from isoviz.runs.examples import GROUP, METHODS, SWEEP
 from isoviz.runs.planning import MethodChoice
 
-STEPS: Final = ("grids", "studies", "pack")
+STEPS: Final = ("grids", "studies", "pack", "vectors")
 ENCODER: Final = "demo/tiny-bert"
 SEEDS: Final = (0, 1, 2)
 SENTENCES, PAIRS = "demo/acceptability", "demo/similarity"
@@ -113,6 +114,15 @@ def pack(folder: Path, results: Path) -> int:
     return int(size > example_store.MOST_BYTES)
 
 
+def embed_demo_sets() -> int:
+    """Write the vectors of the demo sets to the package; 0."""
+    from factory import example_store
+    from isoviz.demo import EXAMPLES
+
+    print(f"demo vectors: {example_store.write_demo_vectors(EXAMPLES) / 1e6:.1f} MB", flush=True)
+    return 0
+
+
 def main() -> int:
     """1 where something did not finish; what did is kept and packed."""
     parser = argparse.ArgumentParser(
@@ -136,6 +146,7 @@ def main() -> int:
             "grids": lambda: train_grids(folder),
             "studies": lambda: carry_out_studies(folder, results),
             "pack": lambda: pack(folder, results),
+            "vectors": embed_demo_sets,
         }
         return int(sum(work[step]() for step in STEPS if step in (options.steps or STEPS)) > 0)
 

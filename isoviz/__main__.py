@@ -57,6 +57,9 @@ _TYPES: dict[str, Callable[[str], Any]] = {
     "checkpoint_minutes": _number,
     "threads": _whole,
     "processes": _whole,
+    "lora_rank": _whole,
+    "lora_alpha": _number,
+    "lora_dropout": _number,
 }
 _METAVARS = {_whole: "INT", _number: "FLOAT", str: "STR"}
 
@@ -123,6 +126,9 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
             metavar=_METAVARS[kind],
             help=f"{fields[name].description} (default: {default})",
         )
+    parser.add_argument(
+        "--queue", action="store_true", help="queue the runs for workers or the app; train nothing here"
+    )
     _add_store(parser)
 
 
@@ -224,6 +230,9 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         required=True,
         metavar="PATH",
         help="FILE.zip: W, b and six lines of numpy; else the new model's folder",
+    )
+    parser.add_argument(
+        "--pairs", metavar="FILE", help="pairs with a score, or relevance, of the ids in --fit-on: measured on them too"
     )
     parser.add_argument("--model", help="the model that encoded the vectors of --fit-on")
     parser.add_argument(
@@ -374,10 +383,26 @@ def _add_app(app: argparse.ArgumentParser) -> None:
     access.add_argument(
         "--no-token", action="store_true", help="give anyone on this machine your rights; loopback only"
     )
+    access.add_argument(
+        "--api-writes",
+        action="store_true",
+        help="let programs launch and stop runs through the HTTP API: docs/agents.md",
+    )
 
 
 def _add_mcp(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--allow-writes", action="store_true", help="let the agent launch and stop runs")
+    _add_store(parser, json=False)
+
+
+def _add_worker(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--idle",
+        type=_number,
+        default=60.0,
+        metavar="SECONDS",
+        help="stop when the queue has been empty for this long (default: 60)",
+    )
     _add_store(parser, json=False)
 
 
@@ -412,6 +437,7 @@ _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
         "list, show, stop, resume, delete, export or cite runs, save a model, or add seeds to an experiment",
         _add_runs,
     ),
+    "worker": ("train queued runs of a store one after another, on any machine that reaches it", _add_worker),
     "compare": ("do these runs differ? intervals, tests, and how many seeds a test would need", _add_compare),
     "report": ("write an experiment's tables, tests and figures to one file", _add_report),
     "study": ("list the papers' figures and tables, or compute one", _add_study),

@@ -25,38 +25,38 @@ _ALIASES: Final[Mapping[str, str]] = MappingProxyType({"none": "baseline", "BN":
 """Groups of older records → the method whose colour they have."""
 
 
-def panel(drawn: Panel, *, alone: bool) -> go.Figure:
+def panel(content: Panel, *, alone: bool) -> go.Figure:
     """One panel.
 
     Args:
         alone: its figure has no other, so it may be larger.
     """
     figure = go.Figure()
-    match drawn.kind:
+    match content.kind:
         case "matrix":
-            _matrix(figure, drawn)
+            _matrix(figure, content)
         case "bars":
-            _bars(figure, drawn)
+            _bars(figure, content)
         case "points":
-            _points(figure, drawn)
+            _points(figure, content)
         case _:
-            _lines(figure, drawn)
+            _lines(figure, content)
     named = sum(bool(trace.showlegend is not False and trace.name) for trace in figure.data)
     layout = theme.figure_layout(
-        height=(_WIDE if alone and drawn.kind != "matrix" else _HEIGHT[drawn.kind])
+        height=(_WIDE if alone and content.kind != "matrix" else _HEIGHT[content.kind])
         + 22 * max(0, math.ceil(named / 3) - 1),
         showlegend=named > 1,
-        xaxis=_axis(drawn.x_axis),
-        yaxis=_axis(drawn.y_axis),
+        xaxis=_axis(content.x_axis),
+        yaxis=_axis(content.y_axis),
     )
-    if drawn.kind == "lines" and _counts(drawn):
+    if content.kind == "lines" and _counts(content):
         layout["xaxis"] |= {"tick0": 0, "dtick": 1}
-    if drawn.kind == "lines" and drawn.x_axis.log:
-        layout["xaxis"] |= _measured_places(drawn)
-    if drawn.kind == "bars":
-        layout["xaxis"] |= _decades(drawn)
+    if content.kind == "lines" and content.x_axis.log:
+        layout["xaxis"] |= _measured_places(content)
+    if content.kind == "bars":
+        layout["xaxis"] |= _decades(content)
         layout["bargap"] = 0.0
-    if drawn.kind == "matrix":
+    if content.kind == "matrix":
         bare = {"showticklabels": False, "ticks": "", "showgrid": False, "zeroline": False, "constrain": "domain"}
         layout["xaxis"] |= bare
         layout["yaxis"] |= bare | {"autorange": "reversed", "scaleanchor": "x"}
@@ -65,52 +65,49 @@ def panel(drawn: Panel, *, alone: bool) -> go.Figure:
 
 
 def colours(series: Iterable[Series]) -> dict[str, str]:
-    """Group → colour: of the number that it stands for, around 0; of the method that it is named after; else one of the palette.
-
-    What the paper does not have is grey.
-    """
+    """Group → colour: by its value on a scale around 0, by its method, or from the palette. Our additions are grey."""
     all_series = list(series)
-    limit = max((abs(one.value) for one in all_series if one.value is not None), default=0.0) or 1.0
-    found: dict[str, str] = {}
+    limit = max((abs(entry.value) for entry in all_series if entry.value is not None), default=0.0) or 1.0
+    colour_of: dict[str, str] = {}
     spare = iter(theme.PALETTE * 4)
-    for one in all_series:
-        if one.group in found:
+    for entry in all_series:
+        if entry.group in colour_of:
             continue
-        slug = _ALIASES.get(one.group, one.group)
-        if one.value is not None:
-            share = (one.value / limit + 1) / 2
+        slug = _ALIASES.get(entry.group, entry.group)
+        if entry.value is not None:
+            share = (entry.value / limit + 1) / 2
             (sampled,) = sample_colorscale(theme.STRENGTH_SCALE, share, colortype="tuple")
-            found[one.group] = "#" + "".join(f"{round(255 * part):02x}" for part in sampled)
-        elif one.role == "added":
-            found[one.group] = theme.NEUTRAL
+            colour_of[entry.group] = "#" + "".join(f"{round(255 * part):02x}" for part in sampled)
+        elif entry.role == "added":
+            colour_of[entry.group] = theme.NEUTRAL
         elif slug in methods.catalogue():
-            found[one.group] = theme.method_colour(slug)
+            colour_of[entry.group] = theme.method_colour(slug)
         else:
-            found[one.group] = next(spare)
-    return found
+            colour_of[entry.group] = next(spare)
+    return colour_of
 
 
-def words(drawn: Panel) -> str:
-    """What a panel shows, for those who do not see it."""
-    axes = f"{drawn.y_axis.label} against {drawn.x_axis.label}"
-    names = ", ".join(series.name for series in drawn.series if series.role != "expected")
-    return ": ".join(filter(None, (drawn.title, axes))) + (f". Series: {names}." if names else ".")
+def words(content: Panel) -> str:
+    """Alternative text of a panel."""
+    axes = f"{content.y_axis.label} against {content.x_axis.label}"
+    names = ", ".join(series.name for series in content.series if series.role != "expected")
+    return ": ".join(filter(None, (content.title, axes))) + (f". Series: {names}." if names else ".")
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
-    found: dict[str, Any] = {"title": {"text": escape(axis.label)}, "type": "log" if axis.log else "linear"}
+    layout: dict[str, Any] = {"title": {"text": escape(axis.label)}, "type": "log" if axis.log else "linear"}
     if axis.low is not None and axis.high is not None:
-        found["range"] = [math.log10(end) if axis.log else end for end in (axis.low, axis.high)]
+        layout["range"] = [math.log10(end) if axis.log else end for end in (axis.low, axis.high)]
     elif axis.low is not None and not axis.log:
-        found["rangemode"] = "tozero" if axis.low == 0 else "normal"
-    return found
+        layout["rangemode"] = "tozero" if axis.low == 0 else "normal"
+    return layout
 
 
-def _lines(figure: go.Figure, drawn: Panel) -> None:
+def _lines(figure: go.Figure, content: Panel) -> None:
     """Measured series with their spread, what a formula expects as thin lines, values to compare with dashed."""
-    by_group = colours(drawn.series)
+    by_group = colours(content.series)
     order = {group: place for place, group in enumerate(by_group)}
-    for series in drawn.series:
+    for series in content.series:
         colour, place = by_group[series.group], order[series.group]
         dash = theme.DASHES[place % len(theme.DASHES)]
         line: dict[str, Any] = {"color": colour, "width": 2, "dash": dash}
@@ -137,7 +134,7 @@ def _lines(figure: go.Figure, drawn: Panel) -> None:
             name=escape(series.name),
             hovertemplate=f"%{{y:.4g}} at %{{x:.4g}}<extra>{escape(series.name)}</extra>",
         )
-    for reference in drawn.references:
+    for reference in content.references:
         line = {"color": theme.NEUTRAL, "width": 1.5, "dash": "dash" if reference.axis == "y" else "dot"}
         (figure.add_hline if reference.axis == "y" else figure.add_vline)(
             **{reference.axis: reference.value}, line=line
@@ -161,11 +158,11 @@ def _band(figure: go.Figure, series: Series, colour: str) -> None:
     )
 
 
-def _bars(figure: go.Figure, drawn: Panel) -> None:
-    """Bars over powers of ten; what lies at zero has a bin of its own, left of them."""
-    by_group = colours(drawn.series)
-    for series in drawn.series:
-        at = [math.log10(x) for x in series.x] if drawn.x_axis.log else series.x
+def _bars(figure: go.Figure, content: Panel) -> None:
+    """Bars over powers of ten; values at zero have a separate bin on the left."""
+    by_group = colours(content.series)
+    for series in content.series:
+        at = [math.log10(x) for x in series.x] if content.x_axis.log else series.x
         width = at[1] - at[0] if len(at) > 1 else 1.0
         colour = by_group[series.group]
         figure.add_bar(
@@ -189,10 +186,10 @@ def _bars(figure: go.Figure, drawn: Panel) -> None:
             )
 
 
-def _points(figure: go.Figure, drawn: Panel) -> None:
-    """Single points with their spread both ways; those that stand for a number are coloured by it, around 0."""
-    by_group = colours(series for series in drawn.series if series.value is None)
-    valued = [series for series in drawn.series if series.value is not None and series.x]
+def _points(figure: go.Figure, content: Panel) -> None:
+    """Single points with error bars both ways; series with a value are coloured by it, around 0."""
+    by_group = colours(series for series in content.series if series.value is None)
+    valued = [series for series in content.series if series.value is not None and series.x]
     limit = max((abs(series.value) for series in valued if series.value is not None), default=0.0) or 1.0
     if valued:
         symbol = valued[0].group.partition(" = ")[0]
@@ -207,7 +204,7 @@ def _points(figure: go.Figure, drawn: Panel) -> None:
         }
         _scatter_points(figure, valued, marker)
     for place, (group, colour) in enumerate(by_group.items()):
-        part = [series for series in drawn.series if series.value is None and series.group == group and series.x]
+        part = [series for series in content.series if series.value is None and series.group == group and series.x]
         symbols = list(theme.METHOD_SYMBOLS.values())
         if part:
             own = {"size": 10, "color": colour, "symbol": symbols[place % len(symbols)]}
@@ -240,40 +237,40 @@ def _ends(middle: list[float], low: list[float] | None, high: list[float] | None
 
 
 def _spread(ends: list[Ends]) -> dict[str, Any]:
-    up, down = ([value for one in ends for value in one[side]] for side in (0, 1))
+    up, down = ([value for interval in ends for value in interval[side]] for side in (0, 1))
     return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "color": theme.NEUTRAL, "thickness": 1}
 
 
-def _counts(drawn: Panel) -> bool:
-    """Whether the x axis counts a few things, such as layers: between two of them is nothing."""
-    places = {x for series in drawn.series for x in series.x}
+def _counts(content: Panel) -> bool:
+    """Whether the x axis counts a few items, such as layers, so that only whole numbers are ticks."""
+    places = {x for series in content.series for x in series.x}
     return (
         0 < len(places) <= 25
-        and not drawn.x_axis.log
+        and not content.x_axis.log
         and all(x == round(x) for x in places)
         and max(places) - min(places) <= 25
     )
 
 
-def _measured_places(drawn: Panel) -> dict[str, Any]:
+def _measured_places(content: Panel) -> dict[str, Any]:
     """The ticks of a logarithmic axis where something was measured, if these are few; none close to the one before it."""
-    places = sorted({x for series in drawn.series for x in series.x})
+    places = sorted({x for series in content.series for x in series.x})
     if not places or len(places) > 16:
         return {}
-    kept = [places[0]]
+    ticks = [places[0]]
     for place in places[1:]:
-        if place / kept[-1] >= 1.4:
-            kept.append(place)
-    return {"tickvals": kept, "ticktext": [f"{place:,.6g}" for place in kept]}
+        if place / ticks[-1] >= 1.4:
+            ticks.append(place)
+    return {"tickvals": ticks, "ticktext": [f"{place:,.6g}" for place in ticks]}
 
 
-def _decades(drawn: Panel) -> dict[str, Any]:
-    """The ticks of an axis on which bars stand at the logarithms of their places."""
-    if not drawn.x_axis.log:
+def _decades(content: Panel) -> dict[str, Any]:
+    """Ticks of an axis whose bars are placed by their logarithms."""
+    if not content.x_axis.log:
         return {}
-    places = [math.log10(x) for series in drawn.series for x in series.x]
+    places = [math.log10(x) for series in content.series for x in series.x]
     low, high = math.floor(min(places)), math.ceil(max(places))
-    zero = any(series.at_zero is not None for series in drawn.series)
+    zero = any(series.at_zero is not None for series in content.series)
     decades = range(low, high + 1, max(1, (high - low) // 5))
     return {
         "type": "linear",
@@ -283,12 +280,12 @@ def _decades(drawn: Panel) -> dict[str, Any]:
     }
 
 
-def _matrix(figure: go.Figure, drawn: Panel) -> None:
+def _matrix(figure: go.Figure, content: Panel) -> None:
     import numpy as np
 
-    assert drawn.matrix is not None
+    assert content.matrix is not None
     figure.add_heatmap(
-        z=np.rint(drawn.matrix.array() * SHADES).astype(
+        z=np.rint(content.matrix.array() * SHADES).astype(
             np.uint8
         ),  # a byte a cell is a quarter of what floats would take
         zmin=0,

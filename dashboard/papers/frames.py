@@ -20,25 +20,25 @@ def as_frame(table: Table) -> pd.DataFrame:
     columns = {}
     for place, name in enumerate(table.header):
         cells = [row[place] for row in table.rows]
-        words = [isinstance(cell, str) for cell in cells]
-        columns[name] = [line[place] for line in lines] if any(words) and not all(words) else cells
+        is_text = [isinstance(cell, str) for cell in cells]
+        columns[name] = [line[place] for line in lines] if any(is_text) and not all(is_text) else cells
     return pd.DataFrame(columns, columns=table.header)
 
 
-def beside(found: Sequence[Published]) -> pd.DataFrame | None:
+def beside(numbers: Sequence[Published]) -> pd.DataFrame | None:
     """Each printed number, ours and their difference; None without any."""
-    if not found:
+    if not numbers:
         return None
     lines = [
         {
-            "What": one.what,
-            "Printed": one.published,
-            "Measured": one.reproduced,
-            "Difference": None if one.reproduced is None else one.reproduced - one.published,
-            "In the paper": one.where,
-            DIFFERS: one.differs,
+            "What": number.what,
+            "Printed": number.published,
+            "Measured": number.reproduced,
+            "Difference": None if number.reproduced is None else number.reproduced - number.published,
+            "In the paper": number.where,
+            DIFFERS: number.differs,
         }
-        for one in found
+        for number in numbers
     ]
     frame = pd.DataFrame(lines)
     return frame if frame[DIFFERS].any() else frame.drop(columns=DIFFERS)

@@ -45,37 +45,39 @@ class Record:
 
 def study_of(source: Source, place: str) -> type[Study] | None:
     """The study that computes a place of a paper; None where there is none yet."""
-    return next((one.study for one in studies.listed() if (one.source, one.place.name) == (source, place)), None)
+    return next(
+        (entry.study for entry in studies.listed() if (entry.source, entry.place.name) == (source, place)), None
+    )
 
 
 def records(study: type[Study]) -> list[Record]:
-    """All results of a study that are at hand: those of this machine first, then the recorded ones, the full scale first."""
+    """All available results of a study: this machine's first, then the recorded ones, the full scale first."""
     return [*computed(study), *shipped(study)]
 
 
 def computed(study: type[Study]) -> list[Record]:
-    """What this machine has: a computation that has ended, or a picture of the runs that have finished so far."""
+    """This machine's results: finished computations, or one of the runs that have finished so far."""
     if issubclass(study, TrainedStudy):
         runs = training.standing(study)
         return [Record("here", training.result(study, runs))] if runs.there else []
-    return [Record("here", found) for scale in study.scales if (found := jobs.find(study.slug, scale))]
+    return [Record("here", result) for scale in study.scales if (result := jobs.find(study.slug, scale))]
 
 
 def shipped(study: type[Study]) -> list[Record]:
-    """Its recorded results, the full scale first; one that was computed together with others stands for its part."""
-    names = {study.slug, *(one.slug for one in studies.catalogue().values() if study.slug in one.parts)}
-    found = [Record("recorded", result) for result in recorded(FOLDER) if result.provenance.study in names]
-    if (shown := resources.library().examples) is not None:
-        shipped_here = recorded(shown.folder / "studies")
-        found += [Record("example", result) for result in shipped_here if result.provenance.study in names]
-    return sorted(found, key=lambda record: record.scale)
+    """Recorded results, the full scale first; those of a study that has this one as a part are included."""
+    names = {study.slug, *(other.slug for other in studies.catalogue().values() if study.slug in other.parts)}
+    results = [Record("recorded", result) for result in recorded(FOLDER) if result.provenance.study in names]
+    if (examples := resources.library().examples) is not None:
+        shipped_here = recorded(examples.folder / "studies")
+        results += [Record("example", result) for result in shipped_here if result.provenance.study in names]
+    return sorted(results, key=lambda record: record.scale)
 
 
 def recorded(folder: Path = FOLDER) -> tuple[Result, ...]:
-    """Every recorded result in a folder; a file that is something else is left out."""
+    """Every recorded result in a folder; other files are skipped."""
     files = sorted(folder.glob("*.json")) if folder.is_dir() else []
-    found = (_read(path, path.stat().st_mtime_ns) for path in files)
-    return tuple(result for result in found if result is not None)
+    results = (_read(path, path.stat().st_mtime_ns) for path in files)
+    return tuple(result for result in results if result is not None)
 
 
 @functools.lru_cache(maxsize=64)

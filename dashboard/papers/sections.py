@@ -79,16 +79,18 @@ def choose() -> Choice:
 @steady
 def _take_link() -> None:
     """Follow a link to a study by its name, once."""
-    asked = st.query_params.get(STUDY)
-    if asked is None:
+    requested = st.query_params.get(STUDY)
+    if requested is None:
         return
     del st.query_params[STUDY]
-    for one in studies.listed():
-        if asked in (one.slug, one.study.slug):
+    for listed in studies.listed():
+        if requested in (listed.slug, listed.study.slug):
             # the fields read the address, and a field that is set here would not write it
-            st.query_params.from_dict({PREFIX + "paper": one.source.name, PREFIX + one.source.slug: one.place.name})
+            st.query_params.from_dict(
+                {PREFIX + "paper": listed.source.name, PREFIX + listed.source.slug: listed.place.name}
+            )
             st.rerun()
-    st.warning(f"No study is called “{wording.plain(asked)}”.", icon=":material/search_off:")
+    st.warning(f"No study is called “{wording.plain(requested)}”.", icon=":material/search_off:")
 
 
 def about(choice: Choice) -> None:
@@ -122,21 +124,21 @@ def printed(choice: Choice) -> None:
     if choice.place.name.startswith("Figure"):
         st.caption("A figure, published without its values. Numbers quoted in the text or caption are listed below.")
         return
-    found = printed_tables.table(published.of(choice.source.slug, choice.place.name))
+    table = printed_tables.table(published.of(choice.source.slug, choice.place.name))
     st.dataframe(
-        found.frame,
+        table.frame,
         hide_index=True,
         placeholder="",
         alt=f"The published numbers of {choice.source.name}, {choice.place.name}",
         key=PREFIX + "printed_" + choice.key,
     )
-    if found.remarks:
-        st.caption(wording.plain(f"As printed: {'; '.join(found.remarks)}."))
-    if found.doubts:
-        doubtful = "  \n".join(f"{mark} {wording.plain(_sentence(text))}" for mark, text in found.doubts)
+    if table.remarks:
+        st.caption(wording.plain(f"As printed: {'; '.join(table.remarks)}."))
+    if table.doubts:
+        doubtful = "  \n".join(f"{mark} {wording.plain(_sentence(text))}" for mark, text in table.doubts)
         st.caption(f":material/report: Doubtful cells:  \n{doubtful}")
     name = downloads.file_name("printed", choice.source.slug, choice.place.name)
-    downloads.buttons(name, found.frame)
+    downloads.buttons(name, table.frame)
 
 
 def _sentence(text: str) -> str:
@@ -150,7 +152,7 @@ def _sentence(text: str) -> str:
 
 @steady
 def measured(choice: Choice) -> None:
-    """What this engine measures for the same place: a result that is at hand, and the button that computes it again."""
+    """Our measurement of the same table or figure: an available result, and the button that computes it again."""
     st.markdown("##### Measured here")
     study = choice.study
     if study is None:
@@ -169,13 +171,13 @@ def _trained(choice: Choice, study: type[TrainedStudy], was_busy: bool) -> None:
         _launch_missing(study, runs)
         commands(study)
     _profiles(study, runs)
-    _shown(choice)
+    _chosen_result(choice)
     if was_busy != (runs.under_way > 0):
         st.rerun()
 
 
 def _launch_missing(study: type[TrainedStudy], runs: Standing) -> None:
-    """The button with how many runs it starts and about how long they take; after that, how far they are."""
+    """The button that starts the missing runs, with their number and estimated time, and their progress."""
     count = len(runs.planned)
     if runs.under_way:
         st.progress(
@@ -195,12 +197,10 @@ def _launch_missing(study: type[TrainedStudy], runs: Standing) -> None:
             icon=":material/replay:",
             disabled=refused is not None,
         )
-        there = f" {count - len(runs.missing)} of {count} are there already." if len(runs.missing) < count else ""
+        existing = f" {count - len(runs.missing)} of {count} are there already." if len(runs.missing) < count else ""
         time_needed = training.time_words(runs.missing)
-        words = (
-            f"Trains {len(runs.missing)} runs as one experiment; time: {time_needed}.{there} {study.scales['quick']}."
-        )
-        st.caption(wording.plain(refused or words), width="stretch")
+        summary = f"Trains {len(runs.missing)} runs as one experiment; time: {time_needed}.{existing} {study.scales['quick']}."
+        st.caption(wording.plain(refused or summary), width="stretch")
     if pressed and actions.done(training.launch, study, runs.missing):
         st.rerun()
 
@@ -221,7 +221,7 @@ def _profiles(study: type[TrainedStudy], runs: Standing) -> None:
 
 
 def _computed(choice: Choice, study: type[Study]) -> None:
-    """A study without runs: have it computed in the background, and how far that is."""
+    """A study without runs: the button that starts its computation, and its progress."""
     scale = training.QUICK
     state = queue.look(jobs.STUDY, jobs.key_of(study.slug, scale))
     with st.container(border=True):
@@ -242,13 +242,13 @@ def _computed(choice: Choice, study: type[Study]) -> None:
                     icon=":material/check:" if done else ":material/replay:",
                     disabled=done,
                 )
-                words = f"No training run: {study.scales[scale]}. {_seconds(study, scale)}"
-                st.caption(wording.plain(words), width="stretch")
+                summary = f"No training run: {study.scales[scale]}. {_seconds(study, scale)}"
+                st.caption(wording.plain(summary), width="stretch")
             start = resources.service().start_job
             if pressed and actions.done(start, jobs.STUDY, state.key, jobs.request_of(study.slug, scale)):
                 st.rerun()
         commands(study)
-    _shown(choice)
+    _chosen_result(choice)
 
 
 def _seconds(study: type[Study], scale: str) -> str:
@@ -266,11 +266,11 @@ def commands(study: type[Study]) -> None:
                 st.caption(wording.plain(training.full_needs(study)))
 
 
-def _shown(choice: Choice) -> None:
-    """The result that is chosen among those at hand."""
+def _chosen_result(choice: Choice) -> None:
+    """The chosen result."""
     assert choice.study is not None
-    found = records.records(choice.study)
-    chosen = _record_field(choice, found)
+    available = records.records(choice.study)
+    chosen = _record_field(choice, available)
     if chosen is None:
         st.caption("No result yet. Press the button above.")
     else:
@@ -278,14 +278,14 @@ def _shown(choice: Choice) -> None:
 
 
 @steady
-def _record_field(choice: Choice, found: list[Record]) -> Record | None:
-    if not found:
+def _record_field(choice: Choice, available: list[Record]) -> Record | None:
+    if not available:
         return None
-    names = {record.name: record for record in found}
+    names = {record.name: record for record in available}
     if len(names) == 1:
-        return found[0]
+        return available[0]
     name = st.segmented_control(
-        "Result", list(names), default=found[0].name, required=True, key=f"{PREFIX}result_{choice.key}"
+        "Result", list(names), default=available[0].name, required=True, key=f"{PREFIX}result_{choice.key}"
     )
     return names[str(name)]
 
@@ -294,80 +294,82 @@ def _record_field(choice: Choice, found: list[Record]) -> Record | None:
 
 
 def result(choice: Choice, record: Record) -> None:
-    """Its figures, its printed numbers beside ours, its tables, and where all that comes from."""
-    found = record.result
-    if found.planned and len(found.runs) < found.planned:
+    """A result's figures, its printed numbers beside ours, its tables and its provenance."""
+    study_result = record.result
+    if study_result.planned and len(study_result.runs) < study_result.planned:
         st.caption(
-            f":material/hourglass_empty: {len(found.runs)} of {found.planned} runs so far. Missing runs leave gaps."
+            f":material/hourglass_empty: {len(study_result.runs)} of {study_result.planned} runs so far. Missing runs leave gaps."
         )
-    verdicts(found)
-    drawn = records.figures_at(found, choice.place.name)
-    for one in drawn:
-        _figure(choice, record, one)
-    named = [one for one in found.published if choice.place.name in place_names(one.where)]
-    beside = frames.beside(named)
-    if beside is not None:
+    verdicts(study_result)
+    figures = records.figures_at(study_result, choice.place.name)
+    for drawn_figure in figures:
+        _figure(choice, record, drawn_figure)
+    named = [number for number in study_result.published if choice.place.name in place_names(number.where)]
+    comparison_frame = frames.beside(named)
+    if comparison_frame is not None:
         st.markdown("**Published and measured**")
-        same = frames.DIFFERS in beside and beside[frames.DIFFERS].nunique() == 1
+        same = frames.DIFFERS in comparison_frame and comparison_frame[frames.DIFFERS].nunique() == 1
         st.dataframe(
-            beside.drop(columns=frames.DIFFERS) if same else beside,
+            comparison_frame.drop(columns=frames.DIFFERS) if same else comparison_frame,
             hide_index=True,
             placeholder="",
             column_config={name: st.column_config.NumberColumn(name, format="%.4g") for name in frames.NUMBERS},
             alt="Each published number beside the one measured here",
         )
         if same:
-            st.caption(wording.plain(f"Differs from the paper: {beside[frames.DIFFERS].iloc[0]}."))
-    tables = st.expander("The numbers of the figure", icon=":material/table_chart:") if drawn else st.container()
-    if found.tables:
+            st.caption(wording.plain(f"Differs from the paper: {comparison_frame[frames.DIFFERS].iloc[0]}."))
+    tables = st.expander("The numbers of the figure", icon=":material/table_chart:") if figures else st.container()
+    if study_result.tables:
         with tables:
-            for place, table in enumerate(found.tables):
+            for place, table in enumerate(study_result.tables):
                 _table(choice, table, place)
-    notes = [note for note in found.notes if not (found.planned and note.endswith("runs have finished."))]
+    notes = [note for note in study_result.notes if not (study_result.planned and note.endswith("runs have finished."))]
     if notes:
         st.markdown("**How it was measured here**")
         st.markdown(wording.plain(" ".join(notes)))
-    origin = found.provenance
+    origin = study_result.provenance
     packages = ", ".join(f"{name} {version}" for name, version in origin.versions.items())
     where = "From this machine," if record.origin == "here" else "Recorded"
-    what = f"{len(found.runs)} runs" if found.planned else f"seed {origin.seed}"
+    basis = f"{len(study_result.runs)} runs" if study_result.planned else f"seed {origin.seed}"
     took = wording.duration(origin.seconds)
-    st.caption(wording.plain(f"{where} {origin.finished[:10]}, {origin.scale} scale, {what}, {took}. {packages}."))
-    _files(choice, record, beside)
+    st.caption(wording.plain(f"{where} {origin.finished[:10]}, {origin.scale} scale, {basis}, {took}. {packages}."))
+    _files(choice, record, comparison_frame)
 
 
-def verdicts(found: Result) -> None:
+def verdicts(study_result: Result) -> None:
     """Whether the paper's claims about this table or figure hold here, each with its numbers."""
-    if not found.verdicts:
+    if not study_result.verdicts:
         return
     st.markdown("**Do the claims hold?**")
-    for verdict in found.verdicts:
+    for verdict in study_result.verdicts:
         st.markdown(
             f"{_BADGES[verdict.outcome]} **{wording.plain(verdict.claim)}**  \n{wording.plain(verdict.sentence)}"
         )
 
 
-def _figure(choice: Choice, record: Record, drawn: Figure) -> None:
-    st.markdown(f"**{wording.plain(drawn.title)}**")
-    if not any(panel.series or panel.matrix for panel in drawn.panels):
+def _figure(choice: Choice, record: Record, study_figure: Figure) -> None:
+    st.markdown(f"**{wording.plain(study_figure.title)}**")
+    if not any(panel.series or panel.matrix for panel in study_figure.panels):
         st.info("Appears when its runs have finished.", icon=":material/hourglass_empty:")
         return
-    width = min(drawn.columns, 3)
-    for first in range(0, len(drawn.panels), width):
+    width = min(study_figure.columns, 3)
+    for first in range(0, len(study_figure.panels), width):
         for offset, (column, panel) in enumerate(
-            zip(st.columns(width), drawn.panels[first : first + width], strict=False)
+            zip(st.columns(width), study_figure.panels[first : first + width], strict=False)
         ):
             with column:
                 if panel.title:
                     st.caption(wording.plain(panel.title.replace("\n", ", ")))
-                made = drawing.panel(panel, alone=len(drawn.panels) == 1)
-                made.update_layout(uirevision=f"{choice.key}/{record.name}")
+                plot = drawing.panel(panel, alone=len(study_figure.panels) == 1)
+                plot.update_layout(uirevision=f"{choice.key}/{record.name}")
                 number = first + offset
                 figure.draw(
-                    made,
-                    key=PREFIX + downloads.file_name(choice.key, drawn.name, str(number)),
+                    plot,
+                    key=PREFIX + downloads.file_name(choice.key, study_figure.name, str(number)),
                     words=drawing.words(panel),
-                    name=downloads.file_name("isoviz", record.result.provenance.study, drawn.name, str(number + 1)),
+                    name=downloads.file_name(
+                        "isoviz", record.result.provenance.study, study_figure.name, str(number + 1)
+                    ),
                     about=f"{choice.source.paper.short}, {choice.place.name}, {record.name}. {panel.title}",
                 )
 
@@ -393,11 +395,11 @@ def _table(choice: Choice, table: Table, place: int) -> None:
 def _latex(table: Table) -> str:
     lines = table.lines()
     columns = {downloads.latex_text(name): [line[place] for line in lines] for place, name in enumerate(table.header)}
-    words = sum(isinstance(cell, str) for cell in (table.rows[0] if table.rows else []))
-    return downloads.latex_table(columns, table.title, "l" * words + "r" * (len(columns) - words))
+    text_columns = sum(isinstance(cell, str) for cell in (table.rows[0] if table.rows else []))
+    return downloads.latex_table(columns, table.title, "l" * text_columns + "r" * (len(columns) - text_columns))
 
 
-def _files(choice: Choice, record: Record, beside: pd.DataFrame | None) -> None:
+def _files(choice: Choice, record: Record, comparison_frame: pd.DataFrame | None) -> None:
     assert choice.study is not None
     make = functools.partial(as_report.document, choice.source, choice.study, record.result)
     offering.buttons(make, f"{record.result.provenance.study}-{record.scale}", key=f"{PREFIX}report_{choice.key}")
@@ -411,10 +413,10 @@ def _files(choice: Choice, record: Record, beside: pd.DataFrame | None) -> None:
             icon=":material/download:",
             on_click="ignore",
         )
-        if beside is not None:
+        if comparison_frame is not None:
             st.download_button(
                 "Published and measured (CSV)",
-                functools.partial(downloads.csv, beside),
+                functools.partial(downloads.csv, comparison_frame),
                 f"{record.result.provenance.study}-printed-and-measured.csv",
                 "text/csv",
                 key=f"{PREFIX}beside_{choice.key}",
@@ -443,8 +445,8 @@ def claims_frame(source: Source) -> pd.DataFrame:
         study = records.study_of(source, place.name)
         if study is None:
             continue
-        found = next(iter(records.records(study)), None)
-        known = {verdict.claim: verdict for verdict in found.result.verdicts} if found else {}
+        record = next(iter(records.records(study)), None)
+        known = {verdict.claim: verdict for verdict in record.result.verdicts} if record else {}
         for claim in study.claims:
             verdict = known.get(claim.sentence)
             lines.append(
@@ -453,7 +455,7 @@ def claims_frame(source: Source) -> pd.DataFrame:
                     "Claim": claim.sentence,
                     "Verdict": verdict.outcome if verdict else "no result yet",
                     "Numbers": verdict.sentence if verdict else "",
-                    "From": found.name if found and verdict else "",
+                    "From": record.name if record and verdict else "",
                 }
             )
     return pd.DataFrame(lines, columns=["Where", "Claim", "Verdict", "Numbers", "From"])

@@ -37,14 +37,14 @@ def render(document: Document) -> bytes:
     parts = [f"# {_text(document.title)}", _text(document.about)]
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as files:
-        tables = shown = 0
+        tables = figures = 0
         for block in document.blocks:
             if isinstance(block, Picture):
-                name = f"figure-{shown + 1}"
-                files.writestr(f"{name}.png", pictures[shown])
+                name = f"figure-{figures + 1}"
+                files.writestr(f"{name}.png", pictures[figures])
                 files.writestr(f"{name}.json", to_json_plotly(block.figure))
                 parts.append(f"**{_text(block.title)}**\n\n![{_text(block.words)}]({name}.png)")
-                shown += 1
+                figures += 1
                 continue
             if isinstance(block, Numbers):
                 tables += 1
@@ -73,7 +73,7 @@ def draw(pictures: list[Picture]) -> list[bytes]:
 
     with tempfile.TemporaryDirectory(prefix="isoviz-report-") as folder:
         files = [Path(folder) / f"{place}.png" for place in range(len(pictures))]
-        wanted = [
+        orders = [
             {
                 "fig": _on_white(picture),
                 "path": str(file),
@@ -84,7 +84,7 @@ def draw(pictures: list[Picture]) -> list[bytes]:
         try:
             with _drawing:
                 # without mathjax, which would come from another host
-                kaleido.write_fig_from_object_sync(wanted, kopts={"mathjax": False})
+                kaleido.write_fig_from_object_sync(orders, kopts={"mathjax": False})
         except (ChromeNotFoundError, BrowserFailedError, BrowserClosedError):
             raise PictureError(NO_BROWSER) from None
         return [file.read_bytes() for file in files]

@@ -62,18 +62,18 @@ def _cloud(measure: Metric) -> str:
 
 def _differences(metric: str, runs: list[str]) -> list[Block]:
     """Sentences and tables of `dashboard.comparison`; why there are none where runs cannot be compared."""
-    found = comparison.of_any_size(metric, runs)
-    if found is None:
+    table = comparison.of_any_size(metric, runs)
+    if table is None:
         return []
-    if isinstance(found, str):
-        return [Words(f"Not compared: {found}", "note")]
+    if isinstance(table, str):
+        return [Words(f"Not compared: {table}", "note")]
     blocks: list[Block] = []
-    for part in found.parts:
+    for part in table.parts:
         blocks += [Words(warning, "warning") for warning in part.warnings]
         frame = comparison.as_frame(part).rename(columns=comparison.HEADINGS)
         notes = (*comparison.excluded(part), *part.notes)
         blocks.append(Numbers("Do these methods differ?", frame, notes))
-        blocks.append(Points(tuple(one.sentence for one in part.comparisons)))
+        blocks.append(Points(tuple(pair.sentence for pair in part.comparisons)))
     return blocks
 
 
@@ -84,9 +84,9 @@ def _tradeoff(runs: pd.DataFrame, task: str, metric: str, measure: Metric) -> li
     if points.empty:
         return []
     figure = charts.tradeoff(points, metric, measure, labels.get(parameter or "", ""))
-    words = f"{metric} against {measure.number_title} of {len(points)} runs on {task}"
+    alt_text = f"{metric} against {measure.number_title} of {len(points)} runs on {task}"
     sentence = results.association(runs, metric, measure)
-    blocks: list[Block] = [Picture(f"{measure.number_title} against {metric}", figure, words)]
+    blocks: list[Block] = [Picture(f"{measure.number_title} against {metric}", figure, alt_text)]
     return [*blocks, Words(sentence)] if sentence else blocks
 
 
@@ -100,9 +100,10 @@ def _every_run(frame: pd.DataFrame, measure: Metric) -> Numbers:
 
 
 def _rows(frame: pd.DataFrame) -> list[RunRow]:
-    wanted = set(frame["run"])
-    where = resources.library().with_run(next(iter(wanted), ""))  # examples and other runs are in no selection together
-    return [row for row in where.list(order="oldest") if row.id in wanted]
+    run_ids = set(frame["run"])
+    # a selection has either examples or other runs
+    where = resources.library().with_run(next(iter(run_ids), ""))
+    return [row for row in where.list(order="oldest") if row.id in run_ids]
 
 
 def _provenance(rows: list[RunRow]) -> list[Block]:
@@ -110,14 +111,14 @@ def _provenance(rows: list[RunRow]) -> list[Block]:
     blocks: list[Block] = [Code("Commands that repeat these runs", planning.command([row.config for row in rows]))]
     from isoviz.events import Started
 
-    found: dict[str, None] = {}
+    surroundings: dict[str, None] = {}
     for row in rows:
         for started in resources.library().events_of_kind(row.id, Started, limit=1):
             versions = ", ".join(f"{name} {version}" for name, version in started.versions.items())
             precision = "float32" if started.precision == "no" else started.precision
             threads = f"{started.threads} thread{'s' if started.threads != 1 else ''}"
-            found["; ".join(filter(None, (f"{started.device}, {precision}, {threads}", versions)))] = None
-    return [*blocks, *(Words(f"Computed on {line}.", "note") for line in found)]
+            surroundings["; ".join(filter(None, (f"{started.device}, {precision}, {threads}", versions)))] = None
+    return [*blocks, *(Words(f"Computed on {line}.", "note") for line in surroundings)]
 
 
 def _version() -> str:

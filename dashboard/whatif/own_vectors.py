@@ -14,15 +14,13 @@ from dashboard.whatif import form, readouts_panel
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError
 from isoviz.vectors import demo_sets
-from isoviz.whatif.texts import ENCODED, MODEL, TextsRequest
+from isoviz.whatif.texts import ENCODED, FIRST_LAYER, MODEL, TextsRequest, recorded
 from isoviz.whatif.vectors import engine_of
 
 RUN = "A finished run"
 VECTORS, OWN = menu.WHATIF_OWN.values()
 LAYERS: Final = ("1", "2", "3", "4")
 """Of the bundled encoder."""
-_STARTS: Final = "2"
-"""The layer of a first visit: its cosines are crowded, so that transforms show."""
 
 
 def start_field() -> bool:
@@ -60,7 +58,8 @@ def draw() -> None:
             "its own sentence vectors" if facts["pooling"] == "sentence" else f"mean of tokens, layer {facts['layer']}"
         )
         parts.insert(0, f"{facts['model']}, {how}")
-    st.caption(wording.plain(f"{' · '.join(parts)} · {engine.division.words}"))
+    rest = "" if engine.crosses else engine.division.rest
+    st.caption(wording.plain(f"{' · '.join(parts)} · {engine.division.words} {rest}"))
     for note in engine.division.notes:
         st.caption(f":material/info: {wording.plain(note)}")
     st.fragment(readouts_panel.draw)(key)
@@ -75,13 +74,13 @@ def _chosen_key() -> str | None:
         layer = st.segmented_control(
             "Layer of the bundled encoder",
             LAYERS,
-            default=_STARTS,
+            default=str(FIRST_LAYER),
             required=True,
             key=PREFIX + "layer",
             bind="query-params",
             help="Each text becomes the mean of its tokens at this layer.",
         )
-        return _encoded(TextsRequest(titles[str(chosen)], layer=int(layer or _STARTS)))
+        return _encoded(TextsRequest(titles[str(chosen)], layer=int(layer or FIRST_LAYER)))
     taken = vectors_form.draw(PREFIX, "either")
     if taken is None:
         return None
@@ -100,7 +99,9 @@ def _chosen_key() -> str | None:
 
 
 def _encoded(request: TextsRequest) -> str | None:
-    """The key of the vectors of texts; starts the encoder, which takes seconds."""
+    """The key of the vectors of texts; starts the encoder, which takes seconds, unless they ship."""
+    if (key := recorded(request)) is not None:
+        return key
     state = job_progress.ask(ENCODED, request.as_json())
     if state.status == "done":
         return state.key

@@ -24,7 +24,7 @@ from dashboard.whatif.form import PREFIX
 from dashboard.whatif.waiting import PATIENCE, wait_for
 from isoviz.errors import InputError
 from isoviz.readouts.reading import Comparison, ReadOut, applicable
-from isoviz.whatif import chains, export
+from isoviz.whatif import chains, export, notebook
 from isoviz.whatif.chains import Step
 from isoviz.whatif.engine import at_once
 from isoviz.whatif.images import NotReadyError
@@ -75,6 +75,9 @@ def draw(key: str) -> None:
         summary, numbers = st.empty(), st.empty()
     with left:
         copy_link(key=PREFIX + "link")
+        with st.popover("As Python", icon=":material/code:"):
+            st.caption("The same numbers in a notebook on this machine.")
+            st.code(notebook.of_vectors(key, steps), language="python", wrap_lines=True)
     table, below = st.empty(), st.container()
     try:
         _follow(engine, key, steps, summary, numbers, table, below)
@@ -129,7 +132,7 @@ def _follow(
         curves.draw(engine, key, steps, curve, until)
     with below:
         matrix = functools.partial(export.of_set, engine, steps, full.comparisons)
-        take_home.draw(engine.found.name, steps, matrix, lambda: export.order_for_model(engine.found.facts))
+        take_home.draw(engine.found.name, key, steps, matrix, lambda: export.order_for_model(engine.found.facts))
 
 
 def _answers(

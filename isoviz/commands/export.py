@@ -24,6 +24,8 @@ def run(options: argparse.Namespace) -> int:
     for field in ("pooling", "prompt", "truncate_dim"):
         if getattr(options, field) is not None and options.model is None:
             raise InputError(f"{field}: only with --model", field=field)
+    if options.pairs is not None and options.fit_on is None:
+        raise InputError("pairs: only with --fit-on", field="pairs")
     if options.run is not None:
         affine, origin, order = _of_run(options, as_matrix)
     else:
@@ -73,7 +75,7 @@ def _of_file(options: argparse.Namespace, as_matrix: bool) -> tuple[Affine, Orig
     from isoviz import vectors
     from isoviz.models import sources
     from isoviz.models.extract import usual_pooling
-    from isoviz.whatif import chains
+    from isoviz.whatif import chains, export
 
     order = None
     if not as_matrix:
@@ -89,12 +91,17 @@ def _of_file(options: argparse.Namespace, as_matrix: bool) -> tuple[Affine, Orig
     for step in steps:
         if step.kind.needs_labels:
             raise InputError(f"chain: '{step.slug}' is trained on a run's labels; use --run", field="chain")
-    found = vectors.read(options.fit_on, field="fit-on")
+    found = vectors.read(options.fit_on, relations=options.pairs, field="fit-on")
     chain = posthoc.chain([step.make() for step in steps])
     try:
         chain.fit(found.points)
     except InputError as error:
         raise InputError(f"chain: cannot be fitted on these vectors: {error}", field="chain") from None
     made_by = ", ".join(f"{name} {value}" for name, value in (order or {}).items())
-    origin = Origin(chains.write(steps), found.name, found.key, found.n, "all", made_by)
-    return require_affine(chain), origin, order
+    affine = require_affine(chain)
+    try:
+        measured = export.measured_on(found, steps)
+    except InputError:  # too few rows; the export says that nothing was measured
+        measured = ()
+    origin = Origin(chains.write(steps), found.name, found.key, found.n, "all", made_by, measured)
+    return affine, origin, order

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Start the runs; 0 when all finished, 1 when one did not.
+    """Start the runs; 0 when all finished, 1 when one did not. With `--queue` they wait for workers, and the answer is 0.
 
     The first Ctrl-C or SIGTERM asks the run at hand to stop, which leaves a checkpoint, and ends the command; the second ends it
     at once. `runs stop` does the same from elsewhere.
@@ -40,6 +40,10 @@ def run(options: argparse.Namespace) -> int:
     check_weights(configs)
     if not options.json:
         print(f"{len(configs)} run{'s' if len(configs) > 1 else ''}", file=sys.stderr)
+    if options.queue:
+        rows = [store.get(run_id) for run_id in service.launch(configs, group=_group(configs))]
+        report(store, rows, options.json)
+        return 0
     rows = launch_and_carry_out(store, service, configs, _group(configs), quiet=options.json)
     report(store, rows, options.json)
     return 0 if all(row.status == "finished" for row in rows) else 1

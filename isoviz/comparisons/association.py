@@ -85,12 +85,12 @@ def associate(
             points = []
             for row in newest_finished(runs).values():
                 name = metric or _primary(row)
-                one, two = value_of(row, measure), value_of(row, name)
-                reason = why_excluded(row, name) or (f"{measure} is undefined" if one is None else "")
-                if reason or one is None or two is None:
+                isotropy_value, performance_value = value_of(row, measure), value_of(row, name)
+                reason = why_excluded(row, name) or (f"{measure} is undefined" if isotropy_value is None else "")
+                if reason or isotropy_value is None or performance_value is None:
                     excluded.append(Excluded(run=row.id, seed=row.config.seed, reason=reason))
                 else:
-                    points.append((one, two))
+                    points.append((isotropy_value, performance_value))
             if points:
                 isotropy, performance = (mean_sd(values)[0] for values in zip(*points, strict=True))
                 means.append(SettingMean(stratum, isotropy or 0.0, performance or 0.0))
@@ -107,57 +107,65 @@ def associate_means(
 ) -> Association:
     """As `associate`, of settings whose means are known already."""
     of_name: dict[str, str] = {}
-    for stratum in dict.fromkeys(one.stratum for one in means):
-        of_name[stratum] = _called(stratum, of_name.values())
-    found = rank_correlation(
-        [one.isotropy for one in means],
-        [one.performance for one in means],
-        [one.stratum for one in means],
+    for stratum in dict.fromkeys(mean.stratum for mean in means):
+        of_name[stratum] = _stratum_name(stratum, of_name.values())
+    correlation = rank_correlation(
+        [mean.isotropy for mean in means],
+        [mean.performance for mean in means],
+        [mean.stratum for mean in means],
         kind=kind,
     )
-    made = Association(
+    association = Association(
         measure=measure,
         metric=metric or "primary",
         kind=kind,
-        estimate=found.estimate,
-        low=found.interval.low if found.interval else None,
-        high=found.interval.high if found.interval else None,
-        p=found.p,
-        settings=found.points,
-        tasks=found.tasks,
-        by_task={of_name[str(name)]: value for name, value in found.by_task.items()},
-        mixed=found.mixed if found.tasks > 1 else None,
+        estimate=correlation.estimate,
+        low=correlation.interval.low if correlation.interval else None,
+        high=correlation.interval.high if correlation.interval else None,
+        p=correlation.p,
+        settings=correlation.points,
+        tasks=correlation.tasks,
+        by_task={of_name[str(name)]: value for name, value in correlation.by_task.items()},
+        mixed=correlation.mixed if correlation.tasks > 1 else None,
         excluded=list(excluded),
         sentence="",
     )
-    return made.model_copy(update={"sentence": sentence(made)})
+    return association.model_copy(update={"sentence": sentence(association)})
 
 
-def sentence(found: Association) -> str:
+def sentence(association: Association) -> str:
     """`Over 7 settings of one task, Spearman's ρ of IsoScore with accuracy is −0.36 [−0.88, 0.69]: no relation …`"""
-    known = metrics.catalogue().get(found.measure)
-    title = known.title if known else found.measure
-    performance = "performance" if found.metric == "primary" else found.metric
-    coefficient = "Spearman's ρ" if found.kind == "spearman" else "Kendall's τ"
-    where = "one task" if found.tasks == 1 else f"{found.tasks} {_things(found)}, within each of them"
-    if found.estimate is None:
+    known = metrics.catalogue().get(association.measure)
+    title = known.title if known else association.measure
+    performance = "performance" if association.metric == "primary" else association.metric
+    coefficient = "Spearman's ρ" if association.kind == "spearman" else "Kendall's τ"
+    where = (
+        "one task"
+        if association.tasks == 1
+        else f"{association.tasks} {_strata_noun(association)}, within each of them"
+    )
+    if association.estimate is None:
         return f"{title} and {performance}: not enough settings to tell. At least {POINTS_FOR_A_TEST} on one task are needed."
-    ends = f" [{wording.number(found.low)}, {wording.number(found.high)}]" if found.low is not None else ""
-    size = f"{coefficient} of {title} with {performance} is {wording.number(found.estimate)}{ends}"
-    text = f"Over {found.settings} settings of {where}, {size}"
-    if found.p is None:
+    ends = (
+        f" [{wording.number(association.low)}, {wording.number(association.high)}]"
+        if association.low is not None
+        else ""
+    )
+    size = f"{coefficient} of {title} with {performance} is {wording.number(association.estimate)}{ends}"
+    text = f"Over {association.settings} settings of {where}, {size}"
+    if association.p is None:
         return f"{text}: not enough settings to tell. At least {POINTS_FOR_A_TEST} on one task are needed."
-    direction = "they rise together" if found.estimate > 0 else "one falls as the other rises"
-    verdict = direction if found.p < ALPHA else "no relation detected"
-    text = f"{text} (p = {wording.probability(found.p)}): {verdict}.".replace("p = <", "p <")
-    if found.mixed is not None and found.mixed * found.estimate < 0:
-        text += f" Mixing the tasks would show the opposite, {wording.number(found.mixed)} (Simpson's paradox)."
+    direction = "they rise together" if association.estimate > 0 else "one falls as the other rises"
+    verdict = direction if association.p < ALPHA else "no relation detected"
+    text = f"{text} (p = {wording.probability(association.p)}): {verdict}.".replace("p = <", "p <")
+    if association.mixed is not None and association.mixed * association.estimate < 0:
+        text += f" Mixing the tasks would show the opposite, {wording.number(association.mixed)} (Simpson's paradox)."
     return text
 
 
-def _things(found: Association) -> str:
+def _strata_noun(association: Association) -> str:
     """What the correlation is within each of: tasks, or setups of one task."""
-    used = {name.partition(", setup ")[0] for name, value in found.by_task.items() if value is not None}
+    used = {name.partition(", setup ")[0] for name, value in association.by_task.items() if value is not None}
     return "tasks" if len(used) > 1 else "setups of one task"
 
 
@@ -167,8 +175,8 @@ def _primary(row: RunRow) -> str:
     return known.primary if known else next(iter(reported), "")
 
 
-def _called(stratum: str, taken: Iterable[str]) -> str:
+def _stratum_name(stratum: str, used_names: Iterable[str]) -> str:
     settings = json.loads(stratum)
     name = f"{settings['model']} on {settings['task']}"
-    used = sum(other.startswith(name) for other in taken)
+    used = sum(other.startswith(name) for other in used_names)
     return f"{name}, setup {used + 1}" if used else name

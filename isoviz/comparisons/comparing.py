@@ -46,8 +46,8 @@ def compare(
         metric: of the task, or a measure of isotropy by its slug; the task's primary metric if None.
         baseline: the label of the arm, or the slug of the method, that the others are compared with; the method `baseline` where it is
             among them, else the first arm.
-        started: what runs said when they began, by run id: with it, runs that read other rows or weights by the same name are
-            refused too, and runs that learned nothing are told.
+        started: the `Started` event of each run, by run id. With it, runs that read other rows or weights by the same name are
+            refused too, and runs that learned nothing are reported.
         alpha: chance of any false "significant difference" among the comparisons of the table.
 
     Raises:
@@ -63,7 +63,7 @@ def compare(
         labels = dict.fromkeys(arm.label for part in parts for arm in part.arms)
         raise InputError(f"baseline: no runs of '{baseline}' here (these are: {', '.join(labels)})", field="baseline")
     tested = [[_tested(arm, part, factor.pairs) for arm in part.arms if not arm.is_baseline] for part in parts]
-    p_values = [found.p for part in tested for found in part]
+    p_values = [test.p for part in tested for test in part]
     adjusted = iter(correction.holm([math.nan if p is None else p for p in p_values]).tolist() if p_values else [])
     count = sum(p is not None for p in p_values)
     return Table(
@@ -72,9 +72,9 @@ def compare(
         tests=count,
         parts=[
             _concluded(
-                part, [_judged(one, next(adjusted), count, alpha, part.scale) for one in found], factor.pairs, alpha
+                part, [_judged(test, next(adjusted), count, alpha, part.scale) for test in tests], factor.pairs, alpha
             )
-            for part, found in zip(parts, tested, strict=True)
+            for part, tests in zip(parts, tested, strict=True)
         ],
     )
 
@@ -99,11 +99,11 @@ def _scored(
     name = _metric(part, metric)
     arms = [_arm(label, rows, name) for label, rows in part.arms.items()]
     configs = [rows[0].config for rows in part.arms.values()]
-    wanted = baseline or ("baseline" if factor.name == METHOD else None)
+    baseline_name = baseline or ("baseline" if factor.name == METHOD else None)
     chosen = [
         at
         for at, config in enumerate(configs)
-        if wanted in (arms[at].label, config.method if factor.name == METHOD else "")
+        if baseline_name in (arms[at].label, config.method if factor.name == METHOD else "")
     ]
     if not chosen and baseline is None:
         chosen = [0]
@@ -123,20 +123,24 @@ def _scored(
     )
 
 
-def _metric(part: SideBySide, asked: str | None) -> str:
+def _metric(part: SideBySide, requested: str | None) -> str:
     rows = [row for rows in part.arms.values() for row in rows]
     task = rows[0].config.task
     reported = dict.fromkeys(name for row in rows if row.result for name in row.result.metrics)
     known = tasks.catalogue().get(task)
-    if asked is None:
+    if requested is None:
         if known is None and not reported:
             raise InputError(f"metric: no run on {task} has finished", field="metric")
         return known.primary if known else next(iter(reported))
-    measures = [slug for slug, one in metrics.catalogue().items() if one.estimate is not None and one.gives != "curve"]
-    if asked in reported or asked in measures or (known is not None and asked in known.metrics):
-        return asked
+    measures = [
+        slug
+        for slug, measure in metrics.catalogue().items()
+        if measure.estimate is not None and measure.gives != "curve"
+    ]
+    if requested in reported or requested in measures or (known is not None and requested in known.metrics):
+        return requested
     allowed = ", ".join([*(reported or (known.metrics if known else ())), *measures])
-    raise InputError(f"metric: runs on {task} have no '{asked}' (allowed: {allowed})", field="metric")
+    raise InputError(f"metric: runs on {task} have no '{requested}' (allowed: {allowed})", field="metric")
 
 
 def value_of(row: RunRow, metric: str) -> float | None:
@@ -144,8 +148,8 @@ def value_of(row: RunRow, metric: str) -> float | None:
     if row.result is None:
         return None
     metric_values, isotropy = row.result.metrics, row.result.isotropy
-    found = metric_values[metric] if metric in metric_values else isotropy.number(metric)
-    return None if found is None or math.isnan(found) else float(found)
+    value = metric_values[metric] if metric in metric_values else isotropy.number(metric)
+    return None if value is None or math.isnan(value) else float(value)
 
 
 def newest_finished(rows: Sequence[RunRow]) -> dict[int, RunRow]:
@@ -200,21 +204,21 @@ def _warnings(part: SideBySide, task: str, started: Mapping[str, Started | None]
     """Whether anything was learned, by the task's primary metric whatever is compared."""
     known = tasks.catalogue().get(task)
     rows = [row for arm in part.arms.values() for row in arm if row.status == "finished"]
-    begun = [found for row in rows if (found := started.get(row.id)) is not None]
-    simple = {name: value for found in begun for name, value in found.baselines.items()}
+    starts = [start for row in rows if (start := started.get(row.id)) is not None]
+    simple = {name: value for start in starts for name, value in start.baselines.items()}
     warning = nothing_learned(task, (value_of(row, known.primary) for row in rows), simple) if known else ""
     return [warning] if warning else []
 
 
 def _notes(part: SideBySide, started: Mapping[str, Started | None]) -> list[str]:
     rows = [row for rows in part.arms.values() for row in rows]
-    begun = [found for row in rows if (found := started.get(row.id)) is not None]
+    starts = [start for row in rows if (start := started.get(row.id)) is not None]
     notes = []
-    devices = list(dict.fromkeys(found.device for found in begun))
+    devices = list(dict.fromkeys(start.device for start in starts))
     if len(devices) > 1:
         notes.append(f"The runs come from several devices ({', '.join(devices)}); which round differently.")
     names = ("isoviz", "torch", "transformers")  # runs recorded earlier do not say which isoviz they ran on
-    libraries = {name: {one.versions[name] for one in begun if name in one.versions} for name in names}
+    libraries = {name: {start.versions[name] for start in starts if name in start.versions} for name in names}
     changed = [name for name, versions in libraries.items() if len(versions) > 1]
     if changed:
         notes.append(f"The runs come from several versions of {' and '.join(changed)}.")
@@ -224,7 +228,7 @@ def _notes(part: SideBySide, started: Mapping[str, Started | None]) -> list[str]
 
 
 def _tested(arm: Arm, part: Part, paired: bool) -> _Test:
-    base = next((one for one in part.arms if one.is_baseline), None)
+    base = next((candidate for candidate in part.arms if candidate.is_baseline), None)
     if base is None:  # this part has no runs of the baseline
         base = Arm(
             label="baseline", is_baseline=True, values={}, runs={}, mean=None, sd=None, median=None, low=None, high=None
@@ -236,7 +240,7 @@ def _paired(arm: Arm, base: Arm) -> _Test:
     seeds = sorted(arm.values.keys() & base.values.keys())
     differences = [arm.values[seed] - base.values[seed] for seed in seeds]
     mean, sd = mean_sd(differences)
-    found = _Test(
+    test = _Test(
         Comparison(
             arm=arm.label,
             baseline=base.label,
@@ -252,9 +256,9 @@ def _paired(arm: Arm, base: Arm) -> _Test:
         sd,
     )
     if len(seeds) < wording.ENOUGH or mean is None or sd is None:
-        return found
+        return test
     return _with_test(
-        found,
+        test,
         p=float(two_samples.paired_t(differences)),
         wilcoxon=float(two_samples.wilcoxon(differences)),
         interval=intervals.of_mean(differences),
@@ -265,7 +269,7 @@ def _paired(arm: Arm, base: Arm) -> _Test:
 def _unpaired(arm: Arm, base: Arm) -> _Test:
     n, m = arm.n, base.n
     both = arm.mean is not None and base.mean is not None
-    found = _Test(
+    test = _Test(
         Comparison(
             arm=arm.label,
             baseline=base.label,
@@ -279,48 +283,48 @@ def _unpaired(arm: Arm, base: Arm) -> _Test:
         )
     )
     if min(n, m) < wording.ENOUGH or not both:
-        return found
-    one, two = list(arm.values.values()), list(base.values.values())
+        return test
+    values, base_values = list(arm.values.values()), list(base.values.values())
     summaries = (arm.mean, arm.sd, n), (base.mean, base.sd, m)
     return _with_test(
-        replace(found, sd=math.sqrt((arm.sd**2 + base.sd**2) / 2)),  # type: ignore[operator]
-        p=float(two_samples.welch_t(one, two)),
+        replace(test, sd=math.sqrt((arm.sd**2 + base.sd**2) / 2)),  # type: ignore[operator]
+        p=float(two_samples.welch_t(values, base_values)),
         wilcoxon=math.nan,
-        interval=intervals.of_difference(one, two),
+        interval=intervals.of_difference(values, base_values),
         effect=effect_size.of_samples(*summaries),  # type: ignore[arg-type]
     )
 
 
 def _with_test(
-    found: _Test,
+    test: _Test,
     p: float,
     wilcoxon: float,
     interval: intervals.Interval | None,
     effect: effect_size.EffectSize | None,
 ) -> _Test:
     if math.isnan(p):
-        return replace(found, comparison=found.comparison.model_copy(update={"verdict": "no spread"}))
+        return replace(test, comparison=test.comparison.model_copy(update={"verdict": "no spread"}))
     update: dict[str, Any] = {"p": p, "p_wilcoxon": None if math.isnan(wilcoxon) else wilcoxon}
     if interval:
         update |= {"low": interval.low, "high": interval.high}
     if effect:
         update |= {"g": effect.g, "g_low": effect.interval.low, "g_high": effect.interval.high}
-    return replace(found, comparison=found.comparison.model_copy(update=update))
+    return replace(test, comparison=test.comparison.model_copy(update=update))
 
 
-def _judged(found: _Test, p_holm: float, tests: int, alpha: float, scale: float) -> Comparison:
+def _judged(test: _Test, p_holm: float, tests: int, alpha: float, scale: float) -> Comparison:
     """With the correction, the verdict, and how many seeds would do: planned for the strictest step of the correction."""
-    comparison = found.comparison
+    comparison = test.comparison
     update: dict[str, Any] = {}
-    if comparison.p is not None and found.sd and comparison.difference is not None:
+    if comparison.p is not None and test.sd and comparison.difference is not None:
         verdict: Verdict = "apart" if p_holm < alpha else "not apart"
         level = alpha / max(tests, 1)
         paired, n = comparison.paired, min(comparison.n, comparison.n_baseline)
         update = {
             "p_holm": p_holm,
             "verdict": verdict,
-            "seeds_needed": power.seeds_needed(comparison.difference / found.sd, level, paired=paired),
-            "detectable": power.detectable(n, level, paired=paired) * found.sd,
+            "seeds_needed": power.seeds_needed(comparison.difference / test.sd, level, paired=paired),
+            "detectable": power.detectable(n, level, paired=paired) * test.sd,
         }
     judged = comparison.model_copy(update=update)
     return judged.model_copy(update={"sentence": wording.sentence(judged, tests, scale)})
@@ -331,11 +335,11 @@ def _concluded(part: Part, comparisons: list[Comparison], paired: bool, alpha: f
     lettered = [at for at, arm in enumerate(part.arms) if arm.n >= wording.ENOUGH]
     if not 2 <= len(lettered) <= MOST_LETTERS:
         return part.model_copy(update={"comparisons": comparisons})
-    pairs = [(one, two) for place, one in enumerate(lettered) for two in lettered[place + 1 :]]
-    p = [_p_of_pair(part.arms[one], part.arms[two], paired) for one, two in pairs]
+    pairs = [(first, second) for place, first in enumerate(lettered) for second in lettered[place + 1 :]]
+    p = [_p_of_pair(part.arms[first], part.arms[second], paired) for first, second in pairs]
     adjusted = correction.holm(p)
     place = {at: number for number, at in enumerate(lettered)}
-    apart = [(place[one], place[two]) for (one, two), q in zip(pairs, adjusted, strict=True) if q < alpha]
+    apart = [(place[first], place[second]) for (first, second), q in zip(pairs, adjusted, strict=True) if q < alpha]
     means = [part.arms[at].mean or 0.0 for at in lettered]
     order = sorted(range(len(lettered)), key=lambda number: -means[number])
     letters = groups.letters(len(lettered), apart, order)
@@ -347,11 +351,11 @@ def _concluded(part: Part, comparisons: list[Comparison], paired: bool, alpha: f
     return part.model_copy(update={"comparisons": comparisons, "arms": arms, "pairs_tested": tested})
 
 
-def _p_of_pair(one: Arm, other: Arm, paired: bool) -> float:
+def _p_of_pair(arm: Arm, other: Arm, paired: bool) -> float:
     """p of the test that their comparison rests on; nan where there is none."""
     if not paired:
-        return float(two_samples.welch_t(list(one.values.values()), list(other.values.values())))
-    seeds = one.values.keys() & other.values.keys()
+        return float(two_samples.welch_t(list(arm.values.values()), list(other.values.values())))
+    seeds = arm.values.keys() & other.values.keys()
     if len(seeds) < wording.ENOUGH:
         return math.nan
-    return float(two_samples.paired_t([one.values[seed] - other.values[seed] for seed in sorted(seeds)]))
+    return float(two_samples.paired_t([arm.values[seed] - other.values[seed] for seed in sorted(seeds)]))

@@ -142,11 +142,11 @@ def _labels(factor: Factor, arms: Mapping[str, Sequence[RunRow]]) -> list[str]:
 
 def strata(rows: Iterable[RunRow]) -> dict[str, list[RunRow]]:
     """Runs by all of their setup but method and parameters: within one of these their numbers may be compared. Never refuses."""
-    found: dict[str, list[RunRow]] = {}
+    by_setup: dict[str, list[RunRow]] = {}
     factor = Factor(METHOD, False)
     for row in rows:
-        found.setdefault(json.dumps(factor.rest(row.config), sort_keys=True), []).append(row)
-    return found
+        by_setup.setdefault(json.dumps(factor.rest(row.config), sort_keys=True), []).append(row)
+    return by_setup
 
 
 def _refuse_different(
@@ -155,19 +155,19 @@ def _refuse_different(
     settings: Sequence[Mapping[str, Any]],
     started: Mapping[str, Started | None],
 ) -> None:
-    names = dict.fromkeys(name for one in settings for name in one)
-    differing = {name: _distinct(one.get(name) for one in settings) for name in names}
-    begun = [found for row in rows if (found := started.get(row.id)) is not None]
-    differing["content of the data"] = _distinct(found.data_fingerprint for found in begun)
+    names = dict.fromkeys(name for run_settings in settings for name in run_settings)
+    differing = {name: _distinct(run_settings.get(name) for run_settings in settings) for name in names}
+    starts = [start for row in rows if (start := started.get(row.id)) is not None]
+    differing["content of the data"] = _distinct(start.data_fingerprint for start in starts)
     if factor.name != "model":
-        differing["content of the model"] = _distinct(found.model_fingerprint for found in begun)
+        differing["content of the model"] = _distinct(start.model_fingerprint for start in starts)
     differing = {name: values for name, values in differing.items() if len(values) > 1}
     if differing:
-        shown = "; ".join(f"{name}: {', '.join(values)}" for name, values in differing.items())
+        listed = "; ".join(f"{name}: {', '.join(values)}" for name, values in differing.items())
         config = rows[0].config
         raise DifferentSetupsError(
             f"these runs of {config.model} on {config.task} cannot be compared by {factor.name}, because they also differ in "
-            f"{shown}",
+            f"{listed}",
             differing=differing,
             advice="Choose runs that share everything else.",
         )

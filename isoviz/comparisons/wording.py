@@ -36,58 +36,67 @@ def sentence(comparison: Comparison, tests: int, scale: float = 1.0) -> str:
         tests: how many comparisons the correction is for.
         scale: the metric's value of perfect predictions.
     """
-    return f"{_what(comparison, scale)}: {_verdict(comparison, tests, scale)}"
+    return f"{_difference(comparison, scale)}: {_verdict(comparison, tests, scale)}"
 
 
-def _what(found: Comparison, scale: float) -> str:
-    if found.difference is None:
-        return f"{found.arm} − {found.baseline}"
-    size = number(found.difference, scale=scale, sign=True)
-    if found.low is not None:
-        size += f" [{number(found.low, scale=scale)}, {number(found.high, scale=scale)}]"
-    seeds = _count(found.n, "paired seed") if found.paired else f"{found.n} and {found.n_baseline} unpaired seeds"
-    return f"{found.arm} − {found.baseline}: {size}, {seeds}"
+def _difference(comparison: Comparison, scale: float) -> str:
+    if comparison.difference is None:
+        return f"{comparison.arm} − {comparison.baseline}"
+    size = number(comparison.difference, scale=scale, sign=True)
+    if comparison.low is not None:
+        size += f" [{number(comparison.low, scale=scale)}, {number(comparison.high, scale=scale)}]"
+    seeds = (
+        _count(comparison.n, "paired seed")
+        if comparison.paired
+        else f"{comparison.n} and {comparison.n_baseline} unpaired seeds"
+    )
+    return f"{comparison.arm} − {comparison.baseline}: {size}, {seeds}"
 
 
 def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def _verdict(found: Comparison, tests: int, scale: float) -> str:
-    if found.difference is None:
+def _verdict(comparison: Comparison, tests: int, scale: float) -> str:
+    if comparison.difference is None:
         return "no difference to report, because the two share no usable seed. The excluded runs are listed."
     corrected = tests > 1
     over = f" after Holm's correction for {tests} comparisons" if corrected else ""
-    match found.verdict:
+    match comparison.verdict:
         case "too few seeds":
-            each = "pairs" if found.paired else "seeds of each"
-            return f"not enough seeds to tell. Use at least {ENOUGH} {each}, preferably {RECOMMENDED}."
+            units = "pairs" if comparison.paired else "seeds of each"
+            return f"not enough seeds to tell. Use at least {ENOUGH} {units}, preferably {RECOMMENDED}."
         case "no spread":
-            same = not found.difference
+            same = not comparison.difference
             return (
                 "the same in every seed."
                 if same
                 else "the same difference in every seed, so there is no spread to test."
             )
         case "apart":
-            return f"a significant difference (p {_equals(found.p_holm)}{over})."
-    alone = found.p is not None and found.p_holm is not None and found.low is not None and found.high is not None
-    if corrected and alone and not found.low <= 0 <= found.high:  # type: ignore[operator]
-        reason = f"p {_equals(found.p)} alone, {probability(found.p_holm)}{over}"
+            return f"a significant difference (p {_equals(comparison.p_holm)}{over})."
+    alone = (
+        comparison.p is not None
+        and comparison.p_holm is not None
+        and comparison.low is not None
+        and comparison.high is not None
+    )
+    if corrected and alone and not comparison.low <= 0 <= comparison.high:  # type: ignore[operator]
+        reason = f"p {_equals(comparison.p)} alone, {probability(comparison.p_holm)}{over}"
     else:
-        reason = f"p {_equals(found.p_holm)}{over}"
-    return f"no significant difference ({reason}). {_seeds(found, scale)}"
+        reason = f"p {_equals(comparison.p_holm)}{over}"
+    return f"no significant difference ({reason}). {_seeds(comparison, scale)}"
 
 
-def _seeds(found: Comparison, scale: float) -> str:
-    if found.seeds_needed is None:
+def _seeds(comparison: Comparison, scale: float) -> str:
+    if comparison.seeds_needed is None:
         needed = "No affordable number of seeds would detect a true difference of this size."
     else:
-        each = "seeds" if found.paired else "seeds of each"
-        needed = f"Detecting a true difference of this size takes about {about(found.seeds_needed):,} {each}."
-    if found.detectable is None:
+        units = "seeds" if comparison.paired else "seeds of each"
+        needed = f"Detecting a true difference of this size takes about {about(comparison.seeds_needed):,} {units}."
+    if comparison.detectable is None:
         return needed
-    return f"{needed} The present seeds would likely detect one of {number(found.detectable, scale=scale)}."
+    return f"{needed} The present seeds would likely detect one of {number(comparison.detectable, scale=scale)}."
 
 
 def about(seeds: int) -> int:

@@ -31,13 +31,13 @@ def catalogue() -> tuple[Lesson, ...]:
 
 def own(folder: Path) -> tuple[list[Lesson], list[str]]:
     """The lessons in a folder's TOML files, by their order and name, and what is wrong in the files that were left out."""
-    found, problems = [], []
+    lessons, problems = [], []
     for path in islice(sorted(folder.glob("*.toml")), MOST_OWN):
         try:
-            found.append(read(path))
+            lessons.append(read(path))
         except FaultyLessonError as error:
             problems += error.problems
-    return sorted(found, key=lambda lesson: lesson.order), problems
+    return sorted(lessons, key=lambda lesson: lesson.order), problems
 
 
 def with_own(added: Iterable[Lesson]) -> list[Lesson]:
@@ -47,5 +47,5 @@ def with_own(added: Iterable[Lesson]) -> list[Lesson]:
 
 def on_this_server() -> tuple[list[Lesson], list[str]]:
     """Our lessons and those in the folder `lessons` of ISOVIZ_HOME, and what is wrong in the files that were left out."""
-    found, problems = own(home() / "lessons")
-    return with_own(found), problems
+    own_lessons, problems = own(home() / "lessons")
+    return with_own(own_lessons), problems

@@ -23,36 +23,36 @@ Cloud = NDArray[np.float64]
 
 def problems(lesson: Lesson, seeds: Sequence[int] = SEEDS) -> list[str]:
     """One sentence for each thing in a lesson that is not so; empty if all of it holds for every seed."""
-    found: dict[str, None] = {}
+    sentences: dict[str, None] = {}
     for seed in seeds:
         at = [numbers(state, seed) for state in lesson.states()]
         for sentence in _problems(lesson, at):
-            found.setdefault(sentence)
-    return list(found)
+            sentences.setdefault(sentence)
+    return list(sentences)
 
 
 def _problems(lesson: Lesson, at: list[dict[str, float]]) -> list[str]:
     def value_at(name: str, step: int) -> float:
         return at[step].get(name, float("nan"))
 
-    found = []
+    sentences = []
     for k, step in enumerate(lesson.steps, start=1):
         if isinstance(step.guess, ChoiceGuess):
             right = [option.text for option in step.guess.options if holds(parse_claim(option.when), value_at)]
             if len(right) != 1:
-                said = " and ".join(f"“{text}”" for text in right) or "none"
-                found.append(f"step {k}: exactly one answer must come true, but {said} does")
+                answers = " and ".join(f"“{text}”" for text in right) or "none"
+                sentences.append(f"step {k}: exactly one answer must come true, but {answers} does")
         else:
             value = value_at(step.guess.of, k)
             if not step.guess.low <= value <= step.guess.high:
-                found.append(
+                sentences.append(
                     f"step {k}: {step.guess.of} is {value:.4g}, which the slider from {step.guess.low:g} to {step.guess.high:g} "
                     "cannot reach"
                 )
     for number, claim in enumerate(lesson.claims, start=1):
         if not holds(parse_claim(claim.holds), value_at):
-            found.append(f"claim {number} does not hold: {claim.holds}")
-    return found
+            sentences.append(f"claim {number} does not hold: {claim.holds}")
+    return sentences
 
 
 def numbers(state: State, seed: int) -> dict[str, float]:
@@ -63,19 +63,19 @@ def numbers(state: State, seed: int) -> dict[str, float]:
         # centring is whitening of strength 0
         slug, values = ("zca", {"strength": 0.0}) if step.slug == "centring" else (step.slug, PARAMETERS[step.slug])
         cloud = np.asarray(posthoc.get(slug)(**(values | step.parameters)).fit_transform(cloud))
-    found = measured(cloud, population, state)
+    values_by_name = measured(cloud, population, state)
     if not state.transforms:
-        found |= {
+        values_by_name |= {
             TRUE + name: metrics.isoscore_from_covariance(population) for name in ("isoscore", "isoscore_unbiased")
         }
-    return found
+    return values_by_name
 
 
 def measured(cloud: Cloud, population: Cloud, state: State) -> dict[str, float]:
     """The numbers of a cloud by `isoviz.metrics`; `population` is the true covariance, which IsoScore* shrinks to."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found: dict[str, Any] = {
+        values: dict[str, Any] = {
             "isoscore": metrics.isoscore(cloud),
             "isoscore_unbiased": metrics.isoscore_unbiased(cloud),
             "participation_ratio": metrics.participation_ratio(cloud),
@@ -89,13 +89,13 @@ def measured(cloud: Cloud, population: Cloud, state: State) -> dict[str, float]:
             "rogue_share": metrics.rogue_share(cloud),
         }
         off = ~np.eye(cloud.shape[1], dtype=bool)
-        found["abs_correlation"] = metrics.abs_correlation(cloud)[off].mean()
-        found["i1"], found["i2"] = metrics.partition(cloud)
+        values["abs_correlation"] = metrics.abs_correlation(cloud)[off].mean()
+        values["i1"], values["i2"] = metrics.partition(cloud)
         if not state.transforms:
-            found["isoscore_star"] = metrics.isoscore_star(cloud, population, state.zeta)
+            values["isoscore_star"] = metrics.isoscore_star(cloud, population, state.zeta)
     if state.clusters == 2 and not state.transforms:
-        found["best_accuracy"] = best_accuracy(state.separation)
-    return {name: float(value) for name, value in found.items()}
+        values["best_accuracy"] = best_accuracy(state.separation)
+    return {name: float(value) for name, value in values.items()}
 
 
 def best_accuracy(separation: float) -> float:
@@ -124,8 +124,8 @@ def covariance(state: State, seed: int) -> Cloud:
     half = _mixing(state) * _stretch(state)
     centres = _centres(state)
     apart = np.cov(centres.T, bias=True) if state.clusters > 1 else 0
-    turn = _rotation(state, seed)
-    return state.scale**2 * turn.T @ (half.T @ half + apart) @ turn
+    rotation = _rotation(state, seed)
+    return state.scale**2 * rotation.T @ (half.T @ half + apart) @ rotation
 
 
 def _stretch(state: State) -> Cloud:
@@ -165,5 +165,5 @@ def _rotation(state: State, seed: int) -> Cloud:
     """None at 0; at 1 a rotation that mixes all dimensions. What lies between is not needed here and counts as 1."""
     if not state.rotation:
         return np.eye(state.d)
-    turn: Cloud = np.linalg.qr(np.random.default_rng([seed, 7]).standard_normal((state.d, state.d)))[0]
-    return turn
+    rotation: Cloud = np.linalg.qr(np.random.default_rng([seed, 7]).standard_normal((state.d, state.d)))[0]
+    return rotation

@@ -85,9 +85,9 @@ class Classes:
             InputError: the class is full.
         """
         with self._lock:
-            found = self._find(code)
-            self._guesses_of(found, student)
-            return found.first
+            open_class = self._find(code)
+            self._guesses_of(open_class, student)
+            return open_class.first
 
     def guess(self, code: str, student: str, lesson: str, step: int, value: float) -> None:
         """Count a student's first guess at a question; later ones, and one that is sent twice, change nothing.
@@ -97,9 +97,9 @@ class Classes:
             InputError: an unknown lesson or step, a guess that no one can make, or the class is full.
         """
         with self._lock:
-            found = self._find(code)
-            _check(found, lesson, step, value)
-            self._guesses_of(found, student).setdefault((lesson, step), value)
+            open_class = self._find(code)
+            _check(open_class, lesson, step, value)
+            self._guesses_of(open_class, student).setdefault((lesson, step), value)
 
     def guesses(self, code: str, key: str) -> tuple[int, dict[str, dict[int, list[float]]]]:
         """How many students have joined, and their guesses by lesson and step, in no order of students.
@@ -108,15 +108,15 @@ class Classes:
             NoClassError: no open class has this code and key.
         """
         with self._lock:
-            found = self._find(code, key)
+            open_class = self._find(code, key)
             by_lesson: dict[str, dict[int, list[float]]] = {}
-            for made in found.guesses.values():
-                for (lesson, step), value in made.items():
+            for student_guesses in open_class.guesses.values():
+                for (lesson, step), value in student_guesses.items():
                     by_lesson.setdefault(lesson, {}).setdefault(step, []).append(value)
             for steps in by_lesson.values():
                 for values in steps.values():
                     values.sort()
-            return len(found.guesses), by_lesson
+            return len(open_class.guesses), by_lesson
 
     def close(self, code: str, key: str) -> None:
         """Forget a class and all its guesses.
@@ -125,33 +125,35 @@ class Classes:
             NoClassError: no open class has this code and key.
         """
         with self._lock:
-            found = self._find(code, key)
-            del self._open[found.code]
+            open_class = self._find(code, key)
+            del self._open[open_class.code]
 
     def _find(self, code: str, key: str | None = None) -> OpenClass:
         self._forget_idle()
-        found = self._open.get(code.upper())
-        if found is None or (key is not None and not hmac.compare_digest(found.key.encode(), key.encode())):
+        open_class = self._open.get(code.upper())
+        if open_class is None or (key is not None and not hmac.compare_digest(open_class.key.encode(), key.encode())):
             raise NoClassError(f"No open class has the code {shortened(code.upper(), 20)}. Check the code.")
-        found.used = self._clock()
-        return found
+        open_class.used = self._clock()
+        return open_class
 
-    def _guesses_of(self, found: OpenClass, student: str) -> dict[tuple[str, int], float]:
-        if student not in found.guesses and len(found.guesses) >= MOST_STUDENTS:
+    def _guesses_of(self, open_class: OpenClass, student: str) -> dict[tuple[str, int], float]:
+        if student not in open_class.guesses and len(open_class.guesses) >= MOST_STUDENTS:
             raise InputError(f"This class is full: {MOST_STUDENTS} students have joined.")
-        return found.guesses.setdefault(student, {})
+        return open_class.guesses.setdefault(student, {})
 
     def _forget_idle(self) -> None:
         now = self._clock()
-        self._open = {code: one for code, one in self._open.items() if now - one.used < IDLE_SECONDS}
+        self._open = {
+            code: open_class for code, open_class in self._open.items() if now - open_class.used < IDLE_SECONDS
+        }
 
 
 def _code() -> str:
     return "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
 
 
-def _check(found: OpenClass, slug: str, step: int, value: float) -> None:
-    lesson = found.lessons.get(slug)
+def _check(open_class: OpenClass, slug: str, step: int, value: float) -> None:
+    lesson = open_class.lessons.get(slug)
     if lesson is None:
         raise InputError(f"lesson: no lesson is named '{shortened(slug)}'", field="lesson")
     if not 1 <= step <= len(lesson.steps):

@@ -151,19 +151,19 @@ class Lesson(_Part):
 
     def document(self) -> dict[str, Any]:
         """For the browser: everything with whole states, and claims parsed."""
-        found = self.model_dump(mode="json")
-        found["states"] = [state.model_dump(mode="json", exclude_defaults=True) for state in self.states()]
-        for state in found["states"]:
+        fields = self.model_dump(mode="json")
+        fields["states"] = [state.model_dump(mode="json", exclude_defaults=True) for state in self.states()]
+        for state in fields["states"]:
             state["transforms"] = [
                 {name: value for name, value in step.items() if value is not None}
                 for step in state.get("transforms", [])
             ]
-        for claim in found["claims"]:
+        for claim in fields["claims"]:
             claim["tree"] = parse_claim(claim["holds"])
-        for step in found["steps"]:
+        for step in fields["steps"]:
             for option in step["guess"].get("options", []):
                 option["tree"] = parse_claim(option["when"])
-        return found
+        return fields
 
 
 def read(path: Path) -> Lesson:
@@ -190,17 +190,17 @@ def parse(text: str, name: str) -> Lesson:
     try:
         lesson = Lesson.model_validate(values)
     except ValidationError as error:
-        problems = [(one["loc"], _words(one)) for one in error.errors()]
-        raise FaultyLessonError([_line(text, name, place, words) for place, words in problems]) from None
-    problems = list(_wrong_together(lesson))
+        problems = [(detail["loc"], _problem_text(detail)) for detail in error.errors()]
+        raise FaultyLessonError([_line(text, name, place, problem) for place, problem in problems]) from None
+    problems = list(_problems_together(lesson))
     if problems:
-        raise FaultyLessonError([_line(text, name, place, words) for place, words in problems])
+        raise FaultyLessonError([_line(text, name, place, problem) for place, problem in problems])
     return lesson
 
 
-def _wrong_together(lesson: Lesson) -> list[tuple[tuple[Any, ...], str]]:
+def _problems_together(lesson: Lesson) -> list[tuple[tuple[Any, ...], str]]:
     """What only shows when the parts are seen together: states, and references to steps."""
-    found: list[tuple[tuple[Any, ...], str]] = []
+    problems: list[tuple[tuple[Any, ...], str]] = []
     merged: dict[str, Any] = {}
     places: list[tuple[Any, ...]] = [("start",), *(("steps", k, "move") for k in range(len(lesson.steps)))]
     for place, change in zip(places, [lesson.start, *(step.move for step in lesson.steps)], strict=True):
@@ -208,7 +208,7 @@ def _wrong_together(lesson: Lesson) -> list[tuple[tuple[Any, ...], str]]:
             State.model_validate(merged | change)
             merged |= change
         except ValidationError as error:
-            found += [((*place, *one["loc"]), _words(one)) for one in error.errors()]
+            problems += [((*place, *detail["loc"]), _problem_text(detail)) for detail in error.errors()]
     last = len(lesson.steps)
     for k, step in enumerate(lesson.steps):
         guess = step.guess
@@ -220,26 +220,26 @@ def _wrong_together(lesson: Lesson) -> list[tuple[tuple[Any, ...], str]]:
                 (("steps", k, "guess", "options", j, "when"), list(references(parse_claim(option.when))))
                 for j, option in enumerate(guess.options)
             ]
-        named.append((("steps", k, "answer"), _placed(step.answer)))
-        named.append((("steps", k, "text"), _placed(step.text)))
-        named.append((("steps", k, "question"), _placed(step.question)))
+        named.append((("steps", k, "answer"), _step_references(step.answer)))
+        named.append((("steps", k, "text"), _step_references(step.text)))
+        named.append((("steps", k, "question"), _step_references(step.question)))
         for place, refs in named:
             limit = k if place[-1] in ("text", "question") else k + 1
-            found += [(place, f"{name}@{at}: step {at} has not happened yet") for name, at in refs if at > limit]
+            problems += [(place, f"{name}@{at}: step {at} has not happened yet") for name, at in refs if at > limit]
     for j, claim in enumerate(lesson.claims):
         for name, at in references(parse_claim(claim.holds)):
             if at > last:
-                found.append((("claims", j, "holds"), f"{name}@{at}: the lesson has only {last} steps"))
-        found += _unknown_places(("claims", j, "says"), claim.says, last)
-    found += _unknown_places(("sentence",), lesson.sentence, last)
+                problems.append((("claims", j, "holds"), f"{name}@{at}: the lesson has only {last} steps"))
+        problems += _unknown_places(("claims", j, "says"), claim.says, last)
+    problems += _unknown_places(("sentence",), lesson.sentence, last)
     for k, step in enumerate(lesson.steps):
-        found += _unknown_places(("steps", k, "answer"), step.answer, last)
-        found += _unknown_places(("steps", k, "text"), step.text, last)
-        found += _unknown_places(("steps", k, "question"), step.question, last)
-    return found
+        problems += _unknown_places(("steps", k, "answer"), step.answer, last)
+        problems += _unknown_places(("steps", k, "text"), step.text, last)
+        problems += _unknown_places(("steps", k, "question"), step.question, last)
+    return problems
 
 
-def _placed(text: str) -> list[tuple[str, int]]:
+def _step_references(text: str) -> list[tuple[str, int]]:
     inside = [piece for piece in _PLACE.findall(text) if _REFERENCE.fullmatch(piece)]
     return [(piece.rpartition("@")[0], int(piece.rpartition("@")[2])) for piece in inside]
 
@@ -274,7 +274,7 @@ def _known_number(name: str) -> str:
 # ---------------------------------------------------------------------------------------------------- lines and words
 
 
-def _words(error: Any) -> str:
+def _problem_text(error: Any) -> str:
     kind = error["type"]
     if kind == "missing":
         return "is missing"
@@ -286,10 +286,10 @@ def _words(error: Any) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _line(text: str, name: str, place: tuple[Any, ...], words: str) -> str:
+def _line(text: str, name: str, place: tuple[Any, ...], problem: str) -> str:
     keys = [part for part in place if part not in ("number", "choice")]  # pydantic names the kind of a guess too
     number = _line_of(text, keys)
-    return f"{name}{f', line {number}' if number else ''}: {_named(keys)}: {words}"
+    return f"{name}{f', line {number}' if number else ''}: {_named(keys)}: {problem}"
 
 
 def _named(keys: list[Any]) -> str:

@@ -7,9 +7,10 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote, unquote
 
 import psutil
 from filelock import FileLock
@@ -37,8 +38,10 @@ from isoviz import boundary
 from isoviz.errors import StoreError, repr_of, shortened
 from isoviz.home import close_to_others, home, make_private
 from isoviz.runs import schema
+from isoviz.runs.identity import host_name
 
 BUSY_SECONDS: Final = 10.0
+_HOSTS_SECONDS: Final = 30.0
 
 # SQLite's write-ahead log is shared memory: every process that opens the file must run under the same kernel.
 _NETWORK_TYPES: Final = frozenset(
@@ -74,6 +77,8 @@ _NETWORK_TYPES: Final = frozenset(
         "beegfs",
     }
 )
+_SECRETS: Final = ("password", "sslpassword")
+"""Parameters of a PostgreSQL URL that are never shown."""
 _ADVICE_NETWORK: Final = "Set ISOVIZ_HOME (or --store) to a folder on a local disk, or use PostgreSQL: --store postgresql://user@host/database."
 
 
@@ -103,6 +108,8 @@ class Database:
         self._make_folder()
         if self.is_sqlite:
             refuse_network(self.folder)
+        self._hosts = [host_name()]
+        self._hosts_due = 0.0
         self.engine = _engine(self._url)
         # Reads see the last commit and take no lock: a plain statement outside any transaction.
         if self.is_sqlite:
@@ -119,7 +126,9 @@ class Database:
                 close_to_others(Path(f"{self._url.database}{end}"))
 
     def __str__(self) -> str:
-        return str(self._url.database) if self.is_sqlite else self._url.render_as_string(hide_password=True)
+        if self.is_sqlite:
+            return str(self._url.database)
+        return self._url.difference_update_query(_SECRETS).render_as_string(hide_password=True)
 
     @property
     def url(self) -> str:
@@ -140,6 +149,17 @@ class Database:
         """
         with self._explained("written"), self.engine.begin() as connection:
             yield connection
+
+    def hosts(self) -> list[str]:
+        """The machines that work in this folder of artifacts, this one among them: a cluster's nodes may share it."""
+        if time.monotonic() >= self._hosts_due:
+            self._hosts_due = time.monotonic() + _HOSTS_SECONDS
+            with suppress(OSError):  # then this one alone
+                known = self.folder / "hosts"
+                known.mkdir(exist_ok=True)
+                (known / quote(host_name(), safe="")).touch()
+                self._hosts = [unquote(file.name) for file in known.iterdir()]
+        return self._hosts
 
     def now(self) -> ColumnElement[float]:
         """Now, by one clock for all hosts: the server's in PostgreSQL, this machine's in SQLite (all are on it)."""

@@ -37,6 +37,7 @@ class Runner:
         self._closing = threading.Event()
         self._threads: list[threading.Thread] = []
         self._servers: list[SlotServer] = []
+        self._busy = Slots()
         self._expected = False
         self._starter = threading.Thread(target=self._start, name="runner", daemon=True)
 
@@ -51,6 +52,10 @@ class Runner:
             self._starter.join()
         for thread in self._threads:
             thread.join()
+
+    def drain(self) -> bool:
+        """Begin no further run; whether none is left."""
+        return self._busy.close()
 
     def expect(self) -> None:
         """Someone looks at a page from which runs are launched: the next one shall begin within a second."""
@@ -72,9 +77,9 @@ class Runner:
 
             slots = describe().slots
         watched = {owner_of(slot.name) for slot in slots}
-        of_machine = Slots(slot.name for slot in slots)
+        self._busy.names = tuple(slot.name for slot in slots)
         for slot in slots:
-            server = SlotServer(self._store, slot.name, of_machine, self._closing, watched=watched, train=self._train)
+            server = SlotServer(self._store, slot.name, self._busy, self._closing, watched=watched, train=self._train)
             self._servers.append(server)
             if self._expected:  # while it was still looking for devices
                 server.expect()

@@ -47,10 +47,15 @@ def owner_of(slot: str) -> str:
 
 
 class Slots:
-    """Which of this machine's slots have a run, for runs that train on several at once."""
+    """Which of this machine's slots have a run, for runs that train on several at once.
 
-    def __init__(self, names: Iterable[str]) -> None:
+    Attributes:
+        names: of all of them.
+    """
+
+    def __init__(self, names: Iterable[str] = ()) -> None:
         self.names = tuple(names)
+        self._closed = False
         self._lock = threading.Lock()
         self._busy: dict[str, str] = {}  # slot → the slot whose server has it
         self._waiting: str | None = None  # the server whose run needs more slots than are free
@@ -58,7 +63,7 @@ class Slots:
     def take(self, slot: str) -> bool:
         """Whether the slot's server may look for a run; it has the slot then, until `let_go`."""
         with self._lock:
-            if slot in self._busy or self._waiting is not None:
+            if self._closed or slot in self._busy or self._waiting is not None:
                 return False
             self._busy[slot] = slot
             return True
@@ -73,6 +78,12 @@ class Slots:
             self._waiting = None
             self._busy |= dict.fromkeys(free[: count - 1], slot)
             return slot, *free[: count - 1]
+
+    def close(self) -> bool:
+        """Let no further run begin; whether none is left."""
+        with self._lock:
+            self._closed = True
+            return not self._busy
 
     def let_go(self, slot: str) -> None:
         """The server's run has ended, or there was none."""

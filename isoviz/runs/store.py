@@ -36,7 +36,7 @@ from isoviz.home import store_url
 from isoviz.runs import queue_order
 from isoviz.runs import summaries as _summaries
 from isoviz.runs.database import Database, StoreUnavailableError
-from isoviz.runs.identity import host_name, new_id, one_line, run_name, this_place, this_process
+from isoviz.runs.identity import new_id, one_line, run_name, this_place, this_process
 from isoviz.runs.queue_order import Move, Place
 from isoviz.runs.reading import RunReader, RunRows
 from isoviz.runs.rows import (
@@ -198,7 +198,7 @@ class Store(RunReader):
     def claim(self, owner: str, device: str, *, id: str | None = None) -> RunRow | None:
         """Take the first run of the queue: of all who ask at once, one gets it.
 
-        A run that is to be resumed goes to the host that has its checkpoints, unless the store is a local one anyway.
+        A run that is to be resumed goes to a host that has its checkpoints, because it works in the same folder.
 
         Args:
             owner: who takes it.
@@ -214,7 +214,7 @@ class Store(RunReader):
                 _runs.c.status == "queued", _runs.c.id == id, or_(_runs.c.owner.is_(None), _runs.c.owner == owner)
             )
         elif not self._database.is_sqlite:
-            free = and_(free, or_(_runs.c.resume.is_(False), _runs.c.host == host_name()))
+            free = and_(free, or_(_runs.c.resume.is_(False), _runs.c.host.in_(self._database.hosts())))
         first = select(_runs.c.id).where(free).order_by(*QUEUE_ORDER).limit(1)
         with self._database.reading() as connection:
             if connection.scalar(first) is None:

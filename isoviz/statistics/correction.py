@@ -22,6 +22,6 @@ def holm(p: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:
     left = np.isfinite(given).sum(axis=-1, keepdims=True) - np.arange(given.shape[-1])
     adjusted = np.fmin(np.fmax.accumulate(ranked * np.maximum(left, 1), axis=-1), 1.0)
     adjusted[np.isnan(ranked)] = np.nan
-    found = np.empty_like(adjusted)
-    np.put_along_axis(found, order, adjusted, axis=-1)
-    return found
+    in_order = np.empty_like(adjusted)
+    np.put_along_axis(in_order, order, adjusted, axis=-1)
+    return in_order

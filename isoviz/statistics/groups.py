@@ -21,15 +21,15 @@ def letters(count: int, apart: Iterable[tuple[int, int]], order: Sequence[int] |
     graph.remove_edges_from(apart)
     place = {item: at for at, item in enumerate(order if order is not None else range(count))}
     sets = sorted(sorted(place[item] for item in clique) for clique in networkx.find_cliques(graph))
-    found = [""] * count
+    letters_of = [""] * count
     by_place = {at: item for item, at in place.items()}
     for number, members in enumerate(sets):
         for at in members:
-            found[by_place[at]] += letter(number)
-    return found
+            letters_of[by_place[at]] += letter(number)
+    return letters_of
 
 
 def letter(number: int) -> str:
     """a … z, then a1 … z1, a2 …: no combination of letters reads as another."""
-    turn, at = divmod(number, len(ascii_lowercase))
-    return ascii_lowercase[at] + (str(turn) if turn else "")
+    cycle, at = divmod(number, len(ascii_lowercase))
+    return ascii_lowercase[at] + (str(cycle) if cycle else "")

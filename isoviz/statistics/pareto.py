@@ -11,9 +11,9 @@ def front(points: Sequence[tuple[float, float]]) -> list[int]:
     Of equal points, all are on the front.
     """
     order = sorted(range(len(points)), key=lambda at: (-points[at][0], -points[at][1]))
-    found: list[int] = []
+    places: list[int] = []
     for at in order:
-        last = points[found[-1]] if found else None
+        last = points[places[-1]] if places else None
         if last is None or points[at][1] > last[1] or points[at] == last:
-            found.append(at)
-    return found[::-1]
+            places.append(at)
+    return places[::-1]

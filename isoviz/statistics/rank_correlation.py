@@ -124,8 +124,8 @@ def _correlations(x: Array, y: Array, kind: Kind) -> Array:
         first -= first.mean(axis=1, keepdims=True)
         second -= second.mean(axis=1, keepdims=True)
     else:
-        one, two = np.triu_indices(x.shape[1], 1)
-        first, second = np.sign(x[:, one] - x[:, two]), np.sign(y[:, one] - y[:, two])
+        left, right = np.triu_indices(x.shape[1], 1)
+        first, second = np.sign(x[:, left] - x[:, right]), np.sign(y[:, left] - y[:, right])
     return _cosines((first * second).sum(axis=1), (first * first).sum(axis=1), (second * second).sum(axis=1))
 
 
@@ -183,8 +183,8 @@ def _permutation_p(
         else:
             orders = rng.permuted(np.tile(np.arange(len(y)), (DRAWS, 1)), axis=1)
         of_tasks.append(_permuted(x, y, orders, kind))
-    found = np.abs(_pooled(of_tasks, parts)) >= abs(estimate) - 1e-9
-    return float(found.mean()) if exact else float((found.sum() + 1) / (DRAWS + 1))
+    as_extreme = np.abs(_pooled(of_tasks, parts)) >= abs(estimate) - 1e-9
+    return float(as_extreme.mean()) if exact else float((as_extreme.sum() + 1) / (DRAWS + 1))
 
 
 def _bootstrap(

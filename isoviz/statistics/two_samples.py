@@ -43,12 +43,12 @@ def wilcoxon(differences: ArrayLike) -> Array:
     p = np.full(len(rows), np.nan)
     # rounded scores tie and cancel but for their last bits
     rows = np.where(np.abs(rows) <= ROUNDING * np.abs(rows).max(axis=1, keepdims=True), 0.0, rows)
-    kept = (rows != 0).sum(axis=1) >= WILCOXON_FROM
+    testable = (rows != 0).sum(axis=1) >= WILCOXON_FROM
     sizes = np.sort(np.abs(rows), axis=1)
-    plain = kept & (sizes[:, 0] > 0) & (np.diff(sizes, axis=1) > ROUNDING * sizes[:, -1:]).all(axis=1)
+    plain = testable & (sizes[:, 0] > 0) & (np.diff(sizes, axis=1) > ROUNDING * sizes[:, -1:]).all(axis=1)
     if plain.any():
         p[plain] = stats.wilcoxon(rows[plain], axis=1, method="exact").pvalue
-    tied = np.flatnonzero(kept & ~plain)
+    tied = np.flatnonzero(testable & ~plain)
     if rows.shape[1] <= ALL_SIGNS:
         for part in np.array_split(tied, len(tied) // 500 + 1):
             p[part] = _all_signs(rows[part])
@@ -75,11 +75,11 @@ def welch_t(first: ArrayLike, second: ArrayLike) -> Array:
     """p of Welch's t-test that two means are equal, whatever their variances; (..., n) and (..., m) → (...)."""
     from scipy import stats
 
-    one, two = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    p = np.full(one.shape[:-1], np.nan)
-    if one.shape[-1] > 1 and two.shape[-1] > 1:
-        spread = _spreads(one) | _spreads(two)
-        p[spread] = stats.ttest_ind(one[spread], two[spread], axis=-1, equal_var=False).pvalue
+    x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    p = np.full(x.shape[:-1], np.nan)
+    if x.shape[-1] > 1 and y.shape[-1] > 1:
+        spread = _spreads(x) | _spreads(y)
+        p[spread] = stats.ttest_ind(x[spread], y[spread], axis=-1, equal_var=False).pvalue
     return p
 
 

@@ -43,13 +43,13 @@ def listed() -> tuple[Listed, ...]:
         for study in catalogue().values()
         for slug, place in (study.parts or {study.slug: study.place}).items()
     }
-    wanted = [(names.get((source.paper.short, place.name)), source, place) for source, place in every_place()]
-    return tuple(Listed(found[0], source, place, found[1]) for found, source, place in wanted if found)
+    places = [(names.get((source.paper.short, place.name)), source, place) for source, place in every_place()]
+    return tuple(Listed(named[0], source, place, named[1]) for named, source, place in places if named)
 
 
 def get(slug: str) -> type[Study]:
     """The study of that name, or the one that this is a part of; `InputError` with the allowed names otherwise."""
-    known = {**{one.slug: one.study for one in listed()}, **catalogue()}
+    known = {**{part.slug: part.study for part in listed()}, **catalogue()}
     try:
         return known[slug]
     except KeyError:

@@ -55,17 +55,19 @@ def spectrum_hurts(evidence: Evidence) -> Judgement:
     """Where spectrum control collapses, or is significantly worse than the baseline."""
     chosen = evidence.where(lambda config: config.method in SPECTRUM)
     collapsed = [run for run in chosen.finished if run.row.collapsed]
-    found = [pair for method in SPECTRUM for pair in _scores(evidence, method)]
-    tested = any(one.n >= 3 for _, one in found)
+    changes = [pair for method in SPECTRUM for pair in _scores(evidence, method)]
+    tested = any(change.n >= 3 for _, change in changes)
     if not tested and not collapsed:
         return "cannot tell", "Fewer than three seeds of each method have a score."
     worse = [
-        name for (name, one), p in zip(found, corrected([one for _, one in found]), strict=True) if one.sign(p) < 0
+        name
+        for (name, change), p in zip(changes, corrected([change for _, change in changes]), strict=True)
+        if change.sign(p) < 0
     ]
-    known = [(one.mean, name, one) for name, one in found if one.mean is not None]
+    known = [(change.mean, name, change) for name, change in changes if change.mean is not None]
     lowest = f"; the lowest is {min(known)[1]}: {min(known)[2].words()}" if known else ""
     sentence = (
-        f"{len(collapsed)} of {len(chosen.finished)} runs collapsed, and {len(worse)} of {len(found)} comparisons with the baseline "
+        f"{len(collapsed)} of {len(chosen.finished)} runs collapsed, and {len(worse)} of {len(changes)} comparisons with the baseline "
         f"are lower beyond chance (Holm){lowest}."
     )
     if collapsed or worse:
@@ -76,8 +78,8 @@ def spectrum_hurts(evidence: Evidence) -> Judgement:
 def stars_remain(evidence: Evidence) -> Judgement:
     """From the printed means and deviations alone, whatever our runs say."""
     marked = [star for star in calibration_table_1() if star.starred]
-    kept = [star for star in marked if star.student_holm is not None and star.student_holm < 0.05]
-    return ("held" if len(kept) == len(marked) else "not held"), f"From the published numbers: {verdict()}"
+    remaining = [star for star in marked if star.student_holm is not None and star.student_holm < 0.05]
+    return ("held" if len(remaining) == len(marked) else "not held"), f"From the published numbers: {verdict()}"
 
 
 def stars_table() -> Table:
@@ -166,13 +168,15 @@ class CalibrationTable1(TrainedStudy):
 
 def spectrum_raises_i1(evidence: Evidence) -> Judgement:
     """I1 with spectrum control minus I1 without, by task."""
-    found = against_baseline(evidence, "i1", SPECTRUM)
-    if not any(one.n >= 3 for _, one in found):
+    changes = against_baseline(evidence, "i1", SPECTRUM)
+    if not any(change.n >= 3 for _, change in changes):
         return "cannot tell", "Fewer than three seeds of each method have a score."
-    signs = [one.sign(p) for (_, one), p in zip(found, corrected([one for _, one in found]), strict=True)]
+    signs = [
+        change.sign(p) for (_, change), p in zip(changes, corrected([change for _, change in changes]), strict=True)
+    ]
     up, down = sum(sign > 0 for sign in signs), sum(sign < 0 for sign in signs)
-    shown = "; ".join(f"{name} {one.words()}" for name, one in found[:6])
-    sentence = f"I1 rises beyond chance in {up} of {len(signs)} cases and falls in {down}: {shown}."
+    examples = "; ".join(f"{name} {change.words()}" for name, change in changes[:6])
+    sentence = f"I1 rises beyond chance in {up} of {len(signs)} cases and falls in {down}: {examples}."
     if up > len(signs) / 2:
         return "held", sentence
     return ("not held" if down > up else "cannot tell"), sentence
@@ -180,19 +184,25 @@ def spectrum_raises_i1(evidence: Evidence) -> Judgement:
 
 def others_leave_it(evidence: Evidence) -> Judgement:
     """I1 with CosReg and Flow minus I1 without: all intervals within ± `SMALL_CHANGE`?"""
-    found = against_baseline(evidence, "i1", ("cosreg", "flow"))
-    known = [(name, one) for name, one in found if one.low is not None and one.high is not None and one.n >= 3]
+    changes = against_baseline(evidence, "i1", ("cosreg", "flow"))
+    known = [
+        (name, change)
+        for name, change in changes
+        if change.low is not None and change.high is not None and change.n >= 3
+    ]
     if not known:
         return "cannot tell", "Fewer than three seeds of each method have a score."
-    inside = all(max(abs(one.low or 0.0), abs(one.high or 0.0)) <= SMALL_CHANGE for _, one in known)
+    inside = all(max(abs(change.low or 0.0), abs(change.high or 0.0)) <= SMALL_CHANGE for _, change in known)
     outside = [
-        name for name, one in known if min(abs(one.low or 0.0), abs(one.high or 0.0)) > SMALL_CHANGE and one.sign()
+        name
+        for name, change in known
+        if min(abs(change.low or 0.0), abs(change.high or 0.0)) > SMALL_CHANGE and change.sign()
     ]
     widest = max(known, key=lambda pair: max(abs(pair[1].low or 0.0), abs(pair[1].high or 0.0)))
     sentence = (
         f"The largest change of I1 that {len(known)} intervals allow is that of {widest[0]}: {widest[1].words()}."
     )
-    if inside and len(known) == len(found):
+    if inside and len(known) == len(changes):
         return "held", sentence
     return ("not held" if outside else "cannot tell"), sentence
 
@@ -204,10 +214,10 @@ def isotropy_against_performance(evidence: Evidence) -> Judgement:
         for task in evidence.tasks:
             for method in grids.ORDER:
                 part = evidence.where(model=model, task=task, method=method)
-                one, two = part.cell("i1").mean, part.cell(metric_of(task)).mean
-                if one is not None and two is not None:
-                    x.append(one)
-                    y.append(two)
+                isotropy, score = part.cell("i1").mean, part.cell(metric_of(task)).mean
+                if isotropy is not None and score is not None:
+                    x.append(isotropy)
+                    y.append(score)
                     names.append(f"{model} on {task}")
     return goes_with(x, y, names, "of I1 with performance", -1)
 

@@ -39,28 +39,30 @@ def sets(evidence: Evidence) -> list[tuple[str, Evidence]]:
 
 
 def _against(evidence: Evidence, metric: str, methods: tuple[str, ...]) -> list[tuple[str, Difference]]:
-    return [one for _, part in sets(evidence) for one in against_baseline(part, metric, methods)]
+    return [change for _, part in sets(evidence) for change in against_baseline(part, metric, methods)]
 
 
-def _signs(found: list[tuple[str, Difference]]) -> list[int]:
-    return [one.sign(p) for (_, one), p in zip(found, corrected([one for _, one in found]), strict=True)]
+def _signs(changes: list[tuple[str, Difference]]) -> list[int]:
+    return [
+        change.sign(p) for (_, change), p in zip(changes, corrected([change for _, change in changes]), strict=True)
+    ]
 
 
-def _listed(found: list[tuple[str, Difference]]) -> str:
-    return "; ".join(f"{name} {one.words()}" for name, one in found)
+def _listed(changes: list[tuple[str, Difference]]) -> str:
+    return "; ".join(f"{name} {change.words()}" for name, change in changes)
 
 
-def _enough(found: list[tuple[str, Difference]]) -> bool:
-    return any(one.n >= 3 for _, one in found)
+def _enough(changes: list[tuple[str, Difference]]) -> bool:
+    return any(change.n >= 3 for _, change in changes)
 
 
 def none_is_better(evidence: Evidence, metric: str) -> Judgement:
     """Is any calibrated model better than the uncalibrated one beyond chance?"""
-    found = _against(evidence, metric, grids.ORDER[1:])
-    if not _enough(found):
+    changes = _against(evidence, metric, grids.ORDER[1:])
+    if not _enough(changes):
         return "cannot tell", TOO_FEW
-    better = sum(sign > 0 for sign in _signs(found))
-    sentence = f"{better} of {len(found)} are better beyond chance in {NAMES[metric]} (Holm): {_listed(found)}."
+    better = sum(sign > 0 for sign in _signs(changes))
+    sentence = f"{better} of {len(changes)} are better beyond chance in {NAMES[metric]} (Holm): {_listed(changes)}."
     return ("not held" if better else "held"), sentence
 
 
@@ -78,24 +80,24 @@ def spectrum_trades(evidence: Evidence, metric: str) -> Judgement:
 
 def flow_is_slow(evidence: Evidence) -> Judgement:
     """Flow's time per epoch over that of none, on the same set."""
-    found = _against(evidence, "minutes_per_epoch", ("flow",))
-    if not _enough(found):
+    changes = _against(evidence, "minutes_per_epoch", ("flow",))
+    if not _enough(changes):
         return "cannot tell", TOO_FEW
     small = sets(evidence)[-1][1]
-    one, two = (small.where(method=method).cell("minutes_per_epoch").mean for method in ("flow", "baseline"))
-    ratio = f"{one / two:.1f}" if one and two else "—"
+    with_flow, without = (small.where(method=method).cell("minutes_per_epoch").mean for method in ("flow", "baseline"))
+    ratio = f"{with_flow / without:.1f}" if with_flow and without else "—"
     sentence = f"An epoch takes {ratio} times as long with Flow as without, on the same rows and machine."
-    sign = found[0][1].sign()
+    sign = changes[0][1].sign()
     return ("held" if sign > 0 else "not held" if sign < 0 else "cannot tell"), sentence
 
 
 def cosreg_changes_nothing(evidence: Evidence, metric: str) -> Judgement:
     """CosReg minus none, in the score and in I1; a significant difference refutes the claim, the lack of one proves nothing."""
-    found = _against(evidence, metric, ("cosreg",)) + _against(evidence, "i1", ("cosreg",))
-    if not _enough(found):
+    changes = _against(evidence, metric, ("cosreg",)) + _against(evidence, "i1", ("cosreg",))
+    if not _enough(changes):
         return "cannot tell", TOO_FEW
-    sentence = f"{NAMES[metric]}, then I1: {_listed(found)}."
-    return ("not held" if any(_signs(found)) else "cannot tell"), sentence
+    sentence = f"{NAMES[metric]}, then I1: {_listed(changes)}."
+    return ("not held" if any(_signs(changes)) else "cannot tell"), sentence
 
 
 class _Written(TrainedStudy):
@@ -127,15 +129,15 @@ class _Written(TrainedStudy):
             ],
         )
 
-        def chosen(cell: Printed, found: Evidence) -> Evidence:
-            parts = dict(sets(found))
-            part = parts.get("small set" if "small" in cell.model else "", found)
+        def chosen(cell: Printed, evidence_part: Evidence) -> Evidence:
+            parts = dict(sets(evidence_part))
+            part = parts.get("small set" if "small" in cell.model else "", evidence_part)
             return part.where(method=cell.method)
 
-        beside = [
-            one
+        compared = [
+            number
             for suffix in ("", " (small dataset)")
-            for one in printed.beside(
+            for number in printed.beside(
                 evidence,
                 "calibration",
                 self.place,
@@ -143,7 +145,7 @@ class _Written(TrainedStudy):
                 chosen,
             )
         ]
-        return Drawing(tables=[table], published=printed.titled("Isotropy calibration", beside))
+        return Drawing(tables=[table], published=printed.titled("Isotropy calibration", compared))
 
 
 OF_ALL = (
@@ -231,10 +233,10 @@ def same_pattern(evidence: Evidence) -> Judgement:
     x, y, names = [], [], []
     for name, part in sets(evidence):
         for method in grids.ORDER:
-            one, two = (part.where(method=method).cell(metric).mean for metric in ("rouge1", "rougeL"))
-            if one is not None and two is not None:
-                x.append(one)
-                y.append(two)
+            rouge1, rouge_l = (part.where(method=method).cell(metric).mean for metric in ("rouge1", "rougeL"))
+            if rouge1 is not None and rouge_l is not None:
+                x.append(rouge1)
+                y.append(rouge_l)
                 names.append(name)
     return goes_with(x, y, names, "of ROUGE-1 with ROUGE-L", 1)
 

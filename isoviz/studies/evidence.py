@@ -166,7 +166,7 @@ def against_baseline(
     evidence: Evidence, metric: str, methods: Sequence[str], baseline: str = "baseline"
 ) -> list[tuple[str, Difference]]:
     """`method on task` → its difference from the baseline of the same model and task; collapsed runs count in isotropy."""
-    found = []
+    changes = []
     for model in evidence.models:
         for task in evidence.tasks:
             here = evidence.where(model=model, task=task)
@@ -175,13 +175,13 @@ def against_baseline(
                 part = here.where(method=method)
                 if part.planned:
                     name = f"{method_title(method)} on {task_title(task)}"
-                    found.append((name, Difference.of(part.cell(metric).values, none)))
-    return found
+                    changes.append((name, Difference.of(part.cell(metric).values, none)))
+    return changes
 
 
-def corrected(found: Sequence[Difference]) -> list[float]:
+def corrected(changes: Sequence[Difference]) -> list[float]:
     """p-values after Holm's correction, in order; nan where there is no test."""
-    return [float(p) for p in correction.holm([one.p for one in found])] if found else []
+    return [float(p) for p in correction.holm([change.p for change in changes])] if changes else []
 
 
 def _field(config: RunConfig, name: str) -> Any:
@@ -207,23 +207,24 @@ def number(value: float) -> str:
     return wording.number(value)
 
 
-def never_consistently_better(found: Mapping[str, Sequence[tuple[str, Difference]]]) -> Judgement:
+def never_consistently_better(changes: Mapping[str, Sequence[tuple[str, Difference]]]) -> Judgement:
     """Is no method better than the baseline on most tasks? A claim of absence: held unless some method is significantly better on most.
 
     Args:
-        found: method → its differences from the baseline by name; corrected over all of them.
+        changes: method → its differences from the baseline by name; corrected over all of them.
     """
-    pairs = [pair for several in found.values() for pair in several]
-    if not any(one.n >= wording.ENOUGH for _, one in pairs):
+    pairs = [pair for of_method in changes.values() for pair in of_method]
+    if not any(change.n >= wording.ENOUGH for _, change in pairs):
         return "cannot tell", "Fewer than three seeds of each method have a score."
-    adjusted = iter(corrected([one for _, one in pairs]))
-    signs = {method: [one.sign(next(adjusted)) for _, one in several] for method, several in found.items()}
-    better = {method: sum(sign > 0 for sign in several) for method, several in signs.items()}
-    worse = sum(sign < 0 for several in signs.values() for sign in several)
+    adjusted = iter(corrected([change for _, change in pairs]))
+    signs = {method: [change.sign(next(adjusted)) for _, change in of_method] for method, of_method in changes.items()}
+    better = {method: sum(sign > 0 for sign in of_method) for method, of_method in signs.items()}
+    worse = sum(sign < 0 for of_method in signs.values() for sign in of_method)
     consistent = [method for method, count in better.items() if count > MAJORITY * len(signs[method])]
-    known = [(one.mean, name, one) for name, one in pairs if one.mean is not None]
+    known = [(change.mean, name, change) for name, change in pairs if change.mean is not None]
     ends = "; ".join(
-        f"{word} {name}: {one.words()}" for word, (_, name, one) in (("highest", max(known)), ("lowest", min(known)))
+        f"{word} {name}: {change.words()}"
+        for word, (_, name, change) in (("highest", max(known)), ("lowest", min(known)))
     )
     sentence = (
         f"{sum(better.values())} of {len(pairs)} comparisons with the baseline are higher beyond chance and {worse} lower (paired by "
@@ -234,22 +235,24 @@ def never_consistently_better(found: Mapping[str, Sequence[tuple[str, Difference
     return "held", sentence
 
 
-def goes_with(x: Sequence[float], y: Sequence[float], names: Iterable[str], words: str, direction: int) -> Judgement:
+def goes_with(x: Sequence[float], y: Sequence[float], names: Iterable[str], pair: str, direction: int) -> Judgement:
     """Do two numbers, averaged over seeds, rise together (direction 1) or against each other (−1) within tasks?
 
     Held or not held where the permutation test says p < 0.05, by the sign; otherwise the answer is "cannot tell".
     """
-    kept = [(a, b, name) for a, b, name in zip(x, y, names, strict=True) if math.isfinite(a) and math.isfinite(b)]
-    if not kept:
+    points = [(a, b, name) for a, b, name in zip(x, y, names, strict=True) if math.isfinite(a) and math.isfinite(b)]
+    if not points:
         return "cannot tell", "No setting has finished."
-    found = rank_correlation([a for a, _, _ in kept], [b for _, b, _ in kept], [name for _, _, name in kept])
-    if found.estimate is None or found.p is None:
-        return "cannot tell", f"{len(kept)} settings have finished; a rank correlation needs four of a task."
-    ends = f" [{number(found.interval.low)}, {number(found.interval.high)}]" if found.interval else ""
+    correlation = rank_correlation(
+        [a for a, _, _ in points], [b for _, b, _ in points], [name for _, _, name in points]
+    )
+    if correlation.estimate is None or correlation.p is None:
+        return "cannot tell", f"{len(points)} settings have finished; a rank correlation needs four of a task."
+    ends = f" [{number(correlation.interval.low)}, {number(correlation.interval.high)}]" if correlation.interval else ""
     sentence = (
-        f"Spearman's ρ {words} is {number(found.estimate)}{ends} over {found.points} settings of "
-        f"{found.tasks} {'task' if found.tasks == 1 else 'tasks'}, within tasks (p = {wording.probability(found.p)})."
+        f"Spearman's ρ {pair} is {number(correlation.estimate)}{ends} over {correlation.points} settings of "
+        f"{correlation.tasks} {'task' if correlation.tasks == 1 else 'tasks'}, within tasks (p = {wording.probability(correlation.p)})."
     ).replace("= <", "<")
-    if found.p >= 0.05:
+    if correlation.p >= 0.05:
         return "cannot tell", sentence
-    return ("held" if direction * found.estimate > 0 else "not held"), sentence
+    return ("held" if direction * correlation.estimate > 0 else "not held"), sentence

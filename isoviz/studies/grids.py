@@ -99,23 +99,23 @@ def chosen(plans: Sequence[Plan], inputs: Inputs) -> list[Plan]:
     like_first = [plan for plan in plans if (plan.models, plan.tasks) == (plans[0].models, plans[0].tasks)]
     new_models = tuple(name for name in models if not any(name in plan.models for plan in plans))
     new_tasks = tuple(name for name in inputs.tasks if not any(name in plan.tasks for plan in plans))
-    found = []
+    chosen_plans = []
     for plan in plans:
         first = plan in like_first
-        of_models = _kept(plan.models, models, new_models if first else ())
-        of_tasks = _kept(plan.tasks, inputs.tasks, new_tasks if first else ())
+        of_models = _selected(plan.models, models, new_models if first else ())
+        of_tasks = _selected(plan.tasks, inputs.tasks, new_tasks if first else ())
         if of_models and of_tasks:
             settings = {**plan.settings, **inputs.settings}
             rate = settings.pop("learning_rate", plan.learning_rate)
             seeds = inputs.seeds or plan.seeds
-            found.append(
+            chosen_plans.append(
                 replace(plan, models=of_models, tasks=of_tasks, seeds=seeds, learning_rate=rate, settings=settings)
             )
-    return found
+    return chosen_plans
 
 
-def _kept(own: tuple[str, ...], wanted: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for name in wanted if name in own or name in new) if wanted else own
+def _selected(own: tuple[str, ...], requested: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in requested if name in own or name in new) if requested else own
 
 
 def distinct(configs: Iterable[RunConfig]) -> list[RunConfig]:

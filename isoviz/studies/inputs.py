@@ -25,7 +25,7 @@ SETTINGS: Final = MappingProxyType(
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A model as it is found (bundled name, directory or hub id), and the name by which a record speaks of it."""
+    """A model (bundled name, directory or hub id), and its name in records."""
 
     found: str
     name: str
@@ -33,13 +33,13 @@ class NamedModel:
     @classmethod
     def read(cls, text: str) -> NamedModel:
         """`MODEL`, or `NAME=MODEL`. A directory without a name goes by its last part: records hold no paths."""
-        name, mark, found = text.partition("=")
+        name, mark, model = text.partition("=")
         if not mark or boundary.folder(text, "model") is not None:
-            name, found = "", text
-        elif not name.strip() or not found.strip():
+            name, model = "", text
+        elif not name.strip() or not model.strip():
             raise InputError(f"model: expected MODEL or NAME=MODEL (got '{text}')", field="model")
-        folder = boundary.folder(found, "model")
-        return cls(found, name or (found if folder is None else folder.resolve().name))
+        folder = boundary.folder(model, "model")
+        return cls(model, name or (model if folder is None else folder.resolve().name))
 
     @property
     def word(self) -> str:
@@ -87,18 +87,22 @@ class Inputs:
             if task in folders:
                 raise InputError(f"data: '{task}' has two folders", field="data")
             folders[task] = folder
-        found = tuple(NamedModel.read(text) for text in models)
-        chosen: dict[str, Sequence[object]] = {"model": [model.name for model in found], "tasks": tasks, "seeds": seeds}
+        named_models = tuple(NamedModel.read(text) for text in models)
+        chosen: dict[str, Sequence[object]] = {
+            "model": [model.name for model in named_models],
+            "tasks": tasks,
+            "seeds": seeds,
+        }
         for name, given in chosen.items():
-            if (twice := next((one for one in given if list(given).count(one) > 1), None)) is not None:
-                raise InputError(f"{name}: '{twice}' is given twice", field=name)
+            if (repeated := next((item for item in given if list(given).count(item) > 1), None)) is not None:
+                raise InputError(f"{name}: '{repeated}' is given twice", field=name)
         if unknown := settings.keys() - SETTINGS.keys():
             raise TypeError(f"no settings of a study: {sorted(unknown)}")
         own = {name: value for name in SETTINGS if (value := settings.get(name)) is not None}
-        return cls(found, tuple(tasks), MappingProxyType(folders), tuple(seeds), MappingProxyType(own))
+        return cls(named_models, tuple(tasks), MappingProxyType(folders), tuple(seeds), MappingProxyType(own))
 
     def given(self) -> dict[str, bool]:
-        """Option → whether the user said something there."""
+        """Option → whether the user set it."""
         return {
             "model": bool(self.models),
             "tasks": bool(self.tasks),
@@ -108,7 +112,7 @@ class Inputs:
         }
 
     def words(self) -> list[str]:
-        """The same on another machine: folders are written DIR."""
+        """Command-line words of these inputs, with folders written as DIR."""
         models = ["--model", *(model.word for model in self.models)] if self.models else []
         tasks = ["--tasks", *self.tasks] if self.tasks else []
         data = ["--data", *(f"{task}=DIR" for task in self.data)] if self.data else []

@@ -95,7 +95,7 @@ def measure(points: NDArray[Any], model: str, task: Task, tensor: str) -> Cloud:
         d=d,
         sigma=np.asarray(metrics.dimension_std(points)),
         correlation=correlation[np.ix_(order, order)],
-        spectra=tuple(one for one in spectra if np.isfinite(one.ev).all()),
+        spectra=tuple(spectrum for spectrum in spectra if np.isfinite(spectrum.ev).all()),
         tiny=normalised.tiny_dimensions,
     )
 
@@ -104,7 +104,7 @@ def tensors_of(source: ModelSource) -> dict[str, Pooling]:
     """The vectors of a row that are shown: the first token's last state, and the pooler's output if it has weights.
 
     Raises:
-        ModelError: a model that has no first token which stands for the text.
+        ModelError: a model without a first token that represents the text.
     """
     from isoviz.models import checkpoint, folders
     from isoviz.models.families import CLASSIFIERS
@@ -113,16 +113,16 @@ def tensors_of(source: ModelSource) -> dict[str, Pooling]:
     config = folders.config_of(Path(source.location)) or {}
     if "cls" not in poolings_of(config):
         raise ModelError("model: this study reads the first token of an encoder; this model has none", field="model")
-    found: dict[str, Pooling] = {STATE: "cls"}
+    pooling_of: dict[str, Pooling] = {STATE: "cls"}
     pools = CLASSIFIERS.get(str(config.get("model_type"))) in TANH_POOLERS
     if pools and checkpoint.untrained_pooling(source) is None:
-        found[POOLER] = "head"
-    return found
+        pooling_of[POOLER] = "head"
+    return pooling_of
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """One encoder on one task: the clouds, and what a record says of how they came about."""
+    """One encoder on one task: its clouds, and the notes for the record."""
 
     clouds: tuple[Cloud, ...]
     fingerprint: str
@@ -136,7 +136,7 @@ def encode(
     from isoviz.models import checkpoint, hub, sources
     from isoviz.models.extract import layer_views
 
-    source = sources.fetch(source, lambda done, total, what: progress(0.0, hub.in_words(done, total, what)))
+    source = sources.fetch(source, lambda done, total, activity: progress(0.0, hub.in_words(done, total, activity)))
     tensors = tensors_of(source)
     views: Views = layer_views(
         source,
@@ -144,13 +144,13 @@ def encode(
         poolings=tuple(tensors.values()),
         layers="last",
         max_length=MAX_LENGTH,
-        progress=lambda done, total, what: progress(0.9 * done / total, what),
+        progress=lambda done, total, activity: progress(0.9 * done / total, activity),
     )
     clouds = {pooling: views.points(views.depth, pooling) for pooling in tensors.values()}
-    with warnings.catch_warnings(record=True) as said:  # what the metrics say belongs into the record
+    with warnings.catch_warnings(record=True) as caught:  # the record keeps the warnings of metrics
         warnings.simplefilter("always")
-        found = tuple(measure(clouds[pooling], model.name, task, tensor) for tensor, pooling in tensors.items())
-    notes = [f"{task.title}: {note}." for note in (*views.warnings, *(str(one.message) for one in said))]
+        measured = tuple(measure(clouds[pooling], model.name, task, tensor) for tensor, pooling in tensors.items())
+    notes = [f"{task.title}: {note}." for note in (*views.warnings, *(str(warning.message) for warning in caught))]
     if POOLER in tensors and (doubt := checkpoint.pooling_as_initialised(source)):
         notes.append(f"{model.name}: {doubt}.")
-    return Encoded(found, source.fingerprint, tuple(dict.fromkeys(notes)))
+    return Encoded(measured, source.fingerprint, tuple(dict.fromkeys(notes)))

@@ -60,8 +60,8 @@ def blocks_fit_better(result: Result) -> Judgement:
     """The blocks' distance from the real matrix against the identity's."""
     rows = result.tables[0].rows
     better = [float(row[5] or 0) < float(row[4] or 0) for row in rows]
-    shown = "; ".join(f"{row[0]}, {row[1]}: {row[5]:.3f} against {row[4]:.3f}" for row in rows)
-    sentence = f"Distance of IsoBN's blocks from the real matrix against that of the identity: {shown}."
+    distances = "; ".join(f"{row[0]}, {row[1]}: {row[5]:.3f} against {row[4]:.3f}" for row in rows)
+    sentence = f"Distance of IsoBN's blocks from the real matrix against that of the identity: {distances}."
     return ("held" if all(better) else "not held" if not any(better) else "cannot tell"), sentence
 
 
@@ -69,9 +69,9 @@ def nearly_block_diagonal(result: Result) -> Judgement:
     """Do the groups hold most dimensions, and do the blocks leave less than a tenth of the correlation to explain?"""
     rows = result.tables[0].rows
     fits = [float(row[5] or 0) < 0.1 and float(row[3] or 0) > 50 for row in rows]
-    shown = "; ".join(f"{row[0]}, {row[1]}: {row[3]:.0f} % of the dimensions are in a group of two or more, distance {row[5]:.3f}"
+    fits_by_cloud = "; ".join(f"{row[0]}, {row[1]}: {row[3]:.0f} % of the dimensions are in a group of two or more, distance {row[5]:.3f}"
                      for row in rows)  # fmt: skip
-    return ("held" if all(fits) else "not held" if not any(fits) else "cannot tell"), f"{shown}."
+    return ("held" if all(fits) else "not held" if not any(fits) else "cannot tell"), f"{fits_by_cloud}."
 
 
 class IsoBNFigure3(ComputedStudy):
@@ -121,16 +121,18 @@ class IsoBNFigure3(ComputedStudy):
         for model in models:
             source = sources.resolve(model.found)
             for task, texts, _ in data:
-                found = encode(model, source, task, texts, progress)
-                prints[model.name] = found.fingerprint
-                notes += found.notes
-                cloud = next((one for one in found.clouds if one.tensor == POOLER), found.clouds[0])
+                encoded = encode(model, source, task, texts, progress)
+                prints[model.name] = encoded.fingerprint
+                notes += encoded.notes
+                cloud = next(
+                    (candidate for candidate in encoded.clouds if candidate.tensor == POOLER), encoded.clouds[0]
+                )
                 matrices = assumed(cloud.correlation)
                 for name, matrix in matrices.items():
                     title = cloud.title if name == "real" else name
                     panels.append(Panel(title=title, kind="matrix", x_axis=axis, y_axis=axis, matrix=Matrix.of(matrix)))
                 of_group = groups(cloud.correlation).tolist()
-                grouped = sum(of_group.count(one) > 1 for one in of_group)
+                grouped = sum(of_group.count(group) > 1 for group in of_group)
                 identity, blocks = (
                     distance(matrices[name], cloud.correlation) for name in ("batch normalisation", "IsoBN")
                 )

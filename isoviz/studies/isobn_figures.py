@@ -75,15 +75,15 @@ def spreads(clouds: Sequence[Cloud], columns: int) -> Figure:
     panels = []
     for cloud in clouds:
         # two points at ±σ have exactly these standard deviations, and the cloud itself is no longer needed
-        found = metrics.std_histogram(np.stack([cloud.sigma, -cloud.sigma]), bins=bins, floor=FLOOR, top=top)
-        edges = np.asarray(found.edges)
+        histogram = metrics.std_histogram(np.stack([cloud.sigma, -cloud.sigma]), bins=bins, floor=FLOOR, top=top)
+        edges = np.asarray(histogram.edges)
         bars = Series(
             name="dimensions",
             role="measured",
             group=cloud.tensor,
             x=np.sqrt(edges[1:] * edges[:-1]).tolist(),
-            y=np.asarray(found.percent).tolist(),
-            at_zero=float(found.zero),
+            y=np.asarray(histogram.percent).tolist(),
+            at_zero=float(histogram.zero),
         )
         panels.append(
             Panel(
@@ -118,13 +118,13 @@ def explained(clouds: Sequence[Cloud], columns: int) -> Figure:
             y_axis=Axis(label="EV_k", low=0.0, high=1.02),
             series=[
                 Series(
-                    name={"none": "no normalisation", "BN": "batch normalisation"}.get(one.form, "IsoBN, β = 1"),
+                    name={"none": "no normalisation", "BN": "batch normalisation"}.get(spectrum.form, "IsoBN, β = 1"),
                     role="measured",
-                    group=one.form,
-                    x=[float(k + 1) for k in range(len(one.ev))],
-                    y=one.ev,
+                    group=spectrum.form,
+                    x=[float(k + 1) for k in range(len(spectrum.ev))],
+                    y=spectrum.ev,
                 )
-                for one in cloud.spectra
+                for spectrum in cloud.spectra
             ],
         )
         for cloud in clouds
@@ -162,40 +162,40 @@ def dimensions_table(clouds: Sequence[Cloud]) -> Table:
 def ev_table(clouds: Sequence[Cloud]) -> Table:
     """EV_1 to EV_3 of each cloud and form, with the printed ones."""
     rows: list[list[str | int | float | None]] = []
-    beside: list[str] = []
+    notes: list[str] = []
     for cloud in clouds:
         model = paper.compared(cloud.model)
-        for one in cloud.spectra:
-            theirs = paper.printed(model, cloud.task.slug, one.form)
+        for spectrum in cloud.spectra:
+            theirs = paper.printed(model, cloud.task.slug, spectrum.form)
             if theirs:
                 other = "" if paper.is_its(cloud.model) else f", another encoder than {cloud.model}"
-                beside.append(f"Printed: {paper.WHERE}, {model}{other}.")
-            ours: list[float | None] = [*one.ev[:3], *[None] * (3 - len(one.ev[:3]))]
-            rows.append([cloud.task.title, cloud.model, cloud.tensor, one.form, *ours, *(theirs or [None] * 3)])
+                notes.append(f"Printed: {paper.WHERE}, {model}{other}.")
+            ours: list[float | None] = [*spectrum.ev[:3], *[None] * (3 - len(spectrum.ev[:3]))]
+            rows.append([cloud.task.title, cloud.model, cloud.tensor, spectrum.form, *ours, *(theirs or [None] * 3)])
     if not any(row[-1] for row in rows):
-        beside.append("The paper gives no numbers for these tasks.")
+        notes.append("The paper gives no numbers for these tasks.")
     header = ["task", "encoder", "vector", "normalisation"]
     columns = [f"{word}EV_{k}" for word in ("", "printed ") for k in (1, 2, 3)]
-    return Table(title="EV_1 to EV_3", header=[*header, *columns], rows=rows, notes=list(dict.fromkeys(beside)))
+    return Table(title="EV_1 to EV_3", header=[*header, *columns], rows=rows, notes=list(dict.fromkeys(notes)))
 
 
 def beside_printed(clouds: Sequence[Cloud]) -> list[Published]:
     """Each printed number with ours, for the pooler's output where there is one: that is what the authors' code takes."""
-    found = []
+    numbers = []
     pooled = {(cloud.model, cloud.task.slug) for cloud in clouds if cloud.tensor == POOLER}
     for cloud in clouds:
         if cloud.tensor != POOLER and (cloud.model, cloud.task.slug) in pooled:
             continue
         model = paper.compared(cloud.model)
         differs = "" if paper.is_its(cloud.model) else f"the encoder: here {cloud.model}, there {model}"
-        for one in cloud.spectra:
-            theirs = paper.printed(model, cloud.task.slug, one.form) or ()
-            for k, (number, ours) in enumerate(zip(theirs, one.ev, strict=False), start=1):
-                what = f"EV_{k}, {cloud.task.title}, {one.form}, {cloud.tensor}"
-                found.append(
-                    Published(what=what, published=number, reproduced=ours, where=paper.WHERE, differs=differs)
+        for spectrum in cloud.spectra:
+            theirs = paper.printed(model, cloud.task.slug, spectrum.form) or ()
+            for k, (number, ours) in enumerate(zip(theirs, spectrum.ev, strict=False), start=1):
+                label = f"EV_{k}, {cloud.task.title}, {spectrum.form}, {cloud.tensor}"
+                numbers.append(
+                    Published(what=label, published=number, reproduced=ours, where=paper.WHERE, differs=differs)
                 )
-    return found
+    return numbers
 
 
 def loaded(slugs: Sequence[str], data: Mapping[str, str], rows: int | None) -> Iterator[tuple[Task, list[Any], str]]:
@@ -210,10 +210,10 @@ def loaded(slugs: Sequence[str], data: Mapping[str, str], rows: int | None) -> I
         task = tasks.get(slug)
         if task.kind not in ("classification", "regression"):
             raise InputError(f"tasks: '{slug}' is not about a text or a pair of texts as a whole", field="tasks")
-        found = tasks.load(task, data.get(slug), max_train=rows)
-        if len(found.train) < 2:
+        data_of_task = tasks.load(task, data.get(slug), max_train=rows)
+        if len(data_of_task.train) < 2:
             raise DataError(f"data: '{slug}' has fewer than 2 training rows", field="data")
-        yield task, [found.train[column].tolist() for column in task.inputs], found.fingerprint
+        yield task, [data_of_task.train[column].tolist() for column in task.inputs], data_of_task.fingerprint
 
 
 def compute(
@@ -228,29 +228,29 @@ def compute(
     from isoviz.models import sources
 
     started = time.perf_counter()
-    found = [(model, sources.resolve(model.found)) for model in models]
+    resolved = [(model, sources.resolve(model.found)) for model in models]
     read = list(loaded(tasks, inputs.data, rows))
     clouds: list[Cloud] = []
     notes: list[str] = []
     prints: dict[str, str] = {}
-    for place, (model, source) in enumerate(found):
+    for place, (model, source) in enumerate(resolved):
         by_tensor: dict[str, list[Cloud]] = {}
-        for turn, (task, texts, _) in enumerate(read):
-            at, whole = place * len(read) + turn, len(found) * len(read)
+        for number, (task, texts, _) in enumerate(read):
+            at, whole = place * len(read) + number, len(resolved) * len(read)
 
-            def tell(share: float, what: str, at: int = at, whole: int = whole, title: str = task.title) -> None:
-                progress((at + share) / whole, f"{title}: {what}")
+            def report(share: float, activity: str, at: int = at, whole: int = whole, title: str = task.title) -> None:
+                progress((at + share) / whole, f"{title}: {activity}")
 
-            one = encode(model, source, task, texts, tell)
-            prints[model.name] = one.fingerprint
-            notes += one.notes
-            for cloud in one.clouds:
+            encoded = encode(model, source, task, texts, report)
+            prints[model.name] = encoded.fingerprint
+            notes += encoded.notes
+            for cloud in encoded.clouds:
                 by_tensor.setdefault(cloud.tensor, []).append(cloud)
         clouds += [cloud for row in by_tensor.values() for cloud in row]  # a row of panels for each vector
         if POOLER not in by_tensor:
             notes.append(f"{model.name}: its checkpoint holds no pooler, so there is its [CLS] state only.")
-    if lacking := paper.lacking(tasks):
-        notes.append(f"Of the paper's tasks not in this run: {', '.join(lacking)}.")
+    if absent := paper.lacking(tasks):
+        notes.append(f"Of the paper's tasks not in this run: {', '.join(absent)}.")
     if rows:
         notes.append(f"At most {rows:,} training rows of each task, a random choice that is the same for every run.")
     progress(1.0, "done")
@@ -306,11 +306,11 @@ def _ev(result: Result, form: str, k: int) -> dict[tuple[object, ...], float]:
 
 def three_directions_hold_most(result: Result) -> Judgement:
     """EV_3 before any normalisation, against one half."""
-    found = list(_ev(result, "none", 3).values())
-    if not found:
+    ev_3 = list(_ev(result, "none", 3).values())
+    if not ev_3:
         return "cannot tell", "No cloud has three components."
-    sentence = f"EV_3 is {min(found):.2f} to {max(found):.2f} over {len(found)} clouds before any normalisation; the paper averages 0.86."
-    return ("held" if min(found) > 0.5 else "not held" if max(found) <= 0.5 else "cannot tell"), sentence
+    sentence = f"EV_3 is {min(ev_3):.2f} to {max(ev_3):.2f} over {len(ev_3)} clouds before any normalisation; the paper averages 0.86."
+    return ("held" if min(ev_3) > 0.5 else "not held" if max(ev_3) <= 0.5 else "cannot tell"), sentence
 
 
 def isobn_lowers_most(result: Result) -> Judgement:
@@ -321,8 +321,8 @@ def isobn_lowers_most(result: Result) -> Judgement:
         pairs += [(after[key], other[key]) for key in after.keys() & other.keys()]
     if not pairs:
         return "cannot tell", "No cloud has three components."
-    lower = sum(one < two for one, two in pairs)
-    mean = sum(one - two for one, two in pairs) / len(pairs)
+    lower = sum(isobn < batch_norm for isobn, batch_norm in pairs)
+    mean = sum(isobn - batch_norm for isobn, batch_norm in pairs) / len(pairs)
     sentence = f"IsoBN's EV_k is below batch normalisation's in {lower} of {len(pairs)} cases (k = 1 to 3), by {-mean:.3f} on average."
     return ("held" if lower == len(pairs) else "not held" if lower < len(pairs) / 2 else "cannot tell"), sentence
 

@@ -1,4 +1,4 @@
-"""What paper 002 prints of EV_k, and which of our tasks stand for its four."""
+"""EV_k as printed in paper 002, and our counterparts of its four tasks."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ TASKS: Final[Mapping[str, str]] = MappingProxyType(
 @functools.cache
 def _printed() -> Mapping[tuple[str, str, str], Triple]:
     """(model, task of ours, form) → EV_1, EV_2, EV_3."""
-    found: dict[tuple[str, str, str], dict[str, float]] = {}
-    for one in of("isobn", "Table 2"):
-        assert one.value is not None
-        found.setdefault((one.model, one.task, one.label), {})[one.metric] = one.value
-    return MappingProxyType({key: (ev["ev_1"], ev["ev_2"], ev["ev_3"]) for key, ev in found.items()})
+    by_cell: dict[tuple[str, str, str], dict[str, float]] = {}
+    for cell in of("isobn", "Table 2"):
+        assert cell.value is not None
+        by_cell.setdefault((cell.model, cell.task, cell.label), {})[cell.metric] = cell.value
+    return MappingProxyType({key: (ev["ev_1"], ev["ev_2"], ev["ev_3"]) for key, ev in by_cell.items()})
 
 
 def lacking(tasks: Sequence[str]) -> list[str]:
     """The paper's tasks that are not among ours, by its names; none where ours are others altogether."""
-    found = [name for slug, name in TASKS.items() if slug not in tasks]
-    return found if len(found) < len(TASKS) else []
+    absent = [name for slug, name in TASKS.items() if slug not in tasks]
+    return absent if len(absent) < len(TASKS) else []
 
 
 def is_its(model: str) -> bool:

@@ -26,24 +26,26 @@ assert PAPER is not None
 
 def differences(evidence: Evidence) -> list[tuple[str, Difference]]:
     """Model and task → IsoBN at its best β minus none."""
-    found = []
+    changes = []
     for model in evidence.models:
         for task in evidence.tasks:
             here, metric = evidence.where(model=model, task=task), tasks.get(task).primary
             if chosen := best(here.where(method="isobn"), metric, "beta"):
                 none = here.where(method="baseline").cell(metric).values
-                found.append((task_title(task), Difference.of(chosen.cell(metric).values, none)))
-    return found
+                changes.append((task_title(task), Difference.of(chosen.cell(metric).values, none)))
+    return changes
 
 
 def improves_everywhere(evidence: Evidence) -> Judgement:
-    """Told to be better on every task: held. Told to be worse somewhere: not held."""
-    found = differences(evidence)
-    if not any(one.n >= 3 for _, one in found):
+    """Held if significantly better on every task; not held if significantly worse on any."""
+    changes = differences(evidence)
+    if not any(change.n >= 3 for _, change in changes):
         return "cannot tell", "Fewer than three seeds of each method have a score."
-    signs = [one.sign(p) for (_, one), p in zip(found, corrected([one for _, one in found]), strict=True)]
-    shown = "; ".join(f"{name} {one.words()}" for name, one in found)
-    sentence = f"IsoBN at its best β minus none (optimistic): {shown}."
+    signs = [
+        change.sign(p) for (_, change), p in zip(changes, corrected([change for _, change in changes]), strict=True)
+    ]
+    changes_text = "; ".join(f"{name} {change.words()}" for name, change in changes)
+    sentence = f"IsoBN at its best β minus none (optimistic): {changes_text}."
     if all(sign > 0 for sign in signs) and not evidence.unfinished:
         return "held", sentence
     return ("not held" if any(sign < 0 for sign in signs) else "cannot tell"), sentence
@@ -62,17 +64,17 @@ def averages(evidence: Evidence) -> tuple[dict[int, float], dict[int, float]]:
             for into, part in ((with_it, chosen), (without, here.where(method="baseline"))):
                 for seed, value in (part.cell(metric).values if part else {}).items():
                     into.setdefault(seed, []).append(value)
-    whole = [{seed: sum(v) / count for seed, v in one.items() if len(v) == count} for one in (with_it, without)]
+    whole = [{seed: sum(v) / count for seed, v in by_seed.items() if len(v) == count} for by_seed in (with_it, without)]
     return whole[0], whole[1]
 
 
 def average_rises(evidence: Evidence) -> Judgement:
     """The mean over tasks, paired by seed."""
-    found = Difference.of(*averages(evidence))
-    if found.n < 3:
+    change = Difference.of(*averages(evidence))
+    if change.n < 3:
         return "cannot tell", "Fewer than three seeds have finished on every task."
-    sign = found.sign()
-    sentence = f"The average over tasks changes by {found.words()}; each task's best β is chosen on the rows that are reported."
+    sign = change.sign()
+    sentence = f"The average over tasks changes by {change.words()}; each task's best β is chosen on the rows that are reported."
     return ("held" if sign > 0 else "not held" if sign < 0 else "cannot tell"), sentence
 
 
@@ -136,9 +138,9 @@ class IsoBNTable1(TrainedStudy):
             ],
         )
 
-        def chosen_runs(cell: Printed, found: Evidence) -> Evidence:
-            part = printed.by_method(cell, found)
+        def chosen_runs(cell: Printed, cell_evidence: Evidence) -> Evidence:
+            part = printed.by_method(cell, cell_evidence)
             return (best(part, cell.metric, "beta") or part) if cell.method == "isobn" else part
 
-        found = printed.beside(evidence, "isobn", "Table 1", isobn_grid.MODELS, chosen_runs, "median")
-        return Drawing(tables=[table], published=printed.titled("IsoBN", found))
+        numbers = printed.beside(evidence, "isobn", "Table 1", isobn_grid.MODELS, chosen_runs, "median")
+        return Drawing(tables=[table], published=printed.titled("IsoBN", numbers))

@@ -41,12 +41,15 @@ OF_ALL: Final = (
 )
 
 
-def _every_task(found: Sequence[tuple[str, Difference]], words: str, direction: int, unfinished: int) -> Judgement:
+def _every_task(changes: Sequence[tuple[str, Difference]], opening: str, direction: int, unfinished: int) -> Judgement:
     """Held if the change is significant on every task, not held if the opposite is significant on any."""
-    if not any(one.n >= 3 for _, one in found):
+    if not any(change.n >= 3 for _, change in changes):
         return "cannot tell", TOO_FEW
-    signs = [direction * one.sign(p) for (_, one), p in zip(found, corrected([one for _, one in found]), strict=True)]
-    sentence = f"{words}: {'; '.join(f'{name} {one.words()}' for name, one in found)}."
+    signs = [
+        direction * change.sign(p)
+        for (_, change), p in zip(changes, corrected([change for _, change in changes]), strict=True)
+    ]
+    sentence = f"{opening}: {'; '.join(f'{name} {change.words()}' for name, change in changes)}."
     if all(sign > 0 for sign in signs) and not unfinished:
         return "held", sentence
     return ("not held" if any(sign < 0 for sign in signs) else "cannot tell"), sentence
@@ -61,12 +64,12 @@ def isoscore_rises(evidence: Evidence) -> Judgement:
 
 def performance_rises(evidence: Evidence) -> Judgement:
     """The task's metric, with the layer minus without."""
-    found = [
-        one
+    changes = [
+        change
         for task in evidence.tasks
-        for one in against_baseline(evidence.where(task=task), tasks.get(task).primary, ["isolayer"])
+        for change in against_baseline(evidence.where(task=task), tasks.get(task).primary, ["isolayer"])
     ]
-    return _every_task(found, "The task's metric changes by", 1, evidence.unfinished)
+    return _every_task(changes, "The task's metric changes by", 1, evidence.unfinished)
 
 
 class _OfLayer(TrainedStudy):
@@ -113,8 +116,8 @@ class IsoLayerTable2(_OfLayer):
                 here = evidence.where(model=model, task=task)
                 cells = {(m, name): here.where(method=m).cell(name) for m in METHODS for name in (metric, "isoscore")}
                 for method in METHODS:
-                    shown = [cells[method, name].text(decimals=4) for name in (metric, "isoscore")]
-                    rows.append([task_title(task), model, method_title(method), *shown])
+                    values = [cells[method, name].text(decimals=4) for name in (metric, "isoscore")]
+                    rows.append([task_title(task), model, method_title(method), *values])
                 gains = [
                     _gain(cells["baseline", name].mean, cells["isolayer", name].mean) for name in (metric, "isoscore")
                 ]
@@ -127,9 +130,9 @@ class IsoLayerTable2(_OfLayer):
                 "mean ± standard deviation over seeds; the improvement is relative, of the means. Performance is the primary metric."
             ],
         )
-        found = printed.beside(evidence, "isolayer", "Table 2", isobn_grid.MODELS)
-        kept = [one for one in found if "relative_improvement" not in one.what]
-        return Drawing(tables=[table], published=printed.titled("IsoLayer", kept))
+        numbers = printed.beside(evidence, "isolayer", "Table 2", isobn_grid.MODELS)
+        compared = [entry for entry in numbers if "relative_improvement" not in entry.what]
+        return Drawing(tables=[table], published=printed.titled("IsoLayer", compared))
 
 
 def _gain(before: float | None, after: float | None) -> str:
@@ -145,7 +148,7 @@ def curve(run: RunRecord) -> tuple[float, ...]:
 
 def variance_spreads(evidence: Evidence) -> Judgement:
     """Mean of EV_1 … EV_20, with the layer minus without."""
-    found = []
+    changes = []
     for model in evidence.models:
         for task in evidence.tasks:
             here = evidence.where(model=model, task=task)
@@ -157,8 +160,8 @@ def variance_spreads(evidence: Evidence) -> Judgement:
                 }
                 for method in METHODS
             }
-            found.append((task_title(task), Difference.of(means["isolayer"], means["baseline"])))
-    return _every_task(found, "The mean of EV_1 to EV_20 changes by", -1, evidence.unfinished)
+            changes.append((task_title(task), Difference.of(means["isolayer"], means["baseline"])))
+    return _every_task(changes, "The mean of EV_1 to EV_20 changes by", -1, evidence.unfinished)
 
 
 class IsoLayerFigure2(_OfLayer):
@@ -187,10 +190,10 @@ class IsoLayerFigure2(_OfLayer):
             for model in evidence.models:
                 series = []
                 for method in METHODS:
-                    found = [curve(run) for run in evidence.where(model=model, task=task, method=method).finished]
-                    length = min((len(one) for one in found), default=0)
+                    curves = [curve(run) for run in evidence.where(model=model, task=task, method=method).finished]
+                    length = min((len(values) for values in curves), default=0)
                     if length:
-                        moments = [mean_sd(one[k] for one in found) for k in range(length)]
+                        moments = [mean_sd(values[k] for values in curves) for k in range(length)]
                         series.append(
                             Series(
                                 name=method_title(method),
@@ -219,7 +222,7 @@ class IsoLayerFigure2(_OfLayer):
 def median_run(runs: Sequence[RunRecord]) -> RunRecord | None:
     """The finished run with the median EV_1; of an even number the lower of the two in the middle."""
     known = [(value, run.seed, run) for run in runs if run.finished and (value := run.number("ev_1")) is not None]
-    return sorted(known, key=lambda one: one[:2])[(len(known) - 1) // 2][2] if known else None
+    return sorted(known, key=lambda candidate: candidate[:2])[(len(known) - 1) // 2][2] if known else None
 
 
 def _method_part(evidence: Evidence, method: str, metric: str) -> Evidence:
@@ -229,16 +232,22 @@ def _method_part(evidence: Evidence, method: str, metric: str) -> Evidence:
 
 def on_par_with_isobn(evidence: Evidence) -> Judgement:
     """The layer minus IsoBN at its best β. A significant difference refutes the claim; the lack of one does not prove it."""
-    found = []
+    changes = []
     for model in evidence.models:
         for task in evidence.tasks:
             here, metric = evidence.where(model=model, task=task), tasks.get(task).primary
-            one, other = (_method_part(here, method, metric).cell(metric).values for method in ("isolayer", "isobn"))
-            found.append((task_title(task), Difference.of(one, other)))
-    if not any(one.n >= 3 for _, one in found):
+            with_layer, with_isobn = (
+                _method_part(here, method, metric).cell(metric).values for method in ("isolayer", "isobn")
+            )
+            changes.append((task_title(task), Difference.of(with_layer, with_isobn)))
+    if not any(change.n >= 3 for _, change in changes):
         return "cannot tell", TOO_FEW
-    signs = [one.sign(p) for (_, one), p in zip(found, corrected([one for _, one in found]), strict=True)]
-    sentence = f"IsoLayer minus IsoBN at its best β: {'; '.join(f'{name} {one.words()}' for name, one in found)}."
+    signs = [
+        change.sign(p) for (_, change), p in zip(changes, corrected([change for _, change in changes]), strict=True)
+    ]
+    sentence = (
+        f"IsoLayer minus IsoBN at its best β: {'; '.join(f'{name} {change.words()}' for name, change in changes)}."
+    )
     return ("not held" if any(signs) else "cannot tell"), sentence
 
 
@@ -284,11 +293,11 @@ class IsoLayerTable3(_OfLayer):
                 for method in (*METHODS, "isobn"):
                     part = _method_part(here, method, metric)
                     run = median_run(part.runs)
-                    shown = [None if run is None or run.number(f"ev_{k}") is None else number(run.number(f"ev_{k}") or 0.0)
+                    shares = [None if run is None or run.number(f"ev_{k}") is None else number(run.number(f"ev_{k}") or 0.0)
                              for k in (1, 2, 3)]  # fmt: skip
                     cell = part.cell(metric).text(middle="median")
                     seed = None if run is None else run.seed
-                    rows.append([task_title(task), model, method_title(method), cell, *shown, seed])
+                    rows.append([task_title(task), model, method_title(method), cell, *shares, seed])
         table = Table(
             title="Performance and explained variance",
             header=["task", "model", "method", "performance", "EV_1", "EV_2", "EV_3", "seed of EV"],
@@ -296,6 +305,6 @@ class IsoLayerTable3(_OfLayer):
             notes=["median (standard deviation) over seeds; EV_1 to EV_3 are those of one run, the one with the median EV_1. IsoBN is "
                    "that at its best β."],
         )  # fmt: skip
-        found = printed.beside(evidence, "isolayer", "Table 3", isobn_grid.MODELS, middle="median")
-        kept = [one for one in found if "(paper 002)" not in one.what and ", IsoBN," not in one.what]
-        return Drawing(tables=[table], published=printed.titled("IsoLayer", kept))
+        numbers = printed.beside(evidence, "isolayer", "Table 3", isobn_grid.MODELS, middle="median")
+        compared = [entry for entry in numbers if "(paper 002)" not in entry.what and ", IsoBN," not in entry.what]
+        return Drawing(tables=[table], published=printed.titled("IsoLayer", compared))

@@ -86,7 +86,7 @@ class Cloud:
 
     Args:
         d: dimensions.
-        seed: row i is the same for the same seed, whichever rows are asked for.
+        seed: row i is the same for the same seed, whichever rows are requested.
     """
 
     BLOCK = 2_000  # rows made at a time: 12 MB at d = 768
@@ -206,16 +206,16 @@ def _line(
 def compute(plan: Plan, scale: str, progress: Progress) -> Result:
     """The figure for any plan; `scale` is only its name in the provenance."""
     started = time.perf_counter()
-    found = estimate(plan, progress)
+    estimates = estimate(plan, progress)
     d, m, true = plan.d, plan.shrinkage_points, truth(plan.d)
     lines, thin = [], []
     for zeta in plan.zetas:
         group = f"ζ = {zeta:g}"
-        lines.append(_line(f"IsoScore*, {group}", "measured", group, found.star[zeta], plan.draws))
+        lines.append(_line(f"IsoScore*, {group}", "measured", group, estimates.star[zeta], plan.draws))
         expectation = [expected(d, n, m, zeta) for n in plan.sizes]
         sizes = [float(n) for n in plan.sizes]
         thin.append(Series(name=f"expected, {group}", role="expected", group=group, x=sizes, y=expectation))
-    lines.append(_line("unbiased estimate", "added", "unbiased", found.unbiased, plan.draws))
+    lines.append(_line("unbiased estimate", "added", "unbiased", estimates.unbiased, plan.draws))
     cloud_of = f"{plan.points:,} points"
     title = f"IsoScore* of n points of a {d}-dimensional Gaussian, and the unbiased estimate"
     panel = Panel(
@@ -231,10 +231,10 @@ def compute(plan: Plan, scale: str, progress: Progress) -> Result:
         title=title,
         figures=[Figure(title=title, place=IStarFigure2.place, panels=[panel])],
         published=[
-            Published(what=what, published=PUBLISHED_TRUTH, reproduced=ours, where="I-STAR, caption of Figure 2")
-            for what, ours in (
+            Published(what=label, published=PUBLISHED_TRUTH, reproduced=ours, where="I-STAR, caption of Figure 2")
+            for label, ours in (
                 ("dashed line, against the value of the distribution's diagonal", true),
-                (f"dashed line, against the measured IsoScore of all {cloud_of}", found.whole),
+                (f"dashed line, against the measured IsoScore of all {cloud_of}", estimates.whole),
             )
             if d == PUBLISHED_D
         ],
@@ -276,10 +276,8 @@ def shrinkage_brings_it_closer(result: Result) -> Judgement:
     lines, truth = _lines_of(result)
     gaps = [abs(series.y[0] - truth) for _, series in sorted(lines.items())]
     first = next(iter(lines.values()))
-    shown = ", ".join(f"{gap:.3f}" for gap in gaps)
-    sentence = (
-        f"At n = {first.x[0]:.0f} the distance from the cloud's value is {shown} from the smallest to the largest ζ."
-    )
+    distances = ", ".join(f"{gap:.3f}" for gap in gaps)
+    sentence = f"At n = {first.x[0]:.0f} the distance from the cloud's value is {distances} from the smallest to the largest ζ."
     return ("held" if gaps == sorted(gaps, reverse=True) else "not held"), sentence
 
 

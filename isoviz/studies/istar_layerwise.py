@@ -45,11 +45,13 @@ def _lines(evidence: Evidence, lams: Sequence[float], curve: Curve, first: int, 
     """One line per λ: the mean over seeds at every position that all of them have, from number `first` on."""
     series = []
     for lam in lams:
-        found = [curve(profile) for profile in profiles(of_lambda(evidence, lam)).values()]
-        places = [at for at in range(len(found[0]) if found else 0) if all(one[at] is not None for one in found)]
+        curves = [curve(profile) for profile in profiles(of_lambda(evidence, lam)).values()]
+        places = [
+            at for at in range(len(curves[0]) if curves else 0) if all(values[at] is not None for values in curves)
+        ]
         if not places:
             continue
-        moments = [mean_sd(one[at] for one in found) for at in places]
+        moments = [mean_sd(values[at] for values in curves) for at in places]
         means = [mean or 0.0 for mean, _ in moments]
         halves = [sd or 0.0 for _, sd in moments]
         series.append(
@@ -88,7 +90,7 @@ def _drawing(
             for lam in lams:
                 part = of_lambda(here, lam)
                 count: Row = [name, lambda_name(lam), f"{len(profiles(part))} of {len(part.planned)}"]
-                line = next((one for one in lines if one.value == lam), None)
+                line = next((series for series in lines if series.value == lam), None)
                 ends: Row = [None, None, None] if line is None else [line.y[0], line.y[-1], max(line.y, key=abs)]
                 rows.append([*count, *ends])
     header = ["task and model", "penalty", "runs measured", "first", "last", "largest"]
@@ -105,14 +107,14 @@ def profiles_of_all(evidence: Evidence) -> list[LayerProfile]:
 
 
 def _by_seed(evidence: Evidence, lam: float, value: Callable[[LayerProfile], float | None]) -> dict[int, float]:
-    found = {seed: value(profile) for seed, profile in profiles(of_lambda(evidence, lam)).items()}
-    return {seed: number for seed, number in found.items() if number is not None}
+    values = {seed: value(profile) for seed, profile in profiles(of_lambda(evidence, lam)).items()}
+    return {seed: number for seed, number in values.items() if number is not None}
 
 
-def _settled(found: Difference, direction: int, sentence: str) -> Judgement:
-    if found.n < 3:
+def _judgement(change: Difference, direction: int, sentence: str) -> Judgement:
+    if change.n < 3:
         return "cannot tell", "Fewer than three seeds of each setting have been measured."
-    sign = found.sign() * direction
+    sign = change.sign() * direction
     return ("held" if sign > 0 else "not held" if sign < 0 else "cannot tell"), sentence
 
 
@@ -136,10 +138,12 @@ def cosreg_centres(evidence: Evidence) -> Judgement:
 
 def cosreg_leaves_isotropy(evidence: Evidence) -> Judgement:
     """IsoScore* of the last layer: CosReg at λ = 1 minus none."""
-    found = Difference.of(_by_seed(evidence, 1.0, _last), _by_seed(evidence, 0.0, _last))
+    change = Difference.of(_by_seed(evidence, 1.0, _last), _by_seed(evidence, 0.0, _last))
     none = mean_sd(_by_seed(evidence, 0.0, _last).values())[0]
     level = "" if none is None else f" from {number(none)}"
-    return _settled(found, -1, f"IsoScore* of the last layer changes{level} by {found.words()} with CosReg at λ = 1.")
+    return _judgement(
+        change, -1, f"IsoScore* of the last layer changes{level} by {change.words()} with CosReg at λ = 1."
+    )
 
 
 def _last(profile: LayerProfile) -> float | None:
@@ -181,7 +185,14 @@ class IStarFigure4(TrainedStudy):
         axes = ("dimension", "mean activation")
         title = "Mean activation of each dimension"
         return _drawing(
-            evidence, self.place, title, (-1.0, 0.0, 1.0), lambda one: one.mean_activation, axes, first=1, spread=False
+            evidence,
+            self.place,
+            title,
+            (-1.0, 0.0, 1.0),
+            lambda profile: profile.mean_activation,
+            axes,
+            first=1,
+            spread=False,
         )
 
 
@@ -195,7 +206,7 @@ def dimension_follows_lambda(evidence: Evidence) -> Judgement:
         for task in evidence.tasks:
             here = evidence.where(model=model, task=task)
             for lam in DIMENSION_LAMBDAS:
-                mean = mean_sd(_by_seed(here, lam, lambda one: one.twonn[-1]).values())[0]
+                mean = mean_sd(_by_seed(here, lam, lambda profile: profile.twonn[-1]).values())[0]
                 if mean is not None:
                     lams.append(lam)
                     values.append(mean)
@@ -242,7 +253,7 @@ class IStarFigure5(TrainedStudy):
         """A line per λ over the layers."""
         axes = ("layer", "TwoNN of [CLS]")
         return _drawing(
-            evidence, self.place, "Intrinsic dimension by layer", DIMENSION_LAMBDAS, lambda one: one.twonn, axes
+            evidence, self.place, "Intrinsic dimension by layer", DIMENSION_LAMBDAS, lambda profile: profile.twonn, axes
         )
 
 
@@ -265,13 +276,13 @@ def early_layers_move_most(evidence: Evidence) -> Judgement:
         first, last = _halves([None if a is None or b is None else abs(a - b) for a, b in pairs])
         if first is not None and last is not None:
             early[seed], late[seed] = first, last
-    found = Difference.of(early, late)
+    change = Difference.of(early, late)
     a, b = mean_sd(early.values())[0], mean_sd(late.values())[0]
     sentence = (
         f"λ = 1 moves IsoScore* by {number(a or 0.0)} in the earlier half of the layers and by {number(b or 0.0)} in the later half "
-        f"(difference {found.words()})."
+        f"(difference {change.words()})."
     )
-    return _settled(found, 1, sentence)
+    return _judgement(change, 1, sentence)
 
 
 def last_layer_stays(evidence: Evidence) -> Judgement:
@@ -279,9 +290,9 @@ def last_layer_stays(evidence: Evidence) -> Judgement:
     positive = profiles(of_lambda(evidence, 1.0))
     halves = {seed: _halves(profile.isoscore_star) for seed, profile in positive.items()}
     known = {seed: (a, b) for seed, (a, b) in halves.items() if a is not None and b is not None}
-    found = Difference.of({s: b for s, (_, b) in known.items()}, {s: a for s, (a, _) in known.items()})
-    return _settled(
-        found, -1, f"At λ = 1, IsoScore* of the later layers minus that of the earlier ones is {found.words()}."
+    change = Difference.of({s: b for s, (_, b) in known.items()}, {s: a for s, (a, _) in known.items()})
+    return _judgement(
+        change, -1, f"At λ = 1, IsoScore* of the later layers minus that of the earlier ones is {change.words()}."
     )
 
 
@@ -322,4 +333,6 @@ class IStarFigure6(TrainedStudy):
     def show(self, evidence: Evidence) -> Drawing:
         """A line per λ over the layers."""
         axes = ("layer", "IsoScore*, ζ = 0.2")
-        return _drawing(evidence, self.place, "IsoScore* by layer", LAYER_LAMBDAS, lambda one: one.isoscore_star, axes)
+        return _drawing(
+            evidence, self.place, "IsoScore* by layer", LAYER_LAMBDAS, lambda profile: profile.isoscore_star, axes
+        )

@@ -23,7 +23,7 @@ SPREAD = "mean ± standard deviation over seeds"
 
 def line(evidence: Evidence, name: str, values: Sequence[Any], metric: str) -> list[Series]:
     """The task's metric against one parameter of the method; values without a finished run are gaps."""
-    ends = [(float(value), found) for value in values if (found := evidence.where(**{name: value}).ends(metric))]
+    ends = [(float(value), score) for value in values if (score := evidence.where(**{name: value}).ends(metric))]
     if not ends:
         return []
     return [
@@ -32,9 +32,9 @@ def line(evidence: Evidence, name: str, values: Sequence[Any], metric: str) -> l
             role="measured",
             group="istar",
             x=[value for value, _ in ends],
-            y=[found[0] for _, found in ends],
-            low=[found[1] for _, found in ends],
-            high=[found[2] for _, found in ends],
+            y=[score[0] for _, score in ends],
+            low=[score[1] for _, score in ends],
+            high=[score[2] for _, score in ends],
             spread=SPREAD,
         )
     ]
@@ -67,14 +67,14 @@ def _drawing(evidence: Evidence, place: str, name: str, symbol: str, title: str,
                 )
             )
             for value in values:
-                shown = "all" if value in aside else setting(value)
-                rows.append([task_title(task), model, shown, here.where(**{name: value}).cell(metric).text()])
+                value_text = "all" if value in aside else setting(value)
+                rows.append([task_title(task), model, value_text, here.where(**{name: value}).cell(metric).text()])
     figure = Figure(title=title, place=place, columns=min(3, len(panels)), panels=panels)
     table = Table(title=title, header=["task", "model", symbol, "performance"], rows=rows, notes=[f"{SPREAD}."])
     return Drawing(figures=[figure], tables=[table])
 
 
-def _each(evidence: Evidence) -> list[tuple[Evidence, str]]:
+def _models_and_tasks(evidence: Evidence) -> list[tuple[Evidence, str]]:
     return [
         (evidence.where(model=model, task=task), tasks.get(task).primary)
         for model in evidence.models
@@ -84,18 +84,18 @@ def _each(evidence: Evidence) -> list[tuple[Evidence, str]]:
 
 def inner_zeta_is_best(evidence: Evidence) -> Judgement:
     """The best ζ between 0 and 1, minus ζ = 0 and minus ζ = 1."""
-    found, shown = [], []
-    for here, metric in _each(evidence):
+    changes, texts = [], []
+    for here, metric in _models_and_tasks(evidence):
         inner = best(here.where(lambda config: 0 < float(config.params["zeta"]) < 1), metric, "zeta")
         for end in (0.0, 1.0):
             if inner:
                 other = here.where(zeta=end).cell(metric).values
-                found.append(Difference.of(inner.cell(metric).values, other))
-                shown.append(f"ζ = {setting(inner.planned[0].params['zeta'])} minus ζ = {end:g}: {found[-1].words()}")
-    if not any(one.n >= 3 for one in found):
+                changes.append(Difference.of(inner.cell(metric).values, other))
+                texts.append(f"ζ = {setting(inner.planned[0].params['zeta'])} minus ζ = {end:g}: {changes[-1].words()}")
+    if not any(change.n >= 3 for change in changes):
         return "cannot tell", "Fewer than three seeds of each ζ have a score."
-    signs = [one.sign(p) for one, p in zip(found, corrected(found), strict=True)]
-    sentence = f"{'; '.join(shown)}. The best of four is optimistic."
+    signs = [change.sign(p) for change, p in zip(changes, corrected(changes), strict=True)]
+    sentence = f"{'; '.join(texts)}. The best of four is optimistic."
     if all(sign > 0 for sign in signs):
         return "held", sentence
     return ("not held" if any(sign < 0 for sign in signs) else "cannot tell"), sentence
@@ -135,18 +135,18 @@ class IStarFigure7(TrainedStudy):
 
 def a_layer_beats_all(evidence: Evidence) -> Judgement:
     """Each single layer minus all layers together."""
-    found, shown = [], []
-    for here, metric in _each(evidence):
+    changes, texts = [], []
+    for here, metric in _models_and_tasks(evidence):
         together = here.where(layer=0).cell(metric).values
         for layer in here.distinct("layer"):
             if layer:
-                found.append(Difference.of(here.where(layer=layer).cell(metric).values, together))
-                shown.append(f"layer {layer} {found[-1].words()}")
-    if not any(one.n >= 3 for one in found):
+                changes.append(Difference.of(here.where(layer=layer).cell(metric).values, together))
+                texts.append(f"layer {layer} {changes[-1].words()}")
+    if not any(change.n >= 3 for change in changes):
         return "cannot tell", "Fewer than three seeds of each layer have a score."
-    signs = [one.sign(p) for one, p in zip(found, corrected(found), strict=True)]
+    signs = [change.sign(p) for change, p in zip(changes, corrected(changes), strict=True)]
     sentence = (
-        f"One layer minus all together: {'; '.join(shown[:6])} (paired by seed; Holm's correction for {len(found)})."
+        f"One layer minus all together: {'; '.join(texts[:6])} (paired by seed; Holm's correction for {len(changes)})."
     )
     if any(sign > 0 for sign in signs):
         return "held", sentence
@@ -156,7 +156,7 @@ def a_layer_beats_all(evidence: Evidence) -> Judgement:
 def no_trend_over_layers(evidence: Evidence) -> Judgement:
     """Spearman's ρ of the layer's number with performance; a clear one is a pattern, its absence shows none."""
     x, y, names = [], [], []
-    for number, (here, metric) in enumerate(_each(evidence)):
+    for number, (here, metric) in enumerate(_models_and_tasks(evidence)):
         for layer in here.distinct("layer"):
             mean = here.where(layer=layer).cell(metric).mean
             if layer and mean is not None:

@@ -27,9 +27,9 @@ def best(evidence: Evidence, metric: str, *names: str) -> Evidence | None:
     """The planned setting of these parameters with the highest mean; None before any run has finished."""
     settings = dict.fromkeys(tuple(config.params[name] for name in names) for config in evidence.planned)
     fields: list[dict[str, Any]] = [dict(zip(names, values, strict=True)) for values in settings]
-    parts = [evidence.where(**one) for one in fields]
+    parts = [evidence.where(**params) for params in fields]
     known = [(mean, -place, part) for place, part in enumerate(parts) if (mean := part.cell(metric).mean) is not None]
-    return max(known, key=lambda one: one[:2])[2] if known else None
+    return max(known, key=lambda candidate: candidate[:2])[2] if known else None
 
 
 def negative(evidence: Evidence) -> Evidence:
@@ -37,14 +37,21 @@ def negative(evidence: Evidence) -> Evidence:
     return evidence.where(lambda config: config.method == "istar" and float(config.params["lam"]) < 0)
 
 
-def _range(found: Sequence[Comparison]) -> str:
+def _range(comparisons: Sequence[Comparison]) -> str:
     """The settings with the lowest and the highest difference, with their intervals."""
-    known = sorted((one for one in found if one.difference is not None), key=lambda one: one.difference or 0.0)
-    shown = []
-    for one in known[:1] + known[1:][-1:]:
-        ends = f" [{number(one.low)}, {number(one.high)}]" if one.low is not None and one.high is not None else ""
-        shown.append(f"{one.arm} {wording.number(one.difference, sign=True)}{ends}")
-    return " to ".join(shown)
+    known = sorted(
+        (comparison for comparison in comparisons if comparison.difference is not None),
+        key=lambda comparison: comparison.difference or 0.0,
+    )
+    ends_text = []
+    for comparison in known[:1] + known[1:][-1:]:
+        ends = (
+            f" [{number(comparison.low)}, {number(comparison.high)}]"
+            if comparison.low is not None and comparison.high is not None
+            else ""
+        )
+        ends_text.append(f"{comparison.arm} {wording.number(comparison.difference, sign=True)}{ends}")
+    return " to ".join(ends_text)
 
 
 def negative_wins(evidence: Evidence) -> Judgement:
@@ -52,15 +59,19 @@ def negative_wins(evidence: Evidence) -> Judgement:
     chosen = evidence.where(
         lambda config: config.method == "baseline" or (config.method == "istar" and float(config.params["lam"]) < 0)
     )
-    parts = [part for part in chosen.parts() if any(one.verdict in ("apart", "not apart") for one in part.comparisons)]
+    parts = [
+        part
+        for part in chosen.parts()
+        if any(comparison.verdict in ("apart", "not apart") for comparison in part.comparisons)
+    ]
     if not parts:
         return "cannot tell", "Fewer than three seeds of each setting have a score."
     wins = [part for part in parts if any(c.verdict == "apart" and (c.difference or 0) > 0 for c in part.comparisons)]
     losses = [part for part in parts if all(c.verdict == "apart" and (c.difference or 0) < 0 for c in part.comparisons)]
-    shown = "; ".join(f"{task_title(part.task)}: {_range(part.comparisons)}" for part in parts[:4])
+    ranges = "; ".join(f"{task_title(part.task)}: {_range(part.comparisons)}" for part in parts[:4])
     sentence = (
         f"Some negative λ beats plain fine-tuning beyond chance on {len(wins)} of {len(parts)} tasks, and every one loses on "
-        f"{len(losses)} (paired by seed, after Holm's correction). {shown}."
+        f"{len(losses)} (paired by seed, after Holm's correction). {ranges}."
     )
     if len(wins) > len(parts) / 2:
         return "held", sentence
@@ -69,19 +80,21 @@ def negative_wins(evidence: Evidence) -> Judgement:
 
 def cosreg_loses(evidence: Evidence) -> Judgement:
     """The best negative λ minus CosReg, by task."""
-    found, names = [], []
+    changes, names = [], []
     for model in evidence.models:
         for task in evidence.tasks:
             here, metric = evidence.where(model=model, task=task), tasks.get(task).primary
             chosen = best(negative(here), metric, "lam")
             if chosen:
-                found.append(Difference.of(chosen.cell(metric).values, here.where(method="cosreg").cell(metric).values))
+                changes.append(
+                    Difference.of(chosen.cell(metric).values, here.where(method="cosreg").cell(metric).values)
+                )
                 names.append(task_title(task))
-    signs = [one.sign(p) for one, p in zip(found, corrected(found), strict=True)]
-    if not any(one.n >= 3 for one in found):
+    signs = [change.sign(p) for change, p in zip(changes, corrected(changes), strict=True)]
+    if not any(change.n >= 3 for change in changes):
         return "cannot tell", "Fewer than three seeds of each setting have a score."
-    shown = "; ".join(f"{name} {one.words()}" for name, one in zip(names, found, strict=True))
-    sentence = f"The best negative λ minus CosReg: {shown}; the best of several λ is optimistic."
+    changes_text = "; ".join(f"{name} {change.words()}" for name, change in zip(names, changes, strict=True))
+    sentence = f"The best negative λ minus CosReg: {changes_text}; the best of several λ is optimistic."
     if sum(sign > 0 for sign in signs) > len(signs) / 2:
         return "held", sentence
     return ("not held" if sum(sign < 0 for sign in signs) > len(signs) / 2 else "cannot tell"), sentence
@@ -163,22 +176,22 @@ def _of_cell(cell: Printed, evidence: Evidence) -> Evidence:
 
 def optimum_is_negative(evidence: Evidence) -> Judgement:
     """The best negative λ minus the best positive λ, each with its best ζ, by task."""
-    found, shown = [], []
+    changes, texts = [], []
     for model in evidence.models:
         for task in evidence.tasks:
             here, metric = evidence.where(model=model, task=task), tasks.get(task).primary
             below = best(here.where(lambda config: float(config.params["lam"]) < 0), metric, "lam", "zeta")
             above = best(here.where(lambda config: float(config.params["lam"]) > 0), metric, "lam", "zeta")
             if below and above:
-                found.append(Difference.of(below.cell(metric).values, above.cell(metric).values))
-                shown.append(
+                changes.append(Difference.of(below.cell(metric).values, above.cell(metric).values))
+                texts.append(
                     f"{task_title(task)} λ = {setting(below.planned[0].params['lam'])} minus "
-                    f"λ = {setting(above.planned[0].params['lam'])}: {found[-1].words()}"
+                    f"λ = {setting(above.planned[0].params['lam'])}: {changes[-1].words()}"
                 )
-    if not any(one.n >= 3 for one in found):
+    if not any(change.n >= 3 for change in changes):
         return "cannot tell", "Fewer than three seeds of each setting have a score."
-    signs = [one.sign(p) for one, p in zip(found, corrected(found), strict=True)]
-    sentence = f"Best negative minus best positive λ: {'; '.join(shown)}."
+    signs = [change.sign(p) for change, p in zip(changes, corrected(changes), strict=True)]
+    sentence = f"Best negative minus best positive λ: {'; '.join(texts)}."
     if all(sign > 0 for sign in signs):
         return "held", sentence
     return ("not held" if any(sign < 0 for sign in signs) else "cannot tell"), sentence
@@ -221,8 +234,8 @@ class IStarTable2(TrainedStudy):
                 here, metric = evidence.where(model=model, task=task), tasks.get(task).primary
                 part = best(here, metric, "lam", "zeta")
                 params = part.planned[0].params if part else {}
-                words = [setting(params[name]) if params else None for name in ("lam", "zeta")]
-                chosen.append([model, task_title(task), *words, part.cell(metric).text() if part else "—"])
+                best_params = [setting(params[name]) if params else None for name in ("lam", "zeta")]
+                chosen.append([model, task_title(task), *best_params, part.cell(metric).text() if part else "—"])
                 for lam in evidence.distinct("lam"):
                     means = [here.where(lam=lam, zeta=zeta).cell(metric).text() for zeta in zetas]
                     every.append([model, task_title(task), setting(lam), *means])

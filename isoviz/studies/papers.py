@@ -52,9 +52,9 @@ class Source:
     places: tuple[Place, ...]
 
 
-def _paper(found: Paper | None) -> Paper:
-    assert found is not None
-    return found
+def _paper(paper: Paper | None) -> Paper:
+    assert paper is not None
+    return paper
 
 
 PAPERS: Final = (

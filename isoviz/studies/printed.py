@@ -32,7 +32,7 @@ def beside(
         models: our model → its name in the paper's table.
         middle: what the paper prints of several seeds.
     """
-    found = []
+    numbers = []
     for cell in of(paper, place):
         for model, name in models.items():
             if name != cell.model or cell.value is None or not cell.task:
@@ -42,7 +42,7 @@ def beside(
                 continue
             ours = getattr(part.cell(cell.metric), middle)
             scale = 1.0 if cell.on_our_scale == cell.value else 100.0
-            found.append(
+            numbers.append(
                 Published(
                     what=f"{cell.model}, {cell.task}, {cell.label}, {cell.metric}",
                     published=cell.value,
@@ -51,9 +51,9 @@ def beside(
                     differs=cell.doubt,
                 )
             )
-    return found
+    return numbers
 
 
-def titled(where: str, found: list[Published]) -> list[Published]:
+def titled(where: str, numbers: list[Published]) -> list[Published]:
     """The same with the paper's name before the place."""
-    return [one.model_copy(update={"where": f"{where}, {one.where}"}) for one in found]
+    return [number.model_copy(update={"where": f"{where}, {number.where}"}) for number in numbers]

@@ -48,8 +48,8 @@ class LayerProfile:
     @classmethod
     def from_json(cls, text: str) -> LayerProfile:
         """What `as_json` gave."""
-        found: dict[str, Any] = json.loads(text)
-        values: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+        fields: dict[str, Any] = json.loads(text)
+        values: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
         return cls(**values)
 
 
@@ -59,7 +59,7 @@ class RunRecord:
 
     Attributes:
         row: the run as the store has it, finished or not.
-        started: what it said when it began: data, versions, what simple approaches score; None before.
+        started: the run's `Started` event (data, versions, scores of simple approaches); None before it began.
         layers: its encoder layer by layer; None where that was not measured.
     """
 
@@ -152,9 +152,9 @@ class Cell:
     def text(self, scale: float = 1.0, decimals: int = 3, middle: str = "mean") -> str:
         """`0.812 ± 0.010`, with what is missing: `0.812 (1 of 3 runs)`, `— (0 of 3 runs)`, `— (3 collapsed)`."""
         value = self.median if middle == "median" else self.mean
-        shown = "—" if value is None else f"{scale * value:.{decimals}f}"
+        value_text = "—" if value is None else f"{scale * value:.{decimals}f}"
         if self.sd is not None and value is not None:
-            shown += (
+            value_text += (
                 f" ({scale * self.sd:.{decimals}f})" if middle == "median" else f" ± {scale * self.sd:.{decimals}f}"
             )
         missing = []
@@ -162,7 +162,7 @@ class Cell:
             missing.append(f"{len(self.values) + len(self.excluded)} of {self.planned} runs")
         if self.excluded:
             missing.append(f"{len(self.excluded)} without a number")
-        return f"{shown} ({'; '.join(missing)})".replace("-", "−") if missing else shown.replace("-", "−")
+        return f"{value_text} ({'; '.join(missing)})".replace("-", "−") if missing else value_text.replace("-", "−")
 
 
 def read(store: Store, configs: Sequence[RunConfig], *, since: str = "") -> list[RunRecord]:
@@ -171,25 +171,25 @@ def read(store: Store, configs: Sequence[RunConfig], *, since: str = "") -> list
     Args:
         since: only runs with this id or a later one; "" for all.
     """
-    wanted = {config.identity for config in configs}
+    identities = {config.identity for config in configs}
     newest: dict[tuple[str, int], tuple[bool, str]] = {}
     for summary in store.summaries(kinds=()):
         key = (summary.setup, summary.seed)
-        if key in wanted and not summary.unreadable and summary.id >= since:
+        if key in identities and not summary.unreadable and summary.id >= since:
             newest[key] = max(newest.get(key, (False, "")), (summary.status == "finished", summary.id))
-    found = [newest[key][1] for config in configs if (key := config.identity) in newest]
-    return [record(store, run_id) for run_id in found]
+    run_ids = [newest[key][1] for config in configs if (key := config.identity) in newest]
+    return [record(store, run_id) for run_id in run_ids]
 
 
 def record(store: Store, run_id: str) -> RunRecord:
     """One run of the store."""
-    begun = store.events_of_kind(run_id, Started, limit=1)
+    starts = store.events_of_kind(run_id, Started, limit=1)
     profile = store.path_of(run_id) / PROFILE
     layers = LayerProfile.from_json(profile.read_text(encoding="utf-8")) if profile.is_file() else None
-    return RunRecord(store.get(run_id), begun[0] if begun else None, layers)
+    return RunRecord(store.get(run_id), starts[0] if starts else None, layers)
 
 
 def missing(configs: Sequence[RunConfig], runs: Iterable[RunRecord]) -> list[RunConfig]:
     """The configurations that have no run that finished or is under way: what has to be launched."""
-    there = {run.config.identity for run in runs if run.row.status in ("finished", "queued", "running")}
-    return [config for config in configs if config.identity not in there]
+    launched = {run.config.identity for run in runs if run.row.status in ("finished", "queued", "running")}
+    return [config for config in configs if config.identity not in launched]

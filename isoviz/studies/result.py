@@ -49,9 +49,9 @@ class Series(_Data):
         group: series of one group share a colour; a formula has the group of what it predicts.
         x, y: the points, in data units; of bars, x is the middle (on a logarithmic axis the geometric one).
         low, high: ends of the spread around y, and what they are in `spread`.
-        at_zero: y at x = 0, for which a logarithmic axis has no place: bars draw it in a bin of its own.
+        at_zero: y at x = 0, for which a logarithmic axis has no place: bars draw it in a separate bin.
         x_low, x_high: ends of the spread around x, of points.
-        value: the number that the series stands for, such as λ; a diverging scale colours by it. None for series of their own colours.
+        value: the parameter value of the series, such as λ, which sets its colour on a diverging scale; None for other series.
     """
 
     name: str
@@ -89,26 +89,26 @@ class Matrix(_Data):
 
     @classmethod
     def of(cls, matrix: ArrayLike) -> Matrix:
-        """Of an array (d, d). `ValueError` for one that is not as said above."""
+        """Encode an array (d, d); `ValueError` unless it is symmetric, from 0 to 1, with ones on its diagonal."""
         import numpy as np
 
-        found = np.asarray(matrix, dtype=np.float64)
-        square = found.ndim == 2 and found.shape[0] == found.shape[1]
-        if not square or not (found >= 0).all() or not (found <= 1).all():  # nan is neither
-            raise ValueError(f"expected a square matrix with entries from 0 to 1, got shape {found.shape}")
-        if not np.allclose(found, found.T) or not np.allclose(found.diagonal(), 1.0):
+        values = np.asarray(matrix, dtype=np.float64)
+        square = values.ndim == 2 and values.shape[0] == values.shape[1]
+        if not square or not (values >= 0).all() or not (values <= 1).all():  # nan is neither
+            raise ValueError(f"expected a square matrix with entries from 0 to 1, got shape {values.shape}")
+        if not np.allclose(values, values.T) or not np.allclose(values.diagonal(), 1.0):
             raise ValueError("expected a symmetric matrix with ones on its diagonal")
-        above = np.rint(found[np.triu_indices(len(found), 1)] * SHADES).astype(np.uint8)
-        return cls(size=len(found), cells=base64.b64encode(zlib.compress(above.tobytes(), 9)).decode("ascii"))
+        above = np.rint(values[np.triu_indices(len(values), 1)] * SHADES).astype(np.uint8)
+        return cls(size=len(values), cells=base64.b64encode(zlib.compress(above.tobytes(), 9)).decode("ascii"))
 
     def array(self) -> NDArray[np.float64]:
         """The whole matrix again, (d, d), to within half a step."""
         import numpy as np
 
         above = np.frombuffer(zlib.decompress(base64.b64decode(self.cells)), dtype=np.uint8) / SHADES
-        found = np.eye(self.size)
-        found[np.triu_indices(self.size, 1)] = above
-        return np.maximum(found, found.T)
+        values = np.eye(self.size)
+        values[np.triu_indices(self.size, 1)] = above
+        return np.maximum(values, values.T)
 
 
 class Reference(_Data):
@@ -178,10 +178,10 @@ class Table(_Data):
 
     def lines(self) -> list[list[str]]:
         """The rows as text: counts in full, other numbers in three digits, a dash where there is none."""
-        return [[_shown(cell) for cell in row] for row in self.rows]
+        return [[_cell_text(cell) for cell in row] for row in self.rows]
 
 
-def _shown(cell: str | int | float | None) -> str:
+def _cell_text(cell: str | int | float | None) -> str:
     if cell is None:
         return "—"
     return cell if isinstance(cell, str) else f"{cell:,}" if isinstance(cell, int) else f"{cell:.3g}"

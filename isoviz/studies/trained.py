@@ -101,7 +101,7 @@ def _named(config: RunConfig, names: Mapping[str, str]) -> RunConfig:
 
 
 def _verdict(claim: Claim, evidence: Evidence) -> Verdict:
-    """Of a claim about performance none where nothing was learned."""
+    """The verdict on a claim; a claim about performance has none where nothing was learned."""
     if claim.about_performance and (unlearned := evidence.unlearned()):
         where = ", ".join(map(task_title, unlearned))
         sentence = f"Nothing was learned on {where}; the notes say how that is judged."
@@ -115,8 +115,8 @@ def _seconds(run: RunRecord) -> float:
 
 def _versions(evidence: Evidence) -> dict[str, str]:
     """Of the newest run."""
-    found = [run.started.versions for run in evidence.finished if run.started]
-    return dict(found[-1]) if found else {}
+    versions = [run.started.versions for run in evidence.finished if run.started]
+    return dict(versions[-1]) if versions else {}
 
 
 def _of_runs(evidence: Evidence, grids: Sequence[Grid]) -> dict[str, Any]:
@@ -129,9 +129,9 @@ def _of_runs(evidence: Evidence, grids: Sequence[Grid]) -> dict[str, Any]:
         "tasks": evidence.tasks,
         "seeds": evidence.distinct("seed"),
         "first_run": {name: getattr(first, name) for name in names},
-        "data_fingerprints": sorted({one.data_fingerprint for one in started}),
-        "model_fingerprints": sorted({one.model_fingerprint for one in started}),
-        "devices": sorted({one.device for one in started}),
+        "data_fingerprints": sorted({start.data_fingerprint for start in started}),
+        "model_fingerprints": sorted({start.model_fingerprint for start in started}),
+        "devices": sorted({start.device for start in started}),
     }
 
 
@@ -141,8 +141,8 @@ def _notes(evidence: Evidence) -> list[str]:
     notes = [f"{count} of {planned} runs have finished."] if count < planned else []
     ended = [run for run in evidence.runs if not run.finished and run.row.status not in ("queued", "running")]
     if ended:
-        words = ", ".join(f"{run.row.status} {run.row.id}" for run in ended)
-        notes.append(f"Left out, because they did not finish: {words}.")
+        runs = ", ".join(f"{run.row.status} {run.row.id}" for run in ended)
+        notes.append(f"Left out, because they did not finish: {runs}.")
     if collapsed := [run for run in evidence.finished if run.row.collapsed]:
         where: Mapping[str, None] = dict.fromkeys(
             f"{run.config.method} on {task_title(run.config.task)}" for run in collapsed

@@ -19,6 +19,8 @@ TITLES: Final = {
     "demo/topics": "Labels: 2,000 sentences on six topics",
 }
 """By slug, in the order in which they are offered."""
+RECORDED: Final = {slug: demo.EXAMPLE + slug.replace("/", "-") for slug in TITLES}
+"""By slug: the key of the vectors that ship (`factory/record_examples.py`), from the bundled encoder's layer that is shown first."""
 
 
 @dataclass(frozen=True)

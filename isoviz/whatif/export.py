@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
     from isoviz.models.adapter import HeadedModel
+    from isoviz.vectors import VectorSet
 
 ARCHIVE: Final = "archive"
 """The array of a result that holds the bytes of a zip archive."""
@@ -83,15 +84,41 @@ def of_set(engine: VectorsWhatIf, steps: Sequence[Step], measured: Sequence[Comp
         measured: read-outs of rows that the chain was not fitted on.
     """
     found = engine.found
-    effects = (
-        Effect.of(one.readout.title, one.before, one.after, one.difference, f"{one.difference.n:,} {one.readout.unit}")
-        for one in measured
-    )
     made = ", ".join(f"{name} {found.facts[name]}" for name in _MADE_BY if found.facts.get(name) is not None)
     fitted = len(engine.division.fit)
     which = "the documents" if engine.known.queries is not None else f"of {found.n:,}, drawn with seed 0"
-    origin = Origin(chains.write(steps), found.name, found.key, fitted, which, made, tuple(effects))
+    origin = Origin(chains.write(steps), found.name, found.key, fitted, which, made, effects_of_readouts(measured))
     return engine.affine(steps), origin
+
+
+def effects_of_readouts(measured: Sequence[Comparison], how: str = "") -> tuple[Effect, ...]:
+    """Read-outs as an export carries them.
+
+    Args:
+        how: what a reader must know of their rows.
+    """
+    return tuple(
+        Effect.of(
+            one.readout.title, one.before, one.after, one.difference, f"{one.difference.n:,} {one.readout.unit}{how}"
+        )
+        for one in measured
+    )
+
+
+def measured_on(found: VectorSet, steps: Sequence[Step]) -> tuple[Effect, ...]:
+    """What a chain does to the read-outs of a set, fitted on one part of its rows and measured on another.
+
+    Raises:
+        InputError: too few rows to be divided.
+    """
+    engine = VectorsWhatIf(found)
+    stages = engine.stages(steps)
+    while True:
+        try:
+            next(stages)
+        except StopIteration as end:
+            fitted = len(engine.division.fit)
+            return effects_of_readouts(end.value.comparisons, f", with the chain fitted on {fitted:,} other rows")
 
 
 def order_for_run(config: RunConfig, checkpoint: Path, cloud: str, embeddings: str) -> dict[str, Any]:

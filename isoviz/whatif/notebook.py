@@ -34,6 +34,27 @@ def source(run: str, cloud: str, steps: Sequence[Step], metric: str, d: int) -> 
     return "\n".join(lines)
 
 
+def of_vectors(key: str, steps: Sequence[Step]) -> str:
+    """Lines for a notebook that print the numbers of the page on kept vectors: every read-out with its interval, and IsoScore."""
+    names = sorted({step.slug for step in steps})
+    return "\n".join(
+        [
+            "from isoviz import metrics, readouts, vectors",
+            f"from isoviz.posthoc import {', '.join(['chain', *names])}",
+            "from isoviz.readouts.division import divide",
+            "",
+            f'found = vectors.load("{key}")',
+            "part = divide(found)",
+            f"transform = chain([{', '.join(step.source for step in steps)}]).fit(found.points[part.fit])",
+            "before = found.points[part.rows]",
+            "after = transform.transform(before)",
+            'print("IsoScore", metrics.isoscore(before), "->", metrics.isoscore(after))',
+            "for one in readouts.compare(before, after, part.known):",
+            "    print(one.readout.title, one.before, one.after, one.difference, one.verdict)",
+        ]
+    )
+
+
 def _keeps_width(steps: Sequence[Step], d: int) -> bool:
     try:
         return all(step.kind.needs_labels or step.make().image_width(d) == d for step in steps)

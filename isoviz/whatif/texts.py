@@ -11,14 +11,17 @@ from numpy.typing import NDArray
 from isoviz import vectors
 from isoviz.errors import InputError
 from isoviz.exploring.jobs import PREPARE
+from isoviz.exploring.request import reading_files
 from isoviz.jobs import queue
 from isoviz.jobs.kinds import ENCODERS, Job, JobKind
 from isoviz.models import sources
 from isoviz.models.views import Pooling
 from isoviz.vectors import VectorSet, demo_sets
-from isoviz.vectors.sets import STORE, stored
+from isoviz.vectors.sets import STORE, facts_of, stored
 
 MODEL: Final = "demo/tiny-bert"
+FIRST_LAYER: Final = 2
+"""Of the bundled encoder, for a first visit: its cosines are crowded, so that transforms show."""
 _LONGEST: Final = 256
 
 
@@ -37,14 +40,22 @@ class TextsRequest:
     layer: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """For a file, with the fingerprint of the model's weights."""
-        weights = sources.resolve(self.model).fingerprint
-        return {"texts": self.texts, "model": self.model, "layer": self.layer, "weights": weights}
+        """For a file, with what the model is: its weights, its tokenizer and its modules."""
+        source = sources.resolve(self.model)
+        content = {"weights": source.fingerprint, "reading": reading_files(source)}
+        return {"texts": self.texts, "model": self.model, "layer": self.layer, **content}
 
     @property
     def key(self) -> str:
-        """Equal for equal texts and the same weights."""
+        """Equal for equal texts and the same model."""
         return queue.content_key(ENCODED, self.as_json(), None)
+
+
+def recorded(request: TextsRequest) -> str | None:
+    """The key of the vectors that ship for a demo set; None for other layers and models, and where the encoder has changed since."""
+    key = demo_sets.RECORDED.get(request.texts)
+    facts = facts_of(key) if key is not None else None
+    return key if facts is not None and facts["facts"]["request"] == request.as_json() else None
 
 
 def compute(
@@ -74,7 +85,13 @@ def compute(
         progress=report,
     )
     ((layer, _),) = found.clouds
-    facts = {"model": request.model, "pooling": pooling, "layer": layer, "max_length": _LONGEST}
+    facts = {
+        "model": request.model,
+        "pooling": pooling,
+        "layer": layer,
+        "max_length": _LONGEST,
+        "texts": request.texts,
+    }
     return stored(VectorSet(found.points(layer, pooling), columns, pairs, relation, name, facts))
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from isoviz.__main__ import main
@@ -36,6 +38,26 @@ def test_the_model_that_made_the_vectors_and_the_chain(made, tmp_path, capsys):
     assert code == 0 and document["deviation"] < 1e-5 and document["rows"] == len(TEXTS)
     image = zca(eps=0.01).fit_transform(np.load(vectors))
     np.testing.assert_allclose(encode(str(tmp_path / "white"), TEXTS), image, atol=1e-5 * np.abs(image).max())
+
+
+def test_the_effect_on_other_rows_of_the_file(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    labels = np.arange(300) % 2
+    points = rng.normal(size=(300, 6)) * [30, 1, 1, 1, 1, 1] + 4.0 * np.outer(labels, np.eye(6)[3])
+    frame = pd.DataFrame(points, columns=[f"x{place}" for place in range(6)])
+    frame.assign(id=range(300), label=labels).to_csv(tmp_path / "a.csv", index=False)
+    words = ["--chain", "zca", "--fit-on", tmp_path / "a.csv", "--out", tmp_path / "a.zip"]
+    code, out, _ = call(capsys, *words, "--json")
+    effects = {one["name"]: one for one in json.loads(out)["effects"]}
+    assert code == 0 and json.loads(out)["rows"] == 300
+    assert effects["Silhouette"]["low"] > 0.05, "the first dimension hides the labels"
+    assert effects["Silhouette"]["rows"] == "100 rows, with the chain fitted on 100 other rows"
+    assert "Measured: Silhouette" in zipfile.ZipFile(tmp_path / "a.zip").read("README.md").decode()
+
+    pairs = pd.DataFrame({"left": range(60), "right": range(30, 90), "score": rng.normal(size=60)})
+    pairs.to_csv(tmp_path / "pairs.csv", index=False)
+    words[-1] = tmp_path / "b.zip"
+    assert "Spearman, cosine" in call(capsys, *words, "--pairs", tmp_path / "pairs.csv")[1]
 
 
 def test_a_run_in_both_forms(tiny_models, tmp_path, capsys, monkeypatch):

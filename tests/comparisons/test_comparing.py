@@ -188,7 +188,7 @@ def test_too_few_seeds_is_an_answer(seeds):
     part = only_part([*runs(NONE[:seeds]), *runs(ISOBN[:seeds], "isobn")])
     (one,) = part.comparisons
     assert (one.verdict, one.p, one.seeds_needed) == ("too few seeds", None, None)
-    assert one.sentence.endswith("not enough seeds to tell. Use at least 3 pairs, better 5.")
+    assert one.sentence.endswith("not enough seeds to tell. Use at least 3 pairs, preferably 5.")
     assert all(arm.letters == "" for arm in part.arms)
     assert compare([*runs(NONE[:seeds]), *runs(ISOBN[:seeds], "isobn")]).tests == 0
 

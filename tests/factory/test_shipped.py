@@ -9,6 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from factory import pretrain_bart, pretrain_bert, rows
@@ -17,7 +19,7 @@ from factory.cards import BART, BERT, card
 from factory.record_baselines import RECIPE, SPECIAL, model_for
 from factory.record_demo import MOST_OTHERS
 from factory.tasks import SLUGS, generate, generator
-from isoviz import tasks
+from isoviz import tasks, vectors
 from isoviz.demo import (
     FOLDER,
     PRESETS_RECORD,
@@ -28,8 +30,11 @@ from isoviz.demo import (
     recorded_demo,
     rows_dir,
 )
+from isoviz.models import extract, sources
 from isoviz.runs.planning import PRESETS, Preset, expand
 from isoviz.training import train
+from isoviz.vectors import demo_sets
+from isoviz.whatif.texts import FIRST_LAYER, TextsRequest, recorded
 
 FINGERPRINTS = {  # of all rows, as runs have recorded them since the tasks exist
     "demo/acceptability": "92b5d621c5fb5284",
@@ -163,3 +168,18 @@ def test_a_presets_baseline_clearly_beats_simple_approaches_in_every_seed(preset
     seeds = {run["seed"]: run["score"] for run in record["runs"] if run["method"] == "baseline"}
     assert list(seeds) == preset.plan["seeds"]
     assert min(seeds.values()) > max(simple) + 0.1
+
+
+@pytest.mark.parametrize("slug", demo_sets.TITLES)
+def test_the_vectors_of_the_demo_sets_are_those_of_the_bundled_encoder(slug: str) -> None:
+    key = recorded(TextsRequest(slug, layer=FIRST_LAYER))
+    assert key is not None, "the encoder has changed: python -m factory.record_examples vectors"
+    shipped, known = vectors.load(key), demo_sets.read(slug)
+    pd.testing.assert_frame_equal(shipped.columns, known.columns.reset_index(drop=True))
+    assert (shipped.relation, shipped.pairs is None) == (known.relation, known.pairs is None)
+    places = [0, len(shipped.columns) // 2, -1]
+    source = sources.resolve("demo/tiny-bert")
+    texts = known.columns["text"].iloc[places].tolist()
+    fresh = extract.layer_views(source, [texts], poolings=["mean"], layers=[FIRST_LAYER]).points(FIRST_LAYER, "mean")
+    np.testing.assert_allclose(shipped.points[places], fresh, rtol=2e-3, atol=2e-3)
+    assert recorded(TextsRequest(slug, layer=1)) is None and recorded(TextsRequest("0" * 32)) is None

@@ -45,13 +45,15 @@ class Server:
     Args:
         programs: the folder of its programs.
         port: it listens there on the loopback, too, and its addresses say so.
+        password: on that port it takes only encrypted connections with this password, and only its socket is open to all.
     """
 
-    def __init__(self, programs: Path, port: int | None = None) -> None:
+    def __init__(self, programs: Path, port: int | None = None, password: str | None = None) -> None:
         # PostgreSQL refuses to be run by root; its Debian package makes a user for it.
         self._user = "postgres" if hasattr(os, "geteuid") and os.geteuid() == 0 else None
         self._programs = programs
         self._port = port
+        self._password = password
         self._folder = Path(tempfile.mkdtemp(prefix="isoviz-pg-"))
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -64,8 +66,35 @@ class Server:
             user=self._user, cwd=self._folder, capture_output=True, text=True,
         )  # fmt: skip
         assert made.returncode == 0, made.stderr
+        if self._password is not None:
+            self._encrypt()
         self.start()
+        if self._password is not None:
+            import psycopg
+
+            with psycopg.connect(self.address("postgres"), autocommit=True) as connection:
+                connection.execute(psycopg.sql.SQL("ALTER USER isoviz PASSWORD {}").format(self._password))
         return self
+
+    @property
+    def certificate(self) -> Path:
+        """What it shows to be `localhost`, signed by itself."""
+        return self._folder / "server.crt"
+
+    def _encrypt(self) -> None:
+        key = self._folder / "server.key"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", self.certificate,
+             "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
+            check=True, capture_output=True,
+        )  # fmt: skip
+        key.chmod(0o600)
+        if self._user is not None:
+            shutil.chown(key, self._user)
+        rules = "local all all trust\nhostssl all all 127.0.0.1/32 scram-sha-256\n"
+        (self._folder / "data" / "pg_hba.conf").write_text(rules)
+        with (self._folder / "data" / "postgresql.conf").open("a") as settings:
+            settings.write(f"ssl = on\nssl_cert_file = '{self.certificate}'\nssl_key_file = '{key}'\n")
 
     def __exit__(self, *details: object) -> None:
         if self._process is not None:
@@ -95,9 +124,10 @@ class Server:
 
     def address(self, database: str) -> str:
         """The URL of one of its databases."""
-        if self._port:
+        if self._port and self._password is None:
             return f"postgresql://isoviz@127.0.0.1:{self._port}/{database}"
-        return f"postgresql://isoviz@/{database}?host={quote(str(self._folder), safe='')}"
+        port = f"&port={self._port}" if self._port else ""
+        return f"postgresql://isoviz@/{database}?host={quote(str(self._folder), safe='')}{port}"
 
     def create(self, database: str) -> str:
         """Make a database; its URL."""

@@ -161,6 +161,26 @@ def test_silent_runs_are_found(store: Store, config: Make) -> None:
     assert store.held_runs(silent_seconds=600) == [], "a beat speaks for the runs that wait for the same owner"
 
 
+def test_a_run_resumes_where_its_checkpoints_are(store: Store, config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    (run_id,) = store.create([config()])
+    with monkeypatch.context() as there:
+        there.setattr("isoviz.runs.identity.host_name", lambda: "node/7")
+        store.claim("a worker", "cpu")
+    store.request_stop(run_id)
+    store.append(run_id, [Stopped(step=2)])
+    store.requeue(run_id)
+    other = Store(store.url)
+    if store.url.startswith("postgresql"):  # an SQLite store lies on one machine
+        assert other.claim("me", "cpu") is None
+    (store.folder / "hosts").mkdir(exist_ok=True)
+    (store.folder / "hosts" / "node%2F7").touch()
+    other.close()
+    sharing = Store(store.url)
+    claimed = sharing.claim("me", "cpu")
+    assert claimed is not None and claimed.id == run_id
+    sharing.close()
+
+
 def test_an_unclaimed_run_is_back_in_its_place(store: Store, config: Make) -> None:
     ids = store.create([config(seed=s) for s in range(2)])
     row = store.claim("me", "cpu")

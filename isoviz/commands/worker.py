@@ -1,0 +1,85 @@
+"""`isoviz worker`: train queued runs of a store, one after another, on any machine that reaches it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from isoviz.errors import InputError
+from isoviz.runs.gentle_stop import gentle_stop
+from isoviz.runs.recovery import mark_lost
+from isoviz.runs.runner import Runner
+from isoviz.runs.slot import POLL_SECONDS, owner_of
+from isoviz.runs.store import RunRow, Store, StoreUnavailableError
+from isoviz.runs.worker import DEFAULT_TRAIN
+
+
+@dataclass(frozen=True)
+class _Devices:
+    """All devices that this process sees, as one slot with a name that no other worker has."""
+
+    name: str
+
+
+def run(options: argparse.Namespace) -> int:
+    """Work until the queue has been empty for `--idle` seconds, or until stopped; the exit code is 0.
+
+    SIGTERM and Ctrl-C stop the run at hand with a checkpoint and put it back into the queue.
+    """
+    if options.idle < 0:
+        raise InputError(f"--idle: expected 0 or more (got {options.idle:g})", field="idle")
+    store = Store(options.store)
+    mark_lost(store)
+    with gentle_stop(_say) as stop:
+        work(store, options.idle, stop)
+    return 0
+
+
+def work(store: Store, idle: float, stop: Callable[[], bool], *, train: str = DEFAULT_TRAIN) -> None:
+    """Train queued runs until none has come for `idle` seconds, or `stop` says so.
+
+    Args:
+        store: whose runs.
+        train: see `isoviz.runs.worker`.
+    """
+    slot = _Devices(f"worker-{os.getpid()}")
+    runner = Runner(store, [slot], train=train)
+    runner.start()
+    try:
+        seen, shown = time.monotonic(), ""
+        while not stop() and time.monotonic() - seen < idle:
+            row = _own(store, slot)
+            if row is not None:
+                seen = time.monotonic()
+                if row.id != shown:
+                    _say(f"run {row.id}: {row.name}")
+                    shown = row.id
+            time.sleep(POLL_SECONDS)
+        back = None
+        while not runner.drain():  # idle: it may have taken a run this moment
+            row = _own(store, slot) if stop() else None
+            if row is not None and not store.signals(row.id).stop:  # one that someone else has stopped stays so
+                store.request_stop(row.id)
+                back = row.id
+            time.sleep(POLL_SECONDS)
+    finally:
+        runner.close()
+    if back is not None and store.get(back).status == "stopped":
+        store.requeue(back)
+        _say(f"run {back} is back in the queue")
+
+
+def _own(store: Store, slot: _Devices) -> RunRow | None:
+    """The run that this worker trains now."""
+    try:
+        return next((row for row in store.list(status="running") if row.owner == owner_of(slot.name)), None)
+    except StoreUnavailableError:  # the runner waits for the database too
+        return None
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
