@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dashboard import resources, tokens, visitor
+from dashboard import resources, tokens, visitor, wording
 
 PATH = "views/{key}/{layer:int}/{pooling}/{name}"
 _KEY = re.compile(r"[0-9a-f]{32}|example-[a-z0-9-]{1,40}")
@@ -73,13 +73,12 @@ def _sigma(key: str, layer: int, pooling: str) -> bytes:
 
 
 def _texts(key: str, layer: int, pooling: str) -> bytes:
-    from dashboard.explore.map_figure import cut
     from isoviz.exploring import own
     from isoviz.exploring.points import texts
 
     view = _view(key)
     found = texts(view.table(pooling), own.task_of(view.facts["request"]["task"]))
-    return gzip.compress(json.dumps([cut(text) for text in found]).encode(), 1)
+    return gzip.compress(json.dumps([wording.cut(text) for text in found]).encode(), 1)
 
 
 def _clustered(key: str, layer: int, pooling: str) -> tuple[bytes, bytes]:

@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dashboard import theme
+from dashboard import theme, wording
 from dashboard.explanations import Explanation
 
 PCA = Explanation(
@@ -69,7 +69,6 @@ _SYMBOLS = ("circle", "diamond", "square", "x", "triangle-up", "cross", "star", 
 _SOLID_SYMBOLS = ("circle", "diamond", "square", "x", "cross", "circle-open", "diamond-open", "square-open")
 _SCENE_LINES = "#9aa0a8"
 OWN_COLOUR: Final = "#e5007a"
-_SHOWN_LETTERS = 90
 _FAINT_OPACITY = 0.12
 """Opacity of points beside others that stand out."""
 _FEW = 2_000
@@ -117,10 +116,10 @@ def cloud_map(
     size = _marker_size(len(coordinates), solid) * (0.7 if compact else 1)
     full = _SOLID if solid else _STRONG if len(coordinates) <= _FEW else _DENSE
     fetched = isinstance(texts, np.ndarray)
-    hover = texts.astype(np.int32) if fetched else np.array([escape(cut(text)) for text in texts], dtype=object)
+    hover = texts.astype(np.int32) if fetched else np.array([escape(wording.cut(text)) for text in texts], dtype=object)
     for place, (name, chosen, marker) in enumerate(_groups(colours, len(coordinates))):
         symbols = _SOLID_SYMBOLS if solid else _SYMBOLS
-        title = escape(cut(name, 30))
+        title = escape(wording.cut(name, 30))
         faint, strong = (None, chosen) if marked is None else (chosen & ~marked, chosen & marked)
         for part, opacity in ((faint, _FAINT_OPACITY), (strong, full)):
             if part is None:
@@ -164,10 +163,10 @@ def cloud_map(
                 "color": OWN_COLOUR,
                 "line": {"width": 1.5, "color": "#ffffff"},
             },
-            text=[escape(cut(text, 28)) for text in own_texts],
+            text=[escape(wording.cut(text, 28)) for text in own_texts],
             textposition="top center",
             **({} if solid else {"unselected": {"marker": {"opacity": 1}}}),  # what is drawn around is about the rows
-            hovertext=[escape(cut(text)) for text in own_texts],
+            hovertext=[escape(wording.cut(text)) for text in own_texts],
             hovertemplate="%{hovertext}<extra>own</extra>",
             showlegend=True,
             few=True,
@@ -180,7 +179,7 @@ def cloud_map(
                 "cmin": float(colours.min()),
                 "cmax": float(colours.max()),
                 "colorbar": {
-                    "title": {"text": escape(cut(str(colours.name), 24))},
+                    "title": {"text": escape(wording.cut(str(colours.name), 24))},
                     "thickness": 10,
                     "len": 0.8,
                     "outlinewidth": 0,
@@ -214,7 +213,7 @@ def _add_names(figure: go.Figure, coordinates: NDArray[Any], colours: pd.Series)
         few=True,
         mode="text",
         textposition="top center",
-        text=[escape(cut(name, 40)) for name in names],
+        text=[escape(wording.cut(name, 40)) for name in names],
         textfont={"size": 13, "shadow": "auto", "weight": 600},
         hoverinfo="skip",
         showlegend=False,
@@ -320,9 +319,3 @@ def _marker_size(count: int, solid: bool) -> float:
         9.0 if count <= 500 else 7.0 if count <= 2_000 else 5.0 if count <= 8_000 else 3.5 if count <= 50_000 else 2.5
     )
     return size / 2 if solid else size
-
-
-def cut(text: str, letters: int = _SHOWN_LETTERS) -> str:
-    """In one line of at most so many letters."""
-    plain = " ".join(str(text).split())
-    return plain if len(plain) <= letters else plain[: letters - 1] + "…"

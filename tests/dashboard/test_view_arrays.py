@@ -12,8 +12,8 @@ from dashboard import (
     routes,
     tokens,
     view_arrays,
+    wording,
 )
-from dashboard.explore import map_figure
 from isoviz.exploring.results import ViewResult
 from isoviz.jobs.results import ARRAYS
 
@@ -45,7 +45,7 @@ def test_matrix_comes_as_half_a_triangle_with_its_order(layer: int, client: Test
     np.testing.assert_array_equal(sigma, kept_view.array(layer, "cls", "sigma"))
     texts = client.get(f"{path}/texts", headers=allowed(key))
     assert texts.headers["content-encoding"] == "gzip"
-    assert texts.json() == [map_figure.cut(text) for text in kept_view.table("cls")["sentence"]]
+    assert texts.json() == [wording.cut(text) for text in kept_view.table("cls")["sentence"]]
 
 
 def test_a_matrix_of_1024_dimensions_is_small() -> None:
