@@ -116,7 +116,11 @@ def cloud_map(
     size = _marker_size(len(coordinates), solid) * (0.7 if compact else 1)
     full = _SOLID if solid else _STRONG if len(coordinates) <= _FEW else _DENSE
     fetched = isinstance(texts, np.ndarray)
-    hover = texts.astype(np.int32) if fetched else np.array([escape(wording.cut(text)) for text in texts], dtype=object)
+    hover: NDArray[Any] = (
+        np.asarray(texts, dtype=np.int32)
+        if fetched
+        else np.array([escape(wording.cut(text)) for text in texts], dtype=object)
+    )
     for place, (name, chosen, marker) in enumerate(_groups(colours, len(coordinates))):
         symbols = _SOLID_SYMBOLS if solid else _SYMBOLS
         title = escape(wording.cut(name, 30))
@@ -125,6 +129,9 @@ def cloud_map(
             if part is None:
                 continue
             colour = marker["color"]
+            extra: dict[str, Any] = {"customdata" if fetched else "text": hover[part]}
+            if film is not None:
+                extra["meta"] = film[:, part].round(4).ravel()
             _add_points(
                 figure,
                 coordinates[part],
@@ -138,8 +145,7 @@ def cloud_map(
                     "symbol": symbols[place % len(symbols)],
                     "color": colour[part] if isinstance(colour, np.ndarray) else colour,
                 },
-                **{"customdata" if fetched else "text": hover[part]},
-                **({} if film is None else {"meta": film[:, part].round(4).ravel()}),
+                **extra,
                 hovertemplate="%{text}<extra></extra>"
                 if colours is None or not name
                 else f"%{{text}}<extra>{title}</extra>",
