@@ -17,7 +17,7 @@ Measure = Literal["cka", "neighbours"]
 MOST: Final = 2_000
 """Rows that are compared at most; of more, as many are drawn with seed 0."""
 _ROUNDING: Final = 1e-12
-_FEWEST: Final = 4
+FEWEST: Final = 4
 """Rows that the unbiased estimate needs."""
 
 Points = NDArray[Any]
@@ -35,16 +35,22 @@ def debiased_cka(first: Points, second: Points) -> float:
 
 
 def matrix(firsts: Sequence[Points], seconds: Sequence[Points], measure: Measure) -> NDArray[np.float64]:
-    """(a, b): each of a clouds against each of b, all of the same rows.
+    """(a, b): each of a clouds against each of b, all of the same rows. Of the same list twice only half is computed.
 
     `cka`: see `debiased_cka`. `neighbours`: the mean share of a row's 10 nearest rows by cosine that are the same in both.
     """
     rows = drawn(len(firsts[0]))
     similarities = np.empty((len(firsts), len(seconds)))
     if measure == "neighbours":
-        images = [[Image(points[rows]) for points in clouds] for clouds in (firsts, seconds)]
+        images = [
+            [Image(np.asarray(points[rows], np.promote_types(points.dtype, np.float32))) for points in clouds]
+            for clouds in (firsts, seconds)
+        ]
         for i, image in enumerate(images[0]):
             for j, other_image in enumerate(images[1]):
+                if seconds is firsts and j < i:
+                    similarities[i, j] = similarities[j, i]
+                    continue
                 value = overlap(image, other_image).value
                 similarities[i, j] = np.nan if value is None else value
         return similarities
@@ -57,6 +63,9 @@ def matrix(firsts: Sequence[Points], seconds: Sequence[Points], measure: Measure
     ]
     for i, points_a in enumerate(centred[0]):
         for j, points_b in enumerate(centred[1]):
+            if seconds is firsts and j < i:
+                similarities[i, j] = similarities[j, i]
+                continue
             scale = own[0][i] * own[1][j]
             alive = own[0][i] > floors[0][i] and own[1][j] > floors[1][j]
             similarities[i, j] = _hsic(points_a, points_b) / np.sqrt(scale) if alive else np.nan
@@ -71,7 +80,7 @@ def drawn(n: int) -> NDArray[np.int64]:
 def _hsic(x: Points, y: Points) -> float:
     """Unbiased HSIC of linear kernels, from the points themselves: with K̃ = XXᵀ without its diagonal, K̃1 = X(Xᵀ1) − diag(XXᵀ)."""
     n = len(x)
-    if n < _FEWEST:
+    if n < FEWEST:
         return np.nan
     own_x, own_y = np.einsum("ij,ij->i", x, x), np.einsum("ij,ij->i", y, y)
     sums_x, sums_y = x @ x.sum(axis=0) - own_x, y @ y.sum(axis=0) - own_y

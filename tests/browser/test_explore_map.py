@@ -16,7 +16,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from dashboard import theme
-from tests.browser.conftest import Server, becomes, fits, keep_view, steady
+from tests.browser.conftest import EVERY_SECTION, Server, becomes, fits, keep_view, steady
 from tests.jobs.here import end_all
 
 ROWS = 100
@@ -256,7 +256,7 @@ def lefts(page: Page) -> list[float]:
 
 
 def test_two_views_stand_side_by_side_and_the_link_is_copied(serving: Server, open_tab: Callable[..., Page]) -> None:
-    page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}", width=1440)
+    page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
     expect(page.locator(".ivz-map-plot .main-svg").first).to_be_visible(timeout=LONG)
     page.locator(".st-key-explore_views").get_by_text("2", exact=True).click()
     expect(page.get_by_role("heading", name="Side by side")).to_be_visible()
