@@ -216,7 +216,7 @@ CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
                           "a.csv: row 1 has more cells than the header \\(2\\); put texts that contain commas in double quotes"),
     "a comma in a text after blank lines": (_text("a.csv", "\n\ntext,label\na,b,0\nc,d,1\n", texts=True), "row 1 has more cells than"),
     "many commas in a text": (_text("a.csv", "text,label\na,b,c,d,0\ne,f,g,h,1\n", texts=True), "row 1 has more cells than"),
-    "a semicolon in a text": (_text("a.csv", "text;label\na; b;0\nc; d;1\n", texts=True), "row 1 has more cells than the header .* semicolons"),
+    "a semicolon in a text": (_text("a.csv", "text;label\na; b;0\nc; d;1\n", texts=True), "more cells than .* semicolons"),
     "a bad cell with decimal commas": (_text("a.csv", "x;y\n0,5;1,5\n0,6;n/a\n0,7;2,5\n"), "row 2, column 'y': 'n/a' is not a number"),
     "row numbers only": (_text("a.csv", ",text\n0,a b\n1,c d\n"), "no column of lists and no column of numbers"),
     "a column that is not there": (_parquet({"x": [1.0, 2.0], "label": ["a", "b"]}, Columns(label="kind")), "no column 'kind' for label"),
