@@ -73,7 +73,7 @@ def may_post(path: str) -> bool:
 
 
 async def _open(request: Request) -> Response:
-    wanted = Opening.model_validate_json(await _body(request))
+    wanted = Opening.model_validate_json(await read_body(request))
     opened = await run_in_threadpool(_opened, request, wanted.lesson)
     return JSONResponse(opened, 201)
 
@@ -91,7 +91,7 @@ def _opened(request: Request, first: str) -> dict[str, Any]:
 
 
 async def _take(request: Request) -> Response:
-    code, body = request.path_params["code"], await _body(request)
+    code, body = request.path_params["code"], await read_body(request)
     if b'"guess"' not in body:
         return JSONResponse({"lesson": CLASSES.join(code, Joining.model_validate_json(body).student)})
     sent = Guessing.model_validate_json(body)
@@ -109,13 +109,13 @@ async def _close(request: Request) -> Response:
     return JSONResponse({})
 
 
-async def _body(request: Request) -> bytes:
-    """The body; refused before it is read whole if it is too long."""
+async def read_body(request: Request, longest: int = LONGEST) -> bytes:
+    """The body; refused before it is read whole if it is longer than so many bytes."""
     found = b""
     async for piece in request.stream():
         found += piece
-        if len(found) > LONGEST:
-            raise HTTPException(413, f"The request is longer than {LONGEST:,} bytes.")
+        if len(found) > longest:
+            raise HTTPException(413, f"The request is longer than {longest:,} bytes.")
     return found
 
 

@@ -19,12 +19,12 @@ from isoviz.events import Started
 from isoviz.runs.rows import RunRow
 
 MOST_RUNS = 200
-"""Runs of a task above which the comparison is made only when asked for."""
+"""Above this many runs of a task, the comparison starts only on request."""
 
 MOST_SENTENCES = 6
 """Comparisons in sentences at once; more are behind a button, below an overview."""
 
-TOLD_APART = Explanation(
+DIFFERENCES = Explanation(
     title="Do these methods differ?",
     reading=(
         "Each setting minus the baseline, over the seeds they share. The interval shows which differences are still possible; p is "
@@ -72,7 +72,7 @@ def section(task: str, metric: str, runs: Sequence[str]) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.markdown("**Do these methods differ?**")
         st.space("stretch")
-        explanations.show(TOLD_APART)
+        explanations.show(DIFFERENCES)
     if isinstance(table, str):
         advice = "Filter to runs that share everything else, such as one experiment."
         st.info(wording.plain(f"{_sentence(table)} {advice}"), icon=":material/compare_arrows:")

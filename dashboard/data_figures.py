@@ -50,7 +50,7 @@ def classes(splits: Mapping[str, Mapping[str, int]], label: str) -> go.Figure:
     for (name, counts), colour in zip(splits.items(), SPLIT_COLOURS, strict=False):
         total = max(1, sum(counts.values()))
         figure.add_bar(
-            x=[escape(one) for one in counts],
+            x=[escape(class_name) for class_name in counts],
             y=[count / total for count in counts.values()],
             name=escape(name),
             marker={"color": colour, "opacity": 0.8},

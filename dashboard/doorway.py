@@ -20,7 +20,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dashboard import class_routes, early_script, visitor
+from dashboard import api_routes, class_routes, early_script, visitor
 from dashboard.visitor import ByLink, ByLogin, Entrance
 from isoviz.access import links
 from isoviz.access.reach import Reach
@@ -72,6 +72,8 @@ class Doorway:
         is_page = scope["method"] in ("GET", "HEAD") and _PAGE.fullmatch(path) is not None
         secret = connection.query_params.get(links.PARAMETER) if is_page else None
         asking = self.entrance.visitor(connection.cookies)
+        if asking is None and api_routes.is_api(path):
+            asking = self._bearer(connection)
         if answer is not None:
             pass
         elif secret is not None:
@@ -86,10 +88,17 @@ class Doorway:
 
     @staticmethod
     def _may_send(asking: Visitor, method: str, path: str) -> bool:
-        """Viewers look, and guess in a class."""
+        """Viewers look, guess in a class, and ask the API, which checks what they may."""
         if method in _LOOKING or asking.may(Role.RUNNER):
             return True
-        return method == "POST" and class_routes.may_post(path)
+        return method == "POST" and (class_routes.may_post(path) or api_routes.is_api(path))
+
+    def _bearer(self, connection: HTTPConnection) -> Visitor | None:
+        """The program that sends a link's secret with its request."""
+        kind, _, secret = connection.headers.get("authorization", "").partition(" ")
+        if kind.lower() != "bearer" or not isinstance(self.entrance, ByLink):
+            return None
+        return self.entrance.bearer(secret.strip())
 
     async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
         connection = HTTPConnection(scope)

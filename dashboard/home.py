@@ -87,7 +87,7 @@ def cloud() -> None:
 
 def ways_in() -> None:
     """Three questions, each with the pages that answer it."""
-    ways = (
+    entry_points = (
         (
             "What is isotropy?",
             "Eight short lessons. You guess, the cloud moves, and you see how far off you were.",
@@ -114,7 +114,7 @@ def ways_in() -> None:
             ],
         ),
     )
-    for column, (question, text, links) in zip(st.columns(len(ways)), ways, strict=True):
+    for column, (question, text, links) in zip(st.columns(len(entry_points)), entry_points, strict=True):
         with column.container(border=True, height="stretch"):
             st.markdown(f"**{question}**")
             st.markdown(text)

@@ -54,7 +54,7 @@ def draw(run: RunRow, fingerprint: Callable[[], str | None]) -> None:
     """The section of the page; nothing for a run that has not predicted yet, or that was made before predictions were kept.
 
     Args:
-        fingerprint: of the rows that the run read; asked for only where its rows are read again.
+        fingerprint: of the rows that the run read; needed only to read them again.
     """
     predicted, problem = _kept(str(resources.library().folder_of(run.id)), _stamp_of(run))
     if predicted is None and problem is None:
@@ -192,7 +192,7 @@ def _texts(task: Task, predicted: Predictions) -> None:
 
 
 def _joined(value: object) -> str:
-    return value if isinstance(value, str) else " / ".join(dict.fromkeys(str(one) for one in value))  # type: ignore[attr-defined]
+    return value if isinstance(value, str) else " / ".join(dict.fromkeys(str(item) for item in value))  # type: ignore[attr-defined]
 
 
 def _columns(table: pd.DataFrame) -> dict[str, Any]:

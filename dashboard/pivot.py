@@ -109,7 +109,7 @@ def made(runs: pd.DataFrame, side: str) -> pd.DataFrame:
         placed.setdefault(tuple(setup[name] for name in rows), {}).setdefault(setup[side], []).append(setup)
     lines = []
     for key, by_side in placed.items():
-        # where the rows do not separate two setups, each has a row of its own rather than a mean over both
+        # where the rows do not separate two setups, each gets a row rather than a mean over both
         for place in range(max(map(len, by_side.values()))):
             cells = {value: group[place] for value, group in by_side.items() if len(group) > place}
             line: dict[str, Any] = dict(zip((_ROWS[name] for name in rows), key, strict=True))

@@ -33,7 +33,7 @@ SIMPLE = {
     "random_weights": "Random weights, trained",
 }
 """Simple approaches as a published table calls them; others by their own names."""
-_TOLD = ("epochs", "learning_rate", "batch_size", "schedule", "max_length", "precision")
+_SHARED_SETTINGS = ("epochs", "learning_rate", "batch_size", "schedule", "max_length", "precision")
 """Settings that a caption names, where all rows of the table share them."""
 
 
@@ -90,8 +90,8 @@ def printed_beside(line: Mapping[str, Any]) -> tuple[Printed, ...]:
 def published_text(line: Mapping[str, Any]) -> str:
     """What the papers print for a line, each number with its place; empty for most."""
     return "; ".join(
-        f"{printed_text(one)} ({'' if one.statistic in ('', 'mean') else f'{one.statistic}; '}{matching.where(one)})"
-        for one in printed_beside(line)
+        f"{printed_text(entry)} ({'' if entry.statistic in ('', 'mean') else f'{entry.statistic}; '}{matching.where(entry)})"
+        for entry in printed_beside(line)
     )
 
 
@@ -208,7 +208,7 @@ def notes(table: Published) -> list[str]:
         lines.append(text)
     elif table.why_none:
         lines.append(f"No differences: {table.why_none}")
-    if any(comparison.doubt for line in table.lines() for comparison in printed_beside(line)):
+    if any(entry.doubt for line in table.lines() for entry in printed_beside(line)):
         lines.append("† The printed number is doubtful.")
     return lines
 
@@ -217,7 +217,7 @@ def shared_settings(summary: pd.DataFrame) -> str:
     """The training settings that all rows share, in words: `4 epochs, learning rate 0.0006, …`."""
     setups = [json.loads(setup) for setup in summary["setup"]]
     settings = []
-    for name in _TOLD:
+    for name in _SHARED_SETTINGS:
         values = {json.dumps(setup.get(name)) for setup in setups}
         if len(values) == 1:
             value = setups[0].get(name)
@@ -279,9 +279,9 @@ def as_json(table: Published) -> str:
 def _json_line(table: Published, line: Mapping[str, Any]) -> dict[str, Any]:
     numbers = {name: _finite(value) for name, value in line.items() if name not in ("setup", "settings")}
     printed = [
-        {"value": one.on_our_scale, "as_printed": one.value, "sd_as_printed": one.sd, "seeds": one.seeds}
-        | {"statistic": one.statistic, "where": matching.where(one), "remark": one.remark, "doubt": one.doubt}
-        for one in printed_beside(line)
+        {"value": entry.on_our_scale, "as_printed": entry.value, "sd_as_printed": entry.sd, "seeds": entry.seeds}
+        | {"statistic": entry.statistic, "where": matching.where(entry), "remark": entry.remark, "doubt": entry.doubt}
+        for entry in printed_beside(line)
     ]
     return {**numbers, "setup": json.loads(str(line["setup"])), "published": printed}
 

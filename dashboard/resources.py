@@ -112,9 +112,9 @@ def begin() -> None:
     # every room whose jobs this app serves
     from isoviz.exploring.jobs import VIEW
     from isoviz.jobs.service import JobService
+    from isoviz.runs import pretrained  # noqa: F401
     from isoviz.studies import jobs as study_jobs  # noqa: F401
-    from isoviz.vectors import jobs as vector_jobs  # noqa: F401
-    from isoviz.whatif import jobs  # noqa: F401
+    from isoviz.whatif import export, jobs, texts  # noqa: F401
 
     make_private(home())  # views and caches lie there, wherever the runs are
     _job_service = JobService(VIEW.prepare)

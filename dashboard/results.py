@@ -339,10 +339,12 @@ def _column_config(metric: str, isotropy: list[Metric]) -> dict[str, Any]:
         ),
         "Each seed": st.column_config.TextColumn("Each seed", help="seed: value", width=300),
     }
-    for one in isotropy:
-        how = f"%.{one.decimals}f"
-        config[one.heading] = number(one.heading, help=measures.help_text(one), format=how)
-        config[f"± s of {one.heading}"] = number("± s", help=f"Of {one.number_title}, over the seeds.", format=how)
+    for measure in isotropy:
+        decimals_format = f"%.{measure.decimals}f"
+        config[measure.heading] = number(measure.heading, help=measures.help_text(measure), format=decimals_format)
+        config[f"± s of {measure.heading}"] = number(
+            "± s", help=f"Of {measure.number_title}, over the seeds.", format=decimals_format
+        )
     return config
 
 

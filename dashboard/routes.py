@@ -1,9 +1,9 @@
 """The routes behind the components: events after a cursor, arrays as bytes, health, and plotly.js.
 
 They are what makes watching cheap: no page reruns for a viewer to see a new point. All are GET, all but `health` and
-the scripts ask for a token (see `tokens`), and they read from the store alone. Classes have routes of their own
-(`class_routes`). The door (`doorway`) lets only visitors come here, but for `health`, which tells a stranger no more than that
-the app serves.
+the scripts ask for a token (see `tokens`), and they read from the store alone. Classes (`class_routes`) and programs
+(`api_routes`) have routes of their own. The door (`doorway`) lets only visitors come here, but for `health`, which tells a
+stranger no more than that the app serves.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 import isoviz
-from dashboard import class_routes, resources, tokens, view_arrays, visitor
+from dashboard import api_routes, class_routes, resources, tokens, view_arrays, visitor
 from isoviz.errors import StoreError
 from isoviz.events import Measured, parse_event
 from isoviz.metrics.record import CloudRecord
@@ -57,6 +57,7 @@ def routes(base_url: str = "") -> list[BaseRoute]:
         Route(f"{base}/{plotly_path()}", plotly_script, methods=["GET"]),
         Route(f"{base}/{basic_plotly_path()}", basic_plotly_script, methods=["GET"]),
         *class_routes.routes(base),
+        *api_routes.routes(base),
     ]
 
 

@@ -140,14 +140,14 @@ def _in_words(task: Task, report: DataReport, title: str) -> str:
 def problems(faults: Problems) -> None:
     """The first rows at fault, each with its place."""
     listed = len(faults.first)
-    one = faults.count == 1
+    single = faults.count == 1
     cut = f" Showing the first {listed}." if listed < faults.count else ""
     forms.error_beside(
-        f"{faults.count:,} row{' is' if one else 's are'} invalid: correct or remove {'it' if one else 'them'}.{cut}"
+        f"{faults.count:,} row{' is' if single else 's are'} invalid: correct or remove {'it' if single else 'them'}.{cut}"
     )
     st.dataframe(
         pd.DataFrame(
-            [(one.split, one.row, one.column, one.what, one.value) for one in faults.first],
+            [(fault.split, fault.row, fault.column, fault.what, fault.value) for fault in faults.first],
             columns=["split", "row", "column", "what is wrong", "value"],
         ),
         hide_index=True,

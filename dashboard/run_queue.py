@@ -46,7 +46,7 @@ def _panel(group: str | None, was_busy: bool) -> None:
     total = resources.library().counts()["queued"]
     waiting = [row for row in rows if row.status == "queued"]
     with st.container(border=True, gap="xsmall"):
-        st.markdown(f"**Queue** · {_summary(rows)}")
+        st.markdown(" · ".join(filter(None, ["**Queue**", _summary(rows)])))
         for row in [row for row in rows if row.status == "running"] + waiting[:WAITING_SHOWN]:
             if line(row, total):
                 st.switch_page(menu.LIVE, query_params={"run": row.id})
@@ -81,7 +81,8 @@ def _under_way(group: str | None) -> list[RunRow]:
 def _summary(rows: Sequence[RunRow]) -> str:
     """How many run and wait, and when the last of them will have finished, where runs like these were measured here."""
     waiting = [row for row in rows if row.status == "queued"]
-    words = f"{len(rows) - len(waiting)} running, {len(waiting)} waiting"
+    counts = {"running": len(rows) - len(waiting), "waiting": len(waiting)}
+    words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     if not waiting:
         return words
     last = max(row.position or 0 for row in waiting)

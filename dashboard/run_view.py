@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, examples, live, menu, outcome_view, resources, theme, wording
+from dashboard import actions, built_file, examples, live, menu, outcome_view, resources, theme, wording
 from dashboard.actions import done
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
@@ -19,7 +19,7 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Finished, Started
 from isoviz.metrics.record import Measurement
-from isoviz.runs import planning
+from isoviz.runs import planning, pretrained
 from isoviz.runs.examples import is_example
 from isoviz.runs.naming import method_title, variant
 from isoviz.runs.rows import RunRow, UnreadableRunError
@@ -40,15 +40,15 @@ _TIMING_NAMES = {
 
 def chosen() -> RunRow | None:
     """The run of `?id=ID`; for none or an unknown one, a message and the way on."""
-    asked = st.query_params.get("id")
-    if asked:
+    run_id = st.query_params.get("id")
+    if run_id:
         try:
-            return resources.library().get(asked)
+            return resources.library().get(run_id)
         except UnreadableRunError as error:
             st.error(wording.plain(str(error)), icon=":material/broken_image:")
         except StoreError:
             st.warning(
-                f"Run “{wording.plain(asked)}” not found in this store. "
+                f"Run “{wording.plain(run_id)}” not found in this store. "
                 "It may have been deleted, or the link is incomplete.",
                 icon=":material/search_off:",
             )
@@ -108,10 +108,10 @@ def edit(run: RunRow) -> None:
             tags = st.text_input("Tags", ", ".join(run.tags), help="Separated by commas.")
             note = st.text_area("Note", run.note, height=120)
             if st.form_submit_button("Save", type="primary"):
-                wanted = [tag.strip() for tag in tags.split(",") if tag.strip()]
+                new_tags = [tag.strip() for tag in tags.split(",") if tag.strip()]
                 if (
                     done(service.rename, run.id, name)
-                    and done(service.tag, run.id, wanted)
+                    and done(service.tag, run.id, new_tags)
                     and done(service.note, run.id, note)
                 ):
                     st.rerun()
@@ -171,23 +171,31 @@ def reported_epoch(run: RunRow) -> str:
     epoch = run.result.metrics.get("epoch")
     if epoch is None:
         return "."
-    kept = _kept_epoch(run)
-    if kept not in (None, epoch):
+    weights_epoch = _kept_epoch(run)
+    if weights_epoch not in (None, epoch):
         return (
-            f", after epoch {epoch:g}. The weights that this run kept are those after epoch {kept}: What-if and Explore read "
+            f", after epoch {epoch:g}. The weights that this run kept are those after epoch {weights_epoch}: What-if and Explore read "
             "these. A new run with these settings keeps the weights that it reports."
         )
-    if run.config.select == "best" and kept is not None:
+    if run.config.select == "best" and weights_epoch is not None:
         return f", after epoch {epoch:g}, whose weights are the ones kept."
     return f", after epoch {epoch:g}."
+
+
+def _trainable(started: Started) -> str:
+    """`9,312 of 1,204,994 (0.77 %)`, or the number alone where all parameters train."""
+    total, trained = started.parameters, started.trainable_parameters
+    if trained is None or trained == total:
+        return wording.number(total)
+    return f"{wording.number(trained)} of {wording.number(total)} ({100 * trained / total:.2g} %)"
 
 
 def _kept_epoch(run: RunRow) -> int | None:
     """After which epoch the weights of a finished run are; None if neither the run nor its folder tells."""
     if run.result and run.result.weights:
         return run.result.weights.epoch
-    kept = weights.kept(resources.library().folder_of(run.id)) if run.status == "finished" else None
-    return None if kept is None else kept.epoch
+    saved_weights = weights.kept(resources.library().folder_of(run.id)) if run.status == "finished" else None
+    return None if saved_weights is None else saved_weights.epoch
 
 
 def _table(lines: Sequence[tuple[str, ...]], **widths: int) -> None:
@@ -204,10 +212,10 @@ def _measured_on(isotropy: Measurement, slug: str) -> str:
     if home == "output":
         return "output weights"
     cloud = isotropy.clouds[home]
-    words = ["layers: all layers' tokens" if home == "layers" else ""]
-    words += [f"n = {wording.number(cloud.n)}", f"d = {cloud.d}"] if cloud.n else []
-    words += [f"ζ = {value:g}" for name, value in cloud.readings[slug].settings.items() if name == "zeta"]
-    size = ", ".join(filter(None, words))
+    facts = ["layers: all layers' tokens" if home == "layers" else ""]
+    facts += [f"n = {wording.number(cloud.n)}", f"d = {cloud.d}"] if cloud.n else []
+    facts += [f"ζ = {value:g}" for name, value in cloud.readings[slug].settings.items() if name == "zeta"]
+    size = ", ".join(filter(None, facts))
     return size if home == "layers" else f"{home}: {size}"
 
 
@@ -329,7 +337,7 @@ def provenance_lines(run: RunRow, started: Started | None) -> list[tuple[str, st
         lines += [
             ("Device", f"{started.device}, {precision}, {started.threads} threads"),
             ("Processes", str(run.config.processes)),
-            ("Trainable parameters", wording.number(started.parameters)),
+            ("Trainable parameters", _trainable(started)),
             ("Rows", f"{wording.number(rows[0])} training, {wording.number(rows[1])} validation"),
             ("Optimiser steps", f"{wording.number(steps[0])}, {wording.number(steps[1])} per epoch"),
             ("Data fingerprint", started.data_fingerprint),
@@ -339,10 +347,10 @@ def provenance_lines(run: RunRow, started: Started | None) -> list[tuple[str, st
             *((f"What {name} is", definition) for name, definition in started.signatures.items()),
             *((f"Version of {name}", version) for name, version in started.versions.items()),
         ]
-    if (kept := _kept_epoch(run)) is not None:
+    if (weights_epoch := _kept_epoch(run)) is not None:
         reported = run.result.metrics.get("epoch") if run.result else None
-        same = " (the one reported)" if reported == kept else ""
-        lines.append(("Weights kept", f"after epoch {kept}{same}"))
+        same = " (the one reported)" if reported == weights_epoch else ""
+        lines.append(("Weights kept", f"after epoch {weights_epoch}{same}"))
     return [*lines, ("Disk use", wording.size(resources.library().disk_use(run.id)))]
 
 
@@ -351,8 +359,7 @@ def reproduce(run: RunRow) -> None:
     st.subheader("Reproduce this", anchor=False)
     st.code(planning.command([run.config]), language="bash", wrap_lines=True)
     if run.status == "finished" and not is_example(run.id):
-        st.caption("Its model as a transformers directory, the method folded into the output layer:")
-        st.code(f"python -m isoviz runs save-model {run.id} --out DIR", language="bash", wrap_lines=True)
+        _model(run)
     record = {
         "id": run.id,
         "name": run.name,
@@ -367,6 +374,26 @@ def reproduce(run: RunRow) -> None:
         mime="application/json",
         icon=":material/download:",
     )
+
+
+def _model(run: RunRow) -> None:
+    """The run's model as an archive, built on request; nothing where its weights are gone."""
+    try:
+        request = pretrained.request(run, resources.library().path_of(run.id))
+    except InputError:
+        return
+    built_file.offer(
+        pretrained.SAVE,
+        request,
+        label="Model (transformers)",
+        build="Build the model for download",
+        file=f"isoviz-{run.id}.zip",
+        key="run_model",
+        about=lambda facts: (
+            "A transformers directory that loads without IsoViz; the method is folded into its output layer."
+        ),
+    )
+    st.code(f"python -m isoviz runs save-model {run.id} --out DIR", language="bash", wrap_lines=True)
 
 
 def log(run: RunRow) -> None:

@@ -105,14 +105,14 @@ def _recorded(config: RunConfig) -> float | None:
 
 
 def _like(config: RunConfig) -> tuple[Any, ...]:
-    rows = (config.max_train, config.max_eval, config.batch_size, config.max_length)
+    rows = (config.max_train, config.max_eval, config.batch_size, config.max_length, config.low_rank)
     return (config.model, config.task, config.data, config.method, config.precision, *rows)
 
 
 def _similar(config: RunConfig) -> tuple[Any, ...] | None:
     if config.max_train is None:
         return None
-    return (config.model, config.precision, config.max_train, config.max_eval, config.max_length)
+    return (config.model, config.precision, config.max_train, config.max_eval, config.max_length, config.low_rank)
 
 
 def duration_words(found: Estimate, slots: int) -> str:

@@ -268,9 +268,9 @@ def _draw(name: str, choice: Choice, points: pd.DataFrame, make: Callable[[], go
     cached = st.session_state.setdefault("tradeoffs_figures", {})
     identity = (choice, points.to_json())
     if name not in cached or cached[name][0] != identity:
-        made = make()
-        made.update_layout(uirevision=repr(choice))  # keeps the zoom while points arrive, and resets it with the choice
-        cached[name] = (identity, made)
+        plot = make()
+        plot.update_layout(uirevision=repr(choice))  # keeps the zoom while points arrive, and resets it with the choice
+        cached[name] = (identity, plot)
     title = metrics.get(choice.measure).number_title
     alt_text = f"{name.replace('_', ' ')}: {choice.metric} and {title} of {len(points)} runs on {choice.task}"
     saved = downloads.file_name("isoviz", name, choice.task, choice.metric)

@@ -116,6 +116,16 @@ class ByLink:
         name = before.id if before is not None and before != OPERATOR else secrets.token_hex(8)
         return _signer(kept, role).sign(f"{role.name.lower()}-{name}").decode("ascii")
 
+    def bearer(self, secret: str) -> Visitor | None:
+        """The visitor that a program with this secret is; None if no link has it. All programs with one link are one visitor."""
+        try:
+            role = self.links().role_of(secret)
+        except StoreError:
+            return None
+        if role not in self.roles:
+            return None
+        return OPERATOR if role is Role.OPERATOR else Visitor(f"api-{role.name.lower()}", role)
+
     def _role_of_one_time(self, secret: str) -> Role | None:
         with self._lock:
             if self._once is None:

@@ -57,6 +57,9 @@ _TYPES: dict[str, Callable[[str], Any]] = {
     "checkpoint_minutes": _number,
     "threads": _whole,
     "processes": _whole,
+    "lora_rank": _whole,
+    "lora_alpha": _number,
+    "lora_dropout": _number,
 }
 _METAVARS = {_whole: "INT", _number: "FLOAT", str: "STR"}
 
@@ -379,6 +382,11 @@ def _add_app(app: argparse.ArgumentParser) -> None:
     )
     access.add_argument(
         "--no-token", action="store_true", help="give anyone on this machine your rights; loopback only"
+    )
+    access.add_argument(
+        "--api-writes",
+        action="store_true",
+        help="let programs launch and stop runs through the HTTP API: docs/agents.md",
     )
 
 

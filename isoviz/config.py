@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from isoviz.boundary import MOST_WHOLE
 from isoviz.errors import input_error
+from isoviz.models.low_rank import LowRank
 from isoviz.parameters import ParamValue
 from isoviz.tasks.protocol import OwnTask
 
@@ -151,12 +152,42 @@ class RunConfig(BaseModel):
         description="File written by `accelerate config`, for FSDP or several machines.",
     )
 
+    lora_rank: int = Field(
+        0,
+        ge=0,
+        le=1024,
+        title="LoRA rank",
+        description="Train matrices of this rank beside the frozen weights, with the package peft. 0: train all weights. LoRA "
+        "usually needs a higher learning rate.",
+    )
+    lora_alpha: float = Field(
+        16.0, gt=0, le=4096, title="LoRA alpha", description="The update is scaled by alpha over rank."
+    )
+    lora_dropout: float = Field(
+        0.0, ge=0, lt=1, title="LoRA dropout", description="Of what the matrices read, in training."
+    )
+    lora_targets: str | None = Field(
+        None,
+        pattern=r"^[\w.-]+(\s*,\s*[\w.-]+)*$",
+        max_length=200,
+        title="LoRA layers",
+        description="Names of linear layers, separated by commas, such as query, value. Empty: peft's choice for the model's family.",
+    )
+
     @field_validator("prefix")
     @classmethod
     def _two_parts(cls, value: str | None) -> str | None:
         if value is not None and (value.count("|") > 1 or not value.strip(" |")):
             raise ValueError("expected a prefix, with at most one | between the first and the second text's")
         return value
+
+    @property
+    def low_rank(self) -> LowRank | None:
+        """How LoRA adapts the model; None where all weights train."""
+        if not self.lora_rank:
+            return None
+        targets = tuple(name.strip() for name in (self.lora_targets or "").split(",") if name.strip())
+        return LowRank(self.lora_rank, self.lora_alpha, self.lora_dropout, targets)
 
     def setup_key(self) -> str:
         """Equal for runs that differ in nothing but seed and what changes no number: threads, minutes between checkpoints, tracker.

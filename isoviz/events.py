@@ -41,7 +41,8 @@ class Started(_Event):
     """Everything is loaded; training begins (or goes on) now.
 
     The revisions are commits on the hub, of what came from there. `signatures` says of each metric that depends on settings
-    (BLEU, chrF, ROUGE) what exactly is computed. `notes` are sentences on the rows that a reader of the scores should know.
+    (BLEU, chrF, ROUGE) what exactly is computed. `trainable_parameters` is None in runs of earlier versions, which trained all.
+    `notes` are sentences on the rows that a reader of the scores should know.
     """
 
     kind: Literal["started"] = "started"
@@ -53,6 +54,7 @@ class Started(_Event):
     train_rows: int
     eval_rows: int
     parameters: int
+    trainable_parameters: int | None = None
     first_step: int = 0
     startup_seconds: float
     data_fingerprint: str

@@ -213,6 +213,8 @@ def _read_parts(view: ViewResult, filled: Filled, seconds: float) -> list[str]:
     return [
         f"The first {rows} {what}",
         *([f"read as {request['direction']}"] if request.get("direction") else []),
+        *([f"prompt {request['prompt']}"] if request.get("prompt") else []),
+        *([f"first {request['truncate']} dimensions of sentence vectors"] if request.get("truncate") else []),
         f"at most {facts['max_length']} tokens each",
         f"{view.depth} layer{'' if view.depth == 1 else 's'} after the embeddings",
         computed,

@@ -22,6 +22,7 @@ from isoviz.exploring.request import FEWEST_ROWS, MOST_ROWS, SPLITS, Rows, ViewR
 from isoviz.exploring.results import ViewResult
 from isoviz.metrics.record import CloudRecord
 from isoviz.models import sentences
+from isoviz.models.sentences import SentenceModules
 from isoviz.models.sources import ModelSource
 from isoviz.tasks.protocol import Task
 from isoviz.vectors.taking import Taken
@@ -35,7 +36,14 @@ DEFAULT_ROWS = 500
 A_TASK, MY_TEXTS, MY_VECTORS = "A task", "My texts", "My vectors"
 _AT_ONCE = 1_000
 """Own texts up to which the bundled model begins without a button: it takes seconds."""
-_PLACES = {"model": "model", "data": "data", "split": "split", "max_rows": "rows"}
+_PLACES = {
+    "truncate-dim": "sentence",
+    "prompt": "sentence",
+    "model": "model",
+    "data": "data",
+    "split": "split",
+    "max_rows": "rows",
+}
 """Field of an engine error → the field on screen below which it is told."""
 
 
@@ -100,7 +108,7 @@ def _copy_first() -> None:
     slug = st.session_state.get(PREFIX + "task")
     of_data = [f"from.{slug}", f"data.{slug}", f"direction.{slug}", f"hub_asked_{slug}"]
     for number in range(2, int(st.session_state[PREFIX + "views"] or 1) + 1):
-        for name in ("at", "model", "task", "split", "rows", *of_data):
+        for name in ("at", "model", "task", "split", "rows", "prompt", "truncate", *of_data):
             if prefix_of(number) + name not in st.session_state and PREFIX + name in st.session_state:
                 st.session_state[prefix_of(number) + name] = st.session_state[PREFIX + name]
         for name in own.TASKS:
@@ -169,15 +177,18 @@ def _draw_encoded(filled: Filled, *, own_texts: bool) -> None:
         filled.places["rows"] = st.container()
     with filled.places["model"]:
         source = _source(model)
-        _modules_caption(source, slug)
+        modules = _modules(source, slug)
         allow_random = _random_field(prefix, source)
         if source is not None and not model_form.weights(source, allow_random):
             source = None
     model_form.finder(prefix + "model", several=False)
     if own_texts:
         taken = vectors_form.draw(prefix, "texts")
+        prompt, truncate = _sentence_fields(modules, filled)
         if taken is not None and source is not None:
-            request = ViewRequest(model, slug, taken.key, split, int(rows), allow_random=allow_random)
+            request = ViewRequest(
+                model, slug, taken.key, split, int(rows), allow_random=allow_random, prompt=prompt, truncate=truncate
+            )
             _fill(filled, source, taken, request)
         return
     st.caption(wording.plain(_told(tasks.get(slug))))
@@ -247,22 +258,54 @@ def _source(name: str) -> ModelSource | None:
     return _of_run(name) if name.startswith(encoders.RUN) else model_form.tell(name)
 
 
-def _modules_caption(source: ModelSource | None, slug: str) -> None:
-    """What a sentence-transformers model does after its transformer, or why that cannot be read."""
+def _modules(source: ModelSource | None, slug: str) -> SentenceModules | None:
+    """Say what a sentence-transformers model does after its transformer, or why that cannot be read; the modules, if they can."""
     if source is None or source.kind == "hub" or source.name.startswith(encoders.RUN):
-        return
+        return None
     try:
         modules = sentences.describe(Path(source.location))
     except ModelError as error:
         st.caption(f":material/warning: {wording.plain(forms.sentence(error))}")
-        return
+        return None
     if modules is None:
-        return
+        return None
     if len(own.task_of(slug).inputs) > 1:
         st.caption("Pooling `sentence` is not available here: it embeds one text, and this task has pairs.")
-        return
+        return None
     prompt = f", prompt “{modules.default_prompt}”" if modules.default_prompt else ""
     st.caption(f"Pooling `sentence`: {wording.plain(modules.words + prompt)}")
+    return modules
+
+
+@steady
+def _sentence_fields(modules: SentenceModules | None, filled: Filled) -> tuple[str | None, int | None]:
+    """Prompt and dimensions of pooling `sentence`, of models that have it; None for the model's own default."""
+    if modules is None:
+        return None, None
+    prompt = None
+    left, right = st.columns(2)
+    if any(modules.prompts.values()):
+        names = list(modules.prompts)
+        prompt = left.selectbox(
+            "Prompt",
+            names,
+            index=names.index(modules.default_prompt) if modules.default_prompt in names else None,
+            placeholder="No prompt",
+            key=filled.prefix + "prompt",
+            bind="query-params",
+            help="The model puts this text before each of yours, for pooling `sentence`.",
+        )
+    truncate = right.number_input(
+        "Dimensions kept",
+        min_value=1,
+        value=None,
+        placeholder=f"{modules.truncate}" if modules.truncate else "All",
+        key=filled.prefix + "truncate",
+        bind="query-params",
+        help="Keeps the first dimensions of each sentence vector. Meant for Matryoshka models.",
+    )
+    filled.places["sentence"] = st.container()
+    return prompt if prompt != modules.default_prompt else None, truncate
 
 
 @steady

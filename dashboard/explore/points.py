@@ -323,6 +323,8 @@ def embed_sentences(one: ChosenCloud, lines: Sequence[str]) -> JobState | None:
         "max_length": facts["max_length"],
         "direction": one.filled.request.direction,
         "allow_random": one.filled.request.allow_random,
+        "prompt": one.filled.request.prompt,
+        "truncate": one.filled.request.truncate,
         "texts": _columns(lines, len(own.task_of(_task(one)).inputs)),
     }
     return job_progress.ask(SENTENCES, request)

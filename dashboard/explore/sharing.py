@@ -32,7 +32,7 @@ def python(one: ChosenCloud, measure: str, request: MapRequest) -> str:
     view = one.filled.request
     default = type(view)(view.model, view.task)
     taken = one.filled.taken
-    named = ("data", "split", "max_rows", "max_length", "seed", "direction")
+    named = ("data", "split", "max_rows", "max_length", "seed", "direction", "prompt", "truncate")
     more = "".join(
         f", {name}={getattr(view, name)!r}" for name in named if getattr(view, name) != getattr(default, name)
     )

@@ -24,7 +24,11 @@ def document(source: Source, study: type[Study], result: Result) -> Document:
     if result.verdicts:
         blocks.append(Heading("Do the claims hold?"))
         blocks.append(
-            Points(tuple(f"{one.outcome.capitalize()}: {one.claim} {one.sentence}" for one in result.verdicts))
+            Points(
+                tuple(
+                    f"{verdict.outcome.capitalize()}: {verdict.claim} {verdict.sentence}" for verdict in result.verdicts
+                )
+            )
         )
     if result.figures or result.tables:
         blocks.append(Heading("Measured"))

@@ -187,7 +187,7 @@ def _bars(figure: go.Figure, content: Panel) -> None:
 
 
 def _points(figure: go.Figure, content: Panel) -> None:
-    """Single points with their spread both ways; those that stand for a number are coloured by it, around 0."""
+    """Single points with error bars both ways; series with a value are coloured by it, around 0."""
     by_group = colours(series for series in content.series if series.value is None)
     valued = [series for series in content.series if series.value is not None and series.x]
     limit = max((abs(series.value) for series in valued if series.value is not None), default=0.0) or 1.0
@@ -237,7 +237,7 @@ def _ends(middle: list[float], low: list[float] | None, high: list[float] | None
 
 
 def _spread(ends: list[Ends]) -> dict[str, Any]:
-    up, down = ([value for one in ends for value in one[side]] for side in (0, 1))
+    up, down = ([value for interval in ends for value in interval[side]] for side in (0, 1))
     return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "color": theme.NEUTRAL, "thickness": 1}
 
 

@@ -49,15 +49,15 @@ class PrintedTable:
 def table(cells: Sequence[Printed]) -> PrintedTable:
     """The cells of one table in the order of print; percent stays percent, and misprints stay."""
     marks = {text: _MARKS[place] for place, text in enumerate(dict.fromkeys(c.doubt for c in cells if c.doubt))}
-    several = len({(cell.task, cell.metric) for cell in cells}) > len({cell.metric for cell in cells})
+    several_metrics = len({(cell.task, cell.metric) for cell in cells}) > len({cell.metric for cell in cells})
     places: dict[str, int] = {}
     for cell in cells:
-        column = heading(cell, several)
+        column = heading(cell, several_metrics)
         places[column] = max(places.get(column, 0), _decimals(cell.value))
     lines: dict[tuple[str, str], dict[str, str]] = {}
     for cell in cells:
         line = lines.setdefault((cell.model, cell.label), {"Model": cell.model, "Method": cell.label})
-        column = heading(cell, several)
+        column = heading(cell, several_metrics)
         line[column] = _text(cell, places[column]) + marks.get(cell.doubt, "")
     frame = pd.DataFrame(lines.values()).fillna("")
     for column in ("Model", "Method"):

@@ -45,11 +45,13 @@ class Record:
 
 def study_of(source: Source, place: str) -> type[Study] | None:
     """The study that computes a place of a paper; None where there is none yet."""
-    return next((one.study for one in studies.listed() if (one.source, one.place.name) == (source, place)), None)
+    return next(
+        (entry.study for entry in studies.listed() if (entry.source, entry.place.name) == (source, place)), None
+    )
 
 
 def records(study: type[Study]) -> list[Record]:
-    """All results of a study that are at hand: those of this machine first, then the recorded ones, the full scale first."""
+    """All available results of a study: this machine's first, then the recorded ones, the full scale first."""
     return [*computed(study), *shipped(study)]
 
 

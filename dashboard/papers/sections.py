@@ -152,7 +152,7 @@ def _sentence(text: str) -> str:
 
 @steady
 def measured(choice: Choice) -> None:
-    """What this engine measures for the same place: a result that is at hand, and the button that computes it again."""
+    """Our measurement of the same table or figure: an available result, and the button that computes it again."""
     st.markdown("##### Measured here")
     study = choice.study
     if study is None:
@@ -171,7 +171,7 @@ def _trained(choice: Choice, study: type[TrainedStudy], was_busy: bool) -> None:
         _launch_missing(study, runs)
         commands(study)
     _profiles(study, runs)
-    _shown(choice)
+    _chosen_result(choice)
     if was_busy != (runs.under_way > 0):
         st.rerun()
 
@@ -248,7 +248,7 @@ def _computed(choice: Choice, study: type[Study]) -> None:
             if pressed and actions.done(start, jobs.STUDY, state.key, jobs.request_of(study.slug, scale)):
                 st.rerun()
         commands(study)
-    _shown(choice)
+    _chosen_result(choice)
 
 
 def _seconds(study: type[Study], scale: str) -> str:
@@ -266,7 +266,7 @@ def commands(study: type[Study]) -> None:
                 st.caption(wording.plain(training.full_needs(study)))
 
 
-def _shown(choice: Choice) -> None:
+def _chosen_result(choice: Choice) -> None:
     """The chosen result."""
     assert choice.study is not None
     available = records.records(choice.study)
@@ -305,19 +305,19 @@ def result(choice: Choice, record: Record) -> None:
     for drawn_figure in figures:
         _figure(choice, record, drawn_figure)
     named = [number for number in study_result.published if choice.place.name in place_names(number.where)]
-    beside = frames.beside(named)
-    if beside is not None:
+    comparison_frame = frames.beside(named)
+    if comparison_frame is not None:
         st.markdown("**Published and measured**")
-        same = frames.DIFFERS in beside and beside[frames.DIFFERS].nunique() == 1
+        same = frames.DIFFERS in comparison_frame and comparison_frame[frames.DIFFERS].nunique() == 1
         st.dataframe(
-            beside.drop(columns=frames.DIFFERS) if same else beside,
+            comparison_frame.drop(columns=frames.DIFFERS) if same else comparison_frame,
             hide_index=True,
             placeholder="",
             column_config={name: st.column_config.NumberColumn(name, format="%.4g") for name in frames.NUMBERS},
             alt="Each published number beside the one measured here",
         )
         if same:
-            st.caption(wording.plain(f"Differs from the paper: {beside[frames.DIFFERS].iloc[0]}."))
+            st.caption(wording.plain(f"Differs from the paper: {comparison_frame[frames.DIFFERS].iloc[0]}."))
     tables = st.expander("The numbers of the figure", icon=":material/table_chart:") if figures else st.container()
     if study_result.tables:
         with tables:
@@ -333,7 +333,7 @@ def result(choice: Choice, record: Record) -> None:
     basis = f"{len(study_result.runs)} runs" if study_result.planned else f"seed {origin.seed}"
     took = wording.duration(origin.seconds)
     st.caption(wording.plain(f"{where} {origin.finished[:10]}, {origin.scale} scale, {basis}, {took}. {packages}."))
-    _files(choice, record, beside)
+    _files(choice, record, comparison_frame)
 
 
 def verdicts(study_result: Result) -> None:
@@ -360,11 +360,11 @@ def _figure(choice: Choice, record: Record, study_figure: Figure) -> None:
             with column:
                 if panel.title:
                     st.caption(wording.plain(panel.title.replace("\n", ", ")))
-                made = drawing.panel(panel, alone=len(study_figure.panels) == 1)
-                made.update_layout(uirevision=f"{choice.key}/{record.name}")
+                plot = drawing.panel(panel, alone=len(study_figure.panels) == 1)
+                plot.update_layout(uirevision=f"{choice.key}/{record.name}")
                 number = first + offset
                 figure.draw(
-                    made,
+                    plot,
                     key=PREFIX + downloads.file_name(choice.key, study_figure.name, str(number)),
                     words=drawing.words(panel),
                     name=downloads.file_name(
@@ -399,7 +399,7 @@ def _latex(table: Table) -> str:
     return downloads.latex_table(columns, table.title, "l" * text_columns + "r" * (len(columns) - text_columns))
 
 
-def _files(choice: Choice, record: Record, beside: pd.DataFrame | None) -> None:
+def _files(choice: Choice, record: Record, comparison_frame: pd.DataFrame | None) -> None:
     assert choice.study is not None
     make = functools.partial(as_report.document, choice.source, choice.study, record.result)
     offering.buttons(make, f"{record.result.provenance.study}-{record.scale}", key=f"{PREFIX}report_{choice.key}")
@@ -413,10 +413,10 @@ def _files(choice: Choice, record: Record, beside: pd.DataFrame | None) -> None:
             icon=":material/download:",
             on_click="ignore",
         )
-        if beside is not None:
+        if comparison_frame is not None:
             st.download_button(
                 "Published and measured (CSV)",
-                functools.partial(downloads.csv, beside),
+                functools.partial(downloads.csv, comparison_frame),
                 f"{record.result.provenance.study}-printed-and-measured.csv",
                 "text/csv",
                 key=f"{PREFIX}beside_{choice.key}",

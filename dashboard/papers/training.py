@@ -59,9 +59,9 @@ def standing(study: type[TrainedStudy]) -> Standing:
     configs = quick_configs(study.slug)
 
     def read() -> Standing:
-        there = study_records.read(resources.store(), configs)
-        lacking = layer_profiles.lacking(there) if study.profiles else []
-        return Standing(configs, tuple(there), tuple(study_records.missing(configs, there)), tuple(lacking))
+        existing = study_records.read(resources.store(), configs)
+        unmeasured = layer_profiles.lacking(existing) if study.profiles else []
+        return Standing(configs, tuple(existing), tuple(study_records.missing(configs, existing)), tuple(unmeasured))
 
     if study.profiles:  # a measured profile is a file beside a run, which changes nothing in the store
         return read()

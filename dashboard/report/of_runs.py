@@ -101,9 +101,8 @@ def _every_run(frame: pd.DataFrame, measure: Metric) -> Numbers:
 
 def _rows(frame: pd.DataFrame) -> list[RunRow]:
     run_ids = set(frame["run"])
-    where = resources.library().with_run(
-        next(iter(run_ids), "")
-    )  # examples and other runs are in no selection together
+    # a selection has either examples or other runs
+    where = resources.library().with_run(next(iter(run_ids), ""))
     return [row for row in where.list(order="oldest") if row.id in run_ids]
 
 

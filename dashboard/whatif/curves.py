@@ -110,6 +110,9 @@ def _best(engine: VectorsWhatIf, key: str, steps: tuple[Step, ...], curve: Curve
             f"{curve.readout.title} {wording.number(best.readout, 3)}. The best of {len(points)} values is optimistic."
         )
     )
+    if engine.crosses:
+        st.caption("This set is too small to hold rows back: the cross-validation above uses all of them.")
+        return
     asked = (key, chains.write(steps), curve.axis.place, curve.axis.name, curve.readout.slug)
     st.button(
         "Check it on the held-back rows",

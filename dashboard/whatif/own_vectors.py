@@ -58,7 +58,8 @@ def draw() -> None:
             "its own sentence vectors" if facts["pooling"] == "sentence" else f"mean of tokens, layer {facts['layer']}"
         )
         parts.insert(0, f"{facts['model']}, {how}")
-    st.caption(wording.plain(f"{' · '.join(parts)} · {engine.division.words}"))
+    rest = "" if engine.crosses else engine.division.rest
+    st.caption(wording.plain(f"{' · '.join(parts)} · {engine.division.words} {rest}"))
     for note in engine.division.notes:
         st.caption(f":material/info: {wording.plain(note)}")
     st.fragment(readouts_panel.draw)(key)

@@ -100,7 +100,10 @@ def _follow(engine: WhatIf, steps: tuple[Step, ...], view: View, run: RunRow) ->
     drawing.downloads_of(view, start, answer, first, full, steps)
     with view.below:
         measured = functools.partial(export.effects_of, engine.embeddings, start, answer, first, full)
-        take_home.draw(run.id, steps, lambda: export.of_run(engine, steps, measured()), lambda: _order(run, engine))
+        content = f"{engine.embeddings.key}|{engine.embeddings.cloud}"
+        take_home.draw(
+            run.id, content, steps, lambda: export.of_run(engine, steps, measured()), lambda: _order(run, engine)
+        )
         make_it_a_run(run, steps)
 
 

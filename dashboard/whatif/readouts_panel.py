@@ -132,7 +132,7 @@ def _follow(
         curves.draw(engine, key, steps, curve, until)
     with below:
         matrix = functools.partial(export.of_set, engine, steps, full.comparisons)
-        take_home.draw(engine.found.name, steps, matrix, lambda: export.order_for_model(engine.found.facts))
+        take_home.draw(engine.found.name, key, steps, matrix, lambda: export.order_for_model(engine.found.facts))
 
 
 def _answers(

@@ -8,27 +8,29 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import actions, downloads, forms, job_progress, resources, wording
-from dashboard.job_progress import Waited
+from dashboard import built_file, downloads, forms, wording
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError
-from isoviz.jobs import queue
 from isoviz.posthoc import Affine
 from isoviz.posthoc.export import Origin, as_numpy
 from isoviz.whatif import chains, export
 from isoviz.whatif.chains import Step
 
 KEY = PREFIX + "take_home"
-_ZIP = "application/zip"
 
 
 def draw(
-    name: str, steps: Sequence[Step], make: Callable[[], tuple[Affine, Origin]], order: Callable[[], Mapping[str, Any]]
+    name: str,
+    content: str,
+    steps: Sequence[Step],
+    make: Callable[[], tuple[Affine, Origin]],
+    order: Callable[[], Mapping[str, Any]],
 ) -> None:
-    """The buttons of a chain; its matrix is computed when they are asked for.
+    """The buttons of a chain; its matrix is computed on demand.
 
     Args:
-        name: what the vectors are called, for the names of the files.
+        name: of the vectors, for the names of the files.
+        content: the key of the vectors. Two sets may share a name.
         make: the matrix and where it comes from; raises InputError for a chain that is not affine.
         order: of the model (`isoviz.whatif.export`); raises InputError where there is none.
     """
@@ -36,15 +38,15 @@ def draw(
     if not steps:
         st.caption("Add a transform to export it.")
         return
-    place = f"{name} {chains.write(steps)}"
-    if st.session_state.get(KEY, ("",))[0] != place:
+    prepared = f"{content}|{chains.write(steps)}"
+    if st.session_state.get(KEY, ("",))[0] != prepared:
         st.caption(
             "Apply this chain anywhere: as a matrix with six lines of numpy, or as a sentence-transformers model."
         )
         if not st.button("Prepare files", key=KEY + "_prepare", icon=":material/inventory_2:"):
             return
         try:
-            st.session_state[KEY] = (place, *make())
+            st.session_state[KEY] = (prepared, *make())
         except InputError as error:
             forms.error_beside(forms.sentence(error))
             return
@@ -55,46 +57,22 @@ def draw(
         "Matrix (numpy)",
         functools.partial(as_numpy, affine, origin),
         f"{file}.zip",
-        _ZIP,
+        built_file.ZIP,
         key=KEY + "_matrix",
         icon=":material/download:",
         on_click="ignore",
     )
     try:
-        _model(f"{file}-model.zip", *export.request(order(), affine, origin))
+        built_file.offer(
+            export.EXPORT,
+            *export.request(order(), affine, origin),
+            label="Model (sentence-transformers)",
+            build="Build the model",
+            file=f"{file}-model.zip",
+            key=KEY + "_model",
+            about=lambda facts: (
+                f"Checked: its vectors differ from these by at most {facts['deviation']:.0e} of their length."
+            ),
+        )
     except InputError as error:
         st.caption(f":material/info: No sentence-transformers model: {wording.plain(forms.sentence(error))}")
-
-
-def _model(file: str, request: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
-    """The button that builds the model, then the one that downloads it."""
-    key = queue.content_key(export.EXPORT, request, inputs)
-    state = queue.look(export.EXPORT, key)
-    if state.status == "done" and state.result is not None:
-        st.download_button(
-            "Model (sentence-transformers)",
-            functools.partial(_archive, key),
-            file,
-            _ZIP,
-            key=KEY + "_model",
-            icon=":material/download:",
-            on_click="ignore",
-            help=f"Checked: its vectors differ from these by at most {state.result.facts['deviation']:.0e} of their length.",
-        )
-    elif state.under_way:
-        stop = functools.partial(resources.service().stop_job, export.EXPORT, key)
-        job_progress.watch(
-            [Waited("Model", functools.partial(queue.look, export.EXPORT, key), stop)], key=KEY + "_stop"
-        )
-    elif state.in_trouble:
-        job_progress.trouble(state)
-        job_progress.retry_button(export.EXPORT, [key], key=KEY + "_again")
-    elif actions.button("Build the model", key=KEY + "_build", icon=":material/deployed_code:") and actions.done(
-        resources.service().ask_job, export.EXPORT, request, inputs
-    ):
-        st.rerun()
-
-
-def _archive(key: str) -> bytes:
-    result = export.EXPORTED.find(key)
-    return b"" if result is None else result.arrays[export.ARCHIVE].tobytes()

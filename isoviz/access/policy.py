@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from isoviz.access.reach import READ_ONLY, Reach, switched_on
+from isoviz.access.reach import API_WRITES, READ_ONLY, Reach, switched_on
 from isoviz.errors import InputError
 from isoviz.fence import VARIABLE as ROOTS
 
 _QUOTAS: Final = {
     "queued": ("ISOVIZ_QUOTA_QUEUED", 50, "queued runs of one visitor"),
     "launch": ("ISOVIZ_QUOTA_LAUNCH", 50, "runs of one experiment"),
-    "upload_mb": ("ISOVIZ_QUOTA_UPLOAD_MB", 500, "megabytes of uploads kept for one visitor"),
+    "upload_mb": ("ISOVIZ_QUOTA_UPLOAD_MB", 500, "megabytes of uploads, vectors and texts kept for one visitor"),
     "jobs": ("ISOVIZ_QUOTA_JOBS", 4, "background computations of one visitor that wait or run"),
     "threads": ("ISOVIZ_QUOTA_THREADS", None, "threads of one run; unset: as many as the machine has cores"),
 }
@@ -26,6 +26,11 @@ _QUOTAS: Final = {
 
 SETTINGS: Final = (
     (READ_ONLY, "0", "1: nothing can be changed from the browser, not even by the operator"),
+    (
+        API_WRITES,
+        "0",
+        "1: programs may launch, stop and resume runs through the HTTP API, with the rights of their link",
+    ),
     (
         ROOTS,
         "the current folder and the home folder; none where others can reach the server",

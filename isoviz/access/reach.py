@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from isoviz.errors import InputError
 
 URL, HOSTS, ORIGINS, FRAMES = "ISOVIZ_URL", "ISOVIZ_ALLOWED_HOSTS", "ISOVIZ_ALLOWED_ORIGINS", "ISOVIZ_FRAMED_BY"
-READ_ONLY, NO_TOKEN = "ISOVIZ_READ_ONLY", "ISOVIZ_NO_TOKEN"
+READ_ONLY, NO_TOKEN, API_WRITES = "ISOVIZ_READ_ONLY", "ISOVIZ_NO_TOKEN", "ISOVIZ_API_WRITES"
 
 _OPTIONS = {URL: "url", HOSTS: "allow-host", ORIGINS: "allow-origin", FRAMES: "allow-frame"}
 _PORTS = {"http": 80, "https": 443}

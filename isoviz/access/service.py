@@ -39,6 +39,7 @@ from isoviz.tasks.protocol import Task
 from isoviz.training import devices
 from isoviz.vectors.taking import Order, Taken
 from isoviz.whatif import jobs as whatif_jobs
+from isoviz.whatif import vectors as whatif_vectors
 from isoviz.whatif.request import Request
 
 _SETTLED: Final = ("waiting", "running", "done")
@@ -227,9 +228,18 @@ class Service:
         return taken
 
     def forget_vectors(self, key: str) -> None:
-        """Delete a kept set. Its key is its content, so only someone who has both can name it."""
+        """Delete a kept set with its views and chains. Of a set that others keep too, only this visitor's claim goes."""
         self.require()
-        vectors.forget(key)
+        if not self.visitor.may(Role.OPERATOR):
+            owners = uploads.owners_of(key)
+            if self.visitor.id not in owners:  # every link to the set has its key
+                raise AccessError(
+                    "Someone else loaded this data", advice="Only that person or the operator can delete it."
+                )
+            if len(owners) > 1:
+                uploads.release(key, self.visitor.id)
+                return
+        whatif_vectors.forget(own.forget(key))
 
     # ------------------------------------------------------------------ jobs
 
@@ -311,6 +321,15 @@ class Service:
     def roots(self) -> Roots | None:
         """Folders below which this visitor may name data and models; None: anywhere."""
         return None if self.policy.roots is None else uploads.roots(self.policy.roots, self._store.folder)
+
+    def admitted(
+        self, model: str | None = None, data: str | None = None, file: str | None = None
+    ) -> tuple[str | None, str | None, str | None]:
+        """A model, a data folder and a file of vectors as this visitor may name them, with resolved paths."""
+        roots = self.roots()
+        if file is not None and roots is not None:
+            file = str(fence.below(file, roots, "embeddings", DataError))
+        return (None if model is None else self._model(model)), self._data(data), file
 
     def _admitted(self, config: RunConfig) -> RunConfig:
         """The configuration with resolved paths, which no link can redirect later; refused if they lie outside the roots."""

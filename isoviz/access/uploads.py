@@ -8,14 +8,16 @@ import math
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from isoviz import demo
+from isoviz import demo, vectors
 from isoviz.errors import DataError
 from isoviz.fence import Roots
 from isoviz.jobs import guarded
+from isoviz.jobs.results import FACTS
 from isoviz.tasks.files import SPLITS, SUFFIXES
 from isoviz.tasks.protocol import TRAIN, Task
 from isoviz.vectors.taking import Order, Taken
@@ -121,17 +123,15 @@ def save_vectors(
     try:
         if allowance is not None:
             (incoming / _VISITOR).write_text(allowance.visitor, encoding="utf-8")
+        total = sum(math.ceil(len(content) / 1e6) for _, content in files.values())
+        if allowance is not None and (reason := allowance.exceeded(total)):  # what it holds is counted below
+            raise DataError(reason, field="vectors")
         placed = {}
         for role, (name, content) in files.items():
             folder = incoming / role
             folder.mkdir()
             placed[role] = str(folder / f"upload{Path(name).suffix.lower()}")
             Path(placed[role]).write_bytes(content)
-            size = math.ceil(len(content) / 1e6)
-            if allowance is not None and (
-                reason := allowance.exceeded(megabytes_of(store_folder, allowance.visitor) + size)
-            ):
-                raise DataError(reason, field="vectors")
         wanted = replace(
             order,
             file=placed.get("file", order.file),
@@ -139,17 +139,59 @@ def save_vectors(
             relations=placed.get("relations"),
             name=order.name or files.get("file", ("",))[0],
         )
-        return guarded.call("isoviz.vectors.taking:take", {"order": wanted}, Taken, field="vectors", pulse=pulse)
+        began = time.time()
+        taken: Taken = guarded.call(
+            "isoviz.vectors.taking:take", {"order": wanted}, Taken, field="vectors", pulse=pulse
+        )
     finally:
         shutil.rmtree(incoming, ignore_errors=True)
+    if allowance is not None:
+        _charge(taken.key, allowance, store_folder, began)
+    return taken
+
+
+def _charge(key: str, allowance: Allowance, store_folder: Path, began: float) -> None:
+    """Count a kept set for a visitor; `DataError` if that is too much, and then a set that is new goes."""
+    owners = _owners_file(key)
+    folder = owners.parent
+    others = set(_owners(owners)) - {allowance.visitor}
+    with owners.open("a", encoding="utf-8") as stream:  # first: of two sets at the same moment each counts the other
+        stream.write(f"{allowance.visitor}\n")
+    reason = allowance.exceeded(megabytes_of(store_folder, allowance.visitor))
+    if reason is None:
+        return
+    if others or (folder / FACTS).stat().st_mtime < began:  # someone else keeps the same
+        release(key, allowance.visitor)
+    else:
+        vectors.forget(key)
+    raise DataError(reason, field="vectors")
+
+
+def owners_of(key: str) -> set[str]:
+    """The visitors who keep a set."""
+    return set(_owners(_owners_file(key)))
+
+
+def release(key: str, visitor: str) -> None:
+    """Take a visitor's claim off a kept set."""
+    others = sorted(owners_of(key) - {visitor})
+    _owners_file(key).write_text("".join(f"{other}\n" for other in others), encoding="utf-8")
+
+
+def _owners_file(key: str) -> Path:
+    return vectors.STORE.root / "results" / key / _VISITOR
+
+
+def _owners(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
 
 
 def megabytes_of(store_folder: Path, visitor: str) -> int:
-    """What one visitor's uploads take, rounded up."""
+    """What one visitor's uploads and kept vectors and texts take, rounded up."""
     total = 0
-    for folder in (store_folder / FOLDER).glob("*/"):
+    for folder in (*(store_folder / FOLDER).glob("*/"), *(vectors.STORE.root / "results").glob("*/")):
         with contextlib.suppress(OSError):  # another upload that is refused goes at this moment
-            if (folder / _VISITOR).read_text(encoding="utf-8") == visitor:
+            if visitor in _owners(folder / _VISITOR):
                 total += sum(path.stat().st_size for path in folder.iterdir())
     return math.ceil(total / 1e6)
 

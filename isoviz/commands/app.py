@@ -61,6 +61,7 @@ def _settings(options: argparse.Namespace) -> dict[str, str]:
         reach.FRAMES: ",".join(options.allow_frame),
         reach.NO_TOKEN: "1" if options.no_token else "",
         "ISOVIZ_OPEN_BROWSER": "" if options.headless else "1",
+        reach.API_WRITES: "1" if options.api_writes else "",
     }
     if options.store:
         chosen["ISOVIZ_STORE"] = options.store if "://" in options.store else os.path.abspath(options.store)

@@ -108,7 +108,7 @@ def associate_means(
     """As `associate`, of settings whose means are known already."""
     of_name: dict[str, str] = {}
     for stratum in dict.fromkeys(mean.stratum for mean in means):
-        of_name[stratum] = _called(stratum, of_name.values())
+        of_name[stratum] = _stratum_name(stratum, of_name.values())
     correlation = rank_correlation(
         [mean.isotropy for mean in means],
         [mean.performance for mean in means],
@@ -139,7 +139,11 @@ def sentence(association: Association) -> str:
     title = known.title if known else association.measure
     performance = "performance" if association.metric == "primary" else association.metric
     coefficient = "Spearman's ρ" if association.kind == "spearman" else "Kendall's τ"
-    where = "one task" if association.tasks == 1 else f"{association.tasks} {_things(association)}, within each of them"
+    where = (
+        "one task"
+        if association.tasks == 1
+        else f"{association.tasks} {_strata_noun(association)}, within each of them"
+    )
     if association.estimate is None:
         return f"{title} and {performance}: not enough settings to tell. At least {POINTS_FOR_A_TEST} on one task are needed."
     ends = (
@@ -159,7 +163,7 @@ def sentence(association: Association) -> str:
     return text
 
 
-def _things(association: Association) -> str:
+def _strata_noun(association: Association) -> str:
     """What the correlation is within each of: tasks, or setups of one task."""
     used = {name.partition(", setup ")[0] for name, value in association.by_task.items() if value is not None}
     return "tasks" if len(used) > 1 else "setups of one task"
@@ -171,8 +175,8 @@ def _primary(row: RunRow) -> str:
     return known.primary if known else next(iter(reported), "")
 
 
-def _called(stratum: str, taken: Iterable[str]) -> str:
+def _stratum_name(stratum: str, used_names: Iterable[str]) -> str:
     settings = json.loads(stratum)
     name = f"{settings['model']} on {settings['task']}"
-    used = sum(other.startswith(name) for other in taken)
+    used = sum(other.startswith(name) for other in used_names)
     return f"{name}, setup {used + 1}" if used else name

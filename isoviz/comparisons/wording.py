@@ -36,10 +36,10 @@ def sentence(comparison: Comparison, tests: int, scale: float = 1.0) -> str:
         tests: how many comparisons the correction is for.
         scale: the metric's value of perfect predictions.
     """
-    return f"{_what(comparison, scale)}: {_verdict(comparison, tests, scale)}"
+    return f"{_difference(comparison, scale)}: {_verdict(comparison, tests, scale)}"
 
 
-def _what(comparison: Comparison, scale: float) -> str:
+def _difference(comparison: Comparison, scale: float) -> str:
     if comparison.difference is None:
         return f"{comparison.arm} − {comparison.baseline}"
     size = number(comparison.difference, scale=scale, sign=True)

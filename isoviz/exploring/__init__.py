@@ -1,6 +1,6 @@
-"""An encoder × task × split seen layer by layer: asked for by a page, computed in the background, kept by content.
+"""An encoder × task × split seen layer by layer: requested by a page, computed in the background, cached by content.
 
-    request.py    what is asked for, and the key of its content
+    request.py    the request, and the key of its content
     own.py        your own texts and vectors instead of a task
     own_vectors.py  what a view of own vectors holds
     jobs.py       what is computed in the background: views, own sentences, UMAP

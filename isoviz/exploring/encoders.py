@@ -91,14 +91,14 @@ class FinishedRun:
         """(n, h): what the output layer reads of each text, after the method; for heads that score rows (`scores_rows`)."""
         return self._forward(texts, max_length, "head")
 
-    def _forward(self, texts: Sequence[Sequence[str]], max_length: int, what: str) -> NDArray[np.float32]:
+    def _forward(self, texts: Sequence[Sequence[str]], max_length: int, output_name: str) -> NDArray[np.float32]:
         import torch
 
         parts = []
         for start in range(0, len(texts[0]), _BATCH):
             batch = _batch(self.tokenizer, [column[start : start + _BATCH] for column in texts], max_length)
             with torch.inference_mode():
-                parts.append(getattr(self.model(**batch), what).float().numpy())
+                parts.append(getattr(self.model(**batch), output_name).float().numpy())
         return np.concatenate(parts)
 
 
@@ -132,12 +132,23 @@ class Reader:
         assert self.source is not None
         return sentences.load(self.source)
 
-    def embed(self, texts: Sequence[Sequence[str]], layer: int, pooling: Pooling, max_length: int) -> Embedded:
+    def embed(
+        self,
+        texts: Sequence[Sequence[str]],
+        layer: int,
+        pooling: Pooling,
+        max_length: int,
+        *,
+        prompt: str | None = None,
+        truncate: int | None = None,
+    ) -> Embedded:
         """What `isoviz.models.extract.embed` gives for one or two columns of texts, from a model that is in memory already."""
         if pooling == "sentence":
             from isoviz.models import sentences
 
-            points = sentences.vectors(self.sentence_model, texts[0], max_length=max_length)
+            points = sentences.vectors(
+                self.sentence_model, texts[0], prompt=prompt, truncate=truncate, max_length=max_length
+            )
             return Embedded(points, np.arange(len(points)), ())
         batch = _batch(self.encoder.tokenizer, prefixed(texts, self.before), max_length)
         states, _ = self.encoder(batch)
@@ -151,8 +162,8 @@ class Reader:
             weight = keep.unsqueeze(-1)
             mean = hidden.masked_fill(~weight, 0.0).sum(dim=1) / weight.sum(dim=1)
             return Embedded(mean.numpy(), every, ())
-        words = self.encoder.tokenizer.convert_ids_to_tokens(batch["input_ids"][keep].tolist())
-        return Embedded(hidden[keep].numpy(), np.repeat(every, keep.sum(dim=1).numpy()), tuple(map(str, words)))
+        token_texts = self.encoder.tokenizer.convert_ids_to_tokens(batch["input_ids"][keep].tolist())
+        return Embedded(hidden[keep].numpy(), np.repeat(every, keep.sum(dim=1).numpy()), tuple(map(str, token_texts)))
 
 
 def load(name: str, direction: str | None = None, allow_random: bool = False) -> Reader:
@@ -171,7 +182,7 @@ def load(name: str, direction: str | None = None, allow_random: bool = False) ->
 def prefixed(texts: Sequence[Sequence[str]], before: tuple[str, str]) -> list[list[str]]:
     """One or two columns of texts with these words before each."""
     columns = zip(texts, before, strict=False)
-    return [[f"{words} {text}" for text in column] if words else list(column) for column, words in columns]
+    return [[f"{prefix} {text}" for text in column] if prefix else list(column) for column, prefix in columns]
 
 
 def load_run(name: str, store: Store | None = None) -> FinishedRun:
@@ -204,15 +215,15 @@ def _finished(name: str, store: Store | None) -> tuple[RunRow, Path]:
     from isoviz.runs.store import Store
 
     own = store is None
-    found = Store() if store is None else store
+    opened_store = Store() if store is None else store
     try:
-        row = found.get(name.removeprefix(RUN))
-        weights = _weights(found.folder_of(row.id))
+        row = opened_store.get(name.removeprefix(RUN))
+        weights = _weights(opened_store.folder_of(row.id))
     except StoreError:
         raise ModelError(f"model: there is no run '{name.removeprefix(RUN)}' in this store", field="model") from None
     finally:
         if own:
-            found.close()
+            opened_store.close()
     if row.status != "finished":
         raise ModelError(f"model: run '{row.id}' is {row.status}; only a finished run can be analysed", field="model")
     if weights is None:
@@ -221,8 +232,8 @@ def _finished(name: str, store: Store | None) -> tuple[RunRow, Path]:
 
 
 def _weights(run_dir: Path) -> Path | None:
-    found = sorted((run_dir / "checkpoints").glob(f"step-*/{_WEIGHTS}"))
-    return found[-1] if found else None
+    checkpoints = sorted((run_dir / "checkpoints").glob(f"step-*/{_WEIGHTS}"))
+    return checkpoints[-1] if checkpoints else None
 
 
 @functools.lru_cache(maxsize=64)

@@ -47,7 +47,7 @@ def _compute_view(job: Job) -> None:
 
 
 def _key_now(request: ViewRequest, facts: dict[str, Any]) -> str:
-    """Not the key that was asked for: a model that came from the hub has another one now that it is here."""
+    """The key may differ from the requested one: a model of the hub gets another key once it is downloaded."""
     if request.direction:  # keys are of the rows in the task's own direction
         rows = rows_of(request.task, request.data)
     else:
@@ -63,7 +63,14 @@ def _embed_sentences(job: Job) -> None:
         (request["fingerprint"], direction), lambda: encoders.load(request["model"], direction, allow_random)
     )
     job.report(1, 2, "reading the sentences")
-    embedded = model.embed(request["texts"], request["layer"], request["pooling"], request["max_length"])
+    embedded = model.embed(
+        request["texts"],
+        request["layer"],
+        request["pooling"],
+        request["max_length"],
+        prompt=request.get("prompt"),
+        truncate=request.get("truncate"),
+    )
     job.publish({"tokens": list(embedded.tokens)}, {"points": embedded.points, "texts": embedded.texts})
 
 
@@ -109,8 +116,8 @@ SENTENCES: Final = JobKind(
     prepare=PREPARE,
     warm_seconds=_IDLE_SECONDS,
 )
-"""`{"model", "fingerprint", "layer", "pooling", "max_length", "direction", "texts": columns of texts}`; leaves the arrays of
-`isoviz.exploring.encoders.Embedded`, and `tokens`. Its process keeps the model, so that the next sentences are read at once."""
+"""`{"model", "fingerprint", "layer", "pooling", "max_length", "direction", "prompt", "truncate", "texts": columns of texts}`; leaves the
+arrays of `isoviz.exploring.encoders.Embedded`, and `tokens`. Its process keeps the model, so that the next sentences are read at once."""
 
 MAP: Final = JobKind(
     name="map",

@@ -67,7 +67,7 @@ def compute(
     """The facts for `profile.json` and the arrays by name, see `arrays_of`.
 
     Args:
-        tell: told `done` of `total` and what is being done; never goes back.
+        tell: called with `done`, `total` and the current activity; `done` never falls.
         show: called with all arrays, and with facts that are final but for what they name under `pending`: first metrics over pairs
             of points, whose time grows with their square, the output matrix, which may be that of a vocabulary, and IsoScore*,
             for which training rows are read; then IsoScore* alone.
@@ -99,7 +99,13 @@ def compute(
         )
         texts = _texts(frame, task, run)
         try:  # `head` is a matter of fine-tuning, hence the states alone
-            views = read_layers(texts, poolings="states", progress=_part(tell, _READING, "rows"))
+            views = read_layers(
+                texts,
+                poolings="states",
+                prompt=request.prompt,
+                truncate=request.truncate,
+                progress=_part(tell, _READING, "rows"),
+            )
         except IsoVizError as error:
             raise _in_our_terms(error) from None
         tokenizer = load_tokenizer(encoder)
@@ -111,9 +117,9 @@ def compute(
         if random := [note for note in views.warnings if note.startswith(RANDOM)]:  # then every number says so
             records = [record.model_copy(update={"notes": (*random, *record.notes)}) for record in records]
         arrays = arrays_of(views, seed=request.seed, progress=_part(tell, _PICTURES, "clouds"))
-        words = tokenizer.convert_ids_to_tokens(views.tokens[views.depth].ids.tolist())
+        token_texts = tokenizer.convert_ids_to_tokens(views.tokens[views.depth].ids.tolist())
         table = points.rows(frame, task, views.lengths, logits)
-        arrays |= points_of(views, table, list(map(str, words)), request.seed)
+        arrays |= points_of(views, table, list(map(str, token_texts)), request.seed)
         source = encoders.resolve(request.model)  # a model of the hub is on this machine now
         facts = {
             "format": FORMAT,
@@ -130,20 +136,20 @@ def compute(
             "device": views.device,
             "warnings": list(views.warnings),
             "cosine_points": COSINE_POINTS,
-            "token_sample": len(words),
+            "token_sample": len(token_texts),
             "reading_seconds": round(read - began, 3),
         }
         if show:
-            soon = [record.with_readings(dict.fromkeys(slow_metrics(), _TO_COME)) for record in records]
-            show(_early(facts, soon, _SOON, pending(), read), arrays)
-        near = _part(tell, _NEIGHBOURS, "clouds")
+            early_records = [record.with_readings(dict.fromkeys(slow_metrics(), _TO_COME)) for record in records]
+            show(_early(facts, early_records, _SOON, pending(), read), arrays)
+        report_pairs = _part(tell, _NEIGHBOURS, "clouds")
         whole = []
         for done, record in enumerate(records, start=1):
             whole.append(completed(record, views, seed=request.seed))
-            near(done, len(records), "comparing pairs of points")
-        told = "measuring the output matrix"
+            report_pairs(done, len(records), "comparing pairs of points")
+        activity = "measuring the output matrix"
         output = outputs.of(
-            source, run, lambda done, total: tell(_TRAINING[0], _TOTAL, f"{told}, {done:,} of {total:,} rows")
+            source, run, lambda done, total: tell(_TRAINING[0], _TOTAL, f"{activity}, {done:,} of {total:,} rows")
         )
         if show:
             show(_early(facts, whole, output, [shrinkage.MEASURE], read), arrays)
@@ -169,8 +175,8 @@ def compute(
         whole = shrinkage.scored(whole, views, target)
     tell(_TOTAL, _TOTAL, "keeping the numbers")
     seconds = round(time.monotonic() - read, 3)
-    more = {"measuring_seconds": seconds, "entries": _as_json(whole), "output": output, "shrinkage": of_target}
-    return {**facts, **more, "layers": layers.model_dump(mode="json") if layers else None}, arrays
+    late_facts = {"measuring_seconds": seconds, "entries": _as_json(whole), "output": output, "shrinkage": of_target}
+    return {**facts, **late_facts, "layers": layers.model_dump(mode="json") if layers else None}, arrays
 
 
 def _rows(request: ViewRequest, task: Task) -> tuple[dict[str, pd.DataFrame], str]:
@@ -195,9 +201,19 @@ def _early(
     facts: dict[str, Any], records: Records, output: dict[str, Any], pending: list[str], since: float
 ) -> dict[str, Any]:
     """The facts of a view that lacks IsoScore* and what else is pending."""
-    more = {"entries": _as_json(shrinkage.without(records, _SHRINKAGE_SOON)), "output": output, "pending": pending}
+    early_facts = {
+        "entries": _as_json(shrinkage.without(records, _SHRINKAGE_SOON)),
+        "output": output,
+        "pending": pending,
+    }
     seconds = round(time.monotonic() - since, 3)
-    return {**facts, **more, "measuring_seconds": seconds, "layers": None, "shrinkage": {"reason": _SHRINKAGE_SOON}}
+    return {
+        **facts,
+        **early_facts,
+        "measuring_seconds": seconds,
+        "layers": None,
+        "shrinkage": {"reason": _SHRINKAGE_SOON},
+    }
 
 
 def arrays_of(views: Views, *, seed: int = 0, progress: Tell | None = None) -> dict[str, NDArray[Any]]:
@@ -207,17 +223,17 @@ def arrays_of(views: Views, *, seed: int = 0, progress: Tell | None = None) -> d
     deviations and `mean` (d,), float32; `cosine` (`COSINE_BINS`,) int64, counts of the cosines of distinct pairs. For the last
     layer also `correlation` (d, d) uint8, |ρ| · 255 in the `order` (d,) int32 that puts like dimensions side by side.
     """
-    found: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     keys: list[tuple[int, Pooling]] = [*views.clouds, *((layer, "tokens") for layer in views.tokens)]
     for done, (layer, pooling) in enumerate(keys):
         tokens = views.tokens.get(layer) if pooling == "tokens" else None
         cloud = views.points(layer, pooling)
         sums = tokens.stream.sample() if tokens is not None else None
         values = figures_of(cloud, sums, with_matrix=layer == views.depth, seed=seed)
-        found |= {array_name(layer, pooling, what): array for what, array in values.items()}
+        arrays |= {array_name(layer, pooling, name): array for name, array in values.items()}
         if progress:
             progress(done + 1, len(keys), "drawing up figures")
-    return found
+    return arrays
 
 
 def figures_of(
@@ -239,7 +255,7 @@ def figures_of(
     return values
 
 
-def points_of(views: Views, table: pd.DataFrame, words: list[str], seed: int = 0) -> dict[str, NDArray[Any]]:
+def points_of(views: Views, table: pd.DataFrame, token_texts: list[str], seed: int = 0) -> dict[str, NDArray[Any]]:
     """The clouds themselves, and what each of their points is.
 
     Per layer and pooling `cloud` (m, d) float16 (float32 where a number is too large for that), under `array_name`. Where the
@@ -248,22 +264,24 @@ def points_of(views: Views, table: pd.DataFrame, words: list[str], seed: int = 0
 
     Args:
         table: of `isoviz.exploring.points.rows`, one line per row that was read.
-        words: the sampled tokens of a layer, (m,).
+        token_texts: the sampled tokens of a layer, (m,).
     """
     per_row = 2 * sum(cloud.shape[1] for cloud in views.clouds.values())
     chosen = drawn(views.rows, min(CLOUD_POINTS, max(1, CLOUD_BYTES // per_row)), seed)
-    few = drawn(
-        len(words), max(1, CLOUD_BYTES // 3 // sum(2 * view.sample.shape[1] for view in views.tokens.values())), seed
+    sampled_tokens = drawn(
+        len(token_texts),
+        max(1, CLOUD_BYTES // 3 // sum(2 * view.sample.shape[1] for view in views.tokens.values())),
+        seed,
     )
-    found = {array_name(*key, "cloud"): small(cloud[chosen]) for key, cloud in views.clouds.items()}
+    arrays = {array_name(*key, "cloud"): small(cloud[chosen]) for key, cloud in views.clouds.items()}
     for layer, view in views.tokens.items():
-        found[array_name(layer, "tokens", "cloud")] = small(view.sample[few])
-    groups = views.tokens[views.depth].groups[few]
+        arrays[array_name(layer, "tokens", "cloud")] = small(view.sample[sampled_tokens])
+    groups = views.tokens[views.depth].groups[sampled_tokens]
     of_tokens = table.iloc[groups].reset_index(drop=True)
-    of_tokens.insert(0, "token", [words[place] for place in few])
-    found[points.ROWS] = points.packed(table.iloc[chosen].reset_index(drop=True))
-    found[points.TOKENS] = points.packed(of_tokens)
-    return found
+    of_tokens.insert(0, "token", [token_texts[place] for place in sampled_tokens])
+    arrays[points.ROWS] = points.packed(table.iloc[chosen].reset_index(drop=True))
+    arrays[points.TOKENS] = points.packed(of_tokens)
+    return arrays
 
 
 def drawn(count: int, most: int, seed: int) -> NDArray[np.int64]:
@@ -304,11 +322,11 @@ def _part(tell: Tell, share: tuple[int, int], units: str) -> Tell:
     """Progress of one part of the work as progress of the whole."""
     start, end = share
 
-    def told(done: int, total: int, text: str) -> None:
+    def report(done: int, total: int, text: str) -> None:
         count = f", {done} of {total} {units}" if done else ""
         tell(start + (end - start) * done // max(1, total), _TOTAL, text + count)
 
-    return told
+    return report
 
 
 def _in_our_terms(error: IsoVizError) -> IsoVizError:

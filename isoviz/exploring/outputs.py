@@ -47,25 +47,25 @@ def of(
     Args:
         source: on this machine; of a run, with the run's own fingerprint.
         run: the finished run whose encoder the source is.
-        tell: told rows done and rows in all.
+        tell: called with rows done and rows in total.
         at: where it is kept; `results.STORE.root` if None.
     """
     from isoviz.models.checkpoint import output_embeddings
 
-    kept = (at or results.STORE.root) / "outputs" / f"{source.fingerprint}-{VERSION}.json"
-    found = read_json(kept)
-    if found is not None:
-        return found
+    cached_file = (at or results.STORE.root) / "outputs" / f"{source.fingerprint}-{VERSION}.json"
+    facts = read_json(cached_file)
+    if facts is not None:
+        return facts
     if run is not None:
-        what = f"the output layer of the run's {run.model.kind} head"
-        found = {"what": what} | measure(run.model.output.weight.detach().cpu().numpy(), tell)
+        origin = f"the output layer of the run's {run.model.kind} head"
+        facts = {"what": origin} | measure(run.model.output.weight.detach().cpu().numpy(), tell)
     else:
         weights = output_embeddings(source)
-        found = {"reason": _WITHOUT} if weights is None else {"what": _VOCABULARY} | measure(weights, tell)
+        facts = {"reason": _WITHOUT} if weights is None else {"what": _VOCABULARY} | measure(weights, tell)
     if source.fingerprint:
-        make_private(kept.parent)
-        write_json(kept, found)
-    return found
+        make_private(cached_file.parent)
+        write_json(cached_file, facts)
+    return facts
 
 
 _VOCABULARY: Final = "the vocabulary matrix of its language-model head"
@@ -80,7 +80,7 @@ def measure(weights: NDArray[Any], tell: Callable[[int, int], None] | None = Non
     and max of ‖w‖; `counts` and `edges` of their histogram; `each` of them where they are at most `FEW_ROWS`."""
     lengths = np.asarray(metrics.row_norms(weights), dtype=np.float64)
     counts, edges = np.histogram(lengths, bins=BINS)
-    found = partitions(weights, READINGS, tell)
+    i1_i2 = partitions(weights, READINGS, tell)
     pairs = [
         {
             "convention": reading.convention,
@@ -88,7 +88,7 @@ def measure(weights: NDArray[Any], tell: Callable[[int, int], None] | None = Non
             "i1": pair[0] if pair else None,
             "i2": pair[1] if pair else None,
         }
-        for reading, pair in zip(READINGS, found, strict=True)
+        for reading, pair in zip(READINGS, i1_i2, strict=True)
     ]
     norms = {"min": lengths.min(), "mean": lengths.mean(), "median": np.median(lengths), "max": lengths.max()}
     return {

@@ -19,7 +19,7 @@ EVERY: Final = "all"
 POOLING: Final = "vectors"
 """The pooling of the one cloud of own vectors: they come as they are."""
 _FEW_CODES: Final = 20
-"""Whole numbers with at most so many values are groups, each with a colour of its own."""
+"""Whole numbers with at most so many values are groups, each with its colour."""
 
 
 def _task(slug: str, title: str) -> Task:
@@ -54,17 +54,29 @@ def is_own(slug: str) -> bool:
 def found(slug: str, key: str | None) -> TextSet | VectorSet:
     """The kept set of a view; `InputError` if it is gone."""
     try:
-        kept = vectors.load_any(key or "")
+        uploaded = vectors.load_any(key or "")
     except KeyError:
         raise InputError(f"data: these {slug} are no longer on this server; upload them again", field="data") from None
-    if isinstance(kept, TextSet) != (slug == TEXTS):
+    if isinstance(uploaded, TextSet) != (slug == TEXTS):
         raise InputError(f"data: the key belongs to another kind of set, not to {slug}", field="data")
-    return kept
+    return uploaded
 
 
-def rows_of(kept: TextSet | VectorSet) -> pd.DataFrame:
+def forget(key: str) -> list[str]:
+    """Delete a kept set with what was made of it: the vectors of its texts, and views; the keys of the sets."""
+    from isoviz.exploring import results
+
+    forgotten = [key, *vectors.STORE.keys(lambda facts: facts.get("facts", {}).get("texts") == key)]
+    for set_key in forgotten:
+        vectors.forget(set_key)
+    for view in results.STORE.keys(lambda facts: facts.get("request", {}).get("data") in forgotten):
+        results.STORE.forget(view)
+    return forgotten
+
+
+def rows_of(uploaded: TextSet | VectorSet) -> pd.DataFrame:
     """The columns of a set as a view shows them: whole numbers that are few as groups, not as quantities."""
-    table = kept.columns.copy()
+    table = uploaded.columns.copy()
     for name in ("label", "group"):
         if name in table and table[name].dtype.kind in "iub" and table[name].nunique() <= _FEW_CODES:
             table[name] = table[name].astype(str)

@@ -51,6 +51,8 @@ class ViewRequest:
         seed: of the token samples and of the pairs whose cosine is taken.
         direction: "de-en" of a translation task; None for its first one.
         allow_random: go on where the checkpoint does not fit the model. It changes no number of one that fits, so it is in no key.
+        prompt: of pooling `sentence`: the name of one of the model's prompts; None for its default.
+        truncate: of pooling `sentence`: dimensions kept; None for the model's default.
     """
 
     model: str
@@ -62,6 +64,8 @@ class ViewRequest:
     seed: int = 0
     direction: str | None = None
     allow_random: bool = False
+    prompt: str | None = None
+    truncate: int | None = None
 
     def check(self) -> None:
         """Raise `InputError`, with its field, unless every setting is allowed. Model and data are not looked at."""
@@ -69,6 +73,8 @@ class ViewRequest:
         splits = (own.EVERY,) if own.is_own(self.task) else SPLITS
         if self.split not in splits:
             raise InputError(f"split: no split '{self.split}' (allowed: {', '.join(splits)})", field="split")
+        if self.truncate is not None and self.truncate < 1:
+            raise InputError(f"truncate: must be at least 1 (got {self.truncate})", field="truncate")
         limits = {"max_rows": (FEWEST_ROWS, MOST_ROWS), "max_length": (1, _LONGEST), "seed": (0, 2**32 - 1)}
         for field, (low, high) in limits.items():
             number = getattr(self, field)
@@ -80,9 +86,9 @@ class ViewRequest:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> ViewRequest:
+    def from_json(cls, values: Mapping[str, Any]) -> ViewRequest:
         """What `as_json` gave."""
-        return cls(**found)
+        return cls(**values)
 
 
 @dataclass(frozen=True)
@@ -96,10 +102,10 @@ class Rows:
 def rows_of(task: str, data: str | None) -> Rows:
     """Read and check a task's rows; raises like `isoviz.tasks.load`."""
     if own.is_own(task):
-        kept = own.found(task, data)
-        return Rows(str(data), {own.EVERY: kept.n})
-    found = tasks.load(tasks.get(task), data)
-    return Rows(found.fingerprint, {"train": len(found.train), "validation": len(found.validation)})
+        uploaded = own.found(task, data)
+        return Rows(str(data), {own.EVERY: uploaded.n})
+    task_data = tasks.load(tasks.get(task), data)
+    return Rows(task_data.fingerprint, {"train": len(task_data.train), "validation": len(task_data.validation)})
 
 
 def key_of(request: ViewRequest, source: ModelSource | None, rows: Rows) -> str:
@@ -114,7 +120,7 @@ def key_of(request: ViewRequest, source: ModelSource | None, rows: Rows) -> str:
         "format": FORMAT,
         "isoviz": isoviz.__version__,
         "model": _model(source),
-        "tokenizer": "" if source is None or source.kind == "hub" else _reading(Path(source.location)),
+        "tokenizer": "" if source is None else reading_files(source),
         "task": request.task,
         "data": rows.fingerprint,
         "split": request.split,
@@ -122,6 +128,7 @@ def key_of(request: ViewRequest, source: ModelSource | None, rows: Rows) -> str:
         "max_length": request.max_length,
         "seed": request.seed,
         "direction": own.task_of(request.task).checked_direction(request.direction),
+        **{name: value for name in ("prompt", "truncate") if (value := getattr(request, name)) is not None},
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -132,8 +139,12 @@ def _model(source: ModelSource | None) -> str:
     return f"hub:{source.name}" if source.kind == "hub" else source.fingerprint
 
 
-def _reading(folder: Path) -> str:
-    """A model's fingerprint is of its weights and configuration; the same weights may come with other word pieces or modules."""
+def reading_files(source: ModelSource) -> str:
+    """Of the tokenizer and the modules: a model's fingerprint is of its weights and configuration, and the same weights may come with
+    others; empty for a model that is not on this machine yet."""
+    if source.kind == "hub":
+        return ""
+    folder = Path(source.location)
     files = [path for path in (folder / name for name in _TOKENIZER_FILES) if path.is_file()]
     files += folders.module_files(folder)
     return _digest(tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files))

@@ -26,13 +26,13 @@ def inside(points: ArrayLike, corners: ArrayLike) -> NDArray[np.bool_]:
     polygon = _pairs("selection", corners)
     if len(polygon) < 3:
         raise InputError(f"selection: needs at least 3 corners (got {len(polygon)})", field="selection")
-    found = np.zeros(len(x), dtype=bool)
+    enclosed = np.zeros(len(x), dtype=bool)
     for (x0, y0), (x1, y1) in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
         crosses = (y0 <= y) != (y1 <= y)  # the edge passes the point's height
         if crosses.any():
             at = x0 + (y[crosses] - y0) * (x1 - x0) / (y1 - y0)
-            found[crosses] ^= x[crosses] < at
-    return found
+            enclosed[crosses] ^= x[crosses] < at
+    return enclosed
 
 
 def shortened(corners: ArrayLike, most: int = MOST_CORNERS) -> list[tuple[float, float]]:
@@ -40,13 +40,13 @@ def shortened(corners: ArrayLike, most: int = MOST_CORNERS) -> list[tuple[float,
 
     Selections use the shortened line, so that an address with it gives the same points.
     """
-    kept = _pairs("selection", corners)
-    while len(kept) > max(3, most):
-        before, after = np.roll(kept, 1, axis=0) - kept, np.roll(kept, -1, axis=0) - kept
-        kept = np.delete(kept, np.argmin(np.abs(before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0])), axis=0)
-    span = float(np.ptp(kept, axis=0).max())
+    polygon = _pairs("selection", corners)
+    while len(polygon) > max(3, most):
+        before, after = np.roll(polygon, 1, axis=0) - polygon, np.roll(polygon, -1, axis=0) - polygon
+        polygon = np.delete(polygon, np.argmin(np.abs(before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0])), axis=0)
+    span = float(np.ptp(polygon, axis=0).max())
     digits = 3 - int(np.floor(np.log10(span))) if span > 0 else 3
-    return [(round(float(x), digits), round(float(y), digits)) for x, y in kept]
+    return [(round(float(x), digits), round(float(y), digits)) for x, y in polygon]
 
 
 def written(corners: Sequence[tuple[float, float]]) -> str:

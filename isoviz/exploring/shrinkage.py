@@ -45,8 +45,8 @@ class Target:
 
 def training_rows(request: ViewRequest, count: int) -> NDArray[np.int64]:
     """Which of `count` training rows Σ_S is from, ascending: as many as the view takes at most, drawn by its seed."""
-    drawn = np.random.default_rng((request.seed, 1)).permutation(count)  # as a run draws them
-    return np.sort(drawn[: request.max_rows])
+    sampled = np.random.default_rng((request.seed, 1)).permutation(count)  # as a run draws them
+    return np.sort(sampled[: request.max_rows])
 
 
 def target(request: ViewRequest, count: int, views: Views, read: Callable[[NDArray[np.int64]], Views]) -> Target | str:
@@ -61,23 +61,21 @@ def target(request: ViewRequest, count: int, views: Views, read: Callable[[NDArr
     shared = int((rows < views.rows).sum()) if request.split == "train" else 0  # a view reads the first ones
     same = shared == views.rows == len(rows)
     try:
-        found = views if same else read(rows)
+        training_views = views if same else read(rows)
     except IsoVizError as error:
         return f"its training rows cannot be read: {error}"
-    streams = {layer: view.stream for layer, view in found.tokens.items()}
+    streams = {layer: view.stream for layer, view in training_views.tokens.items()}
     tokens = streams[views.depth].count
     if tokens < 2:
         return f"Σ_S is undefined: {too_few(tokens)}"
-    words = (
-        f"ζ = {REPORTED_ZETA}, Σ_S from {tokens:,} tokens of each layer, of {len(rows):,} of {count:,} rows of train"
-    )
-    words += f" drawn with seed {request.seed}" if len(rows) < count else ""
+    note = f"ζ = {REPORTED_ZETA}, Σ_S from {tokens:,} tokens of each layer, of {len(rows):,} of {count:,} rows of train"
+    note += f" drawn with seed {request.seed}" if len(rows) < count else ""
     if same:
-        words += ": the very rows of the view, so it equals isoscore"
+        note += ": the very rows of the view, so it equals isoscore"
     elif request.split == "train":
-        words += f", the split of the view itself: {shared:,} of them are rows of the view"
-    if found.truncated:
-        words += f"; {found.truncated:,} of the training rows were cut at {found.max_length} tokens"
+        note += f", the split of the view itself: {shared:,} of them are rows of the view"
+    if training_views.truncated:
+        note += f"; {training_views.truncated:,} of the training rows were cut at {training_views.max_length} tokens"
     facts = {
         "zeta": REPORTED_ZETA,
         "split": "train",
@@ -85,9 +83,9 @@ def target(request: ViewRequest, count: int, views: Views, read: Callable[[NDArr
         "rows_in_split": count,
         "seed": request.seed,
         "shared": shared,
-        "truncated": found.truncated,
+        "truncated": training_views.truncated,
         "tokens": tokens,
-        "words": words,
+        "words": note,
     }
     return Target(streams, facts)
 
@@ -97,30 +95,37 @@ def without(records: Iterable[CloudRecord], why: str) -> list[CloudRecord]:
     return [record.with_readings({MEASURE: Reading(undefined=why)}) for record in records]
 
 
-def scored(records: Iterable[CloudRecord], views: Views, found: Target) -> list[CloudRecord]:
+def scored(records: Iterable[CloudRecord], views: Views, shrinkage_target: Target) -> list[CloudRecord]:
     """Records with `isoscore_star`: of every layer's tokens, with Σ_S of the same layer."""
     whole = []
     for record in records:
         reading = Reading(undefined=OF_TOKENS)
         if record.pooling == "tokens" and record.layer is not None:
-            reading = _reading(views.tokens[record.layer].stream, found.streams[record.layer], found)
+            reading = _reading(
+                views.tokens[record.layer].stream, shrinkage_target.streams[record.layer], shrinkage_target
+            )
         whole.append(record.with_readings({MEASURE: reading}))
     return whole
 
 
-def together(views: Views, found: Target, *, split: str) -> CloudRecord:
+def together(views: Views, shrinkage_target: Target, *, split: str) -> CloudRecord:
     """The record of cloud `layers`: the tokens of all layers but the embedding output as one cloud, as runs take them."""
     cloud = _union(views.depth, {layer: view.stream for layer, view in views.tokens.items()})
     where = {"pooling": "tokens", "truncated": views.truncated}
     record = measure_cloud(cloud.sample(), "layers", "tokens", split=split, where=where)
-    return record.with_readings({MEASURE: _reading(cloud, _union(views.depth, found.streams), found)})
+    return record.with_readings(
+        {MEASURE: _reading(cloud, _union(views.depth, shrinkage_target.streams), shrinkage_target)}
+    )
 
 
-def _reading(cloud: CloudStream, training: CloudStream, found: Target) -> Reading:
-    sample = cloud.sample(shrinkage_cov=training.covariance(), zeta=found.facts["zeta"])
+def _reading(cloud: CloudStream, training: CloudStream, shrinkage_target: Target) -> Reading:
+    sample = cloud.sample(shrinkage_cov=training.covariance(), zeta=shrinkage_target.facts["zeta"])
     reading = reading_of(metrics.get(MEASURE), sample)
-    more = {"note": f"is taken with {found.facts['words']}", "settings": {"zeta": found.facts["zeta"]}}
-    return reading if reading.undefined else reading.model_copy(update=more)
+    provenance = {
+        "note": f"is taken with {shrinkage_target.facts['words']}",
+        "settings": {"zeta": shrinkage_target.facts["zeta"]},
+    }
+    return reading if reading.undefined else reading.model_copy(update=provenance)
 
 
 def _union(depth: int, streams: Mapping[int, CloudStream]) -> CloudStream:

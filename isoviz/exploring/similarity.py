@@ -40,14 +40,14 @@ def matrix(firsts: Sequence[Points], seconds: Sequence[Points], measure: Measure
     `cka`: see `debiased_cka`. `neighbours`: the mean share of a row's 10 nearest rows by cosine that are the same in both.
     """
     rows = drawn(len(firsts[0]))
-    found = np.empty((len(firsts), len(seconds)))
+    similarities = np.empty((len(firsts), len(seconds)))
     if measure == "neighbours":
         images = [[Image(points[rows]) for points in clouds] for clouds in (firsts, seconds)]
         for i, image in enumerate(images[0]):
             for j, other_image in enumerate(images[1]):
                 value = overlap(image, other_image).value
-                found[i, j] = np.nan if value is None else value
-        return found
+                similarities[i, j] = np.nan if value is None else value
+        return similarities
     centred = [[centre(points[rows].astype(np.float64))[0] for points in clouds] for clouds in (firsts, seconds)]
     own = [np.array([_hsic(points, points) for points in clouds]) for clouds in centred]
     # where all rows are one point, what is left is rounding: the first token before the first layer
@@ -55,12 +55,12 @@ def matrix(firsts: Sequence[Points], seconds: Sequence[Points], measure: Measure
         [(_ROUNDING * float(np.square(points[rows], dtype=np.float64).sum(axis=1).mean())) ** 2 for points in clouds]
         for clouds in (firsts, seconds)
     ]
-    for i, one in enumerate(centred[0]):
-        for j, other in enumerate(centred[1]):
+    for i, points_a in enumerate(centred[0]):
+        for j, points_b in enumerate(centred[1]):
             scale = own[0][i] * own[1][j]
             alive = own[0][i] > floors[0][i] and own[1][j] > floors[1][j]
-            found[i, j] = _hsic(one, other) / np.sqrt(scale) if alive else np.nan
-    return found
+            similarities[i, j] = _hsic(points_a, points_b) / np.sqrt(scale) if alive else np.nan
+    return similarities
 
 
 def drawn(n: int) -> NDArray[np.int64]:

@@ -16,5 +16,5 @@ what a job computes: rooms above register their kinds.
 
 Why not a library: `loky`, `pebble` and `concurrent.futures` tie a worker to its parent by pipes, so that none survives a
 restart of the app and is found again. `huey` and its like want a consumer to be run beside the app and cannot end a task that
-has begun. None sends each job's output to a file of its own.
+has begun. None sends each job's output to a separate file.
 """

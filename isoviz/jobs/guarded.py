@@ -1,4 +1,4 @@
-"""A function called in a process of its own, with limits on time and memory: for whatever a visitor's file may do to its reader.
+"""Call a function in a separate process, with limits on time and memory, because a visitor's file may exhaust its reader.
 
 Arguments and answers cross as JSON, so that nothing of the file itself comes here but what the function answers. A call that takes
 too long, or that no one waits for any more, ends with its process. (The pools of the standard library and those built on it start
@@ -202,14 +202,14 @@ def call(
 def _error(answer: Mapping[str, Any]) -> Exception:
     if "bug" in answer:
         return RuntimeError(f"a reading process failed:\n{answer['bug']}")
-    said = answer["error"]
-    kind = getattr(errors, said["kind"], InputError)
+    fields = answer["error"]
+    kind = getattr(errors, fields["kind"], InputError)
     if not (isinstance(kind, type) and issubclass(kind, IsoVizError)):
         kind = InputError
     try:
-        error: Exception = kind(said["message"], field=said["field"], advice=said["advice"])
+        error: Exception = kind(fields["message"], field=fields["field"], advice=fields["advice"])
     except TypeError:  # it wants more than a message
-        error = InputError(said["message"], field=said["field"], advice=said["advice"])
+        error = InputError(fields["message"], field=fields["field"], advice=fields["advice"])
     return error
 
 

@@ -66,9 +66,9 @@ class Job:
 
     Attributes:
         kind: of the job.
-        key: under which it was asked for.
+        key: under which it was requested.
         folder: its own, gone when the work is done.
-        request: what it was asked for, as JSON.
+        request: as JSON.
         report: takes `done`, `total` and what is being done.
         memory: what stays from one job of this process to the next, such as a loaded model.
         published: the key under which it left its result; at first `key`.
@@ -97,7 +97,7 @@ class Job:
         """Give the result its place; facts that list something under `pending` are published again later, without it.
 
         Args:
-            key: if it turned out to be another than the job was asked for under.
+            key: if it differs from the requested one.
         """
         self.published = key or self.key
         self.kind.results.publish(self.published, facts, arrays)
@@ -108,7 +108,7 @@ INPUTS: Final = "inputs.safetensors"
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """What runs in the background in processes of its own; declared once, in the room it belongs to.
+    """A kind of background job, run in separate processes; declared once, in its room.
 
     Attributes:
         name: unique.

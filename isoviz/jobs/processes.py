@@ -104,7 +104,7 @@ class Spare(Process):
         self.log = log
         # -P: the folder that someone happens to be in must not shadow modules.
         command = [sys.executable, "-P", "-m", "isoviz.jobs.worker", *(["--prepare", prepare] if prepare else [])]
-        # A group of its own, so that ending it ends what it started and a Ctrl+C in a terminal does not reach it.
+        # A separate group, so that ending it ends what it started and a Ctrl+C in a terminal does not reach it.
         group: dict[str, Any] = {"start_new_session": True}
         if sys.platform == "win32":
             group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}

@@ -1,7 +1,7 @@
 """Jobs by the key of their content: the same request gets the same result, from disk if it is there.
 
 A job is a folder in the store of its kind: `request.json`, inputs, then `process.json` of who works on it, its progress and log,
-and `error.json` if it has failed. It goes when the result has its place. Jobs outlive the page that asked for them, and what the
+and `error.json` if it has failed. It goes when the result has its place. Jobs outlive the page that requested them, and what the
 last app leaves waits for the next one; a job whose process vanished is `lost`. `isoviz.jobs.scheduling` decides which starts next.
 """
 
@@ -31,7 +31,7 @@ from isoviz.jobs.spares import surroundings
 Status = Literal["none", "waiting", "running", "done", "failed", "lost"]
 
 RETRY_SECONDS: Final = 60.0
-"""After so long a failed job is tried again when it is asked for, without anyone pressing a button."""
+"""After this time, requesting a failed job again retries it, without a press on a button."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class JobState:
     """How a job stands.
 
     Attributes:
-        status: `none` (never asked for, or stopped), `waiting` for its turn, `running`, `done`, `failed` (it says why) or `lost`
+        status: `none` (never requested, or stopped), `waiting` for its turn, `running`, `done`, `failed` (it says why) or `lost`
             (its process vanished).
-        key: under which it was asked for.
+        key: under which it was requested.
         result: when done; while it is running, what is there already.
         progress: while running.
-        seconds: since it was asked for, while waiting or running.
+        seconds: since it was requested, while waiting or running.
         ahead: while waiting, how many must end before it can start.
         message, field, advice: of a job that failed or was lost, in the user's terms.
         log: the file with its output, where there is one.
@@ -159,7 +159,7 @@ def ask(kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[
 
 
 def retry(kind: JobKind, key: str) -> JobState:
-    """Try a failed or lost job again, as it was asked for; nothing if it is waiting, running, done or forgotten."""
+    """Retry a failed or lost job with the same request; no effect on one that is waiting, running, done or forgotten."""
     with scheduling.exclusive():
         folder = kind.results.job_folder(key)
         if look(kind, key).in_trouble:
@@ -196,7 +196,7 @@ def let_go(kind: JobKind, key: str) -> None:
 
 
 def asker(kind: JobKind, key: str) -> str | None:
-    """The visitor who asked for the job of this key; None if that was not from a browser, or there is no such job."""
+    """The visitor who requested the job of this key; None if that was not from a browser, or there is no such job."""
     content = read_json(kind.results.job_folder(key) / REQUEST)
     return content.get("visitor") if content else None
 

@@ -145,6 +145,11 @@ class ResultStore:
         """Remove the result of a key, if there is one."""
         _remove(self.root / "results" / key)
 
+    def keys(self, where: Callable[[Mapping[str, Any]], bool]) -> list[str]:
+        """Of the results whose facts are such."""
+        found = ((folder.name, read_json(folder / FACTS)) for folder in self._folders("results"))
+        return [key for key, facts in found if facts is not None and where(facts)]
+
     def forget_job(self, key: str) -> None:
         """Remove the folder of a job, if there is one; a result stays."""
         _remove(self.job_folder(key))
@@ -168,7 +173,7 @@ class ResultStore:
         sizes = {folder: _bytes(folder) for folder in (*self._folders("results"), *self._folders("jobs"))}
         underway = [folder for folder in sizes if folder.parent.name == "jobs" and folder not in failures]
         total, count = sum(sizes.values()), len(sizes) - len(underway)
-        gone = []
+        removed = []
         for folder in sorted(set(sizes) - set(underway), key=_last_seen):
             old = folder in failures and time.time() - _last_seen(folder) > self.failure_seconds
             if not old and total <= self.limit() and (self.most is None or count <= self.most):
@@ -176,7 +181,7 @@ class ResultStore:
             if folder.name == keep and folder not in failures:
                 continue
             if _remove(folder):
-                gone.append(folder.name)
+                removed.append(folder.name)
             total -= sizes[folder]
             count -= 1
         for former in self.formerly:
@@ -185,7 +190,7 @@ class ResultStore:
             for aside in (self.root / part).glob(".*"):
                 if aside.name.startswith(".gone-") or time.time() - _last_seen(aside) > 86400:
                     shutil.rmtree(aside, ignore_errors=True)
-        return gone
+        return removed
 
     def _folders(self, part: str) -> list[Path]:
         try:

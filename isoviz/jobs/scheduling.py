@@ -76,7 +76,7 @@ class AtWork:
 
     Attributes:
         kind, lane: their names.
-        surroundings: see `isoviz.jobs.spares.surroundings`; it takes jobs that were asked for in the same ones.
+        surroundings: see `isoviz.jobs.spares.surroundings`; it takes jobs that were requested in the same ones.
         job: the key of the one it works on; None if it waits for one.
         since: when it began that, or was started.
         taken: how many jobs it has begun.
@@ -130,12 +130,12 @@ class AtWork:
 
 def take(me: AtWork, kind: JobKind) -> tuple[AtWork, Waiting | None]:
     """Called by a process under the lock: the next job if it is of its kind, now its own."""
-    turn = [job for job in waiting() if job.kind.lane == kind.lane and job.surroundings == me.surroundings]
-    if not turn or turn[0].kind is not kind:
+    queued = [job for job in waiting() if job.kind.lane == kind.lane and job.surroundings == me.surroundings]
+    if not queued or queued[0].kind is not kind:
         return me, None
-    me = me.write(turn[0].folder.name)
-    write_json(turn[0].folder / PROCESS, {"pid": me.pid, "started": me.started})
-    return me, turn[0]
+    me = me.write(queued[0].folder.name)
+    write_json(queued[0].folder / PROCESS, {"pid": me.pid, "started": me.started})
+    return me, queued[0]
 
 
 def finish(me: AtWork, job: Waiting) -> AtWork:
@@ -162,35 +162,35 @@ def register_app() -> Path:
     return note
 
 
-def is_wanted(one: AtWork, leaving: int | None = None) -> bool:
+def is_wanted(process: AtWork, leaving: int | None = None) -> bool:
     """Whether an app of this home lives, or at least the process that started another one.
 
     Args:
         leaving: the id of a process that is about to end.
     """
-    if one.starter != leaving and is_alive(one.starter, one.starter_started):
+    if process.starter != leaving and is_alive(process.starter, process.starter_started):
         return True
     apps = [content for path in (home() / "jobs" / "apps").glob("*.json") if (content := read_json(path))]
     return any(app["pid"] != leaving and is_alive(app["pid"], app["started"]) for app in apps)
 
 
-def put_back(one: AtWork) -> None:
-    """Under the lock: a process is about to be ended; its job waits again, for the next app."""
-    if one.job is not None and one.kind in KINDS:
-        folder = KINDS[one.kind].results.job_folder(one.job)
+def put_back(process: AtWork) -> None:
+    """Under the lock: return the job of a process about to be ended to the queue, for the next app."""
+    if process.job is not None and process.kind in KINDS:
+        folder = KINDS[process.kind].results.job_folder(process.job)
         for name in (progress.FILE, PROCESS):
             (folder / name).unlink(missing_ok=True)
-    one.forget()
+    process.forget()
 
 
 def close_app(note: Path) -> None:
-    """Called by an app at its end: whatever works on jobs ends with the last app, and the jobs wait for the next one."""
+    """Called by an app at its end: processes end with the last app, and their jobs wait for the next one."""
     note.unlink(missing_ok=True)
     with exclusive():
-        for one in living():
-            if not is_wanted(one, leaving=os.getpid()):
-                one.end()
-                put_back(one)
+        for process in living():
+            if not is_wanted(process, leaving=os.getpid()):
+                process.end()
+                put_back(process)
 
 
 def at_work() -> list[AtWork]:
@@ -204,19 +204,19 @@ def at_work() -> list[AtWork]:
 
 
 def living() -> list[AtWork]:
-    """Those that live. What the others left is put in order."""
+    """The processes that are alive. Cleans up after those that have ended."""
     living = []
-    for one in at_work():
-        if one.lives:
-            living.append(one)
+    for process in at_work():
+        if process.lives:
+            living.append(process)
             continue
-        if one.taken == 0:  # it ended before it could begin anything: another would too
-            _give_up(one)
-        elif one.job is not None and one.kind in KINDS:
-            folder = KINDS[one.kind].results.job_folder(one.job)
+        if process.taken == 0:  # it ended before its first job, as another would
+            _give_up(process)
+        elif process.job is not None and process.kind in KINDS:
+            folder = KINDS[process.kind].results.job_folder(process.job)
             if (folder / PROCESS).exists() and not (folder / ERROR).exists():
                 write_json(folder / ERROR, lost_error())
-        one.forget()
+        process.forget()
     return living
 
 
@@ -230,50 +230,52 @@ def _give_up(dead: AtWork) -> None:
 
 
 def adopt() -> None:
-    """Called by an app now and then: what was asked for elsewhere and still waits is its own from now on."""
+    """Called by an app regularly: it takes over jobs that wait in other surroundings."""
     with exclusive():
         for job in waiting():
             adopt_job(job.folder)
 
 
 def adopt_job(folder: Path) -> None:
-    """Have a job that waits worked on in our surroundings."""
+    """Move a waiting job to this app's surroundings."""
     content = read_json(folder / REQUEST)
     if content is not None and content["surroundings"] != surroundings():
-        asked = (folder / REQUEST).stat()
+        request_stat = (folder / REQUEST).stat()
         write_json(folder / REQUEST, {**content, "surroundings": surroundings()})
-        os.utime(folder / REQUEST, ns=(asked.st_atime_ns, asked.st_mtime_ns))  # it keeps its turn
+        os.utime(
+            folder / REQUEST, ns=(request_stat.st_atime_ns, request_stat.st_mtime_ns)
+        )  # keeps its place in the queue
 
 
 def start_next() -> None:
-    """Under the lock: for each waiting job, the most urgent first, a process that will take it, where one may be had.
+    """Under the lock: start processes for waiting jobs, most urgent first, where lanes and memory allow.
 
-    A process that we start has our surroundings, so that only jobs asked for in the same are for us to start.
+    A process inherits this app's surroundings, so an app starts only jobs requested in the same surroundings.
     """
     here = surroundings()
     free = living()
     lanes: dict[str, int] = {}
-    for one in free:
-        lanes[one.lane] = lanes.get(one.lane, 0) + 1
-    busy = [one for one in free if one.job is not None]
-    free = [one for one in free if one.job is None]
+    for process in free:
+        lanes[process.lane] = lanes.get(process.lane, 0) + 1
+    busy = [process for process in free if process.job is not None]
+    free = [process for process in free if process.job is None]
     reserved = 0
     full: set[str] = set()
     for job in waiting():
         lane = job.kind.lane
         if lane.name in full or job.surroundings != here:
-            continue  # no one overtakes in a lane
-        fitting = [one for one in free if one.kind == job.kind.name and one.surroundings == here]
+            continue  # jobs of one lane start in order
+        fitting = [process for process in free if process.kind == job.kind.name and process.surroundings == here]
         if fitting:
             free.remove(fitting[0])
             reserved += 1
             continue
         short = psutil.virtual_memory().available < job.kind.memory
-        for one in [one for one in free if one.taken and (one.lane == lane.name or short)]:
-            if short or lanes[lane.name] >= lane.at_once():  # it waits for no one, and holds a place or memory
-                one.end()
-                free.remove(one)
-                lanes[one.lane] -= 1
+        for process in [process for process in free if process.taken and (process.lane == lane.name or short)]:
+            if short or lanes[lane.name] >= lane.at_once():  # no job needs it, and it holds a place or memory
+                process.end()
+                free.remove(process)
+                lanes[process.lane] -= 1
         short = psutil.virtual_memory().available < job.kind.memory
         if lanes.get(lane.name, 0) >= lane.at_once() or (short and (busy or reserved)) or _left_to_another(job):
             full.add(lane.name)
@@ -318,7 +320,7 @@ def _spawn(kind: JobKind) -> None:
 
 
 def waiting() -> list[Waiting]:
-    """The jobs that wait, in the order in which they will have their turn."""
+    """The waiting jobs, next one first."""
     order = []
     for store in {kind.results for kind in KINDS.values()}:
         for path in (store.root / "jobs").glob(f"*/{REQUEST}"):
@@ -328,17 +330,17 @@ def waiting() -> list[Waiting]:
             kind = KINDS.get(content.get("kind", ""))
             with contextlib.suppress(FileNotFoundError):
                 if kind is not None:
-                    asked = path.stat().st_mtime_ns
-                    order.append((-kind.priority, asked, Waiting(kind, path.parent, content["surroundings"])))
+                    requested_at = path.stat().st_mtime_ns
+                    order.append((-kind.priority, requested_at, Waiting(kind, path.parent, content["surroundings"])))
     return [job for *_, job in sorted(order, key=lambda entry: entry[:2])]
 
 
 def ahead(kind: JobKind, folder: Path) -> int:
     """How many jobs must end before one that waits can start."""
-    turn = [job.folder for job in waiting() if job.kind.lane == kind.lane]
-    running = sum(one.job is not None for one in at_work() if one.lane == kind.lane.name)
+    queued = [job.folder for job in waiting() if job.kind.lane == kind.lane]
+    running = sum(process.job is not None for process in at_work() if process.lane == kind.lane.name)
     waited_for = running if running >= kind.lane.at_once() else 0
-    return waited_for + (turn.index(folder) if folder in turn else 0)
+    return waited_for + (queued.index(folder) if folder in queued else 0)
 
 
 def lost_error(

@@ -17,9 +17,9 @@ from isoviz.jobs.spares import SpareKeeper
 TICK_SECONDS: Final = 0.2
 SWEEP_SECONDS: Final = 600.0
 AFTER_SECONDS: Final = 3.0
-"""Between the end of work and the next spare: now its result is being drawn."""
+"""Seconds between the end of a job and the next spare, while the page draws the result."""
 ALONE_SECONDS: Final = 20.0
-"""From the beginning of work in which no spare is started: importing would take a processor from what was just asked for."""
+"""Seconds after the start of a job in which no spare is started: its imports would slow the job down."""
 
 _log = logging.getLogger(__name__)
 
@@ -66,7 +66,9 @@ class JobService:
         while not self._closing.wait(TICK_SECONDS):
             try:
                 reap()
-                if any(one.working and time.time() - one.since < ALONE_SECONDS for one in scheduling.at_work()):
+                if any(
+                    process.working and time.time() - process.since < ALONE_SECONDS for process in scheduling.at_work()
+                ):
                     self._spare.postpone(AFTER_SECONDS)
                 scheduling.dispatch()
                 self._spare.tend()
@@ -74,6 +76,6 @@ class JobService:
                     scheduling.adopt()
                     queue.sweep()
                     sweep_due = time.monotonic() + SWEEP_SECONDS
-            except Exception:  # whatever it was, the next turn may do better
+            except Exception:  # the service must survive any error; the next turn tries again
                 _log.exception("the job service")
                 self._closing.wait(5 * TICK_SECONDS)

@@ -69,16 +69,16 @@ def serve_kind(kind: JobKind) -> int:
 
 
 def work(kind: JobKind, folder: Path, memory: Recent) -> bool:
-    """Do the job of a folder: afterwards its result has its place, or `error.json` says why not.
+    """Do the job of a folder. Stores its result, or writes the reason to `error.json`.
 
     Returns:
         Whether this process is fit for another one.
     """
     content = read_json(folder / scheduling.REQUEST)
-    if content is None:  # stopped this moment
+    if content is None:  # stopped just now
         return True
     try:
-        kind.results.limit()  # one that is no number is reported before the work
+        kind.results.limit()  # an invalid limit is reported before the work
         job = Job(kind, folder.name, folder, content["request"], ProgressFile(folder), memory)
         with limits.confined(fence.roots_of(content.get("roots"))):
             kind.work(job)
@@ -97,8 +97,8 @@ def work(kind: JobKind, folder: Path, memory: Recent) -> bool:
             _fail(folder, f"the {where} ran out of memory", kind.memory_field, kind.memory_advice)
         else:
             reason = next(iter(str(error).strip().splitlines()), "")
-            words = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
-            _fail(folder, f"the computation failed with {words}", None, "See the log below.")
+            failure = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
+            _fail(folder, f"the computation failed with {failure}", None, "See the log below.")
         return False
 
 

@@ -80,10 +80,10 @@ def waiting_elsewhere(path: Path, prepare: str) -> bool:
         prepare: what the job needs to be imported.
     """
     try:
-        there = Waiting(**json.loads(path.read_text(encoding="utf-8")))
+        spare = Waiting(**json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return False
-    return (there.prepare, there.surroundings) == (prepare, surroundings()) and is_alive(there.pid, there.started)
+    return (spare.prepare, spare.surroundings) == (prepare, surroundings()) and is_alive(spare.pid, spare.started)
 
 
 class SpareKeeper:
@@ -137,7 +137,7 @@ class SpareKeeper:
                 self._end()
             elif self._spare is None and time.monotonic() >= self._due and self._may_start():
                 self._spare = self.new()
-                self._tell(self._spare)
+                self._announce(self._spare)
             return ended
 
     def take(self) -> Spare | None:
@@ -174,11 +174,11 @@ class SpareKeeper:
                 self._place.acquire(timeout=0)
         return self._place.is_locked
 
-    def _tell(self, spare: Spare) -> None:
-        told = asdict(Waiting(spare.pid, spare.started, self.prepare, self._surroundings))
+    def _announce(self, spare: Spare) -> None:
+        announcement = asdict(Waiting(spare.pid, spare.started, self.prepare, self._surroundings))
         partial = self.file.with_suffix(".partial")
         with contextlib.suppress(OSError):  # then other apps start processes of their own
-            partial.write_text(json.dumps(told), encoding="utf-8")
+            partial.write_text(json.dumps(announcement), encoding="utf-8")
             partial.replace(self.file)
 
     def _let_go(self) -> Spare | None:

@@ -59,7 +59,7 @@ def load(name: str) -> Callable[..., Any]:
 
 
 def import_modules(modules: Iterable[str], *, gently: bool) -> None:
-    """Import modules, and before them what has threads of its own.
+    """Import modules, after those that start threads.
 
     Args:
         gently: at low priority, where something is probably computing beside us and no one waits yet.

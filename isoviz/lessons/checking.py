@@ -124,8 +124,8 @@ def covariance(state: State, seed: int) -> Cloud:
     half = _mixing(state) * _stretch(state)
     centres = _centres(state)
     apart = np.cov(centres.T, bias=True) if state.clusters > 1 else 0
-    turn = _rotation(state, seed)
-    return state.scale**2 * turn.T @ (half.T @ half + apart) @ turn
+    rotation = _rotation(state, seed)
+    return state.scale**2 * rotation.T @ (half.T @ half + apart) @ rotation
 
 
 def _stretch(state: State) -> Cloud:
@@ -165,5 +165,5 @@ def _rotation(state: State, seed: int) -> Cloud:
     """None at 0; at 1 a rotation that mixes all dimensions. What lies between is not needed here and counts as 1."""
     if not state.rotation:
         return np.eye(state.d)
-    turn: Cloud = np.linalg.qr(np.random.default_rng([seed, 7]).standard_normal((state.d, state.d)))[0]
-    return turn
+    rotation: Cloud = np.linalg.qr(np.random.default_rng([seed, 7]).standard_normal((state.d, state.d)))[0]
+    return rotation

@@ -190,15 +190,15 @@ def parse(text: str, name: str) -> Lesson:
     try:
         lesson = Lesson.model_validate(values)
     except ValidationError as error:
-        problems = [(detail["loc"], _words(detail)) for detail in error.errors()]
+        problems = [(detail["loc"], _problem_text(detail)) for detail in error.errors()]
         raise FaultyLessonError([_line(text, name, place, problem) for place, problem in problems]) from None
-    problems = list(_wrong_together(lesson))
+    problems = list(_problems_together(lesson))
     if problems:
         raise FaultyLessonError([_line(text, name, place, problem) for place, problem in problems])
     return lesson
 
 
-def _wrong_together(lesson: Lesson) -> list[tuple[tuple[Any, ...], str]]:
+def _problems_together(lesson: Lesson) -> list[tuple[tuple[Any, ...], str]]:
     """What only shows when the parts are seen together: states, and references to steps."""
     problems: list[tuple[tuple[Any, ...], str]] = []
     merged: dict[str, Any] = {}
@@ -208,7 +208,7 @@ def _wrong_together(lesson: Lesson) -> list[tuple[tuple[Any, ...], str]]:
             State.model_validate(merged | change)
             merged |= change
         except ValidationError as error:
-            problems += [((*place, *detail["loc"]), _words(detail)) for detail in error.errors()]
+            problems += [((*place, *detail["loc"]), _problem_text(detail)) for detail in error.errors()]
     last = len(lesson.steps)
     for k, step in enumerate(lesson.steps):
         guess = step.guess
@@ -220,9 +220,9 @@ def _wrong_together(lesson: Lesson) -> list[tuple[tuple[Any, ...], str]]:
                 (("steps", k, "guess", "options", j, "when"), list(references(parse_claim(option.when))))
                 for j, option in enumerate(guess.options)
             ]
-        named.append((("steps", k, "answer"), _placed(step.answer)))
-        named.append((("steps", k, "text"), _placed(step.text)))
-        named.append((("steps", k, "question"), _placed(step.question)))
+        named.append((("steps", k, "answer"), _step_references(step.answer)))
+        named.append((("steps", k, "text"), _step_references(step.text)))
+        named.append((("steps", k, "question"), _step_references(step.question)))
         for place, refs in named:
             limit = k if place[-1] in ("text", "question") else k + 1
             problems += [(place, f"{name}@{at}: step {at} has not happened yet") for name, at in refs if at > limit]
@@ -239,7 +239,7 @@ def _wrong_together(lesson: Lesson) -> list[tuple[tuple[Any, ...], str]]:
     return problems
 
 
-def _placed(text: str) -> list[tuple[str, int]]:
+def _step_references(text: str) -> list[tuple[str, int]]:
     inside = [piece for piece in _PLACE.findall(text) if _REFERENCE.fullmatch(piece)]
     return [(piece.rpartition("@")[0], int(piece.rpartition("@")[2])) for piece in inside]
 
@@ -274,7 +274,7 @@ def _known_number(name: str) -> str:
 # ---------------------------------------------------------------------------------------------------- lines and words
 
 
-def _words(error: Any) -> str:
+def _problem_text(error: Any) -> str:
     kind = error["type"]
     if kind == "missing":
         return "is missing"

@@ -45,7 +45,7 @@ class Composed(Method):
     def __init__(self, params: Params) -> None:
         super().__init__(params)
         values = params.model_dump()
-        self.parts = [_made(part, own_params(part.slug, values)) for part in self.part_classes]
+        self.parts = [_built(part, own_params(part.slug, values)) for part in self.part_classes]
 
     def attach(self, model: HookedModel) -> None:
         """Attach each; their states are kept side by side."""
@@ -71,6 +71,10 @@ class Composed(Method):
     def penalties(self, reps: Representations) -> dict[str, Tensor]:
         """All parts' terms."""
         return {name: term for part in self.parts for name, term in part.penalties(reps).items()}
+
+    def regularises_output(self) -> bool:
+        """Whether one part does."""
+        return any(part.regularises_output() for part in self.parts)
 
     def parameter_groups(self) -> list[dict[str, Any]]:
         """All parts' groups."""
@@ -126,7 +130,7 @@ def compose(parts: Sequence[type[Method]]) -> type[Composed]:
 
 
 def why_not(parts: Sequence[type[Method]]) -> str:
-    """Why these do not go together; empty where they do."""
+    """Why these methods cannot be combined; empty where they can."""
     for part in parts:
         if part.slug == "baseline":
             return "the baseline cannot be part of a combination: it changes nothing"
@@ -135,9 +139,9 @@ def why_not(parts: Sequence[type[Method]]) -> str:
     inputs = [part.title for part in parts if changes_input(part)]
     if len(inputs) > 1:
         return f"{' and '.join(inputs)} each change the vector that the classifier reads; combine one of them with penalties"
-    for one, other in itertools.combinations(parts, 2):
-        if one.pulls and one.pulls == other.pulls:
-            return f"{one.title} and {other.title} pull {one.pulls} to different targets; choose one of them"
+    for first, second in itertools.combinations(parts, 2):
+        if first.pulls and first.pulls == second.pulls:
+            return f"{first.title} and {second.title} pull {first.pulls} to different targets; choose one of them"
     if not any(all(kind in part.kinds for part in parts) for kind in parts[0].kinds):
         return f"{' and '.join(part.title for part in parts)} share no kind of task"
     return ""
@@ -154,7 +158,7 @@ def own_params(slug: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
 
 
-def _made(part: type[Method], values: Mapping[str, Any]) -> Method:
+def _built(part: type[Method], values: Mapping[str, Any]) -> Method:
     try:
         return part(part.Params(**values))
     except InputError as error:

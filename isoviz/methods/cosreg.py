@@ -62,6 +62,10 @@ class CosReg(Method):
         "On the output matrix of a two-class task the term is half of a single cosine: almost no force.",
     )
 
+    def regularises_output(self) -> bool:
+        """With `on = output`."""
+        return self.params.on == "output"
+
     def penalties(self, reps: Representations) -> dict[str, Tensor]:
         """{"cosreg": λ/M² Σ_{i≠j} x̂_i·x̂_j}, in closed form."""
         from isoviz.metrics import penalties

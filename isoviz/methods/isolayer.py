@@ -200,7 +200,7 @@ class IsoLayer(Method):
     Params = IsoLayerParams
     params: IsoLayerParams
     effects = {"isoscore": "up"}
-    of_rows_together = False  # fine-tuning is plain, and the layer has batches of its own
+    of_rows_together = False  # fine-tuning is plain, and the layer draws separate batches
     traps = (
         "Early stopping watches training rows that the encoder has already fitted, so their metric says little.",
         "With the classifier frozen, A can only use what the classifier can already read.",

@@ -120,6 +120,10 @@ class Method(Hooks):
                 f"method: '{cls.slug}' does not work on {kind} tasks (allowed: {', '.join(cls.kinds)})", field="method"
             )
 
+    def regularises_output(self) -> bool:
+        """Whether a penalty is on the output layer's weights: useless where these do not train."""
+        return False
+
     def buffer(self, name: str) -> Tensor:
         """A tensor of `self.state` by name."""
         assert self.state is not None, f"{self.slug} is not attached to a model"

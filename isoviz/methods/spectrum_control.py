@@ -150,6 +150,10 @@ class _SpectrumControl(Method):
         state.register_buffer("target", torch.tensor(target, dtype=torch.float32))
         self.state = state
 
+    def regularises_output(self) -> bool:
+        """Always."""
+        return True
+
     def penalties(self, reps: Representations) -> dict[str, Tensor]:
         """{slug: λ Σ_k (σ_k − t_k)²}, a scalar in float32 with its closed-form gradient."""
         from isoviz.metrics.spectrum_control import spectrum_penalty

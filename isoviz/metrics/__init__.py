@@ -66,7 +66,7 @@ def _functions() -> Mapping[str, Any]:
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("_"):  # asked for by the import system, also while the catalogue is being read
+    if name.startswith("_"):  # requested by the import system, also while the catalogue is being read
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     if name in _MODULE_OF:
         value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

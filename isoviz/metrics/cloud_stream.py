@@ -46,12 +46,12 @@ class CloudStream:
         if is_tensor(batch):
             tensor: Any = batch
             lengths: Any = tensor.norm(dim=1)
-            kept: Any = lengths > 0
-            total = (tensor[kept] / lengths[kept][:, None]).double().sum(dim=0).cpu().numpy()
+            nonzero: Any = lengths > 0
+            total = (tensor[nonzero] / lengths[nonzero][:, None]).double().sum(dim=0).cpu().numpy()
         else:
-            total, kept = _directions(np.asarray(batch, dtype=np.float64))
+            total, nonzero = _directions(np.asarray(batch, dtype=np.float64))
         self._direction = self._direction + total
-        self.zeros += len(kept) - int(kept.sum())
+        self.zeros += len(nonzero) - int(nonzero.sum())
 
     def merge(self, other: CloudStream) -> None:
         """Add what another stream has seen; `other` is left as it is."""
@@ -89,6 +89,6 @@ def _directions(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
     ):  # nothing overflows or vanishes: no copy is needed
         return (1.0 / np.sqrt(squares)) @ x, np.ones(len(x), dtype=bool)
     biggest = np.abs(x).max(axis=1)
-    kept = biggest > 0
-    unit = x[kept] / biggest[kept][:, None]
-    return (1.0 / np.sqrt(np.einsum("ij,ij->i", unit, unit))) @ unit, kept
+    nonzero = biggest > 0
+    unit = x[nonzero] / biggest[nonzero][:, None]
+    return (1.0 / np.sqrt(np.einsum("ij,ij->i", unit, unit))) @ unit, nonzero

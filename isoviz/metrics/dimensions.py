@@ -112,8 +112,8 @@ def outliers_of(means: NDArray[np.float64], threshold: float = 3.0) -> NDArray[n
     spread = float(np.sqrt(np.mean(distance**2)))
     if spread <= 1e-14 * float(np.abs(means).max()):  # all alike but for round-off
         return np.zeros(0, dtype=np.int64)
-    found = np.flatnonzero(distance > threshold * spread)
-    return found[np.argsort(-distance[found], kind="stable")].astype(np.int64)
+    outliers = np.flatnonzero(distance > threshold * spread)
+    return outliers[np.argsort(-distance[outliers], kind="stable")].astype(np.int64)
 
 
 def rogue_share(points: Points, top: int = 1) -> Value:
@@ -186,9 +186,9 @@ def correlation_order(abs_corr: Points) -> NDArray[np.int64] | Array:
 
         from isoviz.metrics.leaf_order import shortest_leaf_order
 
-        near = distance[np.ix_(live, live)]
-        merges = linkage(squareform(near, checks=False), method="average")
-        live = live[shortest_leaf_order(merges, near)]
+        live_distances = distance[np.ix_(live, live)]
+        merges = linkage(squareform(live_distances, checks=False), method="average")
+        live = live[shortest_leaf_order(merges, live_distances)]
     return like(abs_corr, np.concatenate([live, last]).astype(np.int64))
 
 

@@ -41,8 +41,8 @@ def _estimate(sample: Sample, k: int = 10) -> Estimate:
     if sample.n <= k + 1:
         return undefined(f"with k = {k} it needs at least {k + 2} points, got {sample.n}")
     assert sample.points is not None
-    near = sample.neighbours if k <= NEAREST else nearest(sample.points, k)
-    counts = np.bincount(near.indices[:, :k].ravel(), minlength=sample.n)
+    neighbours = sample.neighbours if k <= NEAREST else nearest(sample.points, k)
+    counts = np.bincount(neighbours.indices[:, :k].ravel(), minlength=sample.n)
     apart = counts - float(k)
     variance = float(np.mean(apart**2))
     if variance == 0:

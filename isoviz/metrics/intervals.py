@@ -159,7 +159,7 @@ def one_per_group(points: Points, groups: ArrayLike, seed: int = 0) -> Any:
 def interval_of(
     whole: Moments, codes: NDArray[np.int64] | None = None, estimator: Estimator = "unbiased", level: float = 0.95
 ) -> Interval:
-    """The interval of a cloud whose moments are at hand, with matrix, Q and the centred points.
+    """The interval of a cloud from its moments, with matrix, Q and the centred points.
 
     Args:
         codes: (n,) the group of each point, 0 .. G − 1; None if each point is its own.
@@ -239,8 +239,8 @@ def left_out(whole: Moments, codes: NDArray[np.int64] | None = None) -> Moments:
     inner = np.add.reduceat(along_sum**2, starts)  # s_gᵀS_g s_g
     rest: Any = n - sizes
     moved = np.einsum("ij,ij->i", sums, sums) / rest  # ‖s_g‖²/(n − m)
-    kept = trace - np.add.reduceat(squares, starts)
-    other_trace = kept - moved
+    trace_left = trace - np.add.reduceat(squares, starts)
+    other_trace = trace_left - moved
     other_frobenius = (
         frobenius
         - 2 * (np.add.reduceat(bent, starts) + of_sum / rest)
@@ -254,20 +254,20 @@ def left_out(whole: Moments, codes: NDArray[np.int64] | None = None) -> Moments:
         - np.add.reduceat(squares**2, starts)
         + 4 * (of_sum - inner) / rest**2
         + 4 * (sums @ weighted - np.add.reduceat(squares * along_sum, starts)) / rest
-        + 2 * kept * length
+        + 2 * trace_left * length
         - 3 * rest * length**2
     )
     collapsed = np.zeros(len(sizes), dtype=bool)
     # Where one group holds nearly everything these differences cancel; only a few groups can, and are refitted.
     cancelled = (other_frobenius < 1e-4 * frobenius) | (other_quartic < 1e-4 * quartic)
     for group in np.flatnonzero(cancelled & (rest >= 2)):
-        again = cloud_moments(x[codes != group], float(np.finfo(np.float64).eps), quartic=True)
-        collapsed[group] = again.collapsed
-        # in a unit of its own perhaps, which scores do not see
-        more = rest[group] - 1
-        other_trace[group] = again.trace * more
-        other_frobenius[group] = again.frobenius * more**2
-        other_quartic[group] = again.quartic * more
+        refitted = cloud_moments(x[codes != group], float(np.finfo(np.float64).eps), quartic=True)
+        collapsed[group] = refitted.collapsed
+        # perhaps in another unit, to which scores are invariant
+        degrees = rest[group] - 1
+        other_trace[group] = refitted.trace * degrees
+        other_frobenius[group] = refitted.frobenius * degrees**2
+        other_quartic[group] = refitted.quartic * degrees
     divisor = rest - 1
     return Moments(
         rest, d, other_trace / divisor, other_frobenius / divisor**2, other_quartic / divisor, None, collapsed

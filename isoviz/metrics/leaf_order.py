@@ -26,7 +26,7 @@ def shortest_leaf_order(merges: NDArray[np.float64], distance: NDArray[np.float6
     if d < 2:
         return np.arange(d)
     leaves, splits = _laid_out(merges[:, :2].astype(np.int64), d)
-    near = distance[np.ix_(leaves, leaves)]
+    leaf_distances = distance[np.ix_(leaves, leaves)]
     # length[i, j]: of the shortest order, with i and j at its ends, of the smallest subtree that holds both. Each pair
     # has one such subtree, so one matrix serves them all.
     length = np.zeros((d, d))
@@ -36,14 +36,14 @@ def shortest_leaf_order(merges: NDArray[np.float64], distance: NDArray[np.float6
         right = _ends(middle, stop, inside)
         reach = np.empty((middle - start, stop - middle))  # from an end of the left part to a first leaf of the right
         for outer, inner in left:
-            across = near[inner, middle:stop]
+            across = leaf_distances[inner, middle:stop]
             reach[outer.start - start : outer.stop - start] = _min_plus(length[outer, inner], across)
         for outer, inner in right:
             part = reach[:, inner.start - middle : inner.stop - middle]
             length[start:middle, outer] = _min_plus(part, length[inner, outer])
         length[middle:stop, start:middle] = length[start:middle, middle:stop].T
         inside[start, stop] = middle
-    order = leaves[_traced(length, near, inside)]
+    order = leaves[_traced(length, leaf_distances, inside)]
     return order if order[0] < order[-1] else order[::-1].copy()
 
 
@@ -70,8 +70,8 @@ def _ends(start: int, stop: int, inside: dict[tuple[int, int], int]) -> list[tup
     if stop - start == 1:
         return [(slice(start, stop), slice(start, stop))]
     middle = inside[start, stop]
-    one, other = slice(start, middle), slice(middle, stop)
-    return [(one, other), (other, one)]
+    left, right = slice(start, middle), slice(middle, stop)
+    return [(left, right), (right, left)]
 
 
 def _min_plus(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -94,10 +94,10 @@ def _min_plus(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.floa
 
 
 def _traced(
-    length: NDArray[np.float64], near: NDArray[np.float64], inside: dict[tuple[int, int], int]
+    length: NDArray[np.float64], leaf_distances: NDArray[np.float64], inside: dict[tuple[int, int], int]
 ) -> NDArray[np.int64]:
-    """The order behind the smallest length, by asking at each merge which two leaves met."""
-    d = len(near)
+    """The order with the smallest length, traced back through the pair of leaves that met at each merge."""
+    d = len(leaf_distances)
     middle = inside[0, d]
     first, last = divmod(int(length[:middle, middle:].argmin()), d - middle)
     order = np.empty(d, dtype=np.int64)
@@ -110,12 +110,12 @@ def _traced(
             continue
         middle = inside[start, stop]
         ranges = ((start, middle), (middle, stop))
-        here, there = ranges if first < middle else ranges[::-1]
-        before, after = _opposite(*here, first, inside), _opposite(*there, last, inside)
-        sums = length[first, before][:, None] + near[before, after] + length[after, last]
+        first_range, second_range = ranges if first < middle else ranges[::-1]
+        before, after = _opposite(*first_range, first, inside), _opposite(*second_range, last, inside)
+        sums = length[first, before][:, None] + leaf_distances[before, after] + length[after, last]
         k, m = divmod(int(sums.argmin()), sums.shape[1])
-        open_ranges.append((place, *here, first, before.start + k))
-        open_ranges.append((place + here[1] - here[0], *there, after.start + m, last))
+        open_ranges.append((place, *first_range, first, before.start + k))
+        open_ranges.append((place + first_range[1] - first_range[0], *second_range, after.start + m, last))
     return order
 
 

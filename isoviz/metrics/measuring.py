@@ -51,12 +51,12 @@ def readings_of(
         seed: of the subsample.
         interval: False leaves intervals out.
     """
-    found = {}
+    readings = {}
     for metric in applicable(kind, costs):
         if not all(name in sample.inputs for name in metric.inputs):
             continue
-        found[metric.slug] = _reading(metric, sample, kind, independent, drawn, most, seed, interval)
-    return found
+        readings[metric.slug] = _reading(metric, sample, kind, independent, drawn, most, seed, interval)
+    return readings
 
 
 def _reading(
@@ -64,27 +64,29 @@ def _reading(
     sample: Sample,
     kind: CloudKind,
     independent: Sample | None,
-    drawn: Sample | None,
+    point_sample: Sample | None,
     most: int | None,
     seed: int,
     interval: bool,
 ) -> Reading:
-    taken = sample
+    measured_sample = sample
     if metric.independent and kind == "tokens":
         if independent is None:
             return Reading(undefined=DEPENDENT)
-        taken = independent
+        measured_sample = independent
     elif not metric.from_sums and sample.points is None:
-        if drawn is None:
+        if point_sample is None:
             return Reading(undefined=POINTS_NEEDED)
-        taken = drawn
+        measured_sample = point_sample
     limits = [limit for limit in (metric.most, most if metric.cost == "pairs" else None) if limit is not None]
-    taken = taken.subset(min(limits, default=None), seed)
-    reading = reading_of(metric, taken, interval=interval)
+    measured_sample = measured_sample.subset(min(limits, default=None), seed)
+    reading = reading_of(metric, measured_sample, interval=interval)
     settings = {
         name: float(value) for name, value in sample.inputs.items() if name in metric.inputs and np.ndim(value) == 0
     }
-    return reading.model_copy(update={"points": taken.n if taken.n != sample.n else None, "settings": settings})
+    return reading.model_copy(
+        update={"points": measured_sample.n if measured_sample.n != sample.n else None, "settings": settings}
+    )
 
 
 def reading_of(metric: Metric, sample: Any, *, interval: bool = True) -> Reading:
@@ -153,14 +155,14 @@ def measure_weights(weights: Any) -> WeightsRecord:
 
 
 def notes_of(record: CloudRecord) -> list[str]:
-    """Everything that a reader of a record must know, one sentence each: what is undefined and why, what was left out, which
-    values were taken on fewer points, which read low or high because the points are few."""
+    """Notes on a record, one sentence each: undefined values and their reasons, values taken on fewer points, and values that read
+    low or high because the points are few."""
     notes = list(record.notes)
     if record.dimensions is None and record.n == 0:
         notes.append("sigma and mean_norm are undefined: there are no points")
-    few = _few_points(record)
-    if few:
-        notes.append(few)
+    few_points = _few_points(record)
+    if few_points:
+        notes.append(few_points)
     for slug, reading in record.readings.items():
         if reading.undefined == PENDING:
             notes.append(f"{slug} is {PENDING}")
@@ -172,8 +174,8 @@ def notes_of(record: CloudRecord) -> list[str]:
             notes.append(f"{slug} {reading.note}")
         if reading.points is not None:
             independent = metrics.catalogue()[slug].independent if slug in metrics.catalogue() else False
-            what = "one token of each row, " if independent else "a sample of "
-            notes.append(f"{slug} is taken on {what}{reading.points} of {record.n} points")
+            taken_from = "one token of each row, " if independent else "a sample of "
+            notes.append(f"{slug} is taken on {taken_from}{reading.points} of {record.n} points")
     return notes
 
 
@@ -184,9 +186,18 @@ def _few_points(record: CloudRecord) -> str:
         return ""
     known = metrics.catalogue()
     defined = [known[slug] for slug, reading in record.readings.items() if slug in known and not reading.undefined]
-    ways = [(way, [metric.slug for metric in defined if metric.enough.reads == way]) for way in ("low", "high")]
-    told = [f"{_listed(slugs)} read{'s' if len(slugs) == 1 else ''} {way}" for way, slugs in ways if slugs]
-    return f"n = {n} points in d = {d} dimensions, n/d = {n / d:.2g} below 5: {' and '.join(told)}" if told else ""
+    by_direction = [
+        (direction, [metric.slug for metric in defined if metric.enough.reads == direction])
+        for direction in ("low", "high")
+    ]
+    clauses = [
+        f"{_listed(slugs)} read{'s' if len(slugs) == 1 else ''} {direction}"
+        for direction, slugs in by_direction
+        if slugs
+    ]
+    return (
+        f"n = {n} points in d = {d} dimensions, n/d = {n / d:.2g} below 5: {' and '.join(clauses)}" if clauses else ""
+    )
 
 
 def _listed(names: Iterable[str]) -> str:

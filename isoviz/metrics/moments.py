@@ -24,7 +24,7 @@ class Moments:
         `backward.tensor_moments`.
     matrix: Σ (d, d), or the Gram matrix X̃X̃ᵀ/(n − 1) (n, n), which has the same nonzero eigenvalues.
     collapsed: all points are equal up to the resolution of their number type.
-    centred: X̃ (n, d) in the same unit as the sums, if it was asked for.
+    centred: X̃ (n, d) in the same unit as the sums, if requested.
     """
 
     n: int

@@ -32,16 +32,16 @@ def nearest(points: NDArray[np.float64], k: int) -> Neighbours:
     x /= np.abs(x).max() or 1.0
     n, d = x.shape
     k = min(k, n - 1)
-    near = min(k + 2, n - 1)
+    candidate_count = min(k + 2, n - 1)
     lengths = np.einsum("ij,ij->i", x, x)
-    candidates, beyond = _candidates(x, np.arange(n), near, np.float32)
+    candidates, beyond = _candidates(x, np.arange(n), candidate_count, np.float32)
     distances, indices = _nearest_of(x, np.arange(n), candidates, k)
-    if near < n - 1:
+    if candidate_count < n - 1:
         # a nearer point lies within `own` + `farthest` of the origin, and the error grows with its length
         own, farthest = np.sqrt(lengths), distances[:, -1]
         error = (d + 8) * (2.0**-24 * (2 * own + farthest) ** 2 + 2.0**-126)
         unsure = np.flatnonzero(farthest**2 > beyond + lengths - error)
-        candidates, _ = _candidates(x, unsure, near, np.float64)
+        candidates, _ = _candidates(x, unsure, candidate_count, np.float64)
         distances[unsure], indices[unsure] = _nearest_of(x, unsure, candidates, k)
     return Neighbours(distances, indices, lengths)
 
@@ -54,7 +54,7 @@ def _candidates(
     y = x.astype(dtype, copy=False)
     lengths = np.einsum("ij,ij->i", y, y)
     minus_twice = -2.0 * y.T
-    found, farthest = np.empty((len(rows), count), dtype=np.int64), np.empty(len(rows))
+    candidates, farthest = np.empty((len(rows), count), dtype=np.int64), np.empty(len(rows))
     step = max(1, _BLOCK // len(x))
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
@@ -71,8 +71,8 @@ def _candidates(
                 block[:, j] = squared.argmin(axis=1)
                 farthest[start : start + step] = squared[here, block[:, j]]
                 squared[here, block[:, j]] = np.inf
-        found[start : start + step] = np.sort(block, axis=1)
-    return found, farthest
+        candidates[start : start + step] = np.sort(block, axis=1)
+    return candidates, farthest
 
 
 def _nearest_of(
@@ -82,8 +82,8 @@ def _nearest_of(
     distances, indices = np.empty((len(rows), k)), np.empty((len(rows), k), dtype=np.int64)
     step = max(1, _BLOCK // x.shape[1])
     for part in (slice(start, start + step) for start in range(0, len(rows), step)):
-        mine, other = x[rows[part]], candidates[part]
-        exact = np.stack([_squared_distance(mine, x[other[:, j]]) for j in range(other.shape[1])], axis=1)
+        queries, other = x[rows[part]], candidates[part]
+        exact = np.stack([_squared_distance(queries, x[other[:, j]]) for j in range(other.shape[1])], axis=1)
         order = np.argsort(exact, axis=1, kind="stable")[:, :k]
         distances[part] = np.sqrt(np.take_along_axis(exact, order, axis=1))
         indices[part] = np.take_along_axis(other, order, axis=1)

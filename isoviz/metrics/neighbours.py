@@ -54,23 +54,25 @@ def twonn_estimate(sample: Sample, discard_fraction: float = 0.1, convention: st
     n = sample.n
     x = _distinct(sample.points)
     usable = len(x)
-    near = None
+    neighbours = None
     while usable >= 3:
         shared = usable == n <= HUBNESS_POINTS  # searched once for all metrics that want neighbours
-        near = sample.neighbours if shared else nearest(x, 2)
-        twin = near.distances[:, 0] ** 2 <= _TWIN * (near.lengths + near.lengths[near.indices[:, 0]])
-        if not twin.any():
+        neighbours = sample.neighbours if shared else nearest(x, 2)
+        is_twin = neighbours.distances[:, 0] ** 2 <= _TWIN * (
+            neighbours.lengths + neighbours.lengths[neighbours.indices[:, 0]]
+        )
+        if not is_twin.any():
             break
         # of two twins the later one goes; its own nearest neighbour may have been a third
         keep = np.ones(usable, dtype=bool)
-        mine = np.flatnonzero(twin)
-        keep[np.maximum(mine, near.indices[mine, 0])] = False
+        twins = np.flatnonzero(is_twin)
+        keep[np.maximum(twins, neighbours.indices[twins, 0])] = False
         x = x[keep]
         usable = len(x)
     note = f"leaves out {n - usable} duplicate points" if usable < n else ""
-    if usable < 3 or near is None:
+    if usable < 3 or neighbours is None:
         return Estimate(float("nan"), f"it needs at least 3 distinct points, got {usable}", note)
-    ratios = near.distances[:, 1] / near.distances[:, 0]
+    ratios = neighbours.distances[:, 1] / neighbours.distances[:, 0]
     log_ratio = np.log(np.sort(ratios)[: int(usable * (1 - discard_fraction))])
     start = 1 if convention == "current" else 0
     share = np.arange(start, start + len(log_ratio)) / usable

@@ -58,7 +58,7 @@ def partition(
         convention: "definition" as above; "published" gives paper 003's printed pairs, which are impossible
             under its own formulas: the rows instead of the columns of the matrix of eigenvectors, and no
             division by |V|.
-        scale_free: divide W (centred first, if asked for) by the root mean square of its row norms. Undefined for W = 0.
+        scale_free: divide W (centred first, if requested) by the root mean square of its row norms. Undefined for W = 0.
         centre: subtract the mean row first.
 
     Raises:
@@ -85,15 +85,15 @@ def partitions(
     """(I1, I2) in several readings, as `partition` gives them one by one, from one walk over W (N, d).
 
     Args:
-        tell: told rows done and rows in all.
+        tell: called with rows done and rows in total.
 
     Returns:
         Per reading the pair; None where it is undefined (no rows, or a scale-free reading of W = 0).
     """
     rows = _Rows(weights, centre=False)
     defined = [reading for reading in readings if rows.count and not (reading.scale_free and rows.biggest == 0)]
-    found = dict(zip(defined, _pairs(rows, defined, tell), strict=True)) if defined else {}
-    return [found.get(reading) for reading in readings]
+    pair_of = dict(zip(defined, _pairs(rows, defined, tell), strict=True)) if defined else {}
+    return [pair_of.get(reading) for reading in readings]
 
 
 def row_norms(weights: Points) -> Array:
@@ -101,19 +101,19 @@ def row_norms(weights: Points) -> Array:
 
     Finite for finite rows unless the norm itself leaves the range of float64.
     """
-    found = [np.zeros(0)]
+    norms = [np.zeros(0)]
     for w in _blocks(_sliceable(weights)):
         biggest = np.abs(w).max(axis=1)
         unit = w / np.where(biggest > 0, biggest, 1.0)[:, None]
-        found.append(biggest * np.sqrt(np.einsum("ij,ij->i", unit, unit)))
-    return like(weights, np.concatenate(found))
+        norms.append(biggest * np.sqrt(np.einsum("ij,ij->i", unit, unit)))
+    return like(weights, np.concatenate(norms))
 
 
 def _sliceable(weights: Points) -> Any:
     """What has a shape and gives its rows by slices, so that it need not be float64 as a whole."""
-    found = weights if hasattr(weights, "shape") else float64_matrix(weights, "weights")
-    check_shape(tuple(found.shape), "weights")
-    return found
+    matrix = weights if hasattr(weights, "shape") else float64_matrix(weights, "weights")
+    check_shape(tuple(matrix.shape), "weights")
+    return matrix
 
 
 def _blocks(weights: Any, width: int = 0) -> Iterator[NDArray[np.float64]]:
@@ -169,11 +169,11 @@ def _pairs(
     along = _furthest(rows, vectors) if rows.centred else total @ vectors
     vectors = vectors * np.where(along < 0, -1.0, 1.0)
     length = float(np.sqrt(np.trace(gram) / rows.count))
-    ways = dict.fromkeys((reading.signs, reading.convention) for reading in readings)
+    variants = dict.fromkeys((reading.signs, reading.convention) for reading in readings)
     sums = {reading: _LogSum(rows.d * (2 if reading.signs == "both" else 1)) for reading in readings}
     done = 0
     for block in rows.blocks(2 * rows.d):
-        for signs, convention in ways:
+        for signs, convention in variants:
             logits = block @ (vectors.T if convention == "published" else vectors)
             logits = np.concatenate([logits, -logits], axis=1) if signs == "both" else logits
             for reading in sums:
@@ -194,12 +194,12 @@ def _pair(log_z: NDArray[np.float64], convention: Convention) -> tuple[float, fl
 
 def _furthest(rows: _Rows, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     """Along each column of `vectors`, the coordinate of the row that reaches furthest either way."""
-    found = np.zeros(rows.d)
+    extremes = np.zeros(rows.d)
     for block in rows.blocks():
         reach = block @ vectors
         furthest = np.take_along_axis(reach, np.abs(reach).argmax(axis=0)[None], axis=0)[0]
-        found = np.where(np.abs(furthest) > np.abs(found), furthest, found)
-    return found
+        extremes = np.where(np.abs(furthest) > np.abs(extremes), furthest, extremes)
+    return extremes
 
 
 class _LogSum:
@@ -216,8 +216,8 @@ class _LogSum:
         self._top = top
 
     def logarithm(self) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = self._top + np.log(self._sum)
-        return found
+        logarithms: NDArray[np.float64] = self._top + np.log(self._sum)
+        return logarithms
 
 
 # ------------------------------------------------------------------------------------------------- catalogue

@@ -102,11 +102,11 @@ def cosine_penalty(vectors: Tensor) -> Tensor:
         return _nothing(rows)
     wide = sum_dtype(rows.device)
     norms = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-    kept = norms > 1e-12
+    nonzero = norms > 1e-12
     # where() after the division keeps the gradient of a zero row finite
-    inverse = torch.where(kept, 1.0 / norms.clamp_min(1e-12), 0.0)
+    inverse = torch.where(nonzero, 1.0 / norms.clamp_min(1e-12), 0.0)
     total = (rows * inverse).sum(0, dtype=wide)
-    count = kept.sum().to(wide)
+    count = nonzero.sum().to(wide)
     penalty = (total.square().sum() - count) / count.clamp_min(1.0).square()
     return penalty.to(rows.dtype)
 

@@ -27,7 +27,7 @@ class Reading(_Record):
         value: the number, or a curve's values; None where undefined.
         undefined: why, where it is.
         interval: (low, high) at 95 %, where there is one.
-        no_interval: why there is none, where one was asked for.
+        no_interval: why a requested interval is missing.
         points: how many points it was taken on, where those are not all.
         error: how far the value may lie from the one without sampling, to either side at 95 %, where part of it was sampled.
         note: what a reader of the value must know ("leaves out 3 zero vectors").
@@ -60,23 +60,23 @@ class _Readings(_Record):
 
     def number(self, slug: str) -> float | None:
         """The value of a metric that gives a number; None where it is undefined or was not measured."""
-        found = self.readings.get(slug)
-        return None if found is None or isinstance(found.value, tuple) else found.value
+        reading = self.readings.get(slug)
+        return None if reading is None or isinstance(reading.value, tuple) else reading.value
 
     def curve(self, slug: str) -> Curve:
         """The values of a metric that gives a curve; empty where it is undefined or was not measured."""
-        found = self.readings.get(slug)
-        return found.value if found is not None and isinstance(found.value, tuple) else ()
+        reading = self.readings.get(slug)
+        return reading.value if reading is not None and isinstance(reading.value, tuple) else ()
 
     def interval(self, slug: str) -> tuple[float, float] | None:
         """(low, high) of a metric at 95 %, None where there is none."""
-        found = self.readings.get(slug)
-        return found.interval if found else None
+        reading = self.readings.get(slug)
+        return reading.interval if reading else None
 
     def why_undefined(self, slug: str) -> str:
         """Why a metric has no value here; empty if it has one."""
-        found = self.readings.get(slug)
-        return "not measured on this cloud" if found is None else found.undefined
+        reading = self.readings.get(slug)
+        return "not measured on this cloud" if reading is None else reading.undefined
 
 
 class Dimensions(_Record):
@@ -123,20 +123,20 @@ class CloudRecord(_Readings):
     def _upgraded(cls, data: Any) -> Any:
         return data if not isinstance(data, Mapping) or "readings" in data else _cloud_of_old(data)
 
-    def with_readings(self, more: Mapping[str, Reading]) -> CloudRecord:
+    def with_readings(self, readings: Mapping[str, Reading]) -> CloudRecord:
         """The same with more readings, in the order of the catalogue."""
         from isoviz import metrics
 
         order = {slug: place for place, slug in enumerate(metrics.catalogue())}
-        both = {**self.readings, **more}
+        both = {**self.readings, **readings}
         return self.model_copy(
             update={"readings": dict(sorted(both.items(), key=lambda item: order.get(item[0], 1000)))}
         )
 
     def points_of(self, slug: str) -> int:
         """How many points a metric was taken on."""
-        found = self.readings.get(slug)
-        return self.n if found is None or found.points is None else found.points
+        reading = self.readings.get(slug)
+        return self.n if reading is None or reading.points is None else reading.points
 
 
 class WeightsRecord(_Readings):
@@ -185,18 +185,18 @@ class Measurement(_Record):
         home = self.home(slug)
         if home == "output":
             return self.output.reading(slug) if self.output else None
-        found = self.clouds.get(home)
-        return found.reading(slug) if found else None
+        record = self.clouds.get(home)
+        return record.reading(slug) if record else None
 
     def number(self, slug: str) -> float | None:
         """A metric's number where the run reports it (`home`), None where undefined."""
-        found = self.reading(slug)
-        return None if found is None or isinstance(found.value, tuple) else found.value
+        reading = self.reading(slug)
+        return None if reading is None or isinstance(reading.value, tuple) else reading.value
 
     def curve(self, slug: str) -> Curve:
         """A metric's curve where the run reports it (`home`), empty where undefined."""
-        found = self.reading(slug)
-        return found.value if found is not None and isinstance(found.value, tuple) else ()
+        reading = self.reading(slug)
+        return reading.value if reading is not None and isinstance(reading.value, tuple) else ()
 
     def layers(self) -> list[CloudRecord]:
         """The clouds of single layers, in their order."""
@@ -231,8 +231,8 @@ def _cloud_of_old(data: Mapping[str, Any]) -> dict[str, Any]:
         why = "" if curve else undefined.get("ev") or undefined.get("effective_rank") or "all points are equal"
         readings["ev"] = {"value": curve or None, "undefined": why}
         readings["ev_1"] = {"value": curve[0] if curve else None, "undefined": why}
-    kept = {name: data[name] for name in ("cloud", "split", "drawn", "layer", "pooling") if name in data}
-    return {**kept, "n": data.get("n") or 0, "d": data.get("d") or 0, "readings": readings}
+    unchanged = {name: data[name] for name in ("cloud", "split", "drawn", "layer", "pooling") if name in data}
+    return {**unchanged, "n": data.get("n") or 0, "d": data.get("d") or 0, "readings": readings}
 
 
 def _measurement_of_old(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -258,8 +258,8 @@ def upgraded_measured(data: Mapping[str, Any]) -> dict[str, Any]:
     clouds["layers"] = {**layers, "isoscore_star": data["isoscore_star"]}
     scores = data.get("by_layer") or ()
     clouds |= _layers_of_old(scores, (layers.get("n") or 0) // max(1, len(scores)), layers.get("d") or 0)
-    kept = {name: data[name] for name in ("kind", "step", "epoch", "arrays") if name in data}
-    return {**kept, "isotropy": {"clouds": clouds, "output": _output_of_old(data)}}
+    unchanged = {name: data[name] for name in ("kind", "step", "epoch", "arrays") if name in data}
+    return {**unchanged, "isotropy": {"clouds": clouds, "output": _output_of_old(data)}}
 
 
 def _layers_of_old(scores: Any, n: int, d: int) -> dict[str, Any]:

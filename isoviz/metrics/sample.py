@@ -38,7 +38,7 @@ class Sample:
     """The points of a cloud.
 
     Attributes:
-        points: (n, d) float64; None where only sums are at hand.
+        points: (n, d) float64; None where only sums are known.
         n, d: points and dimensions.
         inputs: what some metrics need beside the points, by name (`Metric.inputs`).
         eps: relative distance of two neighbouring numbers of the points' type.
@@ -73,8 +73,8 @@ class Sample:
     @cached_property
     def eigenvalues(self) -> Matrix | None:
         """Of the covariance in some unit, falling; None where there is none, or where all points are equal."""
-        found = self.moments
-        return None if found is None or found.collapsed or found.matrix is None else eigenvalues(found.matrix)
+        moments = self.moments
+        return None if moments is None or moments.collapsed or moments.matrix is None else eigenvalues(moments.matrix)
 
     @cached_property
     def _centred(self) -> tuple[Matrix, Matrix]:
@@ -100,11 +100,11 @@ class Sample:
     @cached_property
     def covariance(self) -> Matrix:
         """(d, d) in some unit, n >= 2."""
-        found = self.moments
-        assert found is not None and found.matrix is not None and found.centred is not None
+        moments = self.moments
+        assert moments is not None and moments.matrix is not None and moments.centred is not None
         if not prefers_gram(self.n, self.d):
-            return found.matrix
-        return found.centred.T @ found.centred / (self.n - 1)
+            return moments.matrix
+        return moments.centred.T @ moments.centred / (self.n - 1)
 
     @cached_property
     def varies(self) -> NDArray[np.bool_]:
@@ -116,11 +116,11 @@ class Sample:
         """(d, d) |ρ|, n >= 2. A dimension without variance correlates 1 with itself and 0 with others."""
         scale = np.sqrt(self.covariance.diagonal())
         scale = np.where(self.varies, 1.0 / np.where(self.varies, scale, 1.0), 0.0)
-        found = np.abs(self.covariance * scale[:, None])
-        found *= scale
-        np.minimum(found, 1.0, out=found)
-        np.fill_diagonal(found, 1.0)
-        return found
+        correlation = np.abs(self.covariance * scale[:, None])
+        correlation *= scale
+        np.minimum(correlation, 1.0, out=correlation)
+        np.fill_diagonal(correlation, 1.0)
+        return correlation
 
     @cached_property
     def second_moment(self) -> Matrix:
@@ -142,9 +142,9 @@ class Sample:
         x = self.points
         assert x is not None
         biggest = np.abs(x).max(axis=1)  # first, so that squares neither overflow nor vanish
-        kept = biggest > 0
-        zeros = int(len(x) - kept.sum())
-        unit = (x[kept] if zeros else x) / biggest[kept][:, None]
+        nonzero = biggest > 0
+        zeros = int(len(x) - nonzero.sum())
+        unit = (x[nonzero] if zeros else x) / biggest[nonzero][:, None]
         return Directions((1.0 / np.sqrt(np.einsum("ij,ij->i", unit, unit))) @ unit, zeros)
 
 
@@ -209,8 +209,8 @@ class StreamedSample(Sample):
     @cached_property
     def second_moment(self) -> Matrix:
         scatter = self.true_covariance * ((self.n - 1) / self.n) if self.n > 1 else np.zeros((self.d, self.d))
-        found = scatter + np.outer(self.mean, self.mean)
-        return found / (float(found.diagonal().max()) or 1.0)
+        moment = scatter + np.outer(self.mean, self.mean)
+        return moment / (float(moment.diagonal().max()) or 1.0)
 
 
 def as_float64(value: Any) -> Matrix:

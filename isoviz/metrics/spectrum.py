@@ -113,25 +113,29 @@ def effective_rank_of(spectrum: NDArray[np.float64]) -> Estimate:
 
 
 def _spectrum(sample: Sample) -> NDArray[np.float64] | Estimate:
-    found = sample.eigenvalues
-    if found is None:
+    variances = sample.eigenvalues
+    if variances is None:
         return undefined(too_few(sample.n) if sample.moments is None else "all points are equal")
-    return found
+    return variances
 
 
 def _curve(sample: Sample) -> Estimate:
-    found = _spectrum(sample)
-    return found if isinstance(found, Estimate) else Estimate(cumulative_shares(found, min(sample.n, sample.d, KEPT)))
+    variances = _spectrum(sample)
+    return (
+        variances
+        if isinstance(variances, Estimate)
+        else Estimate(cumulative_shares(variances, min(sample.n, sample.d, KEPT)))
+    )
 
 
 def _first(sample: Sample) -> Estimate:
-    found = _spectrum(sample)
-    return found if isinstance(found, Estimate) else Estimate(float(cumulative_shares(found, 1)[0]))
+    variances = _spectrum(sample)
+    return variances if isinstance(variances, Estimate) else Estimate(float(cumulative_shares(variances, 1)[0]))
 
 
 def _rank(sample: Sample) -> Estimate:
-    found = _spectrum(sample)
-    return found if isinstance(found, Estimate) else effective_rank_of(found)
+    variances = _spectrum(sample)
+    return variances if isinstance(variances, Estimate) else effective_rank_of(variances)
 
 
 def _even_curve(n: int, d: int) -> Bound:

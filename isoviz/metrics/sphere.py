@@ -60,10 +60,10 @@ def _estimate(sample: Sample) -> Estimate:
     x = sample.points
     assert x is not None
     biggest = np.abs(x).max(axis=1)  # first, so that squares neither overflow nor vanish
-    kept = biggest > 0
-    zeros = int(len(x) - kept.sum())
+    nonzero = biggest > 0
+    zeros = int(len(x) - nonzero.sum())
     note = f"leaves out {zeros} zero vectors" if zeros else ""
-    unit = x[kept] / biggest[kept][:, None]
+    unit = x[nonzero] / biggest[nonzero][:, None]
     unit /= np.sqrt(np.einsum("ij,ij->i", unit, unit))[:, None]
     n = len(unit)
     if n < 2:

@@ -149,22 +149,24 @@ class CovarianceAccumulator:
         missing = sorted({"count", "d", "resolution", *_SUMS} - set(state))
         if missing:
             raise InputError(f"the accumulator's state lacks {', '.join(missing)}")
-        made = cls(int(state["d"]))
+        accumulator = cls(int(state["d"]))
         count = int(state["count"])
         if count < 0:
             raise InputError(f"count in the accumulator's state must not be negative, got {count}")
         for name in _SUMS:
-            shape = {"scatter": (made.d, made.d), "quartic": ()}.get(name, (made.d,))
+            shape = {"scatter": (accumulator.d, accumulator.d), "quartic": ()}.get(name, (accumulator.d,))
             if tuple(np.shape(state[name])) != shape:
                 raise InputError(f"{name} in the accumulator's state must be {shape}, got {np.shape(state[name])}")
             if not np.isfinite(float(abs(state[name]).sum())):
                 raise InputError(f"{name} in the accumulator's state must be finite")
         if count:
-            made.count, made._eps = count, float(state["resolution"])
+            accumulator.count, accumulator._eps = count, float(state["resolution"])
             for name in _SUMS:
                 value = state[name]
-                setattr(made, f"_{name}", value.clone() if is_tensor(value) else np.array(value, dtype=np.float64))
-        return made
+                setattr(
+                    accumulator, f"_{name}", value.clone() if is_tensor(value) else np.array(value, dtype=np.float64)
+                )
+        return accumulator
 
     def reduce(self, gather: Callable[[dict[str, Any]], Sequence[Mapping[str, Any]]]) -> CovarianceAccumulator:
         """What all processes have seen together, the same bits on each of them; `self` is left as it is.
@@ -177,9 +179,11 @@ class CovarianceAccumulator:
         Returns:
             On the device of this process's batches; numpy where they were, or where there were none.
         """
-        mine = {name: np.asarray(value.cpu() if is_tensor(value) else value) for name, value in self.state().items()}
+        own_state = {
+            name: np.asarray(value.cpu() if is_tensor(value) else value) for name, value in self.state().items()
+        }
         total = CovarianceAccumulator(self.d)
-        for state in gather(mine):
+        for state in gather(own_state):
             total.merge(CovarianceAccumulator.from_state(state))
         if self.count and is_tensor(self._scatter):
             import torch

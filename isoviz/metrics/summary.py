@@ -66,23 +66,25 @@ def measurement_json(isotropy: Measurement) -> dict[str, Any]:
     matrix). `by_layer` is IsoScore of each layer's tokens, from the first layer to the last; `by_layer_clouds` has every metric of each.
     """
     head = isotropy.cloud("head")
-    found = {**({} if head is None else {**as_json(head), "cloud": head.cloud, "split": head.split})}
+    values = {**({} if head is None else {**as_json(head), "cloud": head.cloud, "split": head.split})}
     for slug in metrics.catalogue():
-        if slug not in found and (reading := isotropy.reading(slug)) is not None:
-            found[slug] = isotropy.number(slug)
+        if slug not in values and (reading := isotropy.reading(slug)) is not None:
+            values[slug] = isotropy.number(slug)
             cloud = isotropy.cloud(isotropy.home(slug))
             if cloud is not None:
                 where = {"cloud": cloud.cloud, "split": cloud.split, "n": cloud.n, "d": cloud.d}
-                found[f"{slug}_cloud"] = {**where, **reading.settings}
+                values[f"{slug}_cloud"] = {**where, **reading.settings}
             if reading.error is not None:
-                found[f"{slug}_error"] = reading.error
+                values[f"{slug}_error"] = reading.error
     for name in ("pooled", "layers"):
         cloud = isotropy.cloud(name)
         if cloud is not None:
-            found[name] = {"cloud": name, "split": cloud.split, **as_json(cloud)}
+            values[name] = {"cloud": name, "split": cloud.split, **as_json(cloud)}
     if isotropy.output is not None:
-        found["weight_norm"] = isotropy.output.norm
-        found["output"] = {"rows": isotropy.output.rows, "d": isotropy.output.d}
-    found["by_layer"] = isotropy.by_layer("isoscore")
-    found["by_layer_clouds"] = [{"cloud": one.cloud, "split": one.split, **as_json(one)} for one in isotropy.layers()]
-    return found
+        values["weight_norm"] = isotropy.output.norm
+        values["output"] = {"rows": isotropy.output.rows, "d": isotropy.output.d}
+    values["by_layer"] = isotropy.by_layer("isoscore")
+    values["by_layer_clouds"] = [
+        {"cloud": layer.cloud, "split": layer.split, **as_json(layer)} for layer in isotropy.layers()
+    ]
+    return values

@@ -266,10 +266,10 @@ def load_network_with_mismatch(
     auto_class, options = class_for(kind, num_labels)
     network, mismatch = load_pretrained(auto_class, source, seed=seed, allow_random=allow_random, **options)
     if kind == "seq2seq":
-        habits = network.generation_config
-        kept = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id", "bad_words_ids")
+        generation = network.generation_config
+        token_settings = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id", "bad_words_ids")
         network.generation_config = transformers.GenerationConfig(
-            **{name: getattr(habits, name, None) for name in kept}
+            **{name: getattr(generation, name, None) for name in token_settings}
         )
     return network, mismatch
 

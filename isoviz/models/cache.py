@@ -34,7 +34,7 @@ class CachedModel:
 
 
 def models() -> list[CachedModel]:
-    """All models of the cache that have weights, usable ones first, then by when they were used."""
+    """All cached models with weights: usable ones first, then by last use."""
     from huggingface_hub import scan_cache_dir
     from huggingface_hub.errors import CacheNotFound
 
@@ -48,7 +48,7 @@ def models() -> list[CachedModel]:
             continue
         for revision in repository.revisions:
             if not folders.has_weights({file.file_name for file in revision.files}):
-                continue  # only looked at, never fetched
+                continue  # looked up, but never downloaded
             config = folders.config_of(revision.snapshot_path) or {}
             named = next((ref for ref in sorted(revision.refs) if ref != MAIN), revision.commit_hash)
             entries.append(
@@ -61,7 +61,7 @@ def models() -> list[CachedModel]:
                     problem=folders.problem(revision.snapshot_path),
                 )
             )
-    return sorted(entries, key=lambda one: (one.problem is not None, -one.last_used, one.name))
+    return sorted(entries, key=lambda model: (model.problem is not None, -model.last_used, model.name))
 
 
 def find(name: str, revision: str | None) -> Path | None:

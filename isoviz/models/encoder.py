@@ -95,7 +95,7 @@ def load(
 
     Args:
         source: on this machine (see `sources.fetch`).
-        head: with what lies between the last layer and a classifier, which costs a family that the adapter knows.
+        head: with the modules between the last layer and a classifier; only for families that the adapter knows.
         direction: "en-ro" where the texts are to be translated, for tokenizers that mark their language.
         allow_random: accept a checkpoint that lacks encoder weights; they are drawn at random, and `notes` says so.
 

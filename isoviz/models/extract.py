@@ -48,7 +48,7 @@ def layer_views(
     truncate: int | None = None,
     progress: Progress | None = None,
 ) -> Views:
-    """Every layer's clouds from one pass: each row goes through the encoder once, whatever is asked for.
+    """Every layer's clouds from one pass: each row goes through the encoder once, whatever is requested.
 
     What is kept: (rows, d) float32 per layer for `cls`, `last` and `mean`, (rows, h) for `head`; for `tokens`, per layer, running
     sums of d² numbers, one token per row, and at most `max_tokens_per_layer` tokens. Results do not depend on `batch_size`
@@ -237,9 +237,9 @@ class _Collector:
         self.starts = np.concatenate([[0], np.cumsum(self.lengths)])  # of each row among all tokens
         self.layers = layers
         total = int(self.starts[-1])
-        kept = total if max_tokens is None else min(total, max_tokens)
+        token_count = total if max_tokens is None else min(total, max_tokens)
         held = [name for name in POOLINGS if name in poolings and name not in ("tokens", "head", "sentence")]
-        per_layer = count * len(held) + (count + kept if "tokens" in poolings else 0)
+        per_layer = count * len(held) + (count + token_count if "tokens" in poolings else 0)
         _check_memory(4 * model.width * len(layers) * per_layer, count)
         self.clouds: dict[tuple[int, Pooling], NDArray[np.float32]] = {
             (layer, name): np.empty((count, model.width), dtype=np.float32) for layer in layers for name in held
@@ -250,15 +250,15 @@ class _Collector:
         generator = np.random.default_rng(seed)
         # One token of each row, and a sample of all: chosen before the pass, so that neither depends on the batches.
         self.one = self.starts[:-1] + np.floor(generator.random(count) * self.lengths).astype(np.int64)
-        self.sampled = np.sort(generator.choice(total, kept, replace=False, shuffle=False))
+        self.sampled = np.sort(generator.choice(total, token_count, replace=False, shuffle=False))
         self.tokens: dict[int, TokenView] = {}
         if "tokens" in poolings:
             groups = np.searchsorted(self.starts, self.sampled, side="right") - 1
             ids = np.concatenate([np.asarray(row, dtype=np.int64) for row in token_ids])[self.sampled]
             for layer in layers:
-                shapes = ((count, model.width), (kept, model.width))
-                one, sample = (np.empty(shape, dtype=np.float32) for shape in shapes)
-                self.tokens[layer] = TokenView(CloudStream(model.width), one, sample, groups, ids)
+                shapes = ((count, model.width), (token_count, model.width))
+                row_tokens, sample = (np.empty(shape, dtype=np.float32) for shape in shapes)
+                self.tokens[layer] = TokenView(CloudStream(model.width), row_tokens, sample, groups, ids)
 
     def add(self, rows: NDArray[np.int64], states: Sequence[Tensor], pooled: Tensor | None, keep: Tensor) -> None:
         """One batch: `states` (B, L, d) per layer from the embeddings on, `pooled` (B, h), `keep` (B, L)."""
@@ -294,10 +294,10 @@ class _Collector:
 
 
 def _fetching(progress: Progress | None, rows: int) -> hub.Tell | None:
-    """A download's bytes as part of a progress that counts rows."""
+    """Report a download through a progress that counts rows."""
     if progress is None:
         return None
-    return lambda *what: progress(0, rows, hub.in_words(*what))
+    return lambda *download: progress(0, rows, hub.in_words(*download))
 
 
 def _check_poolings(poolings: Sequence[Pooling], offered: Sequence[Pooling], of: str) -> None:

@@ -37,11 +37,11 @@ def mismatch_of(source: ModelSource, kind: HeadKind | None = None) -> Mismatch:
 
 
 def words(source: ModelSource, kinds: tuple[HeadKind, ...]) -> str:
-    """The first mismatch in words, for these heads, or for reading alone if there are none; empty where all fits.
+    """The first mismatch as text, for these heads, or for reading alone if there are none; empty where all fits.
 
-    For a page, which has it called in another process: comparing loads torch.
+    Pages call it in another process, because comparing loads torch.
     """
-    return next((str(found) for kind in kinds or (None,) if (found := mismatch_of(source, kind))), "")
+    return next((str(mismatch) for kind in kinds or (None,) if (mismatch := mismatch_of(source, kind))), "")
 
 
 @functools.lru_cache(maxsize=64)

@@ -100,9 +100,9 @@ def problem_in(names: Collection[str], config: Mapping[str, Any], stored: int | 
         )
     if "model.safetensors" not in names:
         count = int(parts[0][1])
-        lacking = [name for part in range(1, count + 1) if (name := _part(part, count)) not in names]
-        if lacking:
-            return f"lacks some of its weights (no {lacking[0]})"
+        missing = [name for part in range(1, count + 1) if (name := _part(part, count)) not in names]
+        if missing:
+            return f"lacks some of its weights (no {missing[0]})"
     if not any(name in names for name in _TOKENIZERS):
         return "has no tokenizer (no tokenizer.json or vocabulary)"
     return architectures.impossible_size(config, stored)

@@ -23,7 +23,7 @@ def fold(model: HeadedModel) -> None:
     """Change the output layer of a model in evaluation mode, in place: W(Ah + b) + c becomes (WA)h + (Wb + c).
 
     A transform in evaluation maps each point for itself, so zero and the unit vectors give b and A; further points show whether it
-    is affine at all. An output matrix that shares its weights with the token embeddings gets weights of its own.
+    is affine at all. An output matrix that shares its weights with the token embeddings gets separate weights.
 
     Raises:
         InputError: the map is not affine (Flow), or the layer has no bias for b.
@@ -71,7 +71,7 @@ def save(model: HeadedModel, folder: Path, label_names: Sequence[str] = ()) -> N
 
 
 def _untie(network: Any) -> None:
-    """Give every parameter weights of its own: of shared ones a file holds one, and an untied network would miss the others."""
+    """Give every parameter separate weights: a file stores shared weights once, and an untied network would miss the copies."""
     network.config.tie_word_embeddings = False
     seen: set[int] = set()
     for name, parameter in list(network.named_parameters(remove_duplicate=False)):

@@ -40,7 +40,7 @@ class Representations:
     output_weight: Tensor
 
     def tokens(self, layers: Iterable[int] | None = None, include_padding: bool = False) -> Tensor:
-        """All layers' (or the named ones', from 1) token vectors, (points, d), padding left out unless asked for."""
+        """All layers' (or the named ones', from 1) token vectors, (points, d), padding left out unless requested."""
         import torch
 
         chosen = self.hidden_states if layers is None else [self.hidden_states[i - 1] for i in layers]
@@ -82,7 +82,7 @@ class Hooks:
 
     def transform(self, reps: Representations, training: bool) -> Tensor:
         """What dropout and the output layer read instead of `reps.pooled`, of the same shape, each point for itself in
-        evaluation; look at `reps.pooled` alone, because a network that writes texts has no more at hand."""
+        evaluation; look at `reps.pooled` alone, because a network that writes texts has nothing else."""
         return reps.pooled
 
     def penalties(self, reps: Representations) -> dict[str, Tensor]:

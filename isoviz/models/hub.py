@@ -31,7 +31,7 @@ class Remote:
 
     Attributes:
         name: the repository.
-        revision: the commit, 40 hex digits, whatever branch or tag it was asked for by.
+        revision: the commit, 40 hex digits, whatever branch or tag was requested.
         files: name and bytes of those that loading it needs.
         config: its `config.json`.
     """
@@ -80,24 +80,24 @@ def look(name: str, revision: str | None = None) -> Remote:
     Raises:
         ModelError: there is none, it is gated, or the hub cannot be asked.
     """
-    return remembered(("model", name, revision), _REMEMBERED, lambda: _look(name, revision))
+    return remembered(("model", name, revision), _REMEMBERED, lambda: _look_up(name, revision))
 
 
-def _look(name: str, revision: str | None) -> Remote:
+def _look_up(name: str, revision: str | None) -> Remote:
     from huggingface_hub import HfApi, hf_hub_download
 
-    asked_for = f"{name}@{revision}" if revision else name
-    with _in_our_terms(f"model: '{asked_for}'"):
+    requested = f"{name}@{revision}" if revision else name
+    with _in_our_terms(f"model: '{requested}'"):
         path = Path(hf_hub_download(name, "config.json", revision=revision, etag_timeout=10))
         commit = path.parent.name
         info = HfApi().model_info(name, revision=commit, files_metadata=True, timeout=10)
     siblings = info.siblings or ()
-    files = tuple((one.rfilename, one.size or 0) for one in siblings if folders.is_wanted(one.rfilename))
+    files = tuple((file.rfilename, file.size or 0) for file in siblings if folders.is_wanted(file.rfilename))
     config = folders.config_of(path.parent)
     if config is None:
-        raise ModelError(f"model: '{asked_for}' has a config.json that is not valid JSON", field="model")
-    if problem := folders.problem_in({one.rfilename for one in siblings}, config):
-        raise ModelError(f"model: '{asked_for}' {problem}", field="model")
+        raise ModelError(f"model: '{requested}' has a config.json that is not valid JSON", field="model")
+    if problem := folders.problem_in({file.rfilename for file in siblings}, config):
+        raise ModelError(f"model: '{requested}' {problem}", field="model")
     return Remote(name, commit, files, config)
 
 
@@ -144,12 +144,12 @@ def search(text: str, limit: int = 20) -> list[Match]:
 
 
 @contextmanager
-def _in_our_terms(what: str, progress: Callable[[], str] | None = None) -> Iterator[None]:
-    """Turn what the client raises into a `ModelError`, one line beginning with `what`.
+def _in_our_terms(subject: str, progress: Callable[[], str] | None = None) -> Iterator[None]:
+    """Turn what the client raises into a `ModelError`, one line beginning with `subject`.
 
     Args:
-        what: `model: 'name'`.
-        progress: how far a download is, for one that breaks off.
+        subject: `model: 'name'`.
+        progress: how much was downloaded, for a download that stops early.
     """
     from huggingface_hub.errors import (
         EntryNotFoundError,
@@ -182,7 +182,7 @@ def _in_our_terms(what: str, progress: Callable[[], str] | None = None) -> Itera
         problem = f"could not be downloaded from the hub{after} ({reason(error)}); try again"
     else:
         return
-    raise ModelError(f"{what} {problem}", field="model")
+    raise ModelError(f"{subject} {problem}", field="model")
 
 
 def in_words(done: int, total: int, text: str) -> str:
@@ -239,13 +239,13 @@ class _Meter:
             self.tell(done, self.total, "downloading the model")
 
 
-def _match(one: Any) -> Match:
-    config = one.config or {}
+def _match(model: Any) -> Match:
+    config = model.config or {}
     family = config.get("model_type")
     problem = None
     if family is None:
         problem = "names no transformers family"
-    elif one.safetensors is None:
+    elif model.safetensors is None:
         problem = "has no safetensors"
-    parameters = None if one.safetensors is None else one.safetensors.total
-    return Match(one.id, family, parameters, one.downloads, bool(one.gated), problem)
+    parameters = None if model.safetensors is None else model.safetensors.total
+    return Match(model.id, family, parameters, model.downloads, bool(model.gated), problem)

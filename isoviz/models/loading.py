@@ -1,4 +1,4 @@
-"""Load a network through transformers, and hold it to its checkpoint: what was asked for is what is measured.
+"""Load a network through transformers, and check it against its checkpoint, so that the requested model is the one measured.
 
 transformers draws every weight that a checkpoint lacks at random and drops every weight that the network has no place for, with
 a log line at most. For a new head that is right. For the encoder it means numbers of another model than the one that was named,

@@ -19,18 +19,18 @@ _SUMMARIES: Final = ("cnn_dailymail", "demo/summarization")
 
 
 def resolve(
-    asked: str | None, config: Mapping[str, Any], slug: str, columns: Sequence[str], direction: str | None
+    requested: str | None, config: Mapping[str, Any], slug: str, columns: Sequence[str], direction: str | None
 ) -> str | None:
     """The prefix of a run: as asked, if it fits the texts; else what the model knows. See `known_prefix`.
 
     Raises:
         InputError: words for a second text where there is one only.
     """
-    if asked is not None and SEPARATOR in asked and len(columns) < 2:
+    if requested is not None and SEPARATOR in requested and len(columns) < 2:
         raise InputError(
-            f"prefix: '{slug}' reads one text, so there is none after {SEPARATOR} (got '{asked}')", field="prefix"
+            f"prefix: '{slug}' reads one text, so there is none after {SEPARATOR} (got '{requested}')", field="prefix"
         )
-    return known_prefix(config, slug, columns, direction) if asked is None else asked
+    return known_prefix(config, slug, columns, direction) if requested is None else requested
 
 
 def known_prefix(config: Mapping[str, Any], slug: str, columns: Sequence[str], direction: str | None) -> str | None:

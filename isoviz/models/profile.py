@@ -100,12 +100,12 @@ def measure(
     rows = np.sort(
         np.random.default_rng(seed).choice(len(points), min(most, len(points)), replace=False, shuffle=False)
     )
-    drawn = np.empty((len(rows), points.shape[1]), dtype=points.dtype)
+    pair_points = np.empty((len(rows), points.shape[1]), dtype=points.dtype)
     for start, block in blocks(points, _BLOCK_ROWS):
         stream.update(block)
         inside = slice(*np.searchsorted(rows, [start, start + len(block)]))
-        drawn[inside] = block[rows[inside] - start]
-    return measure_cloud(stream.sample(), name, costs=costs, drawn=Sample(drawn), most=most, seed=seed)
+        pair_points[inside] = block[rows[inside] - start]
+    return measure_cloud(stream.sample(), name, costs=costs, drawn=Sample(pair_points), most=most, seed=seed)
 
 
 def _readings(views: Views, layer: int, pooling: Pooling, costs: Collection[Cost], most: int, seed: int) -> Any:

@@ -122,10 +122,10 @@ def _digest(files: tuple[tuple[str, int, int], ...]) -> str:
 
 
 def _sha256(path: Path) -> bytes:
-    """Of a file's content. The hub cache names large files by it, which spares a page the reading of gigabytes."""
-    kept = path.resolve()
-    if kept.parent.name == "blobs" and re.fullmatch(r"[0-9a-f]{64}", kept.name):
-        return bytes.fromhex(kept.name)
+    """SHA-256 of a file's content, read from its name where the hub cache has it: that saves reading gigabytes."""
+    resolved = path.resolve()
+    if resolved.parent.name == "blobs" and re.fullmatch(r"[0-9a-f]{64}", resolved.name):
+        return bytes.fromhex(resolved.name)
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").digest()
 
@@ -133,13 +133,13 @@ def _sha256(path: Path) -> bytes:
 def _in_folder(
     name: str, kind: Literal["bundled", "local", "cached"], folder: Path, head: HeadKind | None
 ) -> ModelSource:
-    shown = name if kind == "cached" else folder
+    place = name if kind == "cached" else folder
     if problem := folders.problem(folder):
-        raise ModelError(f"model: '{shown}' {problem}", field="model")
+        raise ModelError(f"model: '{place}' {problem}", field="model")
     config = folders.config_of(folder) or {}
     if head and (problem := folders.head_problem(config, head)):
-        raise ModelError(f"model: '{shown}' {problem}", field="model")
-    with boundary.parsing(f"'{shown}' cannot be read", "model", ModelError):
+        raise ModelError(f"model: '{place}' {problem}", field="model")
+    with boundary.parsing(f"'{place}' cannot be read", "model", ModelError):
         size = sum(path.stat().st_size for path in folder.iterdir() if folders.is_wanted(path.name))
         content = fingerprint(folder)
     return ModelSource(name, kind, str(folder), content, folder.name if kind == "cached" else None, size)

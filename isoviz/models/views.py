@@ -82,7 +82,7 @@ class Views:
     warnings: tuple[str, ...]
 
     def points(self, layer: int, pooling: Pooling) -> NDArray[np.float32]:
-        """One cloud, (n, d); for `tokens` the kept sample. `InputError` for one that was not asked for."""
+        """One cloud, (n, d); for `tokens` the kept sample. `InputError` for one that was not requested."""
         if pooling == "tokens" and layer in self.tokens:
             return self.tokens[layer].sample
         if (layer, pooling) not in self.clouds:

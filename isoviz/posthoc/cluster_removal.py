@@ -96,15 +96,15 @@ class ClusterBased(CataloguedTransform):
     COUNTS = ("flattened", "clusters")
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
-        wanted, remove = self.params.n_clusters, self.params.remove
+        clusters, remove = self.params.n_clusters, self.params.remove
         n, d = x.shape
         if remove > d:
             raise InputError(f"remove must be at most {d}, the dimensions of the points, got {remove}")
-        distinct = len(np.unique(x, axis=0)) if wanted > 1 else 1
-        if wanted > distinct:
-            raise InputError(f"n_clusters must be at most {distinct}, the number of distinct points, got {wanted}")
+        distinct = len(np.unique(x, axis=0)) if clusters > 1 else 1
+        if clusters > distinct:
+            raise InputError(f"n_clusters must be at most {distinct}, the number of distinct points, got {clusters}")
         centred, origin = centre(x)
-        centroids = _centroids(centred, wanted, self.params.seed)
+        centroids = _centroids(centred, clusters, self.params.seed)
         labels = _nearest(centred, centroids)
         occupied = np.unique(labels)  # rounding can leave a centroid without points
         means = np.empty((len(occupied), d))
@@ -148,7 +148,7 @@ def _centroids(centred: NDArray[np.float64], count: int, seed: int) -> NDArray[n
     from sklearn.cluster import KMeans
 
     unit = float(np.abs(centred).max())  # k-means works with squares
-    # its warning of fewer clusters than asked for stays: filters are the process's, and What-if fits in threads
+    # its warning of fewer clusters than requested stays: filters are the process's, and What-if fits in threads
     fitted = KMeans(n_clusters=count, n_init=1, random_state=seed).fit(centred / unit)
     centroids: NDArray[np.float64] = fitted.cluster_centers_ * unit
     return centroids

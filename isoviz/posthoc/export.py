@@ -236,13 +236,13 @@ def append_dense(
     model.truncate_dim = None
     width = model.get_embedding_dimension()
     assert width is not None
-    kept = np.eye(width)[:, : truncate or width]
+    selection = np.eye(width)[:, : truncate or width]
     images, offset = affine.of_points(points), affine.offset
     if np.linalg.norm(offset) > _CANCELS * np.linalg.norm(images, axis=1).max():
         centre = points.mean(axis=0).astype(np.float32).astype(np.float64)
-        dense(kept, -centre)
-        kept, offset = np.eye(len(centre)), affine.of_points(centre)
-    dense(kept @ affine.matrix, offset)
+        dense(selection, -centre)
+        selection, offset = np.eye(len(centre)), affine.of_points(centre)
+    dense(selection @ affine.matrix, offset)
 
 
 def save(
@@ -254,25 +254,37 @@ def save(
     """
     from sentence_transformers import SentenceTransformer
 
-    model.save(str(folder), create_model_card=False)
-    loaded = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
-    found = loaded.encode(list(probes), show_progress_bar=False)
-    share = float(np.abs(found - expected).max() / max(np.linalg.norm(expected, axis=1).max(), np.finfo(float).tiny))
-    if found.shape != expected.shape or not share <= TOLERANCE:
-        raise InputError(
-            f"export: sentence-transformers gives other vectors for this model than IsoViz (deviation {share:.1e})",
-            field="export",
-            advice="Export the matrix instead.",
-        )
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".isoviz-export-") as place:
+        unchecked = Path(place) / folder.name
+        model.save(str(unchecked), create_model_card=False)
+        loaded = SentenceTransformer(str(unchecked), device="cpu", local_files_only=True)
+        share = _deviation(loaded.encode(list(probes), show_progress_bar=False), expected)
+        if not share <= TOLERANCE:
+            raise InputError(
+                f"export: sentence-transformers gives other vectors for this model than IsoViz (deviation {share:.1e})",
+                field="export",
+                advice="Export the matrix instead.",
+            )
+        _describe(unchecked, origin, expected.shape[1], len(probes), share)
+        unchecked.rename(folder)
+    return share
+
+
+def _deviation(vectors: NDArray[Any], expected: NDArray[np.float64]) -> float:
+    """The largest difference of two numbers, as a share of the longest vector."""
+    if vectors.shape != expected.shape:
+        return float("inf")
+    return float(np.abs(vectors - expected).max() / max(np.linalg.norm(expected, axis=1).max(), np.finfo(float).tiny))
+
+
+def _describe(folder: Path, origin: Origin, width: int, texts: int, share: float) -> None:
     head = "---\nlibrary_name: sentence-transformers\npipeline_tag: sentence-similarity\n---\n"
-    checked = f"- Checked: {len(probes)} texts, largest deviation {share:.0e} of the longest vector"
-    width = expected.shape[1]
+    checked = f"- Checked: {texts} texts, largest deviation {share:.0e} of the longest vector"
     readme = f"{head}# Embedding model with a transform\n\n{_LIBRARY.format(d=width)}\n\n{origin.words}\n{checked}\n"
     (folder / "README.md").write_text(readme, encoding="utf-8")
     (folder / "origin.json").write_text(
         json.dumps({**origin.as_json(), "deviation": share}, indent=1), encoding="utf-8"
     )
-    return share
 
 
 def zipped_model(write: Any) -> bytes:

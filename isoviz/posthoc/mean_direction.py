@@ -77,5 +77,5 @@ class MeanRemoval(CataloguedTransform):
         return self.learnt.counts["removed"]
 
     def affine(self) -> None:
-        """None once fitted: each point is stretched by a factor of its own."""
+        """None once fitted: the map is not affine, because each point is scaled by a different factor."""
         self._width()  # the same error as everywhere if it is not fitted

@@ -104,7 +104,7 @@ class Transform:
         return "points"
 
     def fit_sums(self, mean: NDArray[np.float64], covariance: NDArray[np.float64], n: int, eps: float) -> Self:
-        """As `fit` on n points of which only running sums are at hand; not where `fits_on` is "points".
+        """As `fit` on n points from their running sums; not where `fits_on` is "points".
 
         Args:
             mean, covariance: (d,) and (d, d), divisor n − 1.
@@ -283,15 +283,15 @@ class CataloguedTransform(Transform):
         spec = state["spec"]
         if spec.get("slug") != cls.slug:
             raise InputError(f"a saved '{cls.slug}' was expected, got '{spec.get('slug')}'")
-        params, counts, found = spec.get("params"), spec.get("counts"), state["arrays"]
+        params, counts, stored = spec.get("params"), spec.get("counts"), state["arrays"]
         if not isinstance(params, Mapping) or not isinstance(counts, Mapping) or set(counts) != set(cls.COUNTS):
             raise InputError(f"a saved '{cls.slug}' must hold its 'params' and the 'counts' {sorted(cls.COUNTS)}")
         if not all(isinstance(count, int) for count in counts.values()):
             raise InputError(f"the counts of a saved '{cls.slug}' must be integers, got {dict(counts)}")
         transform = cls(**params)
-        if set(found) != set(cls.ARRAYS):
-            raise InputError(f"a saved '{cls.slug}' holds {sorted(cls.ARRAYS)}, got {sorted(found)}")
-        arrays = {name: np.array(value) for name, value in found.items()}
+        if set(stored) != set(cls.ARRAYS):
+            raise InputError(f"a saved '{cls.slug}' holds {sorted(cls.ARRAYS)}, got {sorted(stored)}")
+        arrays = {name: np.array(value) for name, value in stored.items()}
         if any(value.dtype != np.float64 for value in arrays.values()):
             raise InputError(f"the arrays of a saved '{cls.slug}' must be float64")
         sizes: dict[str, int] = {}
@@ -304,9 +304,9 @@ class CataloguedTransform(Transform):
         return transform
 
     def _fit(self, x: NDArray[np.float64], eps: float) -> None:
-        found = self.learn(x, eps)
-        arrays = {name: np.ascontiguousarray(value, dtype=np.float64) for name, value in found.arrays.items()}
-        self._learnt = Learnt(arrays, found.counts)
+        learnt = self.learn(x, eps)
+        arrays = {name: np.ascontiguousarray(value, dtype=np.float64) for name, value in learnt.arrays.items()}
+        self._learnt = Learnt(arrays, learnt.counts)
 
     def _map(self, x: Any) -> Any:
         arrays: dict[str, Any] = dict(self.learnt.arrays)

@@ -57,5 +57,5 @@ def whitening_factors(std: NDArray[np.float64], d: int, params: WhiteningParams)
     if params.eps > 0:
         ridged: NDArray[np.float64] = np.hypot(std, np.sqrt(params.eps)) ** -params.strength
         return ridged
-    kept = std > std.max() * np.sqrt(TOLERANCE * np.sqrt(d))
-    return np.where(kept, np.where(kept, std, 1.0) ** -params.strength, 0.0)
+    nonzero = std > std.max() * np.sqrt(TOLERANCE * np.sqrt(d))
+    return np.where(nonzero, np.where(nonzero, std, 1.0) ** -params.strength, 0.0)

@@ -79,7 +79,7 @@ class PCAWhitening(CataloguedTransform):
         d = x.shape[1]
         count = self.image_width(d)
         axes, factors = scaled_axes(x, eps, self.params)
-        matrix = np.zeros((d, count))  # n < d points reach fewer directions than asked for
+        matrix = np.zeros((d, count))  # n < d points span fewer directions than requested
         reached = min(count, len(factors))
         matrix[:, :reached] = axes.directions[:, :reached] * factors[:reached]
         return Learnt(
@@ -98,11 +98,11 @@ class PCAWhitening(CataloguedTransform):
     def act(self, cloud: FactoredCloud) -> FactoredCloud:
         std = cloud.principal_std
         count = self.image_width(cloud.width)
-        kept = np.argsort(-std, kind="stable")[:count]
+        leading = np.argsort(-std, kind="stable")[:count]
         factors = np.zeros(len(std))
-        factors[kept] = whitening_factors(std, cloud.width, self.params)[kept]
+        factors[leading] = whitening_factors(std, cloud.width, self.params)[leading]
         basis = np.zeros((count, len(std)))
-        basis[np.arange(count), kept] = peak_signs(cloud.directions[:, kept])
+        basis[np.arange(count), leading] = peak_signs(cloud.directions[:, leading])
         return replace(cloud.scaled(factors, mean=np.zeros(count)), basis=basis)
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.readouts.image import Image
-from isoviz.statistics.paired_bootstrap import Mean, Statistic
+from isoviz.statistics.paired_bootstrap import Mean, MeanOfPairs, Statistic
 
 NEIGHBOURS: Final = 10
 PAIRS: Final = 5_000
@@ -35,9 +35,8 @@ def distribution(image: Image) -> Cosines:
 
 
 def measure(image: Image) -> dict[str, Statistic]:
-    """The mean of both distributions."""
-    found = distribution(image)
-    return {"random_pairs": Mean(found.pairs), "nearest": Mean(found.nearest)}
+    """The mean cosine of all pairs of `image.sample`, and of each of its rows with its nearest other row."""
+    return {"random_pairs": MeanOfPairs(image.cosines), "nearest": Mean(image.others.max(axis=1, initial=-1.0))}
 
 
 def overlap(before: Image, after: Image) -> Statistic:

@@ -3,8 +3,8 @@
 Rows are shuffled once, with seed 0, in the order of their ids, so that two sets of the same ids are divided alike.
 
 - Labels, or nothing known: a third each.
-- Rated pairs: rows that a pair ties together stay together, a third each. Where nearly all rows hang together that way, the pairs
-  are divided instead, and all vectors fit the transform.
+- Rated pairs: rows that a pair connects stay together, a third each. Where pairs connect nearly all rows, or a third would have
+  next to no pairs, the pairs are divided instead, and all vectors fit the transform.
 - Search: the documents fit the transform; two thirds of the queries are shown, a third is held back.
 
 Of large sets a sample is taken (`MOST_*`), the first in the shuffle: a slider's move reads every row that is shown.
@@ -41,7 +41,7 @@ MOST_DOCUMENTS: Final = 20_000
 MOST_CLASSES: Final = 100
 """Distinct labels beyond which they are taken for something else: a rating, a name."""
 _LOOSE: Final = 0.4
-"""Share of the rows that hang together at most, for rated pairs to be divided by rows."""
+"""Largest share of the rows in one connected component for which rated pairs are divided by rows."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class Division:
         fit: rows that transforms are fitted on.
         rows: rows of the part, in the order of its images.
         known: what is known of them, by their places in `rows`.
-        words: what was fitted and what is shown, in a sentence.
+        words: how many rows fit the transforms and how many are shown, in a sentence.
+        rest: how many are left for the other part, in a sentence; may be "".
         notes: what was left out, and why.
     """
 
@@ -60,6 +61,7 @@ class Division:
     rows: NDArray[np.int64]
     known: Known
     words: str
+    rest: str = ""
     notes: tuple[str, ...] = field(default=())
 
 
@@ -83,11 +85,18 @@ def divide(found: VectorSet, part: Part = "shown") -> Division:
     sampled = _sampled(len(thirds[1]), len(rows), "rows")
     labels, notes = _labels(found.columns, rows)
     rest = len(thirds[2 if part == "shown" else 1])
-    words = (
-        f"Transforms are fitted on {len(fit):,} rows; the numbers are of {len(rows):,} others; {rest:,} rows are "
-        f"{'held back' if part == 'shown' else 'those that were shown'}."
+    return Division(
+        fit,
+        rows,
+        Known(labels=labels),
+        f"Transforms are fitted on {len(fit):,} rows; the numbers are of {len(rows):,} others.",
+        _rest(rest, "rows", part),
+        (*sampled, *notes),
     )
-    return Division(fit, rows, Known(labels=labels), words, (*sampled, *notes))
+
+
+def _rest(count: int, unit: str, part: Part) -> str:
+    return f"{count:,} {unit} are {'held back' if part == 'shown' else 'those that were shown'}."
 
 
 def _sampled(there: int, taken: int, unit: str) -> tuple[str, ...]:
@@ -135,11 +144,9 @@ def _queries(found: VectorSet, part: Part) -> Division:
         grade[mine],
     )
     fitted = f"{'the ' if len(fit) == len(documents) else ''}{len(fit):,} documents"
-    rest = f"{len(answered) - len(every):,} queries are {'held back' if part == 'shown' else 'those that were shown'}"
-    words = (
-        f"Transforms are fitted on {fitted}; the numbers are of {len(queries):,} of {len(answered):,} queries; {rest}."
-    )
-    return Division(fit, rows, Known(queries=relevance), words, notes)
+    words = f"Transforms are fitted on {fitted}; the numbers are of {len(queries):,} of {len(answered):,} queries."
+    rest = _rest(len(answered) - len(every), "queries", part)
+    return Division(fit, rows, Known(queries=relevance), words, rest, notes)
 
 
 def _pairs(found: VectorSet, part: Part) -> Division:
@@ -158,23 +165,25 @@ def _pairs(found: VectorSet, part: Part) -> Division:
     count, component = sparse.csgraph.connected_components(links, directed=False)
     sizes = np.bincount(component, minlength=count)
     rank = _shuffled_rank(found.columns, found.n)
-    if sizes.max() > _LOOSE * found.n:
+    first = np.full(count, found.n)
+    np.minimum.at(first, component, rank)  # components in the order of their first row in the shuffle
+    by_component = np.argsort(first)
+    third = np.empty(count, dtype=np.int64)
+    third[by_component] = np.minimum(3 * (np.cumsum(sizes[by_component]) - sizes[by_component]) // found.n, 2)
+    of_row = third[component]
+    pairs_of_third = np.bincount(of_row[left], minlength=3)
+    if sizes.max() > _LOOSE * found.n or pairs_of_third[1:].min() < FEWEST // 3:
         order = np.argsort(rank[left] * found.n + rank[right], kind="stable")
         edge = len(order) * 2 // 3
         mine = np.sort((order[:edge] if part == "shown" else order[edge:])[:MOST_ROWS])
         fit = np.sort(np.argsort(rank)[:MOST_FIT])
         words = (
-            "Pairs connect most rows, so transforms are fitted on "
+            "The rows cannot be divided by pairs, so transforms are fitted on "
             f"{'all ' if len(fit) == found.n else ''}{len(fit):,} rows; the numbers are of {len(mine):,} of {len(left):,} pairs."
         )
     else:
-        first = np.full(count, found.n)
-        np.minimum.at(first, component, rank)  # components in the order of their first row in the shuffle
-        order = np.argsort(first)
-        third = np.empty(count, dtype=np.int64)
-        third[order] = np.minimum(3 * (np.cumsum(sizes[order]) - sizes[order]) // found.n, 2)
-        of_row = third[component]
-        fit = np.flatnonzero(of_row == 0)[:MOST_FIT]
+        candidates = np.flatnonzero(of_row == 0)
+        fit = np.sort(candidates[np.argsort(rank[candidates])[:MOST_FIT]])
         every = np.flatnonzero(of_row[left] == (1 if part == "shown" else 2))
         mine = np.sort(every[np.argsort(rank[left[every]], kind="stable")[:MOST_ROWS]])
         words = f"Transforms are fitted on {len(fit):,} rows; the numbers are of {len(mine):,} pairs of other rows."
@@ -182,7 +191,7 @@ def _pairs(found: VectorSet, part: Part) -> Division:
     scores = found.pairs["score"].to_numpy(np.float64)[mine]
     rated = RatedPairs(inverse[: len(mine)], inverse[len(mine) :], scores)
     labels, notes = _labels(found.columns, rows)
-    return Division(fit, rows, Known(pairs=rated, labels=labels), words, notes)
+    return Division(fit, rows, Known(pairs=rated, labels=labels), words, notes=notes)
 
 
 def _labels(columns: pd.DataFrame, rows: NDArray[np.int64]) -> tuple[Labels | None, tuple[str, ...]]:

@@ -16,16 +16,21 @@ MOST_PAIRED: Final = 1_500
 
 _SAFE: Final = {4: 1e15, 8: 1e120}
 """By bytes of a number: entries up to here have squares within range."""
+_NOTHING: Final = 1e-12
+"""Lengths below this share of the longest are rounding, however long the other vectors are."""
 
 
 class Image:
     """The vectors (n, d) of some rows after a chain, in single precision and in units of the longest.
 
-    Neither cosines nor the order of dot products depend on that unit, and squares stay within range.
+    Neither cosines nor the order of dot products depend on that unit, and squares stay within range. A vector has no direction
+    if it is shorter than `ROUNDING` times the typical one: what a transform leaves of a vector that it removes.
     """
 
     def __init__(self, points: NDArray[Any]) -> None:
         x = np.asarray(points)
+        if x.dtype not in (np.float32, np.float64):
+            x = x.astype(np.float64)
         largest = max(float(x.max(initial=0.0)), -float(x.min(initial=0.0)))
         if largest and not _SAFE[x.dtype.itemsize] > largest > 1 / _SAFE[x.dtype.itemsize]:
             x = x / x.dtype.type(largest)
@@ -34,7 +39,8 @@ class Image:
         self.points = np.empty(x.shape, dtype=np.float32)
         np.multiply(x, x.dtype.type(1 / longest), out=self.points, casting="same_kind")
         self.lengths = lengths / longest
-        self.without_direction = int(np.count_nonzero(self.lengths < ROUNDING))
+        present = self.lengths[self.lengths > _NOTHING]
+        self.directed = self.lengths > ROUNDING * (float(np.median(present)) if len(present) else 1.0)
 
     @property
     def n(self) -> int:
@@ -43,8 +49,7 @@ class Image:
     @cached_property
     def unit(self) -> NDArray[np.float32]:
         """(n, d): each vector with length 1; one of length 0 stays 0, so that its cosines are 0."""
-        alive = self.lengths >= ROUNDING
-        scale = np.divide(1.0, self.lengths, out=np.zeros(self.n), where=alive)
+        scale = np.divide(1.0, self.lengths, out=np.zeros(self.n), where=self.directed)
         return np.asarray(self.points * scale[:, None].astype(np.float32))
 
     @cached_property

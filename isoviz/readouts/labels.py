@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -20,18 +21,32 @@ _NEWTON: Final = 1_600
 def neighbours_and_silhouette(image: Image, labels: NDArray[np.int64]) -> dict[str, Statistic]:
     """Both from the cosines of all pairs of `image.sample`.
 
-    Each row is given the commonest label of its 10 nearest other rows; of equally common ones that of the more similar rows.
-    A row that is alone with its label has silhouette 0.
+    Each row is given the commonest label of its nearest other rows (`neighbours_for` says how many); of equally common labels
+    that of the more similar rows. A row that is alone with its label has silhouette 0. Both are undefined where the sample has
+    one label only.
     """
     mine = labels[image.sample]
     classes, codes = np.unique(mine, return_inverse=True)
+    if len(classes) < 2:
+        undefined = Mean(np.full(len(mine), np.nan))
+        return {"knn": undefined, "silhouette": undefined}
     member = np.eye(len(classes), dtype=np.float32)[codes]
-    near = image.nearest(min(NEIGHBOURS, len(mine) - 1))
+    near = image.nearest(neighbours_for(codes, itself=True))
     votes = member[near].sum(axis=1)
     similarity = np.take_along_axis(image.cosines, near, axis=1)
     support = np.einsum("ij,ijk->ik", similarity, member[near])
     guessed = (votes + 1e-3 * support / (1 + np.abs(support).max(axis=1, keepdims=True))).argmax(axis=1)
     return {"knn": Mean(guessed == codes), "silhouette": Mean(_silhouettes(image.cosines, codes, member))}
+
+
+def neighbours_for(codes: NDArray[np.int64], *, itself: bool = False) -> int:
+    """k of k-NN: 10, or the median number of rows that share a label, so that a row of a small class can find enough of them.
+
+    Args:
+        itself: whether a row is among those that are searched and does not count.
+    """
+    sizes = np.unique(codes, return_counts=True)[1]
+    return min(NEIGHBOURS, max(1, int(np.median(sizes)) - itself), len(codes) - itself)
 
 
 def _silhouettes(cosines: NDArray[np.float32], codes: NDArray[np.int64], member: NDArray[np.float32]) -> NDArray[Any]:
@@ -70,15 +85,15 @@ def clusters(image: Image, labels: NDArray[np.int64]) -> Statistic:
 
 
 def folds(labels: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """At most five folds with the labels' shares kept where each label has at least two rows (seed 0)."""
+    """Five folds that keep the labels' shares, fewer only where no label has five rows (seed 0)."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
-    rarest = int(np.unique(labels, return_counts=True)[1].min())
-    count = min(FOLDS, len(labels))
-    kind = StratifiedKFold if rarest >= 2 else KFold
-    if kind is StratifiedKFold:
-        count = min(count, rarest)
-    return list(kind(count, shuffle=True, random_state=0).split(np.zeros(len(labels)), labels))
+    commonest = int(np.unique(labels, return_counts=True)[1].max())
+    kind = StratifiedKFold if commonest >= 2 else KFold
+    count = min(FOLDS, commonest if commonest >= 2 else len(labels))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        return list(kind(count, shuffle=True, random_state=0).split(np.zeros(len(labels)), labels))
 
 
 def cross_fitted(
@@ -115,8 +130,11 @@ def _alike(known: Any, asked: Any) -> tuple[NDArray[np.float32], NDArray[np.floa
 def _of_neighbours(known: NDArray[Any], labels: NDArray[np.int64], asked: NDArray[Any]) -> NDArray[np.int64]:
     from sklearn.neighbors import KNeighborsClassifier
 
-    k = min(NEIGHBOURS, len(known))
-    found = KNeighborsClassifier(k, metric="cosine", algorithm="brute").fit(known, labels).predict(asked)
+    found = (
+        KNeighborsClassifier(neighbours_for(labels), metric="cosine", algorithm="brute")
+        .fit(known, labels)
+        .predict(asked)
+    )
     return np.asarray(found)
 
 

@@ -78,11 +78,11 @@ CATALOGUE: Final[Mapping[str, ReadOut]] = {
             "Share of the documents that no query has among its first 10 by {}.",
             "",
         ),
-        ReadOut("knn", "k-NN accuracy", "labels", "rows", "Share of rows whose 10 nearest other rows by cosine mostly have their label."),
+        ReadOut("knn", "k-NN accuracy", "labels", "rows", "Share of rows whose nearest other rows by cosine mostly share their label."),
         ReadOut("silhouette", "Silhouette", "labels", "rows", "Are rows closer to their own label than to another? −1 to 1, by cosine."),
         ReadOut("probe", "Linear probe", "labels", "rows", "Accuracy of a logistic regression, 5-fold cross-validated.", slow=True),
         ReadOut("nmi", "k-means NMI", "labels", "rows", "How well k-means recovers the labels: normalised mutual information.", slow=True),
-        ReadOut("random_pairs", "Cosine, random pairs", "nothing", "pairs", "Mean cosine of 5,000 random pairs.", aim=""),
+        ReadOut("random_pairs", "Cosine, random pairs", "nothing", "rows", "Mean cosine of all pairs of at most 1,500 rows.", aim=""),
         ReadOut("nearest", "Cosine, nearest row", "nothing", "rows", "Mean cosine of each row with its nearest other row.", aim=""),
     )
 }  # fmt: skip

@@ -64,9 +64,8 @@ def measure(image: Image, relevance: Relevance, wanted: Collection[str] = ()) ->
     of_documents = not wanted or any(slug.startswith(("hubness", "never")) for slug in wanted)
     queries, documents = image.points[relevance.queries], image.points[relevance.documents]
     lengths = image.lengths[relevance.documents]
-    alive = lengths >= ROUNDING
-    scale = np.divide(1.0, lengths, out=np.zeros(len(lengths)), where=alive).astype(np.float32)
-    longest = float(lengths.max(initial=0.0))
+    directed = image.directed[relevance.documents]
+    scale = np.divide(1.0, lengths, out=np.zeros(len(lengths)), where=directed).astype(np.float32)
     query_lengths = image.lengths[relevance.queries]
     graded = relevance.graded
     answers: dict[str, list[_Answer]] = {name: [] for name in names}
@@ -81,8 +80,9 @@ def measure(image: Image, relevance: Relevance, wanted: Collection[str] = ()) ->
                 of_query, grades = graded[place]
                 if not len(of_query):
                     continue
-                # a query's own length changes nothing in its ranking, only what rounding can be
-                tolerance = np.float32(ROUNDING * query_lengths[place] * (longest if name == "dot" else 1.0))
+                # what rounding can be depends on both lengths
+                sizes = lengths[of_query] if name == "dot" else np.ones(len(of_query))
+                tolerance = (ROUNDING * query_lengths[place] * sizes).astype(np.float32)[:, None]
                 answers[name].append(_answer(row, of_query, grades, tolerance))
             if of_documents:
                 found[name] += np.bincount(top(scores, CUT).ravel(), minlength=len(documents))
@@ -109,7 +109,7 @@ class _Answer:
 
 
 def _answer(
-    row: NDArray[np.float32], documents: NDArray[np.int64], grades: NDArray[np.float64], tolerance: np.float32
+    row: NDArray[np.float32], documents: NDArray[np.int64], grades: NDArray[np.float64], tolerance: NDArray[np.float32]
 ) -> _Answer:
     own = row[documents][:, None]
     before = np.count_nonzero(row > own + tolerance, axis=1)

@@ -18,7 +18,7 @@ from isoviz.config import NO_TRACKER, RunConfig
 from isoviz.demo import recorded_demo
 from isoviz.errors import InputError, shortened
 from isoviz.hub import cache_folder
-from isoviz.models import prefixes, sources
+from isoviz.models import low_rank, prefixes, sources
 from isoviz.models.sources import ModelSource
 from isoviz.parameters import ParamValue
 from isoviz.tasks import own as own_data
@@ -161,6 +161,8 @@ def expand(
     for seed in seeds:
         RunConfig.checked(seed=seed)
     tracking.check(common.get("report_to", NO_TRACKER))
+    if not common.get("lora_rank"):  # the others then change nothing, and must not make two setups of one
+        common = {name: value for name, value in common.items() if not name.startswith("lora_")}
     folder = str(boundary.path(data, "data").resolve()) if data else None
     known = {slug: _task(slug, folder, own, checks) for slug in tasks}
     if folder is not None and all(task.generated for task in known.values()):
@@ -170,6 +172,7 @@ def expand(
         _watched(task, common.get("early_stopping"))
         task.checked_direction(common.get("direction"))
         _check_head(models, variants, task)
+        _check_low_rank(variants, task, common)
     found = {model: sources.resolve(model) for model in models}
     longest = {model: _longest(source, common.get("max_length")) for model, source in found.items()}
     if common["precision"] == "fp16" and not devices.describe().on_gpu:
@@ -259,6 +262,21 @@ def _check_head(models: Sequence[str], variants: Sequence[MethodChoice], task: T
         methods.get(slug).check_kind(task.kind)
     for model in models:
         sources.resolve(model, task.kind)
+
+
+def _check_low_rank(variants: Sequence[MethodChoice], task: Task, common: Mapping[str, Any]) -> None:
+    if not common.get("lora_rank"):
+        return
+    low_rank.check_installed()
+    if task.kind != "seq2seq":
+        return  # the output layer trains as a whole
+    for slug, params in variants:
+        method = methods.get(slug)
+        if method(method.Params(**params)).regularises_output():
+            raise InputError(
+                f"method: '{slug}' acts on the output layer's weights, which LoRA freezes on '{task.slug}'; set lora_rank to 0",
+                field="method",
+            )
 
 
 def _task(slug: str, folder: str | None, own: OwnTask | None, checks: DataChecks) -> Task:
@@ -436,6 +454,10 @@ OPTIONS: Mapping[str, str] = {
     "report_to": "--report-to",
     "processes": "--processes",
     "accelerate_config": "--accelerate-config",
+    "lora_rank": "--lora-rank",
+    "lora_alpha": "--lora-alpha",
+    "lora_dropout": "--lora-dropout",
+    "lora_targets": "--lora-targets",
 }
 """Configuration field → its option on the command line."""
 

@@ -1,13 +1,20 @@
-"""A finished run's model as a transformers directory, which loads without isoviz."""
+"""A finished run's model as a transformers directory, which loads without isoviz, or as an archive of one."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from isoviz import boundary, tasks
+from isoviz.config import RunConfig
 from isoviz.errors import InputError
+from isoviz.jobs.kinds import ENCODERS, GIB, Job, JobKind
+from isoviz.jobs.results import ResultStore
+from isoviz.posthoc.export import zipped_model
 from isoviz.runs import planning
 from isoviz.training import weights
 
@@ -34,20 +41,50 @@ def save(run: RunRow, folder: Path, target: str) -> Path:
     Raises:
         InputError: not finished, its weights are gone, its method's map is not affine, or the target is not empty.
     """
+    order = request(run, folder)
     out = _empty(target)
+    _write(order, out, out.name)
+    return out
+
+
+def request(run: RunRow, folder: Path) -> dict[str, Any]:
+    """What to ask a job of kind `SAVE`; arguments and errors as for `save`."""
     checkpoint = weights.newest(folder)
-    if run.status != "finished" or checkpoint is None or weights.kept(folder) is None:
+    if run.status != "finished" or run.result is None or checkpoint is None or weights.kept(folder) is None:
         why = f"it is {run.status}" if run.status != "finished" else "its weights are gone"
         raise InputError(f"run: '{run.id}' has no model to save: {why}", field="run")
+    scores = {name: value for name, value in run.result.metrics.items() if value is not None}
+    config = run.config.model_dump(mode="json")
+    return {"run": run.id, "config": config, "checkpoint": str(checkpoint), "scores": scores}
 
+
+def _write(order: Mapping[str, Any], out: Path, name: str) -> None:
+    """Write what `request` describes. `name`: of the directory, for the model card."""
     from isoviz.models import folding
     from isoviz.training.reload import reload
 
-    model, head = reload(run.config, checkpoint)
-    folding.save(model, out, tasks.get(run.config.task, run.config.own).label_names)
+    config = RunConfig.model_validate(order["config"])
+    model, head = reload(config, Path(order["checkpoint"]))
+    folding.save(model, out, tasks.get(config.task, config.own).label_names)
     head.tokenizer.save_pretrained(out)
-    (out / "README.md").write_text(_card(run, out), encoding="utf-8")
-    return out
+    (out / "README.md").write_text(_card(order["run"], config, order["scores"], name), encoding="utf-8")
+
+
+def _work(job: Job) -> None:
+    job.report(0, 1, "writing the model")
+    content = zipped_model(lambda folder: _write(job.request, folder, f"isoviz-{job.request['run']}"))
+    job.publish({}, {"archive": np.frombuffer(content, dtype=np.uint8)})
+
+
+SAVE: Final = JobKind(
+    name="save-model",
+    room=__name__,
+    work=_work,
+    results=ResultStore("models", lambda: 4 * GIB, most=10),
+    lane=ENCODERS,
+    memory=2 * GIB,
+)
+"""`request(run, folder)`; leaves the array `archive`, a zip archive."""
 
 
 def _empty(target: str) -> Path:
@@ -61,27 +98,25 @@ def _empty(target: str) -> Path:
     return out
 
 
-def _card(run: RunRow, out: Path) -> str:
-    config, result = run.config, run.result
-    assert result is not None
+def _card(run_id: str, config: RunConfig, scores: Mapping[str, float], directory: str) -> str:
     kind = tasks.get(config.task, config.own).kind
-    scores = "\n".join(f"| {name} | {value:.4f} |" for name, value in result.metrics.items() if value is not None)
+    table = "\n".join(f"| {name} | {value:.4f} |" for name, value in scores.items())
     prefix = f"\nIt was trained with the text `{config.prefix}` before every input.\n" if config.prefix else ""
     return f"""\
 # {config.model} on {config.task}, {config.method}
 
-Fine-tuned by isoviz (run {run.id}). What the method does to the classifier's input is part of the output layer's weights.
+Fine-tuned by isoviz (run {run_id}). What the method does to the classifier's input is part of the output layer's weights.
 {prefix}
 ```python
 from transformers import AutoTokenizer, {_CLASSES[kind]}
 
-tokenizer = AutoTokenizer.from_pretrained("{out.name}")
-model = {_CLASSES[kind]}.from_pretrained("{out.name}")
+tokenizer = AutoTokenizer.from_pretrained("{directory}")
+model = {_CLASSES[kind]}.from_pretrained("{directory}")
 ```
 
 | Validation set | |
 |---|---|
-{scores}
+{table}
 
 The same run again:
 

@@ -31,5 +31,5 @@ def letters(count: int, apart: Iterable[tuple[int, int]], order: Sequence[int] |
 
 def letter(number: int) -> str:
     """a … z, then a1 … z1, a2 …: no combination of letters reads as another."""
-    turn, at = divmod(number, len(ascii_lowercase))
-    return ascii_lowercase[at] + (str(turn) if turn else "")
+    cycle, at = divmod(number, len(ascii_lowercase))
+    return ascii_lowercase[at] + (str(cycle) if cycle else "")

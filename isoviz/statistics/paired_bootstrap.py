@@ -1,5 +1,8 @@
 """The paired bootstrap between two readings of the same units: rows, pairs, queries or documents.
 
+Percentile intervals are too narrow for few units, so their percentiles are expanded to the width of Student's t (Hesterberg 2015,
+section 4.3). Below `FEWEST_UNITS` there is no interval.
+
 Each statistic is a function of how often each unit is drawn, so that a thousand resamples are a few matrix products and no unit
 is copied. Both readings see the same draws (Efron & Tibshirani 1993, chapter 13).
 """
@@ -18,6 +21,7 @@ Array = NDArray[Any]
 
 LEVEL: Final = 0.95
 RESAMPLES: Final = 1_000
+FEWEST_UNITS: Final = 6
 _NUMBERS: Final = 5_000_000
 """Units times resamples held at a time; with more units, fewer resamples are drawn, at least `_FEWEST`."""
 _FEWEST: Final = 200
@@ -29,7 +33,7 @@ class Difference:
 
     Attributes:
         value: None where one of the two is undefined.
-        low, high: ends of the percentile interval of the paired bootstrap; None without one.
+        low, high: ends of the expanded percentile interval of the paired bootstrap; None without one.
         n: units.
         resamples: how many drew it.
         level: nominal coverage.
@@ -69,7 +73,7 @@ def difference(before: Statistic, after: Statistic) -> Difference:
     if before.value is None or after.value is None:
         return Difference(None, None, None, after.n, 0)
     value = after.value - before.value
-    if after.n < 2:
+    if after.n < FEWEST_UNITS:
         return Difference(value, None, None, after.n, 0)
     counts = draws(after.n)
     differences = after.resampled(counts) - before.resampled(counts)
@@ -78,7 +82,7 @@ def difference(before: Statistic, after: Statistic) -> Difference:
 
 def interval(statistic: Statistic) -> Difference:
     """A statistic's own value and interval, in the same form."""
-    if statistic.value is None or statistic.n < 2:
+    if statistic.value is None or statistic.n < FEWEST_UNITS:
         return Difference(statistic.value, None, None, statistic.n, 0)
     return _percentiles(statistic.value, statistic.resampled(draws(statistic.n)), statistic.n)
 
@@ -87,10 +91,18 @@ def _percentiles(value: float, differences: Array, n: int) -> Difference:
     known = differences[np.isfinite(differences)]
     if len(known) < len(differences) / 2:
         return Difference(value, None, None, n, len(differences))
-    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    tail = _expanded_tail(n)
+    low, high = np.quantile(known, [tail, 1 - tail])
     # equal readings differ by the rounding of their sums
-    low, high = (0.0 if abs(end) < 1e-7 else float(end) for end in (low, high))
+    low, high = (0.0 if abs(end) < 1e-6 else float(end) for end in (low, high))
     return Difference(value, low, high, n, len(differences))
+
+
+def _expanded_tail(n: int) -> float:
+    """The share of resamples below the interval: that of a normal distribution beyond Student's t quantile for n units."""
+    from scipy import stats
+
+    return float(stats.norm.cdf(np.sqrt(n / (n - 1)) * stats.t.ppf((1 - LEVEL) / 2, n - 1)))
 
 
 @functools.lru_cache(maxsize=4)
@@ -121,10 +133,36 @@ class Mean(_OfNumbers):
 
     @property
     def value(self) -> float | None:
-        return float(self.values.mean()) if self.n else None
+        mean = float(self.values.mean()) if self.n else np.nan
+        return mean if np.isfinite(mean) else None
 
     def resampled(self, counts: Array) -> Array:
         return np.asarray(counts @ self.values.astype(np.float32) / self.n, dtype=np.float64)
+
+
+class MeanOfPairs:
+    """The mean of a number per pair of distinct units. Units are drawn, not pairs: pairs that share a unit are not independent.
+
+    Args:
+        values: (n, n), symmetric; the diagonal does not count.
+    """
+
+    def __init__(self, values: ArrayLike) -> None:
+        self.values = np.array(values, dtype=np.float32)
+        np.fill_diagonal(self.values, 0.0)
+
+    @property
+    def n(self) -> int:
+        return len(self.values)
+
+    @property
+    def value(self) -> float | None:
+        return float(self.values.sum(dtype=np.float64)) / (self.n * (self.n - 1)) if self.n > 1 else None
+
+    def resampled(self, counts: Array) -> Array:
+        sums = np.einsum("ij,ij->i", counts @ self.values, counts, dtype=np.float64)
+        pairs = self.n**2 - np.einsum("ij,ij->i", counts, counts, dtype=np.float64)  # without a unit and its own copies
+        return np.divide(sums, pairs, out=np.full(len(sums), np.nan), where=pairs > 0)
 
 
 class Ranks:

@@ -134,7 +134,7 @@ class _Written(TrainedStudy):
             part = parts.get("small set" if "small" in cell.model else "", evidence_part)
             return part.where(method=cell.method)
 
-        beside = [
+        compared = [
             number
             for suffix in ("", " (small dataset)")
             for number in printed.beside(
@@ -145,7 +145,7 @@ class _Written(TrainedStudy):
                 chosen,
             )
         ]
-        return Drawing(tables=[table], published=printed.titled("Isotropy calibration", beside))
+        return Drawing(tables=[table], published=printed.titled("Isotropy calibration", compared))
 
 
 OF_ALL = (

@@ -213,13 +213,13 @@ def never_consistently_better(changes: Mapping[str, Sequence[tuple[str, Differen
     Args:
         changes: method → its differences from the baseline by name; corrected over all of them.
     """
-    pairs = [pair for several in changes.values() for pair in several]
+    pairs = [pair for of_method in changes.values() for pair in of_method]
     if not any(change.n >= wording.ENOUGH for _, change in pairs):
         return "cannot tell", "Fewer than three seeds of each method have a score."
     adjusted = iter(corrected([change for _, change in pairs]))
-    signs = {method: [change.sign(next(adjusted)) for _, change in several] for method, several in changes.items()}
-    better = {method: sum(sign > 0 for sign in several) for method, several in signs.items()}
-    worse = sum(sign < 0 for several in signs.values() for sign in several)
+    signs = {method: [change.sign(next(adjusted)) for _, change in of_method] for method, of_method in changes.items()}
+    better = {method: sum(sign > 0 for sign in of_method) for method, of_method in signs.items()}
+    worse = sum(sign < 0 for of_method in signs.values() for sign in of_method)
     consistent = [method for method, count in better.items() if count > MAJORITY * len(signs[method])]
     known = [(change.mean, name, change) for name, change in pairs if change.mean is not None]
     ends = "; ".join(

@@ -102,8 +102,8 @@ def chosen(plans: Sequence[Plan], inputs: Inputs) -> list[Plan]:
     chosen_plans = []
     for plan in plans:
         first = plan in like_first
-        of_models = _kept(plan.models, models, new_models if first else ())
-        of_tasks = _kept(plan.tasks, inputs.tasks, new_tasks if first else ())
+        of_models = _selected(plan.models, models, new_models if first else ())
+        of_tasks = _selected(plan.tasks, inputs.tasks, new_tasks if first else ())
         if of_models and of_tasks:
             settings = {**plan.settings, **inputs.settings}
             rate = settings.pop("learning_rate", plan.learning_rate)
@@ -114,7 +114,7 @@ def chosen(plans: Sequence[Plan], inputs: Inputs) -> list[Plan]:
     return chosen_plans
 
 
-def _kept(own: tuple[str, ...], requested: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+def _selected(own: tuple[str, ...], requested: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in requested if name in own or name in new) if requested else own
 
 

@@ -25,7 +25,7 @@ SETTINGS: Final = MappingProxyType(
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A model as it is found (bundled name, directory or hub id), and the name by which a record speaks of it."""
+    """A model (bundled name, directory or hub id), and its name in records."""
 
     found: str
     name: str
@@ -102,7 +102,7 @@ class Inputs:
         return cls(named_models, tuple(tasks), MappingProxyType(folders), tuple(seeds), MappingProxyType(own))
 
     def given(self) -> dict[str, bool]:
-        """Option → whether the user said something there."""
+        """Option → whether the user set it."""
         return {
             "model": bool(self.models),
             "tasks": bool(self.tasks),
@@ -112,7 +112,7 @@ class Inputs:
         }
 
     def words(self) -> list[str]:
-        """The same on another machine: folders are written DIR."""
+        """Command-line words of these inputs, with folders written as DIR."""
         models = ["--model", *(model.word for model in self.models)] if self.models else []
         tasks = ["--tasks", *self.tasks] if self.tasks else []
         data = ["--data", *(f"{task}=DIR" for task in self.data)] if self.data else []

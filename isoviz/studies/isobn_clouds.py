@@ -104,7 +104,7 @@ def tensors_of(source: ModelSource) -> dict[str, Pooling]:
     """The vectors of a row that are shown: the first token's last state, and the pooler's output if it has weights.
 
     Raises:
-        ModelError: a model that has no first token which stands for the text.
+        ModelError: a model without a first token that represents the text.
     """
     from isoviz.models import checkpoint, folders
     from isoviz.models.families import CLASSIFIERS
@@ -136,7 +136,7 @@ def encode(
     from isoviz.models import checkpoint, hub, sources
     from isoviz.models.extract import layer_views
 
-    source = sources.fetch(source, lambda done, total, what: progress(0.0, hub.in_words(done, total, what)))
+    source = sources.fetch(source, lambda done, total, activity: progress(0.0, hub.in_words(done, total, activity)))
     tensors = tensors_of(source)
     views: Views = layer_views(
         source,
@@ -144,7 +144,7 @@ def encode(
         poolings=tuple(tensors.values()),
         layers="last",
         max_length=MAX_LENGTH,
-        progress=lambda done, total, what: progress(0.9 * done / total, what),
+        progress=lambda done, total, activity: progress(0.9 * done / total, activity),
     )
     clouds = {pooling: views.points(views.depth, pooling) for pooling in tensors.values()}
     with warnings.catch_warnings(record=True) as caught:  # the record keeps the warnings of metrics

@@ -162,21 +162,21 @@ def dimensions_table(clouds: Sequence[Cloud]) -> Table:
 def ev_table(clouds: Sequence[Cloud]) -> Table:
     """EV_1 to EV_3 of each cloud and form, with the printed ones."""
     rows: list[list[str | int | float | None]] = []
-    beside: list[str] = []
+    notes: list[str] = []
     for cloud in clouds:
         model = paper.compared(cloud.model)
         for spectrum in cloud.spectra:
             theirs = paper.printed(model, cloud.task.slug, spectrum.form)
             if theirs:
                 other = "" if paper.is_its(cloud.model) else f", another encoder than {cloud.model}"
-                beside.append(f"Printed: {paper.WHERE}, {model}{other}.")
+                notes.append(f"Printed: {paper.WHERE}, {model}{other}.")
             ours: list[float | None] = [*spectrum.ev[:3], *[None] * (3 - len(spectrum.ev[:3]))]
             rows.append([cloud.task.title, cloud.model, cloud.tensor, spectrum.form, *ours, *(theirs or [None] * 3)])
     if not any(row[-1] for row in rows):
-        beside.append("The paper gives no numbers for these tasks.")
+        notes.append("The paper gives no numbers for these tasks.")
     header = ["task", "encoder", "vector", "normalisation"]
     columns = [f"{word}EV_{k}" for word in ("", "printed ") for k in (1, 2, 3)]
-    return Table(title="EV_1 to EV_3", header=[*header, *columns], rows=rows, notes=list(dict.fromkeys(beside)))
+    return Table(title="EV_1 to EV_3", header=[*header, *columns], rows=rows, notes=list(dict.fromkeys(notes)))
 
 
 def beside_printed(clouds: Sequence[Cloud]) -> list[Published]:
@@ -235,13 +235,13 @@ def compute(
     prints: dict[str, str] = {}
     for place, (model, source) in enumerate(resolved):
         by_tensor: dict[str, list[Cloud]] = {}
-        for turn, (task, texts, _) in enumerate(read):
-            at, whole = place * len(read) + turn, len(resolved) * len(read)
+        for number, (task, texts, _) in enumerate(read):
+            at, whole = place * len(read) + number, len(resolved) * len(read)
 
-            def tell(share: float, what: str, at: int = at, whole: int = whole, title: str = task.title) -> None:
-                progress((at + share) / whole, f"{title}: {what}")
+            def report(share: float, activity: str, at: int = at, whole: int = whole, title: str = task.title) -> None:
+                progress((at + share) / whole, f"{title}: {activity}")
 
-            encoded = encode(model, source, task, texts, tell)
+            encoded = encode(model, source, task, texts, report)
             prints[model.name] = encoded.fingerprint
             notes += encoded.notes
             for cloud in encoded.clouds:

@@ -28,9 +28,9 @@ NONE: Final[MethodChoice] = ("baseline", {})
 ISOLAYER: Final[MethodChoice] = ("isolayer", {})
 
 
-def _settings(recipe: str, **more: Any) -> dict[str, Any]:
+def _settings(recipe: str, **overrides: Any) -> dict[str, Any]:
     known = recipes.get(recipe).settings.items()
-    return {name: value for name, value in known if name != "learning_rate"} | more
+    return {name: value for name, value in known if name != "learning_rate"} | overrides
 
 
 def _full(methods: tuple[MethodChoice, ...], tasks: tuple[str, ...], settings: dict[str, Any]) -> tuple[Plan, ...]:

@@ -1,4 +1,4 @@
-"""What paper 002 prints of EV_k, and which of our tasks stand for its four."""
+"""EV_k as printed in paper 002, and our counterparts of its four tasks."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Cloud:
 
     Args:
         d: dimensions.
-        seed: row i is the same for the same seed, whichever rows are asked for.
+        seed: row i is the same for the same seed, whichever rows are requested.
     """
 
     BLOCK = 2_000  # rows made at a time: 12 MB at d = 768

@@ -111,7 +111,7 @@ def _by_seed(evidence: Evidence, lam: float, value: Callable[[LayerProfile], flo
     return {seed: number for seed, number in values.items() if number is not None}
 
 
-def _settled(change: Difference, direction: int, sentence: str) -> Judgement:
+def _judgement(change: Difference, direction: int, sentence: str) -> Judgement:
     if change.n < 3:
         return "cannot tell", "Fewer than three seeds of each setting have been measured."
     sign = change.sign() * direction
@@ -141,7 +141,9 @@ def cosreg_leaves_isotropy(evidence: Evidence) -> Judgement:
     change = Difference.of(_by_seed(evidence, 1.0, _last), _by_seed(evidence, 0.0, _last))
     none = mean_sd(_by_seed(evidence, 0.0, _last).values())[0]
     level = "" if none is None else f" from {number(none)}"
-    return _settled(change, -1, f"IsoScore* of the last layer changes{level} by {change.words()} with CosReg at λ = 1.")
+    return _judgement(
+        change, -1, f"IsoScore* of the last layer changes{level} by {change.words()} with CosReg at λ = 1."
+    )
 
 
 def _last(profile: LayerProfile) -> float | None:
@@ -280,7 +282,7 @@ def early_layers_move_most(evidence: Evidence) -> Judgement:
         f"λ = 1 moves IsoScore* by {number(a or 0.0)} in the earlier half of the layers and by {number(b or 0.0)} in the later half "
         f"(difference {change.words()})."
     )
-    return _settled(change, 1, sentence)
+    return _judgement(change, 1, sentence)
 
 
 def last_layer_stays(evidence: Evidence) -> Judgement:
@@ -289,7 +291,7 @@ def last_layer_stays(evidence: Evidence) -> Judgement:
     halves = {seed: _halves(profile.isoscore_star) for seed, profile in positive.items()}
     known = {seed: (a, b) for seed, (a, b) in halves.items() if a is not None and b is not None}
     change = Difference.of({s: b for s, (_, b) in known.items()}, {s: a for s, (a, _) in known.items()})
-    return _settled(
+    return _judgement(
         change, -1, f"At λ = 1, IsoScore* of the later layers minus that of the earlier ones is {change.words()}."
     )
 

@@ -74,7 +74,7 @@ def _drawing(evidence: Evidence, place: str, name: str, symbol: str, title: str,
     return Drawing(figures=[figure], tables=[table])
 
 
-def _each(evidence: Evidence) -> list[tuple[Evidence, str]]:
+def _models_and_tasks(evidence: Evidence) -> list[tuple[Evidence, str]]:
     return [
         (evidence.where(model=model, task=task), tasks.get(task).primary)
         for model in evidence.models
@@ -85,7 +85,7 @@ def _each(evidence: Evidence) -> list[tuple[Evidence, str]]:
 def inner_zeta_is_best(evidence: Evidence) -> Judgement:
     """The best ζ between 0 and 1, minus ζ = 0 and minus ζ = 1."""
     changes, texts = [], []
-    for here, metric in _each(evidence):
+    for here, metric in _models_and_tasks(evidence):
         inner = best(here.where(lambda config: 0 < float(config.params["zeta"]) < 1), metric, "zeta")
         for end in (0.0, 1.0):
             if inner:
@@ -136,7 +136,7 @@ class IStarFigure7(TrainedStudy):
 def a_layer_beats_all(evidence: Evidence) -> Judgement:
     """Each single layer minus all layers together."""
     changes, texts = [], []
-    for here, metric in _each(evidence):
+    for here, metric in _models_and_tasks(evidence):
         together = here.where(layer=0).cell(metric).values
         for layer in here.distinct("layer"):
             if layer:
@@ -156,7 +156,7 @@ def a_layer_beats_all(evidence: Evidence) -> Judgement:
 def no_trend_over_layers(evidence: Evidence) -> Judgement:
     """Spearman's ρ of the layer's number with performance; a clear one is a pattern, its absence shows none."""
     x, y, names = [], [], []
-    for number, (here, metric) in enumerate(_each(evidence)):
+    for number, (here, metric) in enumerate(_models_and_tasks(evidence)):
         for layer in here.distinct("layer"):
             mean = here.where(layer=layer).cell(metric).mean
             if layer and mean is not None:

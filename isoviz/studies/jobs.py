@@ -26,8 +26,8 @@ def _compute(job: Job) -> None:
     if not issubclass(study, ComputedStudy):
         raise InputError(f"study: '{study.slug}' uses training runs; launch those instead", field="study")
 
-    def report(share: float, what: str) -> None:
-        job.report(round(STEPS * share), STEPS, what)
+    def report(share: float, activity: str) -> None:
+        job.report(round(STEPS * share), STEPS, activity)
 
     result = study().run(job.request["scale"], report)
     job.publish({"result": result.model_dump(mode="json")}, {})
@@ -45,7 +45,7 @@ STUDY: Final = JobKind(
 
 
 def request_of(study: str, scale: str) -> dict[str, Any]:
-    """What is asked for; the version is part of it, because another one may compute something else."""
+    """The request; it includes the version, because another version may compute something else."""
     return {"study": study, "scale": scale, "version": isoviz.__version__}
 
 
@@ -68,7 +68,7 @@ def _profile(job: Job) -> None:
     try:
         runs = [records.record(store, run_id) for run_id in job.request["runs"]]
         profiled = layer_profiles.complete(
-            store, runs, lambda share, what: job.report(round(STEPS * share), STEPS, what)
+            store, runs, lambda share, activity: job.report(round(STEPS * share), STEPS, activity)
         )
     finally:
         store.close()
@@ -86,5 +86,5 @@ PROFILES: Final = JobKind(
 
 
 def profiles_request(runs: Sequence[str]) -> dict[str, Any]:
-    """What is asked for: runs of this app's store, by id."""
+    """The request: runs of this app's store, by id."""
     return {"runs": sorted(runs)}

@@ -30,7 +30,7 @@ def complete(store: Store, runs: Sequence[RunRecord], progress: Progress) -> lis
     for number, run in enumerate(runs):
         if run.finished and run.layers is None:
             progress(number / len(runs), f"measuring the layers of run {run.row.id}")
-            run = replace(run, layers=_kept(store, run))
+            run = replace(run, layers=_measure_and_save(store, run))
         completed.append(run)
     return completed
 
@@ -40,7 +40,7 @@ def lacking(runs: Sequence[RunRecord]) -> list[str]:
     return [run.row.id for run in runs if run.finished and run.layers is None]
 
 
-def _kept(store: Store, run: RunRecord) -> LayerProfile | None:
+def _measure_and_save(store: Store, run: RunRecord) -> LayerProfile | None:
     try:
         profile = measure(store, run)
     except IsoVizError:  # its weights, model or data are not on this machine (any more)

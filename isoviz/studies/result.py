@@ -49,9 +49,9 @@ class Series(_Data):
         group: series of one group share a colour; a formula has the group of what it predicts.
         x, y: the points, in data units; of bars, x is the middle (on a logarithmic axis the geometric one).
         low, high: ends of the spread around y, and what they are in `spread`.
-        at_zero: y at x = 0, for which a logarithmic axis has no place: bars draw it in a bin of its own.
+        at_zero: y at x = 0, for which a logarithmic axis has no place: bars draw it in a separate bin.
         x_low, x_high: ends of the spread around x, of points.
-        value: the number that the series stands for, such as λ; a diverging scale colours by it. None for series of their own colours.
+        value: the parameter value of the series, such as λ, which sets its colour on a diverging scale; None for other series.
     """
 
     name: str
@@ -178,10 +178,10 @@ class Table(_Data):
 
     def lines(self) -> list[list[str]]:
         """The rows as text: counts in full, other numbers in three digits, a dash where there is none."""
-        return [[_shown(cell) for cell in row] for row in self.rows]
+        return [[_cell_text(cell) for cell in row] for row in self.rows]
 
 
-def _shown(cell: str | int | float | None) -> str:
+def _cell_text(cell: str | int | float | None) -> str:
     if cell is None:
         return "—"
     return cell if isinstance(cell, str) else f"{cell:,}" if isinstance(cell, int) else f"{cell:.3g}"

@@ -101,7 +101,7 @@ def _named(config: RunConfig, names: Mapping[str, str]) -> RunConfig:
 
 
 def _verdict(claim: Claim, evidence: Evidence) -> Verdict:
-    """Of a claim about performance none where nothing was learned."""
+    """The verdict on a claim; a claim about performance has none where nothing was learned."""
     if claim.about_performance and (unlearned := evidence.unlearned()):
         where = ", ".join(map(task_title, unlearned))
         sentence = f"Nothing was learned on {where}; the notes say how that is judged."

@@ -151,16 +151,18 @@ def _raw(
     """Raw frames by split, indexed by row number in their file; and the commit, of rows of the hub."""
     from isoviz.tasks import files, hub, own
 
-    wanted = task.wanted(direction)
+    columns = task.wanted(direction)
     if task.generated:
         if data is not None:
             raise DataError(f"data: '{task.slug}' has its own rows and takes no data folder", field="data")
         data = rows_dir(task.slug)
     if task.own is not None:
-        return own.frames(task, data, wanted, picks), None
+        return own.frames(task, data, columns, picks), None
     if data is not None:
-        return {split: files.read(paths, wanted, picks[split]) for split, paths in files.find(data, task).items()}, None
-    rows = hub.load(task, wanted, picks)
+        return {
+            split: files.read(paths, columns, picks[split]) for split, paths in files.find(data, task).items()
+        }, None
+    rows = hub.load(task, columns, picks)
     return rows.frames, rows.revision
 
 

@@ -93,14 +93,14 @@ def examine(frame: pd.DataFrame, task: Task, direction: str | None = None) -> tu
     checked: dict[str, Any] = {}
     good = np.ones(len(frame), dtype=bool)
 
-    def refuse(bad: Any, column: str, what: str, values: Sequence[object] | None = None) -> None:
+    def refuse(bad: Any, column: str, problem_text: str, values: Sequence[object] | None = None) -> None:
         marked = np.asarray(bad, dtype=bool) & good  # one fault a row is enough
         if marked.any():
             rows = tuple(int(number) + 1 for number in frame.index[marked])
             got = (
                 None if values is None else tuple(value for value, is_bad in zip(values, marked, strict=True) if is_bad)
             )
-            faults.append(Fault(column, what, rows, got))
+            faults.append(Fault(column, problem_text, rows, got))
             good[marked] = False
 
     for column in task.columns:
@@ -130,10 +130,10 @@ def examine(frame: pd.DataFrame, task: Task, direction: str | None = None) -> tu
         checked["answer_starts"] = pd.Series([starts for _, starts, _ in parsed], index=frame.index, dtype="object")
         rows = pd.Series([str(int(number)) for number in frame.index], index=frame.index)
         checked["id"] = frame["id"].astype(str) if "id" in frame.columns else rows
-    kept = pd.DataFrame(checked, index=frame.index)[good].reset_index(drop=True)
+    rows_checked = pd.DataFrame(checked, index=frame.index)[good].reset_index(drop=True)
     if task.kind == "classification":
-        kept["label"] = kept["label"].astype("int64")
-    return kept, faults
+        rows_checked["label"] = rows_checked["label"].astype("int64")
+    return rows_checked, faults
 
 
 def as_name(value: object) -> str:
@@ -201,7 +201,7 @@ def _lists(value: object) -> tuple[list[str], list[int]]:
         if isinstance(value, dict):
             return [str(text) for text in _many(value["text"])], [int(start) for start in _many(value["answer_start"])]
         if isinstance(value, (list, np.ndarray)):
-            return [str(one["text"]) for one in value], [int(one["answer_start"]) for one in value]
+            return [str(answer["text"]) for answer in value], [int(answer["answer_start"]) for answer in value]
     except (KeyError, TypeError, ValueError, OverflowError):
         pass
     return [], []

@@ -1,4 +1,4 @@
-"""Reading task data from files: parquet, csv, tsv or jsonl in a folder, only the columns and rows that are asked for.
+"""Reading task data from files: parquet, csv, tsv or jsonl in a folder, only the requested columns and rows.
 
 Over pandas and pyarrow, not `datasets.load_dataset(data_files=)`: that is no faster (0.1 to 0.5 s for 400,000 rows), keeps a
 second copy of each file in a cache, gives no reason for a ragged or wrongly encoded csv, and loses rows of a tsv with a stray
@@ -102,10 +102,10 @@ def of_split(root: Path, split: str) -> tuple[Path, ...]:
         len(shards) == len(matches) > 1
         and len({(m[2], path.suffix) for m, path in zip(shards, matches, strict=True)}) == 1
     ):
-        lacking = sorted(set(range(int(shards[0][2]))) - {int(match[1]) for match in shards})
-        if lacking:
+        missing = sorted(set(range(int(shards[0][2]))) - {int(match[1]) for match in shards})
+        if missing:
             raise DataError(
-                f"data: the {split} split in '{root}' lacks part {lacking[0]} of {int(shards[0][2])} (counted from 0)",
+                f"data: the {split} split in '{root}' lacks part {missing[0]} of {int(shards[0][2])} (counted from 0)",
                 field="data",
             )
     elif len(matches) > 1:
@@ -114,15 +114,15 @@ def of_split(root: Path, split: str) -> tuple[Path, ...]:
     return tuple(matches)
 
 
-def read(paths: Sequence[Path], wanted: Mapping[str, str], pick: Pick | None = None) -> pd.DataFrame:
-    """Raw values from one file or several that belong together; nothing is checked but that the columns are there.
+def read(paths: Sequence[Path], places: Mapping[str, str], pick: Pick | None = None) -> pd.DataFrame:
+    """Raw values of one file, or of several that belong together. Only checks that the columns exist.
 
     Args:
-        wanted: column of the result → column in the files; `a.b` is field b of the nested column a, or the column b.
+        places: column of the result → column in the files; `a.b` is field b of the nested column a, or the column b.
         pick: which rows; all if None. Of parquet only the row groups that hold them are read.
 
     Returns:
-        The wanted columns (and those of `OPTIONAL` that are there), indexed by row number from 0 in the files.
+        These columns (and those of `OPTIONAL` that are there), indexed by row number from 0 in the files.
 
     Raises:
         DataError: for what cannot be read as a table with these columns.
@@ -130,22 +130,22 @@ def read(paths: Sequence[Path], wanted: Mapping[str, str], pick: Pick | None = N
     import pandas as pd
 
     if all(path.suffix == ".parquet" for path in paths):
-        return _read_parquet(paths, wanted, pick)
+        return _read_parquet(paths, places, pick)
     frames = []
     for path in paths:
         frame = tabular(path)
         limits.check(path.name, columns=frame.shape[1], rows=len(frame), cells=frame.size)
-        _require(path, [str(name) for name in frame.columns], list(wanted.values()))
-        frames.append(columns_of(frame, wanted))
+        _require(path, [str(name) for name in frame.columns], list(places.values()))
+        frames.append(columns_of(frame, places))
     frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
     return frame if pick is None else frame.iloc[pick(len(frame))]
 
 
-def columns_of(frame: pd.DataFrame, wanted: Mapping[str, str]) -> pd.DataFrame:
-    """The wanted columns of a raw frame, taken out of nested ones where needed."""
+def columns_of(frame: pd.DataFrame, places: Mapping[str, str]) -> pd.DataFrame:
+    """The columns at these places of a raw frame, taken out of nested ones where needed."""
     import pandas as pd
 
-    columns = {name: _values(frame, place) for name, place in wanted.items()}
+    columns = {name: _values(frame, place) for name, place in places.items()}
     columns |= {name: frame[name] for name in OPTIONAL if name in frame.columns and name not in columns}
     return pd.DataFrame(columns, index=frame.index)
 
@@ -253,7 +253,7 @@ def _separated(path: Path, separator: str, rows: int | None) -> pd.DataFrame:
     return frame
 
 
-def _read_parquet(paths: Sequence[Path], wanted: Mapping[str, str], pick: Pick | None) -> pd.DataFrame:
+def _read_parquet(paths: Sequence[Path], columns: Mapping[str, str], pick: Pick | None) -> pd.DataFrame:
     import numpy as np
     import pyarrow
     import pyarrow.parquet
@@ -270,19 +270,19 @@ def _read_parquet(paths: Sequence[Path], wanted: Mapping[str, str], pick: Pick |
         begin = 0
         for path, file, size in zip(paths, files, sizes, strict=True):
             present = file.schema_arrow.names
-            _require(path, present, list(wanted.values()))
-            heads = [head for place in wanted.values() if (head := _found(present, place))]
+            _require(path, present, list(columns.values()))
+            heads = [head for place in columns.values() if (head := _source_column(present, place))]
             heads += [name for name in OPTIONAL if name in present]
-            mine = rows[(rows >= begin) & (rows < begin + size)] - begin
+            file_rows = rows[(rows >= begin) & (rows < begin + size)] - begin
             wide = list(dict.fromkeys(heads))
-            limits.check(path.name, columns=len(present), rows=len(mine), cells=len(mine) * len(wide))
-            tables += groups(file, wide, mine, path.name)
+            limits.check(path.name, columns=len(present), rows=len(file_rows), cells=len(file_rows) * len(wide))
+            tables += groups(file, wide, file_rows, path.name)
             begin += size
         if not tables:
             tables = [file.schema_arrow.empty_table() for file in files[:1]]
         frame = to_frame(pyarrow.concat_tables(tables))
     frame.index = rows
-    return columns_of(frame, wanted)
+    return columns_of(frame, columns)
 
 
 def to_frame(table: pyarrow.Table) -> pd.DataFrame:
@@ -299,7 +299,7 @@ def groups(file: pyarrow.parquet.ParquetFile, columns: list[str], rows: np.ndarr
         size = file.metadata.row_group(group).num_rows
         inside = rows[(rows >= begin) & (rows < begin + size)] - begin
         if len(inside):
-            limits.check(name, rows=size, expanded=decoded + _promised(file, group, columns))
+            limits.check(name, rows=size, expanded=decoded + _declared_size(file, group, columns))
             table = file.read_row_group(group, columns=columns)
             tables.append(table if len(inside) == size else table.take(inside))
             decoded += tables[-1].nbytes  # repeated values take no place in a file
@@ -308,15 +308,15 @@ def groups(file: pyarrow.parquet.ParquetFile, columns: list[str], rows: np.ndarr
     return tables
 
 
-def _promised(file: pyarrow.parquet.ParquetFile, group: int, columns: Sequence[str]) -> int:
-    """Bytes that the columns of a row group take uncompressed, as the file's own record says."""
+def _declared_size(file: pyarrow.parquet.ParquetFile, group: int, columns: Sequence[str]) -> int:
+    """Uncompressed bytes of these columns in a row group, by the file's metadata."""
     record = file.metadata.row_group(group)
     chunks = (record.column(number) for number in range(record.num_columns))
-    return sum(one.total_uncompressed_size for one in chunks if one.path_in_schema.split(".")[0] in columns)
+    return sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema.split(".")[0] in columns)
 
 
-def _found(present: Sequence[str], place: str) -> str | None:
-    """The column that a place is read from: itself, the nested one, or the plain one that stands for the field."""
+def _source_column(present: Sequence[str], place: str) -> str | None:
+    """The column that a place is read from: itself, the nested one, or the plain one of the field's name."""
     head, _, field = place.partition(".")
     return next((name for name in (place, head, field) if name and name in present), None)
 
@@ -324,7 +324,7 @@ def _found(present: Sequence[str], place: str) -> str | None:
 def _values(frame: pd.DataFrame, place: str) -> pd.Series:
     import pandas as pd
 
-    name = _found([str(column) for column in frame.columns], place)
+    name = _source_column([str(column) for column in frame.columns], place)
     assert name is not None
     field = place.partition(".")[2]
     if name in (place, field):
@@ -343,7 +343,7 @@ def _field(value: object, field: str) -> object:
 
 
 def _require(path: Path, present: Sequence[str], places: Sequence[str]) -> None:
-    missing = list(dict.fromkeys(place for place in places if _found(present, place) is None))
+    missing = list(dict.fromkeys(place for place in places if _source_column(present, place) is None))
     if missing:
         raise DataError(
             f"data: {path.name} lacks the column{'s' if len(missing) > 1 else ''} {listed(missing, 60)} "

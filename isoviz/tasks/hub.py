@@ -91,14 +91,14 @@ def _rows(rows: datasets.Dataset, title: str, columns: Mapping[str, str], pick: 
 
 
 def data_error(
-    what: str, error: Exception, reason: str | None, instead: str = "give a folder with train and validation files"
+    subject: str, error: Exception, reason: str | None, instead: str = "give a folder with train and validation files"
 ) -> DataError:
     """Why a data set could not be loaded.
 
     Args:
-        what: the data set, the beginning of a sentence.
+        subject: the data set, the beginning of a sentence.
         error: what the library raised.
-        reason: why the hub cannot be asked; None if it can.
+        reason: why the hub is unreachable; None if it is reachable.
         instead: what else to do.
     """
     import datasets
@@ -114,4 +114,4 @@ def data_error(
         problem = f"is not on the hub, or it is private and you are not logged in; check the spelling, or {instead}"
     else:
         problem = f"could not be downloaded from the hub ({text.rstrip('.')}); try again, or {instead}"
-    return DataError(f"{what} {problem}", field="data")
+    return DataError(f"{subject} {problem}", field="data")

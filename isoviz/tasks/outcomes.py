@@ -40,11 +40,11 @@ def confusion(task: Task, labels: np.ndarray, predictions: np.ndarray) -> Confus
 
 
 def collapse(task: Task, rows: pd.DataFrame, predictions: Sequence[Any]) -> str | None:
-    """Why predictions count as collapsed, in words: they do not depend on the row, or do no better than chance (`at_chance`).
+    """Why predictions count as collapsed: they do not depend on the row, or do no better than chance (`at_chance`).
 
     Numbers count as one where they spread less than `CONSTANT` of the labels' own spread: rounding in half precision does not
-    make a constant vary. Where all right answers are equal (a validation split with one class, a single row) nothing can be
-    told, and a constant prediction is no fault of the model: None, and `isoviz.tasks.report.score_notes` says so.
+    make a constant vary. Where all right answers are equal (a validation split with one class, a single row), a constant
+    prediction says nothing about the model: the result is None, and `isoviz.tasks.report.score_notes` says so.
 
     Args:
         rows: checked rows of the task, as in `TaskData`.
@@ -68,8 +68,8 @@ def collapse(task: Task, rows: pd.DataFrame, predictions: Sequence[Any]) -> str 
 
 def _chance(task: Task, rows: pd.DataFrame, predictions: Sequence[Any]) -> str | None:
     name = CORRELATIONS[task.kind]
-    found = compute([name], rows["label"].to_numpy(), predictions, task.kind)[name]
-    return AT_CHANCE if at_chance(found, len(rows)) else None
+    score = compute([name], rows["label"].to_numpy(), predictions, task.kind)[name]
+    return AT_CHANCE if at_chance(score, len(rows)) else None
 
 
 def one_answer(task: Task, rows: pd.DataFrame) -> bool:

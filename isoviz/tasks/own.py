@@ -90,8 +90,8 @@ def find(data: str | Path | None) -> dict[str, tuple[Path, ...]]:
         return {TRAIN: (path,)}
     if boundary.folder(path, "data", DataError) is None:
         raise DataError(f"data: '{shortened(data)}' is not a file or folder that this machine can read", field="data")
-    known = sorted(one for one in path.iterdir() if one.suffix in files.SUFFIXES)
-    named = {one.name.split(".")[0].split("-")[0] for one in known}
+    known = sorted(file for file in path.iterdir() if file.suffix in files.SUFFIXES)
+    named = {file.name.split(".")[0].split("-")[0] for file in known}
     if VALIDATION in named:
         return files.find(path)
     if TRAIN in named:
@@ -118,11 +118,11 @@ def preview(data: str | Path, rows: int = 20) -> Preview:
 
 
 def guess_columns(preview: Preview) -> dict[str, str | None]:
-    """Which column could be `text`, `second` and `label`: by its name, else by what stands in it. None where nothing fits."""
+    """Which column could be `text`, `second` and `label`: by its name, else by its values. None where no column fits."""
     names = {name.lower(): name for name in reversed(preview.columns)}
 
-    def called(*words: str) -> str | None:
-        return next((names[word] for word in words if word in names), None)
+    def called(*candidates: str) -> str | None:
+        return next((names[word] for word in candidates if word in names), None)
 
     label = called(
         "label", "labels", "answers", "answer", "target", "class", "category", "score", "rating", "sentiment"
@@ -138,8 +138,8 @@ def guess_columns(preview: Preview) -> dict[str, str | None]:
 
 
 def _is_text(values: Sequence[object]) -> bool:
-    words = [len(value.split()) for value in values if isinstance(value, str)]
-    return len(words) * 2 > len(values) and float(np.mean(words)) > 2
+    word_counts = [len(value.split()) for value in values if isinstance(value, str)]
+    return len(word_counts) * 2 > len(values) and float(np.mean(word_counts)) > 2
 
 
 def guess(data: str | Path, columns: OwnTask) -> Guess:
@@ -148,10 +148,10 @@ def guess(data: str | Path, columns: OwnTask) -> Guess:
     Raises:
         DataError: a file or column that is not there, no labels, or labels that cannot be of the given kind.
     """
-    wanted = {"text": columns.text, "label": columns.label} | ({"second": columns.second} if columns.second else {})
+    places = {"text": columns.text, "label": columns.label} | ({"second": columns.second} if columns.second else {})
     by_split = find(data)
     for paths in by_split.values():
-        files.read(paths, wanted, files.first(1))  # all columns are there; of parquet the texts are not read for that
+        files.read(paths, places, files.first(1))  # all columns are there; of parquet the texts are not read for that
     frames = [files.read(paths, {"label": columns.label}) for paths in by_split.values()]
     labels = frames[0]["label"].dropna()
     if not len(labels):
@@ -253,14 +253,14 @@ def task(columns: OwnTask) -> Task:
 
 
 def frames(
-    task: Task, data: str | Path | None, wanted: Mapping[str, str], picks: Mapping[str, files.Pick | None]
+    task: Task, data: str | Path | None, places: Mapping[str, str], picks: Mapping[str, files.Pick | None]
 ) -> dict[str, pd.DataFrame]:
     """Raw rows of train and validation; the second is held out of the first if no file has it."""
     assert task.own is not None
     by_split = find(data)
     if VALIDATION in by_split:
-        return {split: files.read(paths, wanted, picks[split]) for split, paths in by_split.items()}
-    whole = files.read(by_split[TRAIN], wanted)
+        return {split: files.read(paths, places, picks[split]) for split, paths in by_split.items()}
+    whole = files.read(by_split[TRAIN], places)
     held = _held_out(whole, task)
     parts = {TRAIN: whole[~held], VALIDATION: whole[held]}
     picked = {split: pick(len(parts[split])) for split, pick in picks.items() if pick is not None}

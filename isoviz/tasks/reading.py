@@ -19,9 +19,9 @@ _DEPTH = 4
 
 def preview(data: str) -> Preview:
     """Columns and first rows of a person's own files, long cells shortened."""
-    found = own.preview(data)
-    rows = tuple({name: plain(value) for name, value in row.items()} for row in found.rows)
-    return replace(found, rows=rows)
+    raw = own.preview(data)
+    rows = tuple({name: plain(value) for name, value in row.items()} for row in raw.rows)
+    return replace(raw, rows=rows)
 
 
 def guess(data: str, columns: OwnTask) -> Guess:
@@ -36,9 +36,11 @@ def completed(data: str | None, columns: OwnTask) -> OwnTask:
 
 def report(slug: str, columns: OwnTask | None, data: str | None, direction: str | None) -> DataReport:
     """See `isoviz.tasks.check_data`; long cells of the preview are shortened."""
-    found = tasks.check_data(_task(slug, columns), data, direction)
-    shown = {split: [{k: plain(v) for k, v in row.items()} for row in rows] for split, rows in found.preview.items()}
-    return replace(found, preview=shown)
+    data_report = tasks.check_data(_task(slug, columns), data, direction)
+    rows_by_split = {
+        split: [{k: plain(v) for k, v in row.items()} for row in rows] for split, rows in data_report.preview.items()
+    }
+    return replace(data_report, preview=rows_by_split)
 
 
 def problems(slug: str, columns: OwnTask | None, data: str | None, direction: str | None) -> Problems:
@@ -60,8 +62,8 @@ def check(
 
 def counted(slug: str, data: str | None) -> tuple[str, dict[str, int]]:
     """The same with the number of rows of train and validation."""
-    found = tasks.load(tasks.get(slug), data)
-    return found.fingerprint, {"train": len(found.train), "validation": len(found.validation)}
+    task_data = tasks.load(tasks.get(slug), data)
+    return task_data.fingerprint, {"train": len(task_data.train), "validation": len(task_data.validation)}
 
 
 def check_tables(folder: str) -> None:
@@ -88,8 +90,8 @@ def plain(value: object, depth: int = _DEPTH) -> object:
         if not depth:
             return "…"
         if isinstance(value, Mapping):
-            return {str(key)[:LONGEST_TEXT]: plain(one, depth - 1) for key, one in list(value.items())[:_ITEMS]}
-        return [plain(one, depth - 1) for one in value[:_ITEMS]]
+            return {str(key)[:LONGEST_TEXT]: plain(item, depth - 1) for key, item in list(value.items())[:_ITEMS]}
+        return [plain(item, depth - 1) for item in value[:_ITEMS]]
     text = value if isinstance(value, str) else str(value)
     text = text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "…"
     return text.encode("utf-8", "replace").decode()

@@ -40,7 +40,7 @@ def data_report(task: Task, splits: Mapping[str, pd.DataFrame], totals: Mapping[
 
 
 def score_notes(task: Task, validation: Mapping[str, pd.DataFrame]) -> list[str]:
-    """What a reader of the scores on these splits should know, as sentences.
+    """Notes on the scores of these splits, as sentences.
 
     Args:
         validation: checked rows of the validation split and of the extra ones.
@@ -53,9 +53,9 @@ def score_notes(task: Task, validation: Mapping[str, pd.DataFrame]) -> list[str]
     for split, frame in validation.items():
         if len(frame) > 1 and outcomes.one_answer(task, frame):
             answer = frame[task.reference].iloc[0]
-            words = task.label_names[answer] if task.kind == "classification" else answer
+            answer_text = task.label_names[answer] if task.kind == "classification" else answer
             notes.append(
-                f"All {len(frame)} {split} rows that were read have the same correct answer ({words}): their scores cannot tell a "
+                f"All {len(frame)} {split} rows that were read have the same correct answer ({answer_text}): their scores cannot tell a "
                 "model from a constant guess."
             )
     return notes

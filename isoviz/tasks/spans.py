@@ -105,7 +105,7 @@ def gold(
     answer's ends apart).
     """
     positions = np.zeros((len(features), 2), dtype=np.int64)
-    places = _kept_places(features, answer_starts, answer_texts)
+    places = _covered_places(features, answer_starts, answer_texts)
     for number, question in enumerate(features.row.tolist()):
         if place := places[question]:
             positions[number] = _tokens(features.offsets[number], *place) or (0, 0)
@@ -181,7 +181,7 @@ def recovery(
         text = contexts[question][first[0] : last[1]].strip()
         if got[question] is None or text == right[question]:
             got[question] = text
-    places = _kept_places(features, answer_starts, answer_texts)
+    places = _covered_places(features, answer_starts, answer_texts)
     fates: list[Fate] = []
     for question, text in enumerate(got):
         if text is not None:
@@ -204,31 +204,31 @@ def _in_context(sequence: Sequence[int | None], places: Sequence[Offset]) -> lis
     return [(int(a), int(b)) if which == 1 else None for which, (a, b) in zip(sequence, places, strict=True)]
 
 
-def _kept_places(
+def _covered_places(
     features: SpanFeatures, answer_starts: Sequence[Sequence[int]], answer_texts: Sequence[Sequence[str]]
 ) -> list[Offset | None]:
     """Per question the characters [begin, end) of its first answer that some token covers; None if none does.
 
     White space at the ends of an answer, and characters that the tokenizer drops, are in no token.
     """
-    asked: list[Offset | None] = []
+    answers: list[Offset | None] = []
     for starts, texts in zip(answer_starts, answer_texts, strict=True):
         if len(texts):
             begin = int(starts[0]) + len(texts[0]) - len(texts[0].lstrip())
-            asked.append((begin, begin + len(texts[0].strip())))
+            answers.append((begin, begin + len(texts[0].strip())))
         else:
-            asked.append(None)
-    kept: list[Offset | None] = [None] * len(asked)
+            answers.append(None)
+    places: list[Offset | None] = [None] * len(answers)
     for number, question in enumerate(features.row.tolist()):
-        place = asked[question]
+        place = answers[question]
         if place is None:
             continue
         for a, b in (offset for offset in features.offsets[number] if offset is not None):
             if a < place[1] and b > place[0]:
                 covered = (max(a, place[0]), min(b, place[1]))
-                before = kept[question] or covered
-                kept[question] = (min(before[0], covered[0]), max(before[1], covered[1]))
-    return kept
+                before = places[question] or covered
+                places[question] = (min(before[0], covered[0]), max(before[1], covered[1]))
+    return places
 
 
 def _tokens(offsets: Sequence[Offset | None], begin: int, end: int) -> Offset | None:

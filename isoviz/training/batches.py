@@ -158,5 +158,5 @@ def fixed_batches(
     items = np.arange(len(lengths)) if items is None else items
     order = items[np.argsort(-lengths[items], kind="stable")]
     batches = [order[at : at + batch_size].tolist() for at in range(0, len(order), batch_size)][part[0] :: part[1]]
-    # A generator of its own: iterating must not draw from the global one, which is dropout's.
+    # A separate generator: iterating must not draw from the global one, which is dropout's.
     return DataLoader(encoded, batch_sampler=batches, collate_fn=collator, generator=torch.Generator())

@@ -327,9 +327,9 @@ def _folder(root: Path, step: int) -> Path:
 def _drop_training_state(folder: Path) -> None:
     with suppress(OSError, ValueError):  # first the list, then the files: what it lists is there
         trainer = _read_sealed(folder / _TRAINER)
-        kept = {name: sum for name, sum in trainer.get("checksums", {}).items() if name not in _TRAINING_STATE}
-        if kept != trainer.get("checksums", {}):
-            _write_sealed(folder / _TRAINER, {**trainer, "checksums": kept})
+        checksums = {name: sum for name, sum in trainer.get("checksums", {}).items() if name not in _TRAINING_STATE}
+        if checksums != trainer.get("checksums", {}):
+            _write_sealed(folder / _TRAINER, {**trainer, "checksums": checksums})
     for name in _TRAINING_STATE:
         (folder / name).unlink(missing_ok=True)
 

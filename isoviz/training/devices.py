@@ -37,7 +37,7 @@ class Devices:
 
 @functools.cache
 def describe() -> Devices:
-    """The devices of this machine; the first call takes as long as importing torch does, in a process of its own."""
+    """The devices of this machine; the first call takes as long as importing torch does, in a separate process."""
     if "torch" in sys.modules:
         return _inspect()
     command = [sys.executable, "-c", "from isoviz.training import devices; devices.print_json()"]
@@ -48,10 +48,10 @@ def describe() -> Devices:
     return Devices(tuple(Slot(**slot) for slot in data["slots"]), data["bf16"], data["cores"])
 
 
-def resolve_precision(asked: str) -> Precision:
+def resolve_precision(requested: str) -> Precision:
     """`auto` → bf16 on GPUs that have it, else float32 ("no"); anything else as asked."""
-    if asked in ("no", "bf16", "fp16"):
-        return asked  # type: ignore[return-value]
+    if requested in ("no", "bf16", "fp16"):
+        return requested  # type: ignore[return-value]
     devices = describe()
     return "bf16" if devices.on_gpu and devices.bf16 else "no"
 

@@ -189,6 +189,7 @@ class _Run:
                 train_rows=rows.train_count,
                 eval_rows=len(rows.frame),
                 parameters=sum(p.numel() for p in setup.plain.parameters()),
+                trainable_parameters=sum(p.numel() for p in setup.plain.parameters() if p.requires_grad),
                 first_step=self.progress.step,
                 startup_seconds=self.startup_seconds,
                 data_fingerprint=setup.origin.data,

@@ -36,7 +36,7 @@ ONE_TOKEN = "one random token of each row"
 """How the `head` and `pooled` clouds are drawn where the output layer reads every token."""
 
 Check = Callable[[], None]
-"""Called between batches; raises to abandon the pass (a stop was asked for)."""
+"""Called between batches; raises to abandon the pass (after a request to stop)."""
 
 
 Gather = Callable[[Any], list[Any]]
@@ -143,22 +143,29 @@ def run_pass(
                 counts = mask.sum(dim=1).cpu().numpy()
                 places = np.cumsum(counts) - counts + (shares[items] * counts).astype(np.int64)
             chosen = torch.from_numpy(places[probe]).to(mask.device)
-            found = (outputs.reps.pooled[chosen].float(), outputs.head[chosen].float())
-            vectors.append((items[probe], *(value.cpu().numpy() for value in found)))
+            layers_read = (outputs.reps.pooled[chosen].float(), outputs.head[chosen].float())
+            vectors.append((items[probe], *(value.cpu().numpy() for value in layers_read)))
             tokens.update(outputs.reps.hidden_states, mask.bool() & torch.from_numpy(probe).to(mask.device)[:, None])
             cloud_seconds += time.perf_counter() - began
-    told = gather((loss, labels, predictions, vectors))
-    mean_loss = sum(there[0] for there in told) / sum(there[1] for there in told)
+    results = gather((loss, labels, predictions, vectors))
+    mean_loss = sum(process_result[0] for process_result in results) / sum(
+        process_result[1] for process_result in results
+    )
     if math.isfinite(mean_loss):  # else there are no clouds, and the caller ends the run
         began = time.perf_counter()
         tokens.reduce(gather)
         cloud_seconds += time.perf_counter() - began
-    parts = [part for there in told for part in there[3]]
+    parts = [part for process_result in results for part in process_result[3]]
     numbers, pooled, head = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(numbers, kind="stable")
     return Pass(
         loss=mean_loss,
-        predictions=[value for _, value in sorted((pair for there in told for pair in there[2]), key=itemgetter(0))],
+        predictions=[
+            value
+            for _, value in sorted(
+                (pair for process_result in results for pair in process_result[2]), key=itemgetter(0)
+            )
+        ],
         pooled=pooled[order],
         head=head[order],
         drawn=ONE_TOKEN if model.per_token else "",
@@ -168,7 +175,7 @@ def run_pass(
 
 
 def measured(
-    found: Pass,
+    eval_pass: Pass,
     target: Shrinkage,
     weight: Tensor,
     *,
@@ -185,14 +192,14 @@ def measured(
         arrays: where the head's arrays are written, relative to `folder`, the run's.
         folder: None writes nothing.
     """
-    head = Sample(found.head)
+    head = Sample(eval_pass.head)
     if folder is not None:
         save_arrays(folder / arrays, head)
     return Measured(
         step=step,
         epoch=epoch,
         isotropy=Measurement(
-            clouds=measured_clouds(found, head, target),
+            clouds=measured_clouds(eval_pass, head, target),
             # a vocabulary of a quarter million rows: no float64 copy
             output=measure_weights(weight.detach().float().cpu().numpy()),
         ),
@@ -203,21 +210,21 @@ def measured(
 _HEAD_ONLY = Reading(undefined="it compares all pairs of points, so every epoch it is taken on the head cloud only")
 
 
-def measured_clouds(found: Pass, head: Sample, target: Shrinkage) -> dict[str, CloudRecord]:
+def measured_clouds(eval_pass: Pass, head: Sample, target: Shrinkage) -> dict[str, CloudRecord]:
     """`head`, `pooled`, `layers` and `layer_k`, each with its n and d; every undefined value has its reason.
 
     Every epoch waits for this: of single layers only closed forms are taken, and metrics over pairs of points of the head alone.
     """
-    drawn = {"drawn": found.drawn}
-    clouds = {"head": measure_cloud(head, "head", split=SPLIT, where=drawn)}
-    if np.array_equal(found.head, found.pooled):  # the method changes nothing before the head: measured once
+    selection = {"drawn": eval_pass.drawn}
+    clouds = {"head": measure_cloud(head, "head", split=SPLIT, where=selection)}
+    if np.array_equal(eval_pass.head, eval_pass.pooled):  # the method changes nothing before the head: measured once
         clouds["pooled"] = clouds["head"].model_copy(update={"cloud": "pooled"})
     else:
-        pooled = measure_cloud(Sample(found.pooled), "pooled", split=SPLIT, where=drawn, costs=QUICK)
+        pooled = measure_cloud(Sample(eval_pass.pooled), "pooled", split=SPLIT, where=selection, costs=QUICK)
         left_out = {metric.slug: _HEAD_ONLY for metric in applicable("rows") if metric.cost not in QUICK}
         clouds["pooled"] = pooled.with_readings(left_out)
-    clouds["layers"] = layers_record(found.tokens, target)
-    for number, layer in enumerate(found.tokens.layers, start=1):
+    clouds["layers"] = layers_record(eval_pass.tokens, target)
+    for number, layer in enumerate(eval_pass.tokens.layers, start=1):
         name, where = f"layer_{number}", {"layer": number}
         clouds[name] = measure_cloud(layer.sample(), name, "tokens", split=SPLIT, where=where, costs=("closed form",))
     return clouds

@@ -20,8 +20,8 @@ def make_optimizer(model: HeadedModel, config: RunConfig) -> torch.optim.AdamW:
     that the scheduler's first learning rate is the run's.
     """
     own = [dict(group) for group in model.hooks.parameter_groups()]
-    taken = {id(parameter) for group in own for parameter in group["params"]}
-    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in taken]
+    grouped = {id(parameter) for group in own for parameter in group["params"]}
+    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in grouped]
     decayed = [p for p in rest if p.ndim > 1]
     plain = [p for p in rest if p.ndim <= 1]
     limits = [(group["params"], group.pop("clip")) for group in own if "clip" in group]

@@ -40,7 +40,7 @@ class Predictions:
 
 
 def save(run_dir: Path, task: Task, frame: pd.DataFrame, answers: Answers, epoch: int) -> None:
-    """Write them in place of an earlier epoch's.
+    """Write the predictions of an epoch, replacing an earlier epoch's.
 
     Args:
         frame: the validation rows, as in `TaskData`.
@@ -49,14 +49,14 @@ def save(run_dir: Path, task: Task, frame: pd.DataFrame, answers: Answers, epoch
     import pyarrow
     import pyarrow.parquet
 
-    kept = min(len(frame), MAX_ROWS)
+    row_count = min(len(frame), MAX_ROWS)
     columns: dict[str, Any] = {
-        "row": pyarrow.array(range(1, kept + 1), pyarrow.int32()),
-        "prediction": pyarrow.array(answers.values[:kept]),
-        "label": pyarrow.array(frame[task.reference].head(kept).tolist()),
+        "row": pyarrow.array(range(1, row_count + 1), pyarrow.int32()),
+        "prediction": pyarrow.array(answers.values[:row_count]),
+        "label": pyarrow.array(frame[task.reference].head(row_count).tolist()),
     }
     if answers.confidence is not None:
-        columns["confidence"] = pyarrow.array(answers.confidence[:kept], pyarrow.float32())
+        columns["confidence"] = pyarrow.array(answers.confidence[:row_count], pyarrow.float32())
     about = json.dumps({"epoch": epoch, "rows": len(frame)}).encode()
     path = run_dir / FILE
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,13 +9,13 @@ from safetensors.torch import load_model
 from isoviz import methods, tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
-from isoviz.models import sources
+from isoviz.models import low_rank, sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.training import heads, origin
 
 
 def reload(config: RunConfig, checkpoint: Path) -> tuple[HeadedModel, heads.Head]:
-    """The model in evaluation mode on the CPU, and what encodes its rows.
+    """The model in evaluation mode on the CPU, LoRA merged into its weights, and what encodes its rows.
 
     Args:
         config: of the run.
@@ -24,12 +24,14 @@ def reload(config: RunConfig, checkpoint: Path) -> tuple[HeadedModel, heads.Head
     Raises:
         InputError: the model that the run started from is not there, or the weights do not fit it.
     """
-    begun = origin.find(checkpoint.parents[1])
-    source = sources.fetch(sources.resolve(config.model, commit=begun.revision if begun else None))
+    start = origin.find(checkpoint.parents[1])
+    source = sources.fetch(sources.resolve(config.model, commit=start.revision if start else None))
     task = tasks.get(config.task, config.own)
     head = heads.head_for(task, load_tokenizer(source, config.direction), config)
     # The run's own weights replace all of these.
     network = load_network(source, head.num_labels, config.seed, task.kind, allow_random=True)
+    if config.low_rank is not None:
+        low_rank.add(network, task.kind, config.low_rank, config.seed)
     method = methods.get(config.method)
     model = HeadedModel(network, method(method.Params(**config.params)), task.kind)
     try:
@@ -37,4 +39,6 @@ def reload(config: RunConfig, checkpoint: Path) -> tuple[HeadedModel, heads.Head
     except (RuntimeError, OSError) as error:
         reason = next(iter(str(error).strip().splitlines()), "")
         raise InputError(f"run: its checkpoint does not fit its model any more ({reason})", field="run") from None
+    if config.low_rank is not None:
+        low_rank.merge(network)
     return model.eval(), head

@@ -95,7 +95,7 @@ def _vectors(
         labels = batch.pop("labels").cpu()
         with torch.no_grad(), accelerator.autocast():
             batch_vectors.append((rows, model.represent(**batch).pooled.float().cpu(), labels))
-    parts = [part for there in gather(batch_vectors) for part in there]
+    parts = [part for process_vectors in gather(batch_vectors) for part in process_vectors]
     rows, pooled, labels = (torch.cat(column) for column in zip(*parts, strict=True))
     order = rows.argsort()
     return pooled[order].to(accelerator.device), labels[order].to(accelerator.device)

@@ -17,7 +17,7 @@ from isoviz import methods, tasks
 from isoviz.config import RunConfig
 from isoviz.events import Entered, Event
 from isoviz.methods.protocol import Method
-from isoviz.models import hub, sources
+from isoviz.models import hub, low_rank, sources
 from isoviz.models.adapter import HeadedModel, load_network_with_mismatch, load_tokenizer
 from isoviz.tasks.protocol import Task
 from isoviz.training import heads, origin, sharding
@@ -122,6 +122,8 @@ def load_setup(
     network, mismatch = load_network_with_mismatch(
         source, head.num_labels, config.seed, task.kind, allow_random=config.allow_random
     )
+    if config.low_rank is not None:
+        low_rank.add(network, task.kind, config.low_rank, config.seed)
     model = HeadedModel(network, method, task.kind)
     check()
 

@@ -14,11 +14,12 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from filelock import FileLock, Timeout
 
 import isoviz
 from isoviz.home import home, make_private
@@ -71,19 +72,43 @@ def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
     return digest.hexdigest()[:16]
 
 
-def kept(key: str, make: Callable[[], Mapping[str, list[list[int]]]]) -> Ragged:
-    """The token lists under this key: read if they are there, else made and kept.
+def kept(
+    key: str, make: Callable[[], Mapping[str, list[list[int]]]], waiting: Callable[[], None] = lambda: None
+) -> Ragged:
+    """The token lists under this key: read if they are there, else made and kept, by one process at a time.
 
     A file that cannot be read is made again; a disk that cannot be written only costs the time of making.
+
+    Args:
+        waiting: called every second while another process makes them; raises to abandon.
     """
     path = folder() / f"{key}.safetensors"
     tokens = _read(path)
-    if tokens is None:
-        tokens = {name: [list(row) for row in rows] for name, rows in make().items()}
-        with contextlib.suppress(OSError):
-            _write(path, tokens)
-            _shrink(path)
+    if tokens is not None:
+        return tokens
+    with _alone(key, waiting):
+        tokens = _read(path)
+        if tokens is None:
+            tokens = {name: [list(row) for row in rows] for name, rows in make().items()}
+            with contextlib.suppress(OSError):
+                _write(path, tokens)
+                _shrink(path)
     return tokens
+
+
+@contextlib.contextmanager
+def _alone(key: str, waiting: Callable[[], None]) -> Iterator[None]:
+    """Held by the process that makes a key's tokens. Where no lock can be made, several make them."""
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):
+            make_private(folder())
+            lock = FileLock(folder() / f".lock-{key[:2]}")  # few files, however many keys there are
+            while not lock.is_locked:
+                try:
+                    held.enter_context(lock.acquire(timeout=1))
+                except Timeout:
+                    waiting()
+        yield
 
 
 def _read(path: Path) -> Ragged | None:

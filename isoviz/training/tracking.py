@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,8 @@ from isoviz.metrics.summary import measurement_json
 PROJECT: Final = "isoviz"
 FOLDER: Final = "tracker"
 """In a run's folder, for trackers that write files."""
+
+_log = logging.getLogger(__name__)
 
 
 def check(name: str) -> None:
@@ -43,33 +46,43 @@ def reporting(
     if config.report_to == NO_TRACKER or not here:
         yield emit
         return
-    tracker = _started(config, run_dir)
+    tracker: Any = _started(config, run_dir)
+
+    def attempt(report: Callable[[], None]) -> None:
+        """A tracker that stops answering must not end the run."""
+        nonlocal tracker
+        try:
+            report()
+        except Exception as error:  # every tracker raises different errors
+            tracker = None
+            _log.warning("report_to: %s failed, the run goes on without it: %s", config.report_to, error)
 
     def emit_and_log(event: Event) -> None:
         emit(event)
-        if values := _numbers(event):
-            tracker.log(values, step=event.step)  # type: ignore[union-attr]
+        if tracker is not None and (values := _numbers(event)):
+            attempt(lambda: tracker.log(values, step=event.step))  # type: ignore[union-attr]
 
     try:
         yield emit_and_log
     finally:
-        tracker.finish()
+        if tracker is not None:
+            attempt(tracker.finish)
 
 
 def _started(config: RunConfig, run_dir: Path) -> Any:
     from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 
-    made = LOGGER_TYPE_TO_CLASS[config.report_to]
+    tracker_class = LOGGER_TYPE_TO_CLASS[config.report_to]
     run = run_dir.name
     named = {"wandb": {"name": run}, "trackio": {"name": run}, "mlflow": {"run_name": run}, "aim": {}}
     try:
-        if made.requires_logging_directory:
-            tracker: Any = made(PROJECT, run_dir / FOLDER, **named.get(config.report_to, {}))
+        if tracker_class.requires_logging_directory:
+            tracker: Any = tracker_class(PROJECT, run_dir / FOLDER, **named.get(config.report_to, {}))
         else:
-            tracker = made(PROJECT, **named.get(config.report_to, {}))
+            tracker = tracker_class(PROJECT, **named.get(config.report_to, {}))
         tracker.start()
         tracker.store_init_configuration(_flat(config))
-    except Exception as error:  # each tracker has errors of its own
+    except Exception as error:  # every tracker raises different errors
         raise InputError(
             f"report_to: {config.report_to} did not start: {one_line(str(error))}", field="report_to"
         ) from error

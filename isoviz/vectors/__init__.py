@@ -6,7 +6,6 @@
     pairs.py     similarity scores of pairs, relevance of documents to queries
     reading.py   any of them as a `VectorSet` or a `TextSet`, or why not
     taking.py    what a page asks for, in small answers
-    jobs.py      texts encoded in the background
     sets.py      what those are, and where they are kept
 
 It knows neither runs nor training, and imports no torch.

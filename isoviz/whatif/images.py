@@ -72,6 +72,12 @@ class SharedCache:
                     self._entries.popitem(last=False)
         return made
 
+    def forget(self, gone: Callable[[Any], bool]) -> None:
+        """Forget the entries of such keys."""
+        with self._lock:
+            for key in [key for key in self._entries if gone(key)]:
+                del self._entries[key]
+
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:

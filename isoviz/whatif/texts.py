@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from isoviz import vectors
 from isoviz.errors import InputError
 from isoviz.exploring.jobs import PREPARE
+from isoviz.exploring.request import reading_files
 from isoviz.jobs import queue
 from isoviz.jobs.kinds import ENCODERS, Job, JobKind
 from isoviz.models import sources
@@ -39,13 +40,14 @@ class TextsRequest:
     layer: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """For a file, with the fingerprint of the model's weights."""
-        weights = sources.resolve(self.model).fingerprint
-        return {"texts": self.texts, "model": self.model, "layer": self.layer, "weights": weights}
+        """For a file, with what the model is: its weights, its tokenizer and its modules."""
+        source = sources.resolve(self.model)
+        content = {"weights": source.fingerprint, "reading": reading_files(source)}
+        return {"texts": self.texts, "model": self.model, "layer": self.layer, **content}
 
     @property
     def key(self) -> str:
-        """Equal for equal texts and the same weights."""
+        """Equal for equal texts and the same model."""
         return queue.content_key(ENCODED, self.as_json(), None)
 
 
@@ -83,7 +85,13 @@ def compute(
         progress=report,
     )
     ((layer, _),) = found.clouds
-    facts = {"model": request.model, "pooling": pooling, "layer": layer, "max_length": _LONGEST}
+    facts = {
+        "model": request.model,
+        "pooling": pooling,
+        "layer": layer,
+        "max_length": _LONGEST,
+        "texts": request.texts,
+    }
     return stored(VectorSet(found.points(layer, pooling), columns, pairs, relation, name, facts))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -142,6 +142,12 @@ class VectorsWhatIf(Images):
         self._lock = threading.RLock()
 
     @property
+    def crosses(self) -> bool:
+        """Whether a probe is cross-validated over all labelled rows, so that no rows are held back from what is shown."""
+        codes, _ = label_codes(self.found.columns)
+        return codes is not None and self.known.labels is not None and int((codes >= 0).sum()) <= CROSSED
+
+    @property
     def nbytes(self) -> int:
         """What it holds in memory, without images that were moved."""
         both = self.train.nbytes + self.validation.nbytes
@@ -205,7 +211,7 @@ class VectorsWhatIf(Images):
 
     def _crossed(self, steps: Sequence[Step]) -> list[Comparison]:
         codes, _ = label_codes(self.found.columns)
-        if codes is None or self.known.labels is None or (codes >= 0).sum() > CROSSED:
+        if codes is None or not self.crosses:
             return []
         labelled = np.flatnonzero(codes >= 0)
         points = _rows(self.found.points, labelled)
@@ -335,6 +341,11 @@ def engine_of(key: str, part: Part = "shown") -> VectorsWhatIf:
     """
     engine: VectorsWhatIf = CLOUDS.get(("vectors", key, part), lambda: VectorsWhatIf(vectors.load(key), part))
     return engine
+
+
+def forget(keys: Collection[str]) -> None:
+    """Let go of the engines of sets that were deleted, with their chains."""
+    CLOUDS.forget(lambda key: key[0] == "vectors" and key[1] in keys)
 
 
 def _rows(points: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:

@@ -60,6 +60,7 @@ def test_the_table_names_every_variable_that_is_read() -> None:
     assert set(re.findall(r"ISOVIZ_[A-Z_]+", policy.table())) == set(re.findall(r'"(ISOVIZ_[A-Z_]+)"', source)) | {
         policy.ROOTS,
         policy.READ_ONLY,
+        policy.API_WRITES,
     }
 
 

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import inspect
+import io
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from isoviz import tasks
+from isoviz import tasks, vectors
 from isoviz.access.policy import UNRESTRICTED, Policy, Quotas
 from isoviz.access.service import Service
 from isoviz.access.visitors import OPERATOR, Role, Visitor
 from isoviz.config import RunConfig
 from isoviz.errors import AccessError, DataError, InputError, ModelError
+from isoviz.exploring import results
 from isoviz.exploring.jobs import MAP, SENTENCES, VIEW
 from isoviz.exploring.request import ViewRequest
-from isoviz.jobs import queue, scheduling
+from isoviz.jobs import guarded, queue, scheduling
 from isoviz.runs.store import Store
 from isoviz.tasks.own import OwnTask
+from isoviz.vectors import taking
 from isoviz.vectors.taking import Order
+from isoviz.whatif import vectors as whatif_vectors
 from isoviz.whatif.request import LayerRequest
 
 ANNA, BEN = Visitor("anna", Role.RUNNER), Visitor("ben", Role.RUNNER)
@@ -59,7 +64,7 @@ WRITES: dict[str, Callable[[Service, str], object]] = {
 """Every method that changes or starts something, and how it is called with a run that is there."""
 SILENT = {"let_go", "let_go_of_whatif"}
 """These end what the visitor no longer wants, and nothing where it is not theirs to end."""
-READS = {"refusal", "launch_refusal", "queue_refusal", "roots"}
+READS = {"refusal", "launch_refusal", "queue_refusal", "roots", "admitted"}
 
 
 @pytest.fixture
@@ -213,7 +218,7 @@ def test_uploads_of_one_visitor_are_counted(acting: Callable[..., Service], stor
 
     kept = [keep(ANNA, number) for number in (1, 2)]
     assert keep(ANNA, 1) == kept[0], "the same content is kept once"
-    with pytest.raises(DataError, match=r"uploads kept for one visitor: 3 \(at most 2; .* ISOVIZ_QUOTA_UPLOAD_MB\)"):
+    with pytest.raises(DataError, match=r"kept for one visitor: 3 \(at most 2; .* ISOVIZ_QUOTA_UPLOAD_MB\)"):
         keep(ANNA, 3)
     assert sorted(path.name for path in (store.folder / "uploads").iterdir()) == sorted(path.name for path in kept)
     keep(BEN, 3)
@@ -221,6 +226,72 @@ def test_uploads_of_one_visitor_are_counted(acting: Callable[..., Service], stor
     from isoviz.tasks import own
 
     assert own.guess(kept[0], OwnTask(text="sentence", label="label")).kind == "classification"
+
+
+@pytest.fixture
+def vectors_read_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process: a guarded one takes seconds to start."""
+    monkeypatch.setattr(guarded, "call", lambda target, arguments, *_, **__: taking.take(arguments["order"]))
+
+
+def array_file(seed: int, rows: int = 1_500) -> dict[str, tuple[str, bytes]]:
+    """0.6 MB of vectors."""
+    buffer = io.BytesIO()
+    np.save(buffer, np.random.default_rng(seed).normal(size=(rows, 100)).astype(np.float32))
+    return {"file": ("mine.npy", buffer.getvalue())}
+
+
+@pytest.mark.usefixtures("vectors_read_here")
+def test_kept_vectors_of_one_visitor_are_counted_until_they_are_deleted(acting: Callable[..., Service]) -> None:
+    order = Order("vectors")
+    anna = acting(ANNA, upload_mb=1)
+    first = anna.keep_vectors(order, array_file(1))
+    assert anna.keep_vectors(order, array_file(1)) == first, "the same content counts once"
+    with pytest.raises(DataError, match=r"kept for one visitor: 2 \(at most 1; .* ISOVIZ_QUOTA_UPLOAD_MB\)"):
+        anna.keep_vectors(order, array_file(2))
+    bens = acting(BEN, upload_mb=1).keep_vectors(order, array_file(2))
+    with pytest.raises(DataError, match="ISOVIZ_QUOTA_UPLOAD_MB"):
+        anna.keep_vectors(order, array_file(2))
+    assert vectors.load(bens.key).n == 1_500, "what someone else keeps stays"
+    with pytest.raises(AccessError, match="Someone else loaded this data"):
+        anna.forget_vectors(bens.key)
+    anna.keep_vectors(order, array_file(1))
+    acting(BEN, upload_mb=9).keep_vectors(order, array_file(1))
+    anna.forget_vectors(first.key)
+    assert vectors.load(first.key).n == 1_500, "Ben keeps it too"
+    acting(BEN).forget_vectors(first.key)
+    with pytest.raises(KeyError):
+        vectors.load(first.key)
+    anna.keep_vectors(order, array_file(1))
+    acting(OPERATOR, upload_mb=0).keep_vectors(order, array_file(3))
+    anna.forget_vectors(first.key)
+    assert anna.keep_vectors(order, array_file(4)).n == 1_500
+
+
+def test_what_expands_beyond_the_quota_is_not_kept(acting: Callable[..., Service], vectors_read_here: None) -> None:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, np.zeros((6_000, 100), dtype=np.float32))
+    with pytest.raises(DataError, match="kept for one visitor: 3"):
+        acting(ANNA, upload_mb=1).keep_vectors(Order("vectors"), {"file": ("mine.npz", buffer.getvalue())})
+    assert not list((vectors.STORE.root / "results").glob("*"))
+
+
+def test_a_deleted_set_takes_its_views_encodings_and_chains_along(acting: Callable[..., Service]) -> None:
+    rng = np.random.default_rng(0)
+    texts = vectors.keep(vectors.from_texts([f"text {row}" for row in range(40)]))
+    encoded = vectors.from_points(rng.normal(size=(40, 4)), facts={"texts": texts})
+    vectors.STORE.publish("e" * 32, *vectors.sets.stored(encoded))
+    other = vectors.keep(vectors.from_points(rng.normal(size=(40, 4))))
+    for place, data in enumerate((texts, "e" * 32, other)):
+        results.STORE.publish(str(place) * 32, {"request": {"data": data}}, {"x": np.zeros(2)})
+    kept = whatif_vectors.engine_of(other)
+    whatif_vectors.engine_of("e" * 32)
+    acting(OPERATOR).forget_vectors(texts)
+    assert results.STORE.keys(lambda _: True) == ["2" * 32]
+    assert vectors.STORE.keys(lambda _: True) == [other]
+    assert whatif_vectors.engine_of(other) is kept
+    with pytest.raises(KeyError):
+        whatif_vectors.engine_of("e" * 32)
 
 
 def test_paths_outside_the_roots_do_not_enter_runs_or_jobs(

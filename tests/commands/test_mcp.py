@@ -86,7 +86,11 @@ def test_a_reading_session(tmp_path: Path) -> None:
 def test_a_session_that_launches_and_compares(tmp_path: Path) -> None:
     async def talk() -> None:
         async with session(tmp_path, "--allow-writes") as client:
-            assert {tool.name for tool in (await client.list_tools()).tools} == READING | {"launch_runs", "stop_run"}
+            assert {tool.name for tool in (await client.list_tools()).tools} == READING | {
+                "launch_runs",
+                "stop_run",
+                "resume_run",
+            }
             refused = await refusal(client, "launch_runs", method=["istar"], params={"lamda": 1})
             assert "lamda" in refused and "\n" not in refused
             settings = {"epochs": 1, "max_train": 32, "max_eval": 16, "probe_size": 32, "batch_size": 16}

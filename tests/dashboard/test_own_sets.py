@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard import model_form
 from isoviz import vectors
 from isoviz.access.service import Service
 from isoviz.errors import AccessError
@@ -18,9 +19,11 @@ from isoviz.exploring import maps, measuring, own, own_vectors, results
 from isoviz.exploring.maps import MapRequest
 from isoviz.exploring.request import Rows, ViewRequest, key_of
 from isoviz.jobs.queue import JobState
-from isoviz.models import sources
+from isoviz.models import extract, sources
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import OPEN, drawn, errors, texts
+from tests.models import sentence_folders
+from tests.tiny import TinyModels
 
 POINTS = np.random.default_rng(1).normal(size=(60, 8)).astype(np.float32)
 LABELS = ["red", "blue", "green"] * 20
@@ -101,7 +104,7 @@ def test_vectors_without_labels_have_everything_that_needs_none(
     open_page: OpenPage, computed_here: list[ViewRequest]
 ) -> None:
     page = open_page("explore", explore_at="My vectors", explore_vectors=_kept()).run()
-    assert errors(page) == [] and page.selectbox(key="explore_colour").options == ["nothing"]
+    assert errors(page) == [] and page.selectbox(key="explore_colour").options == ["clusters of this map", "nothing"]
 
 
 def test_an_upload_is_kept_and_named_in_the_address(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
@@ -142,6 +145,41 @@ def test_pasted_sentences_become_a_map(open_page: OpenPage, computed_here: list[
     expected = key_of(request, sources.resolve("demo/tiny-bert"), Rows(key, {own.EVERY: 20}))
     view = results.find(expected)
     assert view is not None and view.depth > 0 and view.table("mean")["text"].tolist() == lines.splitlines()
+
+
+def test_prompt_and_dimensions_of_a_sentence_model(
+    open_page: OpenPage,
+    computed_here: list[ViewRequest],
+    tmp_path: Path,
+    tiny_models: TinyModels,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = sentence_folders.make(
+        tmp_path / "model", tiny_models("bert"), prompts={"query": "w5 w6 ", "plain": ""}, default_prompt="query"
+    )
+    monkeypatch.setattr(model_form, "options", lambda: ["demo/tiny-bert", str(model)])
+    key = vectors.keep(vectors.from_texts(sentence_folders.TEXTS))
+    query = {"explore_at": "My texts", "explore_texts": key, "explore_model": str(model)}
+    page = open_page("explore", **query, explore_prompt="plain", explore_truncate="5")
+    assert errors(page) == [] and set(page.selectbox(key="explore_prompt").options) >= {"query", "plain"}
+    page.button(key="explore_look").click().run()
+    assert errors(page) == [] and "prompt plain" in texts(page)
+    (request,) = computed_here
+    assert (request.prompt, request.truncate) == ("plain", 5)
+    view = results.find(key_of(request, sources.resolve(str(model)), Rows(key, {own.EVERY: 14})))
+    assert view is not None
+    expected = extract.encode(str(model), sentence_folders.TEXTS, prompt="plain", truncate=5)
+    np.testing.assert_allclose(view.points(view.depth, "sentence"), expected, atol=2e-3)
+
+    page.selectbox(key="explore_prompt").set_value(
+        "query"
+    ).run()  # the model's own default needs no word in the request
+    page.button(key="explore_look").click().run()
+    assert computed_here[-1].prompt is None
+    page.selectbox(key="explore_model").set_value("demo/tiny-bert").run()  # a bare transformer has neither
+    assert not [
+        field for field in (*page.selectbox, *page.number_input) if field.label in ("Prompt", "Dimensions kept")
+    ]
 
 
 def test_points_are_found_by_their_text(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:

@@ -15,6 +15,7 @@ from isoviz.readouts.image import Image
 from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.vectors import VectorSet
 from isoviz.whatif import chains
+from isoviz.whatif import vectors as whatif_vectors
 from isoviz.whatif.scheduler import SCHEDULER
 from isoviz.whatif.vectors import CurvePoint, VectorsWhatIf
 from tests.dashboard.conftest import OpenPage
@@ -53,7 +54,8 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
     page = opened(open_page, key, chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
     assert errors(page) == []
     said = texts(page)
-    assert "Transforms are fitted on 30 rows; the numbers are of 30 others; 30 rows are held back." in said
+    assert "Transforms are fitted on 30 rows; the numbers are of 30 others." in said
+    assert "held back" not in said and "too small to hold rows back" in said  # all of them are cross-validated
     assert "Cross-validated over all 90 labelled rows: Linear probe" in said
     assert "The smallest difference that 90 rows can show is 0.067" in said
     assert "Best on these 30 rows: ZCA whitening: strength s" in said
@@ -72,6 +74,16 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
     assert any(button.label == "Matrix (numpy)" for button in page.get("download_button"))
     assert "their model is not known" in texts(page)
 
+    page.query_params["whatif_either"] = kept()  # of the same name, and with the same chain
+    page.run()
+    assert any(button.label == "Prepare files" for button in page.button)
+    assert not any(button.label == "Matrix (numpy)" for button in page.get("download_button"))
+
+
+def test_the_best_value_is_checked_once_on_rows_held_back(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whatif_vectors, "CROSSED", 50)
+    page = opened(open_page, kept(), chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
+    assert "30 rows are held back." in texts(page) and "Cross-validated" not in texts(page)
     next(button for button in page.button if button.label == "Check it on the held-back rows").click().run()
     assert "Held back: k-NN accuracy" in texts(page)
 

@@ -59,7 +59,7 @@ def test_not_a_hub_id():
         (lambda d: (d / "config.json").write_text("{"), "not valid JSON"),
         (lambda d: (d / "config.json").write_text("[]"), "not valid JSON"),
         (lambda d: (d / "config.json").write_text("{}"), "no model_type"),
-        (lambda d: (d / "model.safetensors").unlink(), r"no model.safetensors \(its weights are not there"),
+        (lambda d: (d / "model.safetensors").unlink(), r"no model.safetensors \(its weights are missing"),
         (lambda d: (d / "model.safetensors").rename(d / "pytorch_model.bin"), "pickled weights are not read"),
         (lambda d: (d / "model.safetensors").rename(d / "model-00002-of-00003.safetensors"), "no model-00001-of-00003"),
         (lambda d: (d / "model.safetensors").rename(d / "model.fp16.safetensors"), "no model.safetensors"),

@@ -155,5 +155,6 @@ def test_an_export_that_is_another_model_is_refused(
     monkeypatch.setattr(export, "append_dense", lambda model, affine, points, truncate: None)
     with pytest.raises(InputError, match="gives other vectors"):
         export.as_sentence_transformer(chain.affine(), ORIGIN, source, tmp_path / "out", pooling="sentence")
+    assert {path.name for path in tmp_path.iterdir()} == {"model"}, "nothing half-written stays"
     with pytest.raises(InputError, match="'head' is no pooling of sentence-transformers"):
         export.as_sentence_transformer(chain.affine(), ORIGIN, source, tmp_path / "out", pooling="head")

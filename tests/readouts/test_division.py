@@ -28,7 +28,8 @@ def test_labels_are_divided_into_disjoint_thirds() -> None:
     expected = found.columns["label"].to_numpy()[shown.rows[labels.rows]]
     assert (np.array(["a", "b"])[labels.codes] == expected).all()
     assert "have no label" in shown.notes[0]
-    assert shown.words == ("Transforms are fitted on 20 rows; the numbers are of 20 others; 20 rows are held back.")
+    assert shown.words == "Transforms are fitted on 20 rows; the numbers are of 20 others."
+    assert shown.rest == "20 rows are held back."
 
 
 def test_the_same_ids_are_divided_alike_in_any_order() -> None:
@@ -37,6 +38,26 @@ def test_the_same_ids_are_divided_alike_in_any_order() -> None:
     second = vectors(pd.DataFrame({"id": ids[::-1]}))
     chosen = [set(found.columns["id"].to_numpy()[divide(found).rows]) for found in (first, second)]
     assert chosen[0] == chosen[1]
+
+
+def test_pairs_of_a_few_rows_of_many_are_divided_themselves() -> None:
+    ids = [f"s{number}" for number in range(100)]
+    among = [(first, second) for first in range(6) for second in range(first)]
+    pairs = pd.DataFrame(
+        {"left": [ids[a] for a, _ in among], "right": [ids[b] for _, b in among], "score": RNG.uniform(0, 5, 15)}
+    )
+    found = vectors(pd.DataFrame({"id": ids}), pairs, "similarity")
+    shown, held = divide(found), divide(found, "held back")
+    assert shown.known.pairs is not None and held.known.pairs is not None
+    assert (len(shown.known.pairs.left), len(held.known.pairs.left)) == (10, 5)
+
+
+def test_a_fit_sample_is_drawn_from_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(division, "MOST_FIT", 5)
+    ids = [f"s{number}" for number in range(60)]
+    pairs = pd.DataFrame({"left": ids[::2], "right": ids[1::2], "score": RNG.uniform(0, 5, 30)})
+    part = divide(vectors(pd.DataFrame({"id": ids}), pairs, "similarity"))
+    assert len(part.fit) == 5 and part.fit.max() > 30
 
 
 def test_rows_that_pairs_tie_together_stay_together() -> None:

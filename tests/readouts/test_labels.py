@@ -40,6 +40,25 @@ def test_nearest_neighbours_vote_as_in_plain_loops() -> None:
     assert labels.neighbours_and_silhouette(Image(POINTS), LABELS)["knn"].value == pytest.approx(np.mean(right))
 
 
+@pytest.mark.parametrize(("rows", "classes"), [(10, 2), (20, 5), (33, 6), (60, 12)])
+def test_rows_of_small_classes_find_their_own(rows: int, classes: int) -> None:
+    codes = np.arange(rows) % classes
+    apart = np.eye(classes)[codes] + 0.01 * np.random.default_rng(rows).normal(size=(rows, classes))
+    assert labels.neighbours_and_silhouette(Image(apart), codes)["knn"].value == 1.0
+    crossed = labels.cross_fitted(apart, codes, lambda train: lambda points: points)["knn"]
+    assert crossed[0].value == crossed[1].value == 1.0
+
+
+def test_a_rare_label_costs_no_folds_and_may_be_missing_from_the_sample() -> None:
+    codes = np.array([0] * 20 + [1] * 20 + [2] * 2)
+    assert len(labels.folds(codes)) == 5
+    image = Image(np.random.default_rng(0).normal(size=(3000, 2)))
+    one_of_many = np.zeros(3000, dtype=np.int64)
+    one_of_many[np.setdiff1d(np.arange(3000), image.sample)[0]] = 1
+    found = labels.neighbours_and_silhouette(image, one_of_many)
+    assert found["knn"].value is None and found["silhouette"].value is None
+
+
 def test_the_probe_is_cross_validated() -> None:
     random = np.random.default_rng(1)
     noise, coin = random.normal(size=(60, 59)), random.integers(0, 2, 60)
@@ -67,10 +86,3 @@ def test_cross_fitting_shows_no_row_to_what_reads_it() -> None:
         assert before.n == after.n == 90
     before, after = labels.cross_fitted(POINTS, LABELS, lambda points: lambda others: np.asarray(others))["probe"]
     assert before.value == after.value
-
-
-def test_folds_keep_to_the_rarest_label() -> None:
-    codes = np.array([0] * 20 + [1] * 3)
-    assert len(labels.folds(codes)) == 3
-    assert all(len(np.unique(codes[train])) == 2 for train, _ in labels.folds(codes))
-    assert len(labels.folds(np.array([0] * 9 + [1]))) == 5  # a label with one row cannot be divided

@@ -83,8 +83,17 @@ def test_a_zero_vector_has_no_direction() -> None:
     points = POINTS.copy()
     points[3] = 0.0
     image = Image(points)
-    assert image.without_direction == 1 and not image.unit[3].any()
+    assert np.count_nonzero(~image.directed) == 1 and not image.unit[3].any()
     assert np.isfinite([one.value for one in readouts.measure(image, Known(pairs=PAIRS)).values()]).all()
+
+
+def test_one_long_vector_leaves_the_others_their_direction() -> None:
+    points = np.concatenate([RNG.normal(size=(30, 5)), np.full((1, 5), 4e8)])
+    alone, beside = Image(points[:-1]), Image(points)
+    assert beside.directed.all()
+    np.testing.assert_allclose(beside.cosines[:-1, :-1], alone.cosines, atol=1e-6)
+    np.testing.assert_allclose(Image(points[:-1].astype(np.float16)).cosines, alone.cosines, atol=2e-3)
+    assert Image(np.array([[3, 4], [1, 0]])).cosines[0, 1] == pytest.approx(0.6)
 
 
 def test_of_many_rows_a_sample_is_compared() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +16,11 @@ from isoviz import tasks
 from isoviz.__main__ import main
 from isoviz.config import RunConfig
 from isoviz.exploring import encoders
-from isoviz.runs import planning
+from isoviz.jobs import queue
+from isoviz.runs import planning, pretrained
 from isoviz.runs.execution import execute
 from isoviz.runs.store import Store
+from tests.jobs.here import work_here
 from tests.tiny import TinyModels
 
 ALONE = """
@@ -61,6 +65,16 @@ def test_the_same_logits_without_isoviz(
     assert list(found["labels"].values()) == list(tasks.get("glue/cola").label_names)
     card = (out / "README.md").read_text(encoding="utf-8")
     assert finished in card and "| accuracy | " in card and "--method isobn" in card
+
+    store = Store()
+    request = pretrained.request(store.get(finished), store.folder_of(finished))
+    key = queue.content_key(pretrained.SAVE, request)
+    assert work_here(pretrained.SAVE, key, request).status == "done"
+    result = pretrained.SAVE.results.find(key)
+    assert result is not None
+    with zipfile.ZipFile(io.BytesIO(result.arrays["archive"].tobytes())) as archive:
+        assert set(archive.namelist()) == {path.name for path in out.iterdir()}
+        assert archive.read("model.safetensors") == (out / "model.safetensors").read_bytes()
 
     assert main(["runs", "save-model", finished, "--out", str(out)]) == 2
     assert "is not empty" in capsys.readouterr().err

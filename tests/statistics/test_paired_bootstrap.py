@@ -11,6 +11,7 @@ from isoviz.statistics import paired_bootstrap
 from isoviz.statistics.paired_bootstrap import (
     Correlation,
     Mean,
+    MeanOfPairs,
     MutualInformation,
     Ranks,
     Skewness,
@@ -67,6 +68,41 @@ def test_pairing_finds_a_small_change_that_is_the_same_everywhere() -> None:
     assert change.value == pytest.approx(0.01) and change.excludes_zero
     assert not difference(Mean(noise), Mean(noise)).excludes_zero
     assert difference(Mean(noise), Mean(noise)).low == 0.0
+
+
+def test_the_mean_of_pairs_draws_units() -> None:
+    random = np.random.default_rng(3)
+    values = random.normal(size=(12, 12))
+    values += values.T
+    statistic = MeanOfPairs(values)
+    assert statistic.value == pytest.approx(values[~np.eye(12, dtype=bool)].mean())
+    counts = draws(12)[:20]
+    expected = []
+    for row in counts:
+        drawn = np.repeat(np.arange(12), row.astype(int))
+        different = drawn[:, None] != drawn
+        expected.append(values[np.ix_(drawn, drawn)][different].mean())
+    assert statistic.resampled(counts) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("n", [6, 12, 40])
+def test_few_units_are_no_excuse_for_narrow_intervals(n: int) -> None:
+    random = np.random.default_rng(n)
+    excluded = [difference(Mean(random.normal(size=n)), Mean(random.normal(size=n))).excludes_zero for _ in range(800)]
+    assert 0.02 < np.mean(excluded) < 0.085
+    assert difference(Mean(np.zeros(5)), Mean(np.arange(5.0))).low is None
+
+
+def test_pairs_that_share_rows_are_not_taken_for_independent_ones() -> None:
+    random = np.random.default_rng(0)
+
+    def cosines() -> np.ndarray:
+        unit = random.normal(size=(20, 8))
+        unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+        return unit @ unit.T
+
+    excluded = [difference(MeanOfPairs(cosines()), MeanOfPairs(cosines())).excludes_zero for _ in range(100)]
+    assert np.mean(excluded) <= 0.08
 
 
 def test_what_is_undefined_has_no_interval() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -25,6 +27,10 @@ def tokenizer():
     return load_tokenizer(sources.resolve("demo/tiny-bert"))
 
 
+def files():
+    return sorted(path.name for path in token_cache.folder().glob("[!.]*"))
+
+
 def never():
     raise AssertionError("made twice")
 
@@ -33,7 +39,42 @@ def never():
 def test_second_time_is_read(rows):
     assert token_cache.kept("a", lambda: rows) == rows
     assert token_cache.kept("a", never) == rows
-    assert [path.name for path in token_cache.folder().iterdir()] == ["a.safetensors"]
+    assert files() == ["a.safetensors"]
+
+
+def test_of_two_that_need_the_same_tokens_one_makes_them_and_the_other_waits():
+    begun, waits = threading.Event(), threading.Event()
+
+    def make():
+        begun.set()
+        assert waits.wait(120)  # until the other asks
+        return ROWS
+
+    with ThreadPoolExecutor() as threads:
+        first = threads.submit(token_cache.kept, "a", make)
+        assert begun.wait(120)
+        second = threads.submit(token_cache.kept, "a", never, waits.set)
+        assert first.result() == second.result() == ROWS
+
+
+def test_who_waits_can_give_up():
+    begun, over = threading.Event(), threading.Event()
+
+    def make():
+        begun.set()
+        assert over.wait(120)
+        return ROWS
+
+    def give_up():
+        raise KeyboardInterrupt
+
+    with ThreadPoolExecutor() as threads:
+        first = threads.submit(token_cache.kept, "a", make)
+        assert begun.wait(120)
+        with pytest.raises(KeyboardInterrupt):
+            token_cache.kept("a", never, give_up)
+        over.set()
+        assert first.result() == ROWS
 
 
 def test_a_broken_file_is_made_again():
@@ -57,10 +98,10 @@ def test_what_was_used_longest_ago_goes_first(monkeypatch):
     size = (token_cache.folder() / "a.safetensors").stat().st_size
     monkeypatch.setattr(token_cache, "MAX_BYTES", 3 * size)
     token_cache.kept("d", lambda: ROWS)
-    assert sorted(path.stem for path in token_cache.folder().iterdir()) == ["a", "c", "d"]
+    assert files() == ["a.safetensors", "c.safetensors", "d.safetensors"]
     monkeypatch.setattr(token_cache, "MAX_BYTES", 1)
     token_cache.kept("e", lambda: ROWS)
-    assert [path.stem for path in token_cache.folder().iterdir()] == ["e"]
+    assert files() == ["e.safetensors"]
 
 
 def test_key_follows_everything_that_tokens_depend_on(tokenizer):

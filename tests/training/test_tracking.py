@@ -70,3 +70,25 @@ def test_a_tracker_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytes
         tracking.reporting(config, tmp_path, print),
     ):
         pass
+
+
+def test_a_tracker_that_stops_answering_does_not_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    class Unreachable:
+        def log(self, values: dict[str, float], step: int) -> None:
+            asked.append("log")
+            raise ConnectionError("no route")
+
+        def finish(self) -> None:
+            asked.append("finish")
+
+    monkeypatch.setattr(tracking, "_started", lambda config, run_dir: Unreachable())
+    events: list[object] = []
+    stepped = Stepped(
+        step=1, epoch=0.1, losses={"task": 1.0, "total": 1.0}, learning_rate=1e-4, samples_per_second=1, eta_seconds=0
+    )
+    with tracking.reporting(RunConfig().model_copy(update={"report_to": "wandb"}), tmp_path, events.append) as emit:
+        emit(stepped)
+        emit(stepped)
+    assert events == [stepped, stepped] and asked == ["log"]

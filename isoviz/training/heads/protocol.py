@@ -66,18 +66,23 @@ class Head:
 
     @property
     def settings(self) -> dict[str, int]:
-        """What else its tokens depend on, beside rows and tokenizer."""
+        """Settings that the tokens depend on, beside rows and tokenizer."""
         return {"max_length": self.config.max_length}
 
     def encode(self, frame: pd.DataFrame, tell: Tell | None = None) -> Encoded:
-        """Tokens and labels of these rows. The tokens are kept on this machine: equal rows are not tokenised twice.
+        """Tokens and labels of these rows. Tokens are cached on this machine.
 
         Args:
-            tell: told how many rows of how many are done, where there are so many that it takes a while.
+            tell: called with rows done and rows in total, where tokenising takes a while.
         """
         read = self.prefixed(frame[list(self.read)].reset_index(drop=True))
         key = token_cache.key(tasks.fingerprint({"rows": read}), self._tokenizer, kind=self.task.kind, **self.settings)
-        return self.assemble(frame, token_cache.kept(key, lambda: self._in_parts(read, tell)))
+
+        def waiting() -> None:
+            if tell is not None:
+                tell(0, len(read))
+
+        return self.assemble(frame, token_cache.kept(key, lambda: self._in_parts(read, tell), waiting))
 
     def _in_parts(self, read: pd.DataFrame, tell: Tell | None) -> token_cache.Ragged:
         whole: token_cache.Ragged = {}
@@ -90,9 +95,9 @@ class Head:
 
     def prefixed(self, read: pd.DataFrame) -> pd.DataFrame:
         """The columns that are read, with the configuration's prefixes before their texts."""
-        for column, words in zip(self.task.inputs, prefixes.split_prefix(self.config.prefix), strict=False):
-            if words:
-                read[column] = words + " " + read[column]
+        for column, prefix in zip(self.task.inputs, prefixes.split_prefix(self.config.prefix), strict=False):
+            if prefix:
+                read[column] = prefix + " " + read[column]
         return read
 
     def tokenise(self, read: pd.DataFrame) -> token_cache.Ragged:

@@ -1,0 +1,242 @@
+"""What agents and programs may ask of the engine: one table, served over the Model Context Protocol and over HTTP.
+
+What an operation returns is the document that the command of the same name prints with `--json`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, create_model
+
+from isoviz import comparisons, methods, metrics, posthoc, reference, studies, tasks
+from isoviz.access.service import Service
+from isoviz.commands import compare, run_report
+from isoviz.demo import bundled_models
+from isoviz.errors import InputError
+from isoviz.runs import duplicates, planning
+from isoviz.runs.recovery import mark_lost
+from isoviz.runs.store import Store
+
+Kind = Literal["methods", "measures", "transforms", "tasks", "models", "studies"]
+Status = Literal["queued", "running", "finished", "stopped", "failed", "diverged", "lost"]
+
+MOST_LISTED: Final = 200
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One of them.
+
+    Attributes:
+        call: what carries it out; its annotations and docstring are what callers read of it.
+        writes: it launches or changes something.
+        computes: it keeps this machine busy.
+    """
+
+    call: Callable[..., Any]
+    writes: bool = False
+    computes: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.call.__name__
+
+    @property
+    def description(self) -> str:
+        return inspect.getdoc(self.call) or ""
+
+    def arguments(self) -> type[BaseModel]:
+        """What it takes: unknown names are refused, values are checked and converted."""
+        hints = get_type_hints(self.call)
+        fields: dict[str, Any] = {
+            name: (hints[name], ... if given.default is given.empty else given.default)
+            for name, given in inspect.signature(self.call).parameters.items()
+        }
+        return create_model(self.name, __config__=ConfigDict(extra="forbid", allow_inf_nan=False), **fields)
+
+
+def operations(
+    store: Store, service: Service, checks: planning.DataChecks = planning.IN_THIS_PROCESS
+) -> list[Operation]:
+    """All operations on a store's runs, with the rights that `service` gives. `checks`: who reads the data of runs to launch."""
+    do = Operations(store, service, checks)
+    return [
+        Operation(do.list_runs),
+        Operation(do.show_run),
+        Operation(do.compare_runs),
+        Operation(do.catalogue),
+        Operation(do.measure, computes=True),
+        Operation(do.launch_runs, writes=True),
+        Operation(do.stop_run, writes=True),
+        Operation(do.resume_run, writes=True),
+    ]
+
+
+class Operations:
+    """The operations. Docstrings and annotations are what callers read of them."""
+
+    def __init__(self, store: Store, service: Service, checks: planning.DataChecks) -> None:
+        self._store = store
+        self._service = service
+        self._checks = checks
+
+    def list_runs(self, experiment: str | None = None, status: Status | None = None, limit: int = 20) -> dict[str, Any]:
+        """Runs, newest first: id, configuration, status, task metrics and isotropy.
+
+        experiment: only runs launched together under this name. limit: at most 200.
+        """
+        mark_lost(self._store)
+        rows = self._store.list(group=experiment, status=status, limit=max(1, min(limit, MOST_LISTED)))
+        return run_report.document([self._document(row.id) for row in rows])
+
+    def show_run(self, id: str) -> dict[str, Any]:
+        """One run, with everything that is known of it."""
+        return run_report.document([self._document(id)])
+
+    def compare_runs(
+        self,
+        ids: list[str],
+        by: str = "method",
+        metric: str | None = None,
+        baseline: str | None = None,
+        alpha: float = 0.05,
+    ) -> dict[str, Any]:
+        """Do these runs differ? Means over seeds, differences from the baseline with intervals, p values corrected by Holm's method.
+
+        ids: runs or experiments. by: what is compared: "method" (with its parameters), a setting or a parameter. metric: of the
+        task (default: its primary one) or a measure of isotropy.
+        """
+        rows = compare.rows_of(self._store, ids)
+        started = {row.id: run_report.started_of(self._store, row.id) for row in rows}
+        table = comparisons.compare(rows, by=by, metric=metric, baseline=baseline, started=started, alpha=alpha)
+        return table.model_dump(mode="json")
+
+    def catalogue(self, kind: Kind) -> dict[str, Any]:
+        """The names that other tools take, each with what it is; methods with their parameters."""
+        return {kind: _CATALOGUES[kind]()}
+
+    async def measure(
+        self,
+        model: str | None = None,
+        task: str | None = None,
+        embeddings: str | None = None,
+        data: str | None = None,
+        split: Literal["train", "validation"] = "validation",
+        layer: int | None = None,
+        pooling: Literal["sentence", "cls", "mean", "tokens", "last", "head"] | None = None,
+        max_eval: int | None = None,
+    ) -> dict[str, Any]:
+        """Every measure of isotropy of a model on a task's texts, or of a file of embeddings.
+
+        model: bundled name, local directory, hub id or run:ID; with task, and data for a folder of the task's files. embeddings: a
+        .npy, .npz, .safetensors, .parquet or .csv file of one row per point, in place of model and task. Without layer and pooling,
+        all layers. max_eval: rows at most.
+        """
+        model, data, embeddings = self._service.admitted(model, data, embeddings)
+        words = {"model": model, "task": task, "embeddings": embeddings, "data": data, "layer": layer}
+        if embeddings is None:
+            words |= {"split": split, "pooling": pooling, "max-eval": max_eval}
+        given = [word for name, value in words.items() if value is not None for word in (f"--{name}", str(value))]
+        return await _command("measure", *given, "--json")
+
+    def launch_runs(
+        self,
+        method: list[str],
+        model: str = "demo/tiny-bert",
+        task: str = "demo/acceptability",
+        params: dict[str, Any] | None = None,
+        seeds: list[int] | None = None,
+        data: str | None = None,
+        experiment: str | None = None,
+        settings: dict[str, Any] | None = None,
+        repeat: bool = False,
+    ) -> dict[str, Any]:
+        """Fine-tune: one run per method, parameter value and seed. They are queued, and carried out while this server or the app runs.
+
+        method: slugs of the catalogue, "baseline" for none. params: of the method, each a value or a list of values to sweep; only
+        with one method besides the baseline. seeds: default 0; three or more for a comparison. settings: such as epochs,
+        learning_rate, max_train. repeat: also launch runs that exist already; without it their ids are returned as "existing".
+        """
+        own = [slug for slug in method if slug != "baseline"]
+        if params and len(own) != 1:
+            raise InputError("params: give exactly one method besides the baseline", field="params")
+        chosen = [(slug, params or {} if slug in own else {}) for slug in method]
+        configs = planning.expand(
+            [model], [task], chosen, seeds or [0], data=data, checks=self._checks, **(settings or {})
+        )
+        known = {} if repeat else duplicates.existing(self._store, configs)
+        new = [config for config in configs if config.identity not in known]
+        group = experiment or planning.new_group()
+        ids = self._service.launch(new, group=group)
+        return {"experiment": group, "ids": ids, "existing": list(dict.fromkeys(known.values()))}
+
+    def stop_run(self, id: str) -> dict[str, Any]:
+        """Stop a run after its current optimiser step, or take it out of the queue. It can be resumed."""
+        self._service.stop(id)
+        return run_report.document([self._document(id)])
+
+    def resume_run(self, id: str) -> dict[str, Any]:
+        """Queue a stopped, failed or lost run again. It continues from its last checkpoint."""
+        self._service.resume(id)
+        return run_report.document([self._document(id)])
+
+    def _document(self, run_id: str) -> dict[str, Any]:
+        return run_report.as_json(self._store.get(run_id), self._store.summary(run_id))
+
+
+async def _command(*words: str) -> dict[str, Any]:
+    """The document that a command prints. It has a process of its own, so that a large model's memory is given back."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "isoviz", *words),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        out, err = await process.communicate()
+    finally:
+        if process.returncode is None:  # the client has cancelled
+            process.kill()
+    if process.returncode:
+        lines = err.decode(errors="replace").strip().splitlines()
+        raise InputError(
+            lines[-1].removeprefix("isoviz: ") if lines else f"isoviz {words[0]} ended with status {process.returncode}"
+        )
+    document: dict[str, Any] = json.loads(out)
+    return document
+
+
+def _with_parameters(items: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Methods or transforms, each with its parameters."""
+    return [
+        {
+            "slug": slug,
+            "title": item.title,
+            "summary": item.summary,
+            "parameters": [vars(one) for one in reference.parameters(item.Params)],
+        }
+        for slug, item in items.items()
+    ]
+
+
+_CATALOGUES: dict[Kind, Callable[[], list[dict[str, Any]]]] = {
+    "methods": lambda: _with_parameters(methods.catalogue()),
+    "measures": lambda: [
+        {"slug": slug, "title": metric.number_title, "unchanged_by": sorted(metric.unchanged_by)}
+        for slug, metric in metrics.catalogue().items()
+    ],
+    "transforms": lambda: _with_parameters(posthoc.catalogue()),
+    "tasks": lambda: [
+        {"slug": slug, "title": task.title, "description": task.description, "needs_data": not task.generated}
+        for slug, task in tasks.catalogue().items()
+    ],
+    "models": lambda: [{"name": name} for name in bundled_models()],
+    "studies": lambda: [one.study.card(one.slug if one.study.parts else "") for one in studies.listed()],
+}

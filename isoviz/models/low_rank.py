@@ -1,0 +1,110 @@
+"""LoRA: the network's weights stay as they are, and small matrices beside some of them train in their place (Hu et al. 2022).
+
+The matrices are those of the package peft. What lies between the last layer and the scores (pooler and output layer) trains as a
+whole, except for networks that write texts, whose output layer is pretrained.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+from isoviz.errors import InputError, ModelError, one_line
+from isoviz.tasks.protocol import HeadKind
+
+if TYPE_CHECKING:
+    from torch import nn
+    from transformers import PreTrainedModel
+
+PACKAGE: Final = "peft"
+_SEED: Final = 7_919
+"""Added to the run's seed, so that the matrices are not drawn like the head."""
+
+
+@dataclass(frozen=True)
+class LowRank:
+    """How the matrices are made.
+
+    Attributes:
+        rank: r, of each update B A, with B (out, r) and A (r, in).
+        alpha: the update is scaled by alpha / r.
+        dropout: of what A reads, in training.
+        targets: names of the linear layers that get one; none for peft's choice for the family, all linear layers where it has none.
+    """
+
+    rank: int
+    alpha: float
+    dropout: float
+    targets: tuple[str, ...] = ()
+
+
+def check_installed() -> None:
+    """Raise `InputError` unless peft is installed."""
+    if find_spec(PACKAGE) is None:
+        raise InputError(
+            "lora_rank: the package peft is not installed; run `pip install 'isoviz[lora]'`", field="lora_rank"
+        )
+
+
+def add(network: PreTrainedModel, kind: HeadKind, low_rank: LowRank, seed: int) -> None:
+    """Freeze a network and put the trainable matrices beside its layers, in place. B is zero, so nothing changes yet.
+
+    Raises:
+        InputError: it has no layer of these names, or only its output layer has.
+    """
+    check_installed()
+    import torch
+    from peft import LoraConfig, inject_adapter_in_model
+    from peft.utils.constants import TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING as FAMILIES
+
+    head = _head(network, kind)
+    usual: Any = FAMILIES.get(network.config.model_type, "all-linear")
+    options = LoraConfig(
+        r=low_rank.rank,
+        lora_alpha=low_rank.alpha,  # type: ignore[arg-type]  # it only divides by it
+        lora_dropout=low_rank.dropout,
+        target_modules=list(low_rank.targets) or usual,
+        exclude_modules=[name for name, module in network.named_modules() if module in head] or None,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed + _SEED)
+        try:
+            inject_adapter_in_model(options, network)
+        except ValueError as error:
+            names = ", ".join(low_rank.targets)
+            raise InputError(
+                f"lora_targets: the model has no linear layer to adapt that is called {names}"
+                if names
+                else f"lora_targets: no layer of this model can be adapted ({one_line(str(error))})",
+                field="lora_targets",
+            ) from None
+    for module in head:
+        module.requires_grad_(True)
+
+
+def merge(network: PreTrainedModel) -> None:
+    """Add each update to its layer's weights and drop the matrices, in place: a network as without LoRA, for evaluation."""
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    for name, layer in list(network.named_modules()):
+        if isinstance(layer, BaseTunerLayer):
+            layer.merge()
+            network.set_submodule(name, layer.get_base_layer())
+    if any("lora_" in name for name, _ in network.named_parameters()):
+        raise ModelError("model: its LoRA matrices cannot be merged into its weights", field="model")
+
+
+def _head(network: PreTrainedModel, kind: HeadKind) -> list[nn.Module]:
+    """Every module behind the last layer."""
+    if kind == "seq2seq":
+        return []
+    from isoviz.models.wiring import wire
+
+    base = network.base_model
+    if base is network:  # T5 for question answering has no module that holds all of its layers
+        return [wire(network, kind).output]
+    parts = [module for module in network.children() if module is not base]
+    if (pooler := getattr(base, "pooler", None)) is not None:
+        parts.append(pooler)
+    return list(dict.fromkeys(module for part in parts for module in part.modules()))

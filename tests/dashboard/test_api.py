@@ -1,0 +1,152 @@
+"""The HTTP API through the door: who may ask, what is refused, and runs from launch to comparison."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
+
+from dashboard import resources, routes, visitor
+from dashboard.doorway import Doorway
+from isoviz.access.policy import ROOTS
+from isoviz.access.reach import API_WRITES, READ_ONLY, Reach
+from isoviz.access.visitors import Role
+from isoviz.commands.operations import operations
+from isoviz.runs.store import Store
+from tests.dashboard.made_up import config, finish
+
+SMALL = {"epochs": 1, "max_train": 32, "max_eval": 16, "batch_size": 16}
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    yield resources.store()
+    resources.close()
+
+
+@pytest.fixture
+def client(store: Store, monkeypatch: pytest.MonkeyPatch) -> TestClient:
+    """Behind the door of a server with links."""
+    entrance = visitor.ByLink(lambda: store.folder, "isoviz_0")
+    monkeypatch.setattr(visitor, "_entrance", entrance)
+    inner = Starlette(routes=routes.routes())
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await Doorway(inner, entrance, Reach(None, hosts=frozenset({"testserver"})))(scope, receive, send)
+
+    return TestClient(app)
+
+
+def signed_in(client: TestClient, role: Role) -> TestClient:
+    entrance = visitor._entrance
+    assert isinstance(entrance, visitor.ByLink)
+    client.headers["authorization"] = f"Bearer {entrance.links().secrets[role]}"
+    return client
+
+
+def asked(client: TestClient, operation: str, **arguments: Any) -> tuple[int, Any]:
+    answer = client.post(f"/isoviz/api/{operation}", json=arguments)
+    return answer.status_code, answer.json()
+
+
+def test_without_a_links_secret_nothing_is_answered(client: TestClient) -> None:
+    for authorization in ("", "Bearer ", "Bearer wrong", "Basic wrong"):
+        client.headers["authorization"] = authorization
+        assert client.get("/isoviz/api").status_code == 401
+        assert client.post("/isoviz/api/list_runs").status_code == 401
+    signed_in(client, Role.OPERATOR)
+    assert client.get("/live").status_code == 401  # the secret in a header opens no page
+
+
+def test_the_index_lists_what_the_server_offers(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    signed_in(client, Role.VIEWER)
+    listed = {one["name"]: one for one in client.get("/isoviz/api").json()["operations"]}
+    assert set(listed) == {"list_runs", "show_run", "compare_runs", "catalogue", "measure"}
+    assert listed["list_runs"]["arguments"]["properties"]["limit"]["default"] == 20
+    assert "newest first" in listed["list_runs"]["description"]
+    monkeypatch.setenv(API_WRITES, "1")
+    assert "launch_runs" in client.get("/isoviz/api").text
+
+
+def test_a_viewer_reads_runs_and_compares_them(client: TestClient, store: Store) -> None:
+    ids = [finish(store, config(method, seed), 0.5, 0.25) for method in ("baseline", "istar") for seed in (0, 1)]
+    signed_in(client, Role.VIEWER)
+    status, found = asked(client, "list_runs", limit=3)
+    assert (status, [run["id"] for run in found["runs"]]) == (200, ids[:0:-1])
+    assert asked(client, "show_run", id=ids[0])[1]["runs"][0]["status"] == "finished"
+    compared = asked(client, "compare_runs", ids=ids)[1]["parts"][0]
+    assert [arm["label"] for arm in compared["arms"]][:1] == ["Baseline"]
+    assert asked(client, "catalogue", kind="tasks")[1]["tasks"]
+    assert asked(client, "measure", model="demo/tiny-bert")[0] == 403
+
+
+def test_launching_must_be_switched_on(client: TestClient, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    signed_in(client, Role.RUNNER)
+    status, refused = asked(client, "launch_runs", method=["baseline"], settings=SMALL)
+    assert (status, refused["error"]) == (403, "This server's API is read-only") and "--api-writes" in refused["advice"]
+    monkeypatch.setenv(API_WRITES, "1")
+    status, launched = asked(client, "launch_runs", method=["baseline"], experiment="by program", settings=SMALL)
+    assert status == 200 and [row.id for row in store.list(group="by program")] == launched["ids"]
+    status, again = asked(client, "launch_runs", method=["baseline", "isobn"], settings=SMALL)
+    assert (status, again["existing"], len(again["ids"])) == (200, launched["ids"], 1)
+    assert len(asked(client, "launch_runs", method=["baseline"], settings=SMALL, repeat=True)[1]["ids"]) == 1
+    assert asked(client, "stop_run", id=launched["ids"][0])[1]["runs"][0]["status"] == "stopped"
+    assert asked(client, "resume_run", id=launched["ids"][0])[1]["runs"][0]["status"] == "queued"
+    operators = store.create([config()])[0]
+    assert asked(client, "stop_run", id=operators)[0] == 403
+    signed_in(client, Role.VIEWER)
+    assert asked(client, "stop_run", id=launched["ids"][0])[0] == 403
+    monkeypatch.setenv(READ_ONLY, "1")
+    assert asked(signed_in(client, Role.OPERATOR), "stop_run", id=operators)[0] == 403
+
+
+def test_measure_reads_only_below_the_roots(
+    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "open").mkdir()
+    monkeypatch.setenv(ROOTS, str(tmp_path / "open"))
+    for folder in (tmp_path, tmp_path / "open"):
+        np.save(folder / "points.npy", np.random.default_rng(0).standard_normal((64, 8)))
+    signed_in(client, Role.RUNNER)
+    status, refused = asked(client, "measure", embeddings=str(tmp_path / "points.npy"))
+    assert (status, refused["field"]) == (400, "embeddings")
+    status, found = asked(client, "measure", embeddings=str(tmp_path / "open" / "points.npy"))
+    assert status == 200 and 0.5 < found["isoscore"] < 1
+
+
+@pytest.mark.parametrize(
+    ("operation", "body", "status", "said"),
+    [
+        ("nothing", "{}", 404, "No such operation"),
+        ("list_runs", "[]", 400, ""),
+        ("list_runs", '{"limt": 3}', 400, "limt: "),
+        ("list_runs", '{"limit": "many"}', 400, "limit: "),
+        ("list_runs", "{", 400, ""),
+        ("show_run", "{}", 400, "id: "),
+        ("show_run", '{"id": "gone"}', 404, "no run 'gone'"),
+        ("catalogue", '{"kind": "colours"}', 400, "kind: "),
+        ("compare_runs", '{"ids": ["gone"]}', 404, "'gone'"),
+    ],
+)
+def test_bad_requests_are_one_line(client: TestClient, operation: str, body: str, status: int, said: str) -> None:
+    answer = signed_in(client, Role.RUNNER).post(f"/isoviz/api/{operation}", content=body)
+    assert answer.status_code == status, answer.text
+    text = answer.json()["error"] if "json" in answer.headers["content-type"] else answer.text
+    assert said in text and "\n" not in text.strip() and "isoviz.db" not in text
+    long = client.post(f"/isoviz/api/{operation}", content=b"{" + b" " * 200_000)
+    assert long.status_code in (404, 413)
+
+
+def test_agents_and_programs_have_the_same_operations(store: Store) -> None:
+    from isoviz.commands.mcp import server
+
+    tools = {tool.name for tool in server(store, allow_writes=True)._tool_manager.list_tools()}
+    assert tools == {one.name for one in operations(store, resources.service())}
+    assert os.environ.get(API_WRITES) is None

@@ -1,0 +1,135 @@
+"""LoRA end to end on the bundled model: trained, stopped, resumed, and saved as a plain transformers directory."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from isoviz import tasks
+from isoviz.config import RunConfig
+from isoviz.errors import InputError
+from isoviz.events import Event, Finished, Started, Stepped, Stopped
+from isoviz.models import folding, low_rank, sources
+from isoviz.models.adapter import load_network
+from isoviz.models.low_rank import LowRank
+from isoviz.models.wiring import wire
+from isoviz.runs import planning
+from isoviz.tasks.protocol import HeadKind
+from isoviz.training import weights
+from isoviz.training.loop import train
+from isoviz.training.reload import reload
+from tests.tiny import TinyModels
+
+BERT, TASK = "demo/tiny-bert", "demo/acceptability"
+SMALL = {"max_train": 48, "max_eval": 32, "probe_size": 32, "batch_size": 16, "epochs": 2, "threads": 1}
+
+
+def planned(method: str = "baseline", model: str = BERT, task: str = TASK, **settings: Any) -> RunConfig:
+    (config,) = planning.expand([model], [task], [(method, {})], [0], **{**SMALL, "lora_rank": 4, **settings})
+    return config
+
+
+def trained(config: RunConfig, folder: Path, stop: Callable[[list[Event]], bool], resume: bool = False) -> list[Event]:
+    events: list[Event] = []
+    train(config, events.append, lambda: stop(events), folder, resume)
+    return events
+
+
+def never(events: list[Event]) -> bool:
+    return False
+
+
+def after_two_steps(events: list[Event]) -> bool:
+    return any(isinstance(event, Stepped) and event.step >= 2 for event in events)
+
+
+def test_a_run_is_resumed_to_the_same_numbers_and_saved_with_merged_weights(tmp_path: Path) -> None:
+    from transformers import AutoModelForSequenceClassification
+
+    config = planned("istar", lora_dropout=0.1, learning_rate=5e-3)
+    whole = trained(config, tmp_path / "whole", never)
+    started = next(event for event in whole if isinstance(event, Started))
+    assert started.trainable_parameters is not None and 0 < 5 * started.trainable_parameters < started.parameters
+
+    assert isinstance(trained(config, tmp_path / "parts", after_two_steps)[-1], Stopped)
+    resumed = trained(config, tmp_path / "parts", never, resume=True)
+    for last in (whole[-1], resumed[-1]):
+        assert isinstance(last, Finished)
+    assert resumed[-1].metrics == whole[-1].metrics  # type: ignore[union-attr]
+    assert resumed[-1].isotropy == whole[-1].isotropy  # type: ignore[union-attr]
+
+    checkpoint = weights.newest(tmp_path / "parts")
+    assert checkpoint is not None
+    model, head = reload(config, checkpoint)
+    texts = tasks.load(tasks.get(TASK), None, max_eval=16).validation["sentence"].tolist()
+    inputs = head.tokenizer(texts, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        expected = model(inputs["input_ids"], inputs["attention_mask"]).logits
+        folding.save(model, tmp_path / "saved")
+        alone = AutoModelForSequenceClassification.from_pretrained(tmp_path / "saved").eval()
+        torch.testing.assert_close(alone(**inputs).logits, expected, atol=1e-5, rtol=1e-5)
+
+    pretrained = dict(load_network(sources.resolve(BERT), 2, seed=0).named_parameters())
+    saved = dict(alone.named_parameters())
+    changed = {name for name, weight in saved.items() if not torch.equal(weight, pretrained[name])}
+    assert any(".query." in name for name in changed) and any("classifier" in name for name in changed)
+    assert not any(word in name for name in changed for word in (".key.", "embeddings", "intermediate"))
+
+
+def test_nothing_changes_before_the_first_step() -> None:
+    network = load_network(sources.resolve(BERT), 2, seed=0).eval()
+    ids = torch.arange(5, 13).unsqueeze(0)
+    before = network(input_ids=ids).logits
+    low_rank.add(network, "classification", LowRank(4, 16, 0.0), seed=0)
+    assert torch.equal(network(input_ids=ids).logits, before)
+    with pytest.raises(InputError, match="no linear layer to adapt that is called nothing"):
+        low_rank.add(
+            load_network(sources.resolve(BERT), 2, seed=0), "classification", LowRank(4, 16, 0.0, ("nothing",)), 0
+        )
+
+
+@pytest.mark.parametrize(
+    ("family", "kind"), [("t5", "span"), ("modernbert", "classification"), ("distilbert", "classification")]
+)
+def test_families_for_which_peft_names_no_layers(family: str, kind: HeadKind, tiny_models: TinyModels) -> None:
+    network = load_network(sources.resolve(str(tiny_models(family)), kind), 2, 0, kind, allow_random=True)
+    low_rank.add(network, kind, LowRank(4, 16, 0.0), seed=0)
+    assert all(weight.requires_grad for weight in wire(network, kind).output.parameters())
+    frozen = sum(weight.numel() for weight in network.parameters() if not weight.requires_grad)
+    assert 2 * frozen > sum(weight.numel() for weight in network.parameters())
+    low_rank.merge(network)
+    assert not any("lora_" in name for name, _ in network.named_parameters())
+
+
+def test_a_writing_network_keeps_its_output_layer() -> None:
+    network = load_network(sources.resolve("demo/tiny-bart", "seq2seq"), 1, seed=0, kind="seq2seq")
+    low_rank.add(network, "seq2seq", LowRank(4, 16, 0.0), seed=0)
+    trains = [name for name, weight in network.named_parameters() if weight.requires_grad]
+    assert trains and all("lora_" in name for name in trains)
+
+
+@pytest.mark.parametrize("method", ["spectrum_pol", "spectrum_exp"])
+def test_methods_of_the_output_layer_are_refused_where_it_is_frozen(method: str) -> None:
+    with pytest.raises(InputError, match=f"'{method}' acts on the output layer's weights, which LoRA freezes"):
+        planned(method, "demo/tiny-bart", "demo/translation")
+    assert planned(method).lora_rank == 4  # a classifier's output layer trains
+
+
+def test_other_settings_of_lora_make_no_second_setup() -> None:
+    assert planned(lora_rank=0, lora_alpha=32.0).identity == planned(lora_rank=0).identity
+    assert planned(lora_alpha=32.0).identity != planned().identity
+    assert "--lora-rank 4 --lora-alpha 32" in planning.command([planned(lora_alpha=32.0)])
+    with pytest.raises(InputError, match="lora_targets"):
+        planned(lora_targets="query;")
+
+
+def test_without_peft_the_launch_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "peft", None)
+    monkeypatch.setattr(low_rank, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'isoviz\[lora\]'"):
+        planned()
