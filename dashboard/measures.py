@@ -1,4 +1,4 @@
-"""What the screens say of the catalogue's metrics. One that is added to the catalogue is on every screen without a line here.
+"""How the screens name the catalogue's metrics. A metric added to the catalogue appears on every screen without a change here.
 
 No Streamlit here. Everything is a function, because a catalogue may grow while the app runs.
 """
@@ -14,7 +14,7 @@ from isoviz.metrics.protocol import Metric
 from isoviz.metrics.scores import REPORTED_ZETA
 
 CLOUDS = {"head": "classifier input", "layers": "all layers' tokens", "output": "output weights"}
-"""What a run's clouds are called beside a number: what the measure is of."""
+"""Display names of a run's clouds, beside a number measured on them."""
 
 
 def of_clouds() -> list[Metric]:
@@ -30,7 +30,7 @@ def of_runs() -> list[Metric]:
 
 
 def headline() -> list[Metric]:
-    """Those for which there is room where only a few fit."""
+    """The measures shown where space is short."""
     return [metric for metric in of_runs() if metric.headline]
 
 
@@ -74,7 +74,7 @@ def home(metric: Metric) -> str:
 
 
 def cloud(metric: Metric) -> str:
-    """That cloud in words, with the setting that it is taken with: `all layers' tokens, ζ = 0.2`."""
+    """The measure's cloud as text, with its setting: `all layers' tokens, ζ = 0.2`."""
     zeta = f", ζ = {REPORTED_ZETA:g}" if "zeta" in metric.inputs else ""
     return CLOUDS[home(metric)] + zeta
 

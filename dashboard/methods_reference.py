@@ -48,7 +48,7 @@ _CLOUD = {
         "zeta",
     ],
 }
-"""What the miniature begins with: uneven, correlated and away from the origin, so that every transform has something to do."""
+"""The miniature's cloud: uneven, correlated and off the origin, so that every transform has an effect."""
 
 
 @dataclass(frozen=True)
@@ -280,7 +280,7 @@ def _parameters(item: type[Method] | type[CataloguedTransform]) -> None:
 
 
 def _miniature(transform: str | None) -> None:
-    """What it does to a small cloud, before and after; nothing for what the playground does not have."""
+    """A small cloud before and after the transform; nothing for transforms that the playground lacks."""
     if transform in TRANSFORMS:
         st.markdown("#### On a small cloud")
         state = {**_CLOUD, "transforms": [{"slug": transform}]}

@@ -1,4 +1,4 @@
-"""What a run predicted, on its page: which classes are taken for which, numbers against numbers, texts beside texts, errors."""
+"""The predictions of a run, on its page: confusion matrix, predicted against true numbers, texts side by side, errors."""
 
 from __future__ import annotations
 

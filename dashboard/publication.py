@@ -83,12 +83,12 @@ class Published:
 
 
 def printed_beside(line: Mapping[str, Any]) -> tuple[Printed, ...]:
-    """What the papers print for a line of `tables.summary`."""
+    """The printed numbers for a line of `tables.summary`."""
     return matching.beside(str(line["model"]), str(line["task"]), str(line["method"]), str(line["metric"]))
 
 
 def published_text(line: Mapping[str, Any]) -> str:
-    """What the papers print for a line, each number with its place; empty for most."""
+    """The printed numbers for a line as text, each with its place; usually empty."""
     return "; ".join(
         f"{printed_text(entry)} ({'' if entry.statistic in ('', 'mean') else f'{entry.statistic}; '}{matching.where(entry)})"
         for entry in printed_beside(line)

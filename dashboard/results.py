@@ -122,7 +122,7 @@ def filters(facets: pd.DataFrame) -> Filter:
 
 
 def isotropy_field(facets: pd.DataFrame, chosen: Filter) -> list[Metric]:
-    """Which measures of isotropy the tables show: at first the one of the cloud that the methods act on."""
+    """The measures of isotropy in the tables; by default the one that the methods act on."""
     known = {metric.number_title: metric for metric in measures.of_runs()}
     methods = choosing.keep(choosing.within(facets, chosen.group), method=chosen.method)["method"]
     default = [measures.default_for(methods).number_title]

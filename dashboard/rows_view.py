@@ -51,7 +51,7 @@ def smallest(rows: int, predicted: Literal["class", "number", "text"]) -> str:
 
 
 def sampled(report: DataReport) -> str:
-    """Which splits are too long to be looked at whole, and how much of them was; empty where there are none."""
+    """Splits that were sampled because of their length, and the sample sizes; empty where there are none."""
     return "; ".join(
         f"of {wording.plain(split)} the first rows and a random choice, {report.looked_at[split]:,} of {count:,}"
         for split, count in report.rows.items()

@@ -124,13 +124,13 @@ def edit(run: RunRow) -> None:
 
 
 def curves(run: RunRow) -> None:
-    """The same live view as on the Live page; for a run that has ended, everything at once."""
+    """The live view of the Live page; for a run that has ended, all of it at once."""
     live_lines([run], key="run-lines")
     matrix(run, key="run-matrix")
 
 
 def predictions(run: RunRow) -> None:
-    """What it predicted: confusion matrix, numbers or texts, and the rows that went wrong."""
+    """The run's predictions: confusion matrix, numbers or texts, and its errors."""
     outcome_view.draw(run, lambda: _data_fingerprint(run))
 
 
@@ -140,7 +140,7 @@ def _data_fingerprint(run: RunRow) -> str | None:
 
 
 def numbers(run: RunRow) -> None:
-    """What the run ended with: task metrics, isotropy with its cloud, times."""
+    """The run's result: task metrics, isotropy with its cloud, times."""
     st.subheader("Final numbers", anchor=False)
     if run.result is None:
         waiting = run.status in ("queued", "running")
@@ -309,7 +309,7 @@ def _setting(value: object) -> str:
 
 
 def provenance(run: RunRow) -> None:
-    """Where and with what it ran, so that someone else can tell whether theirs was the same."""
+    """Machine, versions and data of the run, for comparison with another run."""
     st.subheader("Provenance", anchor=False)
     _table(provenance_lines(run, _started(run)), name=150, value=330)
 
@@ -321,7 +321,7 @@ def _started(run: RunRow) -> Started | None:
 
 
 def provenance_lines(run: RunRow, started: Started | None) -> list[tuple[str, str]]:
-    """What is known about the run's surroundings; a run that never started has less to tell."""
+    """Labelled facts on the run's environment; fewer for a run that never started."""
     lines = [
         ("Id", run.id),
         ("Experiment", run.group or "–"),
@@ -355,7 +355,7 @@ def provenance_lines(run: RunRow, started: Started | None) -> list[tuple[str, st
 
 
 def reproduce(run: RunRow) -> None:
-    """The same run as a command, and everything about it as a file."""
+    """The run as a command, and its record as a file."""
     st.subheader("Reproduce this", anchor=False)
     st.code(planning.command([run.config]), language="bash", wrap_lines=True)
     if run.status == "finished" and not is_example(run.id):

@@ -103,7 +103,7 @@ def _run(run: RunSummary, slugs: Sequence[str], variant_text: str) -> tuple[Any,
 
 
 def problem(row: RunRow) -> str:
-    """What a reader must know before trusting the run, in words; empty if nothing."""
+    """A caveat on the run's numbers; empty if there is none."""
     return _problem(summary_of(row))
 
 
@@ -168,7 +168,7 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_metric(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """The same runs with `value` of another of their metrics."""
+    """The runs with another of their metrics in `value`."""
     values = pd.Series([_number(metrics.get(metric)) for metrics in frame["metrics"]], index=frame.index, dtype=float)
     return frame.assign(metric=metric, value=values)
 

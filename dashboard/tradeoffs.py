@@ -39,7 +39,7 @@ ASSOCIATION = Explanation(
 
 @dataclass(frozen=True)
 class Choice:
-    """What the figures compare: one model on one task, by a task metric and a measure of isotropy, along one parameter.
+    """The selection of the figures: one model on one task, a task metric, a measure of isotropy and a parameter.
 
     Attributes:
         measure: its slug in the catalogue of metrics.
@@ -94,7 +94,7 @@ def choose(facets: pd.DataFrame) -> Choice:
 
 
 def _measure_field(runs: pd.DataFrame, parameter: str) -> str:
-    """Which number of the catalogue is the x axis: at first that of the cloud which the methods with this parameter act on.
+    """The measure on the x axis; by default the one that methods with this parameter act on.
 
     No `format_func`, so that the address holds what the option is called.
     """

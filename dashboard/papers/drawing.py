@@ -231,7 +231,7 @@ Ends = tuple[list[float], list[float]]
 
 
 def _ends(middle: list[float], low: list[float] | None, high: list[float] | None) -> Ends:
-    """How far the spread goes up and down from each point."""
+    """Lengths of the error bars above and below each point."""
     up = [top - at for at, top in zip(middle, high or middle, strict=True)]
     return up, [at - bottom for at, bottom in zip(middle, low or middle, strict=True)]
 

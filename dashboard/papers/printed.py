@@ -87,7 +87,7 @@ def _decimals(value: float | None) -> int:
 
 
 def _text(cell: Printed, places: int) -> str:
-    """With as many decimals as the column's other numbers: the print has the zeros that a number forgets."""
+    """A cell with as many decimals as its column: printed tables keep trailing zeros."""
     if cell.value is None:
         return "not printed"
     value = f"{cell.value:.{places}f}".replace("-", "−")

@@ -19,7 +19,7 @@ from isoviz.studies.result import Figure
 from isoviz.studies.trained import TrainedStudy
 
 FOLDER: Final = Path(__file__).resolve().parent.parent.parent / "docs" / "data"
-"""What `python -m isoviz study run NAME --out docs/data` wrote."""
+"""Results written by `python -m isoviz study run NAME --out docs/data`."""
 
 
 ORIGINS: Final = MappingProxyType({"example": "Recorded example", "recorded": "Recorded", "here": "On this machine"})
@@ -39,7 +39,7 @@ class Record:
 
     @property
     def name(self) -> str:
-        """What a page calls it."""
+        """Display name."""
         return f"{ORIGINS[self.origin]}, {self.scale}"
 
 

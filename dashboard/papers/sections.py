@@ -38,7 +38,7 @@ _BADGES = {
 
 @dataclass(frozen=True)
 class Choice:
-    """What the page shows: one place of one paper, and the study that computes it, where there is one."""
+    """The selected table or figure of a paper, and the study that computes it, if any."""
 
     source: Source
     place: Place
@@ -103,7 +103,7 @@ def about(choice: Choice) -> None:
 
 
 def heading(choice: Choice) -> None:
-    """What this table or figure shows, and how to read it."""
+    """A description of the table or figure, and how to read it."""
     title = choice.study.title if choice.study else f"{choice.place.shows[0].upper()}{choice.place.shows[1:]}"
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.subheader(f"{choice.place.name} · {wording.plain(title)}", anchor=False)
@@ -142,7 +142,7 @@ def printed(choice: Choice) -> None:
 
 
 def _sentence(text: str) -> str:
-    """With a capital, unless it begins with a symbol, and a full stop."""
+    """The text with a capital (unless it begins with a symbol) and a full stop."""
     first = text[0].upper() if text[0].isascii() else text[0]
     return f"{first}{text[1:]}."
 
@@ -257,7 +257,7 @@ def _seconds(study: type[Study], scale: str) -> str:
 
 
 def commands(study: type[Study]) -> None:
-    """The same from a shell, at each scale, with what the full one needs."""
+    """Shell commands for each scale, with the requirements of the full one."""
     with st.expander("As a command", icon=":material/terminal:"):
         for name, size in study.scales.items():
             st.caption(f"**{name}**: {wording.plain(size)}")
@@ -463,7 +463,7 @@ def claims_frame(source: Source) -> pd.DataFrame:
 
 @steady
 def reservations(choice: Choice) -> None:
-    """What the paper leaves open or contradicts, in one paragraph."""
+    """Open questions and contradictions of the paper, in one paragraph."""
     if choice.study is None:
         return
     if choice.study.open_points:

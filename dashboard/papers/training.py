@@ -21,7 +21,7 @@ QUICK = "quick"
 
 @dataclass(frozen=True)
 class Standing:
-    """How far the runs of a study have come in this store.
+    """Progress of a study's runs in this store.
 
     Attributes:
         planned: all its runs.
@@ -48,14 +48,14 @@ class Standing:
 
 @functools.cache
 def quick_configs(slug: str) -> tuple[RunConfig, ...]:
-    """The runs of a study's quick scale, which needs nothing but what ships; resolved once."""
+    """The runs of a study's quick scale, which uses bundled models and data only; resolved once."""
     study = studies.get(slug)
     assert issubclass(study, TrainedStudy)
     return tuple(study.configs(QUICK))
 
 
 def standing(study: type[TrainedStudy]) -> Standing:
-    """Of the quick scale; read again only when a run of the store changed."""
+    """Progress at the quick scale; read again only when a run of the store changes."""
     configs = quick_configs(study.slug)
 
     def read() -> Standing:
@@ -69,7 +69,7 @@ def standing(study: type[TrainedStudy]) -> Standing:
 
 
 def result(study: type[TrainedStudy], runs: Standing) -> Result:
-    """What the runs so far give; gaps for those that are missing."""
+    """The study's result from the runs so far, with gaps for missing runs."""
     return study().draw(runs.there, QUICK)
 
 
@@ -84,12 +84,12 @@ def launch(study: type[TrainedStudy], missing: tuple[RunConfig, ...]) -> list[st
 
 
 def profiling(unprofiled: tuple[str, ...]) -> JobState:
-    """Have the layers of these runs measured in the background, or look how it stands."""
+    """Start measuring the layers of these runs in the background, or return the state of that job."""
     return resources.service().ask_job(jobs.PROFILES, jobs.profiles_request(unprofiled))
 
 
 def full_needs(study: type[TrainedStudy]) -> str:
-    """What the full scale reads, in words, without asking the hub."""
+    """Models and data of the full scale as text, without contacting the hub."""
     configs = study.declared("full")
     models = ", ".join(dict.fromkeys(config.model for config in configs))
     tasks = ", ".join(dict.fromkeys(config.task for config in configs))

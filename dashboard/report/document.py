@@ -1,4 +1,4 @@
-"""What a report consists of, whatever file it becomes. No Streamlit here."""
+"""The parts of a report, for every file format. No Streamlit here."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def sentence(association: Association) -> str:
 
 
 def _strata_noun(association: Association) -> str:
-    """What the correlation is within each of: tasks, or setups of one task."""
+    """The noun for the strata of the correlation: tasks, or setups of one task."""
     used = {name.partition(", setup ")[0] for name, value in association.by_task.items() if value is not None}
     return "tasks" if len(used) > 1 else "setups of one task"
 

@@ -313,7 +313,7 @@ def _with_test(
 
 
 def _judged(test: _Test, p_holm: float, tests: int, alpha: float, scale: float) -> Comparison:
-    """With the correction, the verdict, and how many seeds would do: planned for the strictest step of the correction."""
+    """Add the corrected p, the verdict and the number of seeds needed, planned for the strictest step of the correction."""
     comparison = test.comparison
     update: dict[str, Any] = {}
     if comparison.p is not None and test.sd and comparison.difference is not None:
@@ -331,7 +331,7 @@ def _judged(test: _Test, p_holm: float, tests: int, alpha: float, scale: float) 
 
 
 def _concluded(part: Part, comparisons: list[Comparison], paired: bool, alpha: float) -> Part:
-    """With the comparisons, and the letters of settings that do not differ significantly."""
+    """Add the comparisons, and the letters of settings that do not differ significantly."""
     lettered = [at for at, arm in enumerate(part.arms) if arm.n >= wording.ENOUGH]
     if not 2 <= len(lettered) <= MOST_LETTERS:
         return part.model_copy(update={"comparisons": comparisons})

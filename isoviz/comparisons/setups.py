@@ -1,4 +1,4 @@
-"""Which runs may stand side by side: those that share everything but the seed and what is compared."""
+"""Which runs may be compared: those that differ only in the seed and the compared setting."""
 
 from __future__ import annotations
 

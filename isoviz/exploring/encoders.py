@@ -142,7 +142,7 @@ class Reader:
         prompt: str | None = None,
         truncate: int | None = None,
     ) -> Embedded:
-        """What `isoviz.models.extract.embed` gives for one or two columns of texts, from a model that is in memory already."""
+        """As `isoviz.models.extract.embed` for one or two columns of texts, from a model already in memory."""
         if pooling == "sentence":
             from isoviz.models import sentences
 

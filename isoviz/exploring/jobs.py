@@ -1,4 +1,4 @@
-"""What Explore has computed in the background: views, own sentences, maps by UMAP.
+"""Explore's background jobs: views, own sentences, maps by UMAP.
 
 A view's pictures are there before its last numbers are: `isoviz.exploring.results.find` gives them while the job runs.
 """
@@ -174,7 +174,7 @@ def obtain(request: ViewRequest, *, patience: float = 3600.0) -> results.ViewRes
 
 
 def prepare() -> None:
-    """What a spare does: import what reading with an encoder needs, and do once what is slow the first time in a process."""
+    """Prepare a spare process: import the modules that encoders need, and run once what is slow on its first call."""
     from isoviz import tasks
 
     # someone looks at the page and is about to press, so not at low priority

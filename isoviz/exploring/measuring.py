@@ -1,4 +1,4 @@
-"""What a view holds: every measure of every layer and pooling, and the arrays behind its figures."""
+"""The content of a view: every measure of every layer and pooling, and the arrays behind its figures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COSINE_BINS: Final = 200
 """Of equal width over [−1, 1]."""
 CLOUD_POINTS: Final = 20_000
 CLOUD_BYTES: Final = 384 * 2**20
-"""That the kept clouds of rows, all layers together, take at most; those of tokens take a third of it at most."""
+"""Limit for the stored clouds of rows, all layers together; clouds of tokens may take a third of it."""
 _FLOAT16_MAX: Final = 6e4
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def slow_metrics() -> list[str]:
 
 
 def pending() -> list[str]:
-    """What follows the first pictures, in the order in which it comes."""
+    """Measures that follow the first figures, in order."""
     return [*slow_metrics(), OUTPUT, shrinkage.MEASURE]
 
 
@@ -217,7 +217,7 @@ def _early(
 
 
 def arrays_of(views: Views, *, seed: int = 0, progress: Tell | None = None) -> dict[str, NDArray[Any]]:
-    """What the figures of each cloud need, under `array_name`.
+    """Arrays for the figures of each cloud, by `array_name`.
 
     Per layer and pooling: `ev` (k,) float64, k <= `EV_KEPT`, nan where undefined; `sigma` (d,) population standard
     deviations and `mean` (d,), float32; `cosine` (`COSINE_BINS`,) int64, counts of the cosines of distinct pairs. For the last
@@ -256,7 +256,7 @@ def figures_of(
 
 
 def points_of(views: Views, table: pd.DataFrame, token_texts: list[str], seed: int = 0) -> dict[str, NDArray[Any]]:
-    """The clouds themselves, and what each of their points is.
+    """The clouds, and tables that describe their points.
 
     Per layer and pooling `cloud` (m, d) float16 (float32 where a number is too large for that), under `array_name`. Where the
     rows are more than `CLOUD_POINTS`, or than `CLOUD_BYTES` hold, as many as fit are drawn at random by the seed, the same in

@@ -42,7 +42,7 @@ def of(
     *,
     at: Path | None = None,
 ) -> dict[str, Any]:
-    """What `measure` gives for a model's output matrix, and `what` it is; or `reason`, why there is none. Ready for JSON.
+    """The result of `measure` for a model's output matrix, with `what` it is; or the `reason` why there is none. Ready for JSON.
 
     Args:
         source: on this machine; of a run, with the run's own fingerprint.

@@ -1,4 +1,4 @@
-"""What a view is of, and the key under which its content is kept."""
+"""The request for a view, and the key under which its content is stored."""
 
 from __future__ import annotations
 
@@ -87,13 +87,13 @@ class ViewRequest:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> ViewRequest:
-        """What `as_json` gave."""
+        """The request from the result of `as_json`."""
         return cls(**values)
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What a key needs to know of a task's data: the fingerprint of its content, and rows per split."""
+    """The part of a task's data that enters the key: fingerprint and rows per split."""
 
     fingerprint: str
     counts: Mapping[str, int]

@@ -1,4 +1,4 @@
-"""Which points of a map lie inside a line that someone drew around them."""
+"""Points of a map inside a drawn line."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def written(corners: Sequence[tuple[float, float]]) -> str:
 
 
 def read(text: str) -> list[tuple[float, float]] | None:
-    """What `written` gave; None for what it cannot have given."""
+    """The inverse of `written`; None for other text."""
     try:
         pairs = [tuple(map(float, pair.split(","))) for pair in text.split(";")]
         array = _pairs("selection", pairs)

@@ -44,7 +44,7 @@ class Target:
 
 
 def training_rows(request: ViewRequest, count: int) -> NDArray[np.int64]:
-    """Which of `count` training rows Σ_S is from, ascending: as many as the view takes at most, drawn by its seed."""
+    """Ascending numbers of the training rows for Σ_S, drawn from `count` by the view's seed, at most as many as its rows."""
     sampled = np.random.default_rng((request.seed, 1)).permutation(count)  # as a run draws them
     return np.sort(sampled[: request.max_rows])
 

@@ -1,4 +1,4 @@
-"""What runs in the background: one way to queue, start, watch, stop, retry and keep it.
+"""Background jobs: queue, start, watch, stop and retry them, and store their results.
 
     kinds.py      a kind of job, declared once in the room it belongs to
     queue.py      jobs by the key of their content: ask, look, stop, retry

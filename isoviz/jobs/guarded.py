@@ -33,7 +33,7 @@ from isoviz.limits import GIB, Limits
 Answer = TypeVar("Answer")
 
 TABLES: Final = ("pandas", "pyarrow.parquet")
-"""What reading tables imports; it does not count towards the limits."""
+"""Modules imported to read tables; they do not count towards the limits."""
 AT_ONCE: Final = 2
 """Calls that are worked on at a time; `ISOVIZ_READERS` overrides it."""
 _IDLE_SECONDS: Final = 60.0
@@ -154,7 +154,7 @@ def call(
     allowed: Limits | None = None,
     pulse: Callable[[], None] = lambda: None,
 ) -> Answer:
-    """What a function answers in a process with limits, which is held to the same folders as this one; waits for it.
+    """Call a function in a process with limits and with access to the same folders as this one, and wait for its answer.
 
     Args:
         function: `MODULE:FUNCTION`. Its arguments and its answer have types that pydantic can read and write as JSON.

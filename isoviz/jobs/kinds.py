@@ -51,7 +51,7 @@ class Recent:
         self._items: OrderedDict[Any, Any] = OrderedDict()
 
     def get(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What is held under this key, made if it is not there; the longest unused one goes before another is made."""
+        """The object of this key, made if missing; the least recently used one is dropped first."""
         if key not in self._items:
             while len(self._items) >= self._most:
                 self._items.popitem(last=False)

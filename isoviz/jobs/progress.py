@@ -1,4 +1,4 @@
-"""How far a job is, in a file that anyone may read at any time."""
+"""The progress of a job, in a file that other processes may read at any time."""
 
 from __future__ import annotations
 

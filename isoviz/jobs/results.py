@@ -1,4 +1,4 @@
-"""What jobs leave on disk: a folder per key, written whole by a rename, the longest unseen removed above a limit."""
+"""Results of jobs on disk: one folder per key, written atomically by a rename; above a limit the least recently seen are removed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def byte_limit() -> int:
 
 @dataclass(frozen=True)
 class Result:
-    """What a job left.
+    """The result of a job.
 
     Attributes:
         folder: where it lies; its name is the key.
@@ -57,7 +57,7 @@ class Result:
 
     @property
     def pending(self) -> tuple[str, ...]:
-        """What is not in the facts yet."""
+        """Facts still to come."""
         return tuple(self.facts.get("pending", ()))
 
     @cached_property

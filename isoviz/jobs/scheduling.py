@@ -346,5 +346,5 @@ def ahead(kind: JobKind, folder: Path) -> int:
 def lost_error(
     advice: str = "It was killed, perhaps because memory ran out. Retry, or take fewer rows or points.",
 ) -> dict[str, Any]:
-    """What `error.json` says of a job whose process vanished."""
+    """The content of `error.json` for a job whose process vanished."""
     return {"status": "lost", "message": "the process that computed this died", "field": None, "advice": advice}

@@ -24,7 +24,7 @@ _LOOSE, _TIGHT = ("+", "-"), ("*", "/")
 
 
 class MalformedError(ValueError):
-    """What is wrong with an expression, in one sentence."""
+    """An invalid expression; the message is one sentence."""
 
 
 def parse_claim(text: str) -> list[Any]:

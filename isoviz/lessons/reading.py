@@ -199,7 +199,7 @@ def parse(text: str, name: str) -> Lesson:
 
 
 def _problems_together(lesson: Lesson) -> list[tuple[tuple[Any, ...], str]]:
-    """What only shows when the parts are seen together: states, and references to steps."""
+    """Problems between parts: invalid merged states, and invalid references to steps."""
     problems: list[tuple[tuple[Any, ...], str]] = []
     merged: dict[str, Any] = {}
     places: list[tuple[Any, ...]] = [("start",), *(("steps", k, "move") for k in range(len(lesson.steps)))]

@@ -1,4 +1,4 @@
-"""What every metric accepts and how it answers: a checked cloud in, a float or a tensor out, two warnings."""
+"""Input and output shared by all metrics: a checked cloud in, a float or a tensor out, two warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of single dimensions: spread, mean activation, outliers, correlations, and an order for them."""
+"""Statistics of single dimensions: spread, mean activation, outliers, correlations, and an order for them."""
 
 from __future__ import annotations
 

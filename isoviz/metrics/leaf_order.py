@@ -66,7 +66,7 @@ def _laid_out(children: NDArray[np.int64], d: int) -> tuple[NDArray[np.int64], l
 
 
 def _ends(start: int, stop: int, inside: dict[tuple[int, int], int]) -> list[tuple[slice, slice]]:
-    """Which leaves of a subtree can be its two ends: one from either part."""
+    """Pairs of leaves that can be the two ends of a subtree: one from each part."""
     if stop - start == 1:
         return [(slice(start, stop), slice(start, stop))]
     middle = inside[start, stop]

@@ -131,7 +131,7 @@ def measure_cloud(
 
 
 def dimensions_of(sample: Sample) -> Dimensions | None:
-    """What is said of single dimensions; None without points."""
+    """Statistics of single dimensions; None without points."""
     if sample.n == 0:
         return None
     mean, std = sample.mean, sample.std

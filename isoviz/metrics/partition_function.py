@@ -110,7 +110,7 @@ def row_norms(weights: Points) -> Array:
 
 
 def _sliceable(weights: Points) -> Any:
-    """What has a shape and gives its rows by slices, so that it need not be float64 as a whole."""
+    """A matrix whose rows can be sliced, so that it need not be converted to float64 as a whole."""
     matrix = weights if hasattr(weights, "shape") else float64_matrix(weights, "weights")
     check_shape(tuple(matrix.shape), "weights")
     return matrix

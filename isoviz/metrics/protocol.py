@@ -1,4 +1,4 @@
-"""What a metric declares: its words, its claims, the clouds it applies to, its cost, and how it is computed."""
+"""The declaration of a metric: its texts, its claims, the clouds it applies to, its cost and its computation."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def highest_rank(n: int, d: int) -> int:
 
 
 COVARIANCE_ONLY: frozenset[Change] = frozenset({"shift", "scale", "rotation", "order", "duplicates"})
-"""What leaves every function of the covariance's relative eigenvalues as it is."""
+"""Changes that leave every function of the covariance's relative eigenvalues unchanged."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +180,7 @@ class Metric:
 
     @property
     def tooltip(self) -> str:
-        """What a heading or a number says when pointed at."""
+        """The tooltip of a heading or number."""
         return " ".join(filter(None, (self.sees, self.blind_to, self.help)))
 
     def evaluate(self, points: Points, **inputs: Any) -> Value | Array:

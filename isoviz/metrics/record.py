@@ -1,4 +1,4 @@
-"""What was measured, typed: one reading per metric of the catalogue, for each cloud of points and each output matrix.
+"""Typed measurements: one reading per metric of the catalogue, for each cloud of points and each output matrix.
 
 Training's events, a run's result, Explore's views, `measure` and every table hold these records. Records that older versions
 wrote are read as these (`_upgraded`), so that their stores still open.
@@ -50,7 +50,7 @@ class Reading(_Record):
 
 
 class _Readings(_Record):
-    """What clouds and weights have in common."""
+    """The common part of clouds and weights."""
 
     readings: dict[str, Reading] = Field(default_factory=dict)
 
@@ -80,7 +80,7 @@ class _Readings(_Record):
 
 
 class Dimensions(_Record):
-    """What is said of single dimensions.
+    """Statistics of single dimensions.
 
     Attributes:
         sigma: (min, median, max) of the population standard deviations.

@@ -1,4 +1,4 @@
-"""What is read from the eigenvalues of the covariance: explained variance and effective rank."""
+"""Measures of the eigenvalues of the covariance: explained variance and effective rank."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ IGNORED = -100
 
 @dataclass
 class Outputs:
-    """What one forward pass gives; P counts the unpadded tokens (span) or target positions (seq2seq).
+    """The output of one forward pass; P counts the unpadded tokens (span) or target positions (seq2seq).
 
     Attributes:
         logits: (B, labels) for classes, (B, 1) for numbers, (B, L, 2) for spans (start and end; padding has the lowest
@@ -81,7 +81,7 @@ class HeadedModel(nn.Module):
 
     @property
     def dropout(self) -> nn.Module:
-        """What lies between the method and the output layer."""
+        """The modules between the method and the output layer."""
         return self.wiring.dropout
 
     def represent(

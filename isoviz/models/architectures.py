@@ -57,7 +57,7 @@ _LANGUAGE_MODELS: Final = ("ForCausalLM", "LMHeadModel")
 
 
 def architecture(config: Mapping[str, Any]) -> Architecture:
-    """What a model is, by the content of its `config.json`."""
+    """The architecture of a model, by the content of its `config.json`."""
     family = config.get("model_type")
     if family in ENCODER_DECODERS or config.get("is_encoder_decoder"):
         return "encoder-decoder"

@@ -1,4 +1,4 @@
-"""What a checkpoint's own files hold, read by tensor name: is its pooler trained, has it output embeddings?"""
+"""The content of a checkpoint's files, by tensor name: is its pooler trained, has it output embeddings?"""
 
 from __future__ import annotations
 

@@ -165,6 +165,6 @@ def _with_head(model: HeadedModel, batch: dict[str, Tensor]) -> tuple[Sequence[T
 
 
 def _positions(config: Any) -> dict[str, Any]:
-    """What the configuration says once the family's defaults are filled in."""
+    """The number of positions and the family, by the configuration with its defaults filled in."""
     count = getattr(config, "max_position_embeddings", None)
     return {"max_position_embeddings": count, "model_type": config.model_type} if isinstance(count, int) else {}

@@ -1,4 +1,4 @@
-"""What a model's folder must hold, here or on the hub: judged by the names of its files and its `config.json`. No torch."""
+"""Requirements on a model's folder, here or on the hub: judged by the names of its files and its `config.json`. No torch."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from isoviz.models.adapter import HeadedModel
 
 TOLERANCE = 1e-4
-"""How far a map may be from affine, as a share of what it gives: float32 rounds a sum over 1,024 dimensions to less."""
+"""Largest deviation of a map from affine, as a share of its output: float32 rounds a sum over 1,024 dimensions to less."""
 
 
 def fold(model: HeadedModel) -> None:

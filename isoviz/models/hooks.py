@@ -1,4 +1,4 @@
-"""What a model hands to a method, and what it asks of one, at each step. No torch at import.
+"""The interface between a model and a method at each step. No torch at import.
 
 The adapter knows methods by these hooks only; `isoviz.methods.protocol.Method` adds what catalogue and training loop need.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Representations:
-    """What the encoder made of one batch (B rows, L tokens, width d), as the hooks see it.
+    """The encoder's output for one batch (B rows, L tokens, width d), as the hooks see it.
 
     Attributes:
         cls: (B, d) last-layer vector of the first token.
@@ -51,7 +51,7 @@ class Representations:
 
 
 class HookedModel(Protocol):
-    """What a method may know of the model that it is attached to (`isoviz.models.adapter.HeadedModel`).
+    """The facts that a method may use about its model (`isoviz.models.adapter.HeadedModel`).
 
     Attributes:
         width: d, the size of the token vectors.

@@ -55,7 +55,7 @@ def known_prefix(config: Mapping[str, Any], slug: str, columns: Sequence[str], d
 
 
 def split_prefix(prefix: str | None) -> tuple[str, str]:
-    """What stands before the first and before the second text; empty for nothing."""
+    """The prefixes of the first and the second text; empty for none."""
     if prefix is None or prefix == NONE:
         return "", ""
     first, _, second = prefix.partition(SEPARATOR)
@@ -63,7 +63,7 @@ def split_prefix(prefix: str | None) -> tuple[str, str]:
 
 
 def _name(slug: str, direction: str | None) -> str:
-    """What such a task is called in `task_specific_params`."""
+    """The task's name in `task_specific_params`."""
     if direction:
         return "translation_" + direction.replace("-", "_to_")
     return "summarization" if slug in _SUMMARIES else slug

@@ -1,4 +1,4 @@
-"""What one pass through an encoder leaves behind: a cloud per layer and pooling, the tokens as running sums. No torch here."""
+"""The result of one pass through an encoder: a cloud per layer and pooling, the tokens as running sums. No torch here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where each family keeps its parts: what one batch gives, the dropout, the output layer. The only place that tells them apart."""
+"""Where each family keeps its parts: what one batch gives, the dropout, the output layer. No other module distinguishes families."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Encoding:
-    """What the hooks will see of one batch; the fields are those of `Representations`."""
+    """The hooks' view of one batch; the fields are those of `Representations`."""
 
     cls: Tensor
     pooled: Tensor
@@ -46,7 +46,7 @@ class Wiring:
 
     @property
     def dropout(self) -> nn.Module:
-        """What lies between the method and the output layer."""
+        """The modules between the method and the output layer."""
         return self._nothing
 
     @property

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 TOLERANCE: Final = 1e-5
-"""How far the vectors of an exported model may be from those of the page, as a share of the longest of them."""
+"""Largest deviation of an exported model's vectors from those of the page, as a share of the longest."""
 _CANCELS: Final = 10.0
 PROBES: Final = (
     "A short text.", "The committee read the second report, which took longer than the first.", "42", "où est la gare ?",
@@ -288,7 +288,7 @@ def _describe(folder: Path, origin: Origin, width: int, texts: int, share: float
 
 
 def zipped_model(write: Any) -> bytes:
-    """What `write(folder)` puts into a folder, as a zip archive."""
+    """The files that `write(folder)` creates, as a zip archive."""
     with tempfile.TemporaryDirectory(prefix="isoviz-export-") as place:
         folder = Path(place) / "model"
         write(folder)

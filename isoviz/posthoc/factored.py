@@ -107,7 +107,7 @@ class Coordinates:
 
     @property
     def nbytes(self) -> int:
-        """What it holds in memory, its source not counted."""
+        """Bytes in memory, without its source."""
         arrays = (self.validation, self.covariance, self.validation_covariance, self.rotation)
         return sum(array.nbytes for array in arrays if array is not None)
 

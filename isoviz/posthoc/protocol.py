@@ -42,7 +42,7 @@ LARGEST = 1e100
 
 
 FitsOn = Literal["mean", "sample", "population", "points"]
-"""What a fit reads: at most the mean; the mean and the covariance with divisor n − 1, or n; or the points themselves."""
+"""The statistics that a fit reads: at most the mean; the mean and the covariance with divisor n − 1, or n; or the points themselves."""
 
 
 class State(TypedDict):
@@ -58,7 +58,7 @@ class State(TypedDict):
 
 @dataclass(frozen=True)
 class Learnt:
-    """What fitting found.
+    """The fitted state.
 
     Attributes:
         arrays: what applying needs, float64.
@@ -86,7 +86,7 @@ class InTraining:
 
 @dataclass(frozen=True)
 class Effects:
-    """What a transform does to the isotropy of its fit set, in a few words or a formula each."""
+    """Effects of a transform on the isotropy of its fit set, a few words or a formula each."""
 
     isoscore: str = "not stated"
     ev: str = "not stated"
@@ -100,7 +100,7 @@ class Transform:
 
     @property
     def fits_on(self) -> FitsOn:
-        """What `fit` reads of the points."""
+        """The statistics of the points that `fit` reads."""
         return "points"
 
     def fit_sums(self, mean: NDArray[np.float64], covariance: NDArray[np.float64], n: int, eps: float) -> Self:

@@ -1,4 +1,4 @@
-"""What ZCA and PCA whitening share: their parameters and the factor of each principal direction."""
+"""The common part of ZCA and PCA whitening: their parameters and the factor of each principal direction."""
 
 from __future__ import annotations
 

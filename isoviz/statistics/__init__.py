@@ -1,4 +1,4 @@
-"""What can be said of runs that differ only in their seed, and of several such sets. Pure functions of numbers; scipy where used."""
+"""Statistics of runs that differ only in their seed, and of several such sets. Pure functions of numbers; scipy where used."""
 
 from isoviz.statistics.spread import mean_sd
 

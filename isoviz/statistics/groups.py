@@ -1,4 +1,4 @@
-"""Which of several do not differ significantly: the letters beside the rows of a table (compact letter display)."""
+"""Groups that do not differ significantly: the letters beside the rows of a table (compact letter display)."""
 
 from __future__ import annotations
 

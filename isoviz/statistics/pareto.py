@@ -1,4 +1,4 @@
-"""Which of several points no other one beats in both coordinates."""
+"""The Pareto front: points that no other point beats in both coordinates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far single values lie apart."""
+"""The spread of single values."""
 
 from __future__ import annotations
 

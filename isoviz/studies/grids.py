@@ -130,7 +130,7 @@ def _combinations(choices: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 Uses = Callable[[RunConfig], bool]
-"""Which runs of its grids a study draws from."""
+"""The runs of its grids that a study uses."""
 
 
 def used(grids: Sequence[Grid], uses: Uses, scale: str, inputs: Inputs = OWN) -> list[RunConfig]:

@@ -1,4 +1,4 @@
-"""What a user may put in the place of a study's own models and tasks. No torch here."""
+"""The user's replacements for a study's models and tasks. No torch here."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Spectrum:
 
 @dataclass(frozen=True)
 class Cloud:
-    """What is drawn of one cloud, and where it comes from.
+    """The numbers drawn for one cloud, and its origin.
 
     Attributes:
         model, task, tensor: the encoder by its public name, the task, and which vector of a row it is.
@@ -101,7 +101,7 @@ def measure(points: NDArray[Any], model: str, task: Task, tensor: str) -> Cloud:
 
 
 def tensors_of(source: ModelSource) -> dict[str, Pooling]:
-    """The vectors of a row that are shown: the first token's last state, and the pooler's output if it has weights.
+    """The vectors shown for a row: the first token's last state, and the pooler's output if it has weights.
 
     Raises:
         ModelError: a model without a first token that represents the text.

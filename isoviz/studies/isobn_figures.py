@@ -38,7 +38,7 @@ OF_ALL: Final = (
     "σ has the divisor n; the first bin of its histogram also holds what is smaller but not zero. Both transforms are fitted "
     "on the cloud that they are applied to.",
 )
-"""What is to be known of each cloud."""
+"""Notes on every cloud."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ PUBLISHED_TRUTH = 0.86
 
 @dataclass(frozen=True)
 class Plan:
-    """What is computed.
+    """The plan of the computation.
 
     Attributes:
         points: rows of the whole cloud.

@@ -268,7 +268,7 @@ def _halves(values: Sequence[float | None]) -> tuple[float | None, float | None]
 
 
 def early_layers_move_most(evidence: Evidence) -> Judgement:
-    """How far λ = 1 moves IsoScore* from that of none, in the earlier half of the layers minus the later half."""
+    """The change of IsoScore* from none to λ = 1: earlier half of the layers minus later half."""
     none, positive = profiles(of_lambda(evidence, 0.0)), profiles(of_lambda(evidence, 1.0))
     early, late = {}, {}
     for seed in none.keys() & positive.keys():

@@ -1,4 +1,4 @@
-"""What studies have computed in the background: those without runs, and the layers of runs that others need.
+"""Background jobs of studies: those without runs, and the layers of runs that others need.
 
 The same for everyone who asks for the same.
 """

@@ -1,4 +1,4 @@
-"""What some figures need of a finished run beyond its report: its encoder layer by layer, from the weights that it kept.
+"""Layer profiles of finished runs, which some figures need beyond the report: the encoder layer by layer, from the weights that it kept.
 
 Measured once after the run, and kept in its folder.
 """

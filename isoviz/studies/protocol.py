@@ -92,7 +92,7 @@ class Study:
 
     @classmethod
     def card(cls, part: str = "") -> dict[str, Any]:
-        """What a list of studies shows of it, or of one of its parts, JSON-ready."""
+        """The entry for it, or for one of its parts, in a list of studies, JSON-ready."""
         place = cls.parts[part] if part else cls.place
         return {
             "slug": part or cls.slug,

@@ -1,4 +1,4 @@
-"""What studies read of the store's runs, in one place."""
+"""The store's runs as studies read them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class LayerProfile:
 
     @classmethod
     def from_json(cls, text: str) -> LayerProfile:
-        """What `as_json` gave."""
+        """The profile from the result of `as_json`."""
         fields: dict[str, Any] = json.loads(text)
         values: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
         return cls(**values)

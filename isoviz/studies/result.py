@@ -1,4 +1,4 @@
-"""What a study found, as plain data: figures of panels, tables, the printed numbers beside ours, and where all that comes from.
+"""The result of a study as plain data: figures of panels, tables, the printed numbers beside ours, and the provenance.
 
 A result holds everything a page, a plot script or a reader of the JSON needs to draw it beside the printed numbers; nothing
 in it knows a plotting library.
@@ -201,7 +201,7 @@ Outcome = Literal["held", "not held", "cannot tell"]
 
 
 class Verdict(_Data):
-    """What our numbers say of one claim of the paper; `sentence` has the numbers."""
+    """Our verdict on one claim of the paper; `sentence` has the numbers."""
 
     claim: str
     outcome: Outcome
@@ -209,7 +209,7 @@ class Verdict(_Data):
 
 
 class Provenance(_Data):
-    """What is needed to compute the result again; `inputs` are the words of a command line, without this machine's paths."""
+    """Everything needed to compute the result again; `inputs` are command-line words, without this machine's paths."""
 
     study: str
     scale: str
@@ -222,7 +222,7 @@ class Provenance(_Data):
 
 
 class Result(_Data):
-    """What a study found; `model_dump_json` is its file format.
+    """The result of a study; `model_dump_json` is its file format.
 
     Attributes:
         published: printed numbers beside ours.

@@ -21,7 +21,7 @@ TAKES = ("model", "tasks", "data", "seeds", *SETTINGS)
 
 @dataclass
 class Drawing:
-    """What a study shows of its evidence."""
+    """The figures and tables of a study."""
 
     figures: list[Figure] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
@@ -136,7 +136,7 @@ def _of_runs(evidence: Evidence, grids: Sequence[Grid]) -> dict[str, Any]:
 
 
 def _notes(evidence: Evidence) -> list[str]:
-    """How far the runs have come, what is left out, and where nothing was learned."""
+    """Notes on unfinished runs, excluded runs, and tasks where nothing was learned."""
     count, planned = len(evidence.finished), len(evidence.planned)
     notes = [f"{count} of {planned} runs have finished."] if count < planned else []
     ended = [run for run in evidence.runs if not run.finished and run.row.status not in ("queued", "running")]

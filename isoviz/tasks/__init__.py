@@ -103,7 +103,7 @@ def _checked(
 def check_data(
     task: Task, data: str | Path | None = None, direction: str | None = None, sample: int | None = None
 ) -> DataReport:
-    """What a person should know of the rows before launching; raises the same as `load`.
+    """A report on the rows, for a look before launching; raises the same as `load`.
 
     Args:
         data, direction: as for `load`.
@@ -129,7 +129,7 @@ def check_data(
 
 
 def problems(task: Task, data: str | Path | None = None, direction: str | None = None, limit: int = 50) -> Problems:
-    """What is wrong with single rows, where `load` tells only the first kind of fault.
+    """Faults of single rows; `load` reports only the first kind of fault.
 
     Raises:
         DataError: for what is no matter of single rows: a file that cannot be read, a column that is not there.

@@ -1,4 +1,4 @@
-"""What a run's primary metric should be held against: simple guesses, and for generated tasks what was recorded."""
+"""Baselines for a run's primary metric: simple guesses, and for generated tasks what was recorded."""
 
 from __future__ import annotations
 

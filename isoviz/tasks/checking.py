@@ -21,7 +21,7 @@ _SHORT = 80
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with some rows of one column.
+    """A fault of some rows in one column.
 
     Attributes:
         column: the file's column.

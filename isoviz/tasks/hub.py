@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HubRows:
-    """What was loaded.
+    """The loaded rows.
 
     Attributes:
         frames: split → its rows.

@@ -90,7 +90,7 @@ def compute(
 
 
 def majority(names: Sequence[str], train: np.ndarray, validation: np.ndarray) -> dict[str, float | None]:
-    """What predicting the training set's most frequent class everywhere scores on validation labels."""
+    """The validation score of always predicting the training set's most frequent class."""
     values, counts = np.unique(train, return_counts=True)
     return compute(names, validation, np.full(len(validation), values[counts.argmax()]))
 

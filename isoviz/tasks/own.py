@@ -61,7 +61,7 @@ class Preview:
 
 @dataclass(frozen=True)
 class Guess:
-    """What the labels of a column seem to be.
+    """The guessed kind of a label column.
 
     Attributes:
         kind: what is predicted.
@@ -143,7 +143,7 @@ def _is_text(values: Sequence[object]) -> bool:
 
 
 def guess(data: str | Path, columns: OwnTask) -> Guess:
-    """What is predicted, from all labels of the training file; a kind that `columns` gives is kept.
+    """The kind of task, guessed from all labels of the training file; a kind given in `columns` is kept.
 
     Raises:
         DataError: a file or column that is not there, no labels, or labels that cannot be of the given kind.

@@ -1,4 +1,4 @@
-"""What a task is: its columns, labels, metrics and where its rows come from."""
+"""The declaration of a task: its columns, labels, metrics and the source of its rows."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class DataReport:
-    """What a person should see of task data before launching.
+    """A report on task data, for a look before launching.
 
     Attributes:
         rows: rows per split.

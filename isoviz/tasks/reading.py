@@ -1,4 +1,4 @@
-"""What a page wants to know of task data, as functions that `isoviz.jobs.guarded` can call: plain arguments, small answers."""
+"""Task data for pages, as functions that `isoviz.jobs.guarded` can call: plain arguments, small answers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def check(
 
 
 def counted(slug: str, data: str | None) -> tuple[str, dict[str, int]]:
-    """The same with the number of rows of train and validation."""
+    """The fingerprint, and the number of rows of train and validation."""
     task_data = tasks.load(tasks.get(slug), data)
     return task_data.fingerprint, {"train": len(task_data.train), "validation": len(task_data.validation)}
 

@@ -1,4 +1,4 @@
-"""What a person should see of a task's rows before launching: counts, lengths, labels, first rows, and what is odd."""
+"""A report on a task's rows, for a look before launching: counts, lengths, labels, first rows and oddities."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ FATES: dict[Fate, str] = {
     "wider": "the answer begins or ends inside a token, so the nearest positions give more text or less",
     "too long": "no window holds the whole answer",
 }
-"""What can become of a gold answer, with the reason in words."""
+"""Possible fates of a gold answer, with the reason as text."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def best_answers(
 
 @dataclass(frozen=True)
 class Recovery:
-    """What became of the gold answers: `fates` per question, and `got` the text that the gold positions give ("" if none)."""
+    """The fates of the gold answers: `fates` per question, and `got` the text that the gold positions give ("" if none)."""
 
     fates: list[Fate]
     got: list[str]

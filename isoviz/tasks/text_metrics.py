@@ -78,7 +78,7 @@ def on_lines(text: str) -> str:
 
 
 def signatures(names: Iterable[str]) -> dict[str, str]:
-    """What exactly BLEU, chrF and ROUGE are, by sacrebleu's signature and rouge-score's version; other names are left out."""
+    """The exact definitions of BLEU, chrF and ROUGE, by sacrebleu's signature and rouge-score's version; other names are left out."""
     signatures_by_name: dict[str, str] = {}
     for name in names:
         if name in ("bleu", "chrf"):

@@ -40,7 +40,7 @@ _DIGEST = "digest"
 
 
 class Epoch(BaseModel):
-    """What was reported after one epoch."""
+    """The report after one epoch."""
 
     evaluated: Evaluated
     measured: Measured
@@ -48,7 +48,7 @@ class Epoch(BaseModel):
 
 @dataclass
 class Progress:
-    """Where a run is.
+    """The position of a run.
 
     Attributes:
         step: optimiser steps done.
@@ -177,7 +177,7 @@ def _write_sealed(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def _read_sealed(path: Path) -> dict[str, Any]:
-    """What `_write_sealed` wrote; ValueError if it is no longer that. Earlier versions wrote without a checksum."""
+    """Read a file of `_write_sealed`; ValueError if it has changed. Earlier versions wrote without a checksum."""
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     digest = content.pop(_DIGEST, None)
     if digest is not None and digest != _digest(content):
@@ -213,7 +213,7 @@ def intact(run_dir: Path) -> tuple[Path | None, list[str]]:
 
 
 def _damage(folder: Path) -> str | None:
-    """What is wrong with a checkpoint's files; None if nothing is."""
+    """The problem with a checkpoint's files; None if they are intact."""
     try:
         sealed = [_read_sealed(folder / name) for name in (_TRAINER, _ENDED) if (folder / name).is_file()]
     except (OSError, ValueError) as error:
@@ -253,7 +253,7 @@ def _has_training_state(folder: Path) -> bool:
 
 
 def _remove_partial(root: Path) -> None:
-    """What a killed process was writing."""
+    """Delete the files that a killed process left half-written."""
     for folder in root.glob(".partial-*"):
         shutil.rmtree(folder, ignore_errors=True)
 

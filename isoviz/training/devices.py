@@ -1,4 +1,4 @@
-"""What this machine can train on, found out without importing torch into the asking process."""
+"""The devices of this machine, detected without importing torch into the calling process."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def resolve_precision(requested: str) -> Precision:
 
 
 def print_json() -> None:
-    """What `describe` asks its subprocess for."""
+    """Print the devices as JSON, for `describe`, which calls this in a subprocess."""
     print(json.dumps(asdict(_inspect())))
 
 

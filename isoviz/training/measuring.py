@@ -83,7 +83,7 @@ class TokenClouds:
 
 @dataclass
 class Pass:
-    """What one pass gave.
+    """The result of one pass.
 
     Attributes:
         loss: mean task loss over the rows.

@@ -1,4 +1,4 @@
-"""What a run began with, kept beside it, so that a resumed run goes on with the same model and the same rows, or says so."""
+"""The model and data that a run started from, stored beside it, so that a resumed run continues with the same or reports a change."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def keep(run_dir: Path, origin: Origin) -> None:
 
 
 def find(run_dir: Path) -> Origin | None:
-    """What a run began with; None for one that did not come so far, or was made before this was kept."""
+    """The origin of a run; None for a run that never got there, or that is older than this record."""
     try:
         return Origin(**json.loads((run_dir / FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""What a finished run reports: which epoch, its numbers, its isotropy, its times."""
+"""The report of a finished run: the reported epoch, its numbers, its isotropy, its times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run predicted on its validation rows, kept beside its arrays: one parquet file, complete or not there at all."""
+"""Predictions of a run on its validation rows, beside its arrays: one parquet file, written atomically."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def save(run_dir: Path, task: Task, frame: pd.DataFrame, answers: Answers, epoch
 
 
 def load(run_dir: Path) -> Predictions | None:
-    """What a run kept; None if it has not come to that, or was made before predictions were kept.
+    """The saved predictions of a run; None if there are none yet, or if the run is older than this file.
 
     Raises:
         DataError: the file cannot be read.

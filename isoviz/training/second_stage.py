@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stage:
-    """Where the stage lies in its run: steps and epochs before it, and at most how many steps it takes."""
+    """The position of the stage in its run: steps and epochs before it, and at most how many steps it takes."""
 
     first_step: int
     epoch: int

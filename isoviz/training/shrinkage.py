@@ -58,7 +58,7 @@ class Shrinkage:
         return _numpy(self._total.covariance)
 
     def half_width(self, cloud: Matrix, zeta: float) -> float | None:
-        """How far IsoScore* may lie from its value with all training rows, at 95 %; None where all were read.
+        """Error of IsoScore* from sampling the training rows, at 95 %; None where all were read.
 
         The jackknife over the parts, less what a sample without replacement knows already of all rows. The parts are so few that
         Student's t makes it 95 %, not the normal's 1.96.

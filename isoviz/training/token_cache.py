@@ -37,7 +37,7 @@ Ragged = dict[str, list[list[int]]]
 
 
 def folder() -> Path:
-    """Where the files are; it may not exist yet."""
+    """The folder of the files; it may not exist yet."""
     return home() / "tokens"
 
 

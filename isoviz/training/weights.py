@@ -28,7 +28,7 @@ def step_of(checkpoint: Path) -> int:
 
 
 def kept(run_dir: Path) -> Weights | None:
-    """What a finished run keeps; None if it is not there."""
+    """The saved weights of a finished run; None if there are none."""
     folder = newest(run_dir)
     epoch = None if folder is None else epoch_of(folder)
     if folder is None or epoch is None or not (folder / FILE).is_file():

@@ -1,4 +1,4 @@
-"""What differs between the four head kinds in training: one module each, found by the kind's name."""
+"""The differences between the four head kinds in training: one module each, found by the kind's name."""
 
 from __future__ import annotations
 

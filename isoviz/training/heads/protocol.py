@@ -1,4 +1,4 @@
-"""What the loop asks of a head kind: encode rows, predict, score the predictions."""
+"""The interface of a head kind: encode rows, predict, score the predictions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Tell = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Answers:
-    """What a head says of each row.
+    """A head's answer for each row.
 
     Attributes:
         values: one per row: class code, number or text.
@@ -116,11 +116,11 @@ class Head:
         """Called once, before anything is predicted."""
 
     def predict(self, model: HeadedModel, outputs: Outputs, batch: dict[str, Tensor]) -> list[Any]:
-        """What `answers` needs of each item of a batch."""
+        """The values that `answers` needs for each item of a batch."""
         raise NotImplementedError
 
     def answers(self, frame: pd.DataFrame, encoded: Encoded, predictions: list[Any]) -> Answers:
-        """What is said of each row, from the predictions in the order of the items. Where a row is an item: the same."""
+        """The answer for each row, from the predictions in the order of items; they are equal where a row is an item."""
         return Answers(predictions)
 
     def evaluate(self, frame: pd.DataFrame, answers: Answers) -> dict[str, float | None]:
