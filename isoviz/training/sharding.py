@@ -94,7 +94,8 @@ def own_copy(weight: Tensor) -> Tensor:
 
 def state_of(model: nn.Module) -> dict[str, Tensor]:
     """All weights and buffers, whole; every process calls it."""
-    return {name: value.clone() for name, value in get_model_state_dict(model, options=_WHOLE).items()}
+    state: dict[str, Any] = get_model_state_dict(model, options=_WHOLE)
+    return {name: value.clone() for name, value in state.items()}
 
 
 def load_state(model: nn.Module, state: dict[str, Any]) -> None:
