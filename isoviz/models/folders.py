@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
@@ -13,6 +14,8 @@ from isoviz.errors import listed
 from isoviz.models import architectures
 from isoviz.tasks.protocol import HeadKind
 
+MODULES: Final = "modules.json"
+"""Lists what a sentence-transformers model does to a text, one after another."""
 _WEIGHTS: Final = re.compile(r"model(?:-\d{5}-of-(\d{5}))?\.safetensors")
 _PICKLED: Final = (".bin", ".pt", ".pth", ".pkl", ".ckpt", ".h5", ".msgpack")
 _TOKENIZERS: Final = (
@@ -47,7 +50,7 @@ def is_wanted(name: str) -> bool:
 
 def module_files(folder: Path) -> list[Path]:
     """The files that say how a sentence-transformers model turns tokens into one vector; none for a bare transformer."""
-    if not (folder / "modules.json").is_file():
+    if not (folder / MODULES).is_file():
         return []
     names = (
         "modules.json",
@@ -56,6 +59,17 @@ def module_files(folder: Path) -> list[Path]:
     )
     inner = (path for path in folder.glob("*_*/*") if _MODULE_FILE.fullmatch(path.relative_to(folder).as_posix()))
     return sorted(path for path in (*(folder / name for name in names), *inner) if path.is_file())
+
+
+def missing_module_files(folder: Path) -> list[str]:
+    """The files without which the modules that a folder lists cannot be read."""
+    try:
+        listing = json.loads((folder / MODULES).read_text(encoding="utf-8"))
+        paths = [str(one["path"]) for one in listing]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # reading the modules says what is wrong
+        return []
+    configured = [f"{path}/config.json" for path in paths if path and not path.endswith("_Normalize")]
+    return [name for name in configured if not (folder / name).is_file()]
 
 
 def has_weights(names: Collection[str]) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from isoviz.errors import ModelError
-from isoviz.hub import offline, reason, remembered
+from isoviz.hub import cache_folder, offline, reason, remembered
 from isoviz.models import folders
 
 Tell = Callable[[int, int, str], None]
@@ -123,7 +123,38 @@ def fetch(remote: Remote, tell: Tell | None = None) -> Path:
             path = hf_hub_download(remote.name, name, revision=remote.revision, tqdm_class=meter.bar())
         folder = Path(path).parents[name.count("/")]
         meter.end()
+    if folders.MODULES not in {name for name, _ in remote.files}:
+        _has_modules(remote.name, remote.revision)  # the client remembers that there are none
     return folder
+
+
+def lacks_modules(name: str, folder: Path) -> bool:
+    """Whether a cached commit is without the sentence-transformers modules that the hub has for it: a library that reads bare
+    transformers leaves such a folder behind.
+
+    Asked once for each commit: the client remembers in its cache that there is no such file.
+
+    Args:
+        folder: of the commit in the cache.
+    """
+    if (folder / folders.MODULES).is_file():
+        return bool(folders.missing_module_files(folder))
+    from huggingface_hub import try_to_load_from_cache
+
+    if try_to_load_from_cache(name, folders.MODULES, cache_dir=cache_folder(), revision=folder.name) is not None:
+        return False  # the hub has none
+    return remembered(("modules", name, folder.name), _REMEMBERED, lambda: _has_modules(name, folder.name))
+
+
+def _has_modules(name: str, commit: str) -> bool:
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError, HTTPError
+
+    try:
+        hf_hub_download(name, folders.MODULES, revision=commit, etag_timeout=10)
+    except (EntryNotFoundError, HTTPError, OSError):  # there are none, or no one knows
+        return False
+    return True
 
 
 def search(text: str, limit: int = 20) -> list[Match]:

@@ -45,7 +45,8 @@ def bundled() -> tuple[str, ...]:
 def resolve(model: str, head: HeadKind | None = None, commit: str | None = None) -> ModelSource:
     """Find a model by name, directory or hub id (`org/name`, or `org/name@revision` with a branch, a tag or a commit).
 
-    What lies in the hub cache is taken from there without asking the hub. Nothing but a configuration is fetched.
+    What lies in the hub cache is taken from there without asking the hub, but for whether the model has modules that another library
+    did not fetch. Nothing but a configuration is fetched.
 
     Args:
         head: what it shall be fine-tuned with; None if it is to be measured only, for which any family will do.
@@ -152,7 +153,7 @@ def _from_hub(model: str, head: HeadKind | None, commit: str | None = None) -> M
     name, revision = parsed[0], commit or parsed[1]
     folder = cache.find(name, revision)
     problem = folders.problem(folder) if folder else None
-    if folder and not problem:
+    if folder and not problem and (offline() or not hub.lacks_modules(name, folder)):
         return _in_folder(model, "cached", folder, head)
     if reason := offline():
         here = f"is in this machine's hub cache, but {problem}," if problem else "is not on this machine"

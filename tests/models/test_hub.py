@@ -10,15 +10,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from huggingface_hub import hf_hub_download
 
 from isoviz.__main__ import main
 from isoviz.errors import ModelError
 from isoviz.hub import ask_again, offline
-from isoviz.models import cache, hub, sources
+from isoviz.models import cache, hub, sentences, sources
 from isoviz.runs.store import Store
 from tests.hub_client import looking_at
 from tests.loopback_hub import Repository, serving
-from tests.models import readers
+from tests.models import readers, sentence_folders
 from tests.tiny import embed
 
 NAME = "acme/tiny"
@@ -107,6 +108,26 @@ def test_main_that_moved_is_not_followed_behind_ones_back(server, published, tin
     moved = server.add(NAME, tiny_models("roberta"))
     assert sources.resolve(NAME).revision == published != moved
     assert sources.resolve(f"{NAME}@{moved}").revision == moved
+
+
+def test_modules_that_another_library_left_out_are_fetched(server, tiny_models, tmp_path):
+    folder = sentence_folders.make(tmp_path / "model", tiny_models("bert"), dense=4)
+    commit = server.add("org/sentences", folder)
+    for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
+        hf_hub_download("org/sentences", name)  # as for a bare transformer
+    source = sources.resolve("org/sentences")
+    assert (source.kind, source.revision) == ("hub", commit), "read as it lies there, its Dense layer would be left out"
+    fetched = sources.fetch(source)
+    assert sentences.describe(Path(fetched.location)).names == ("Transformer", "Pooling", "Dense")
+    assert sources.resolve("org/sentences").kind == "cached"
+
+
+def test_a_bare_transformer_is_asked_for_modules_once(server, published):
+    sources.fetch(sources.resolve(NAME))
+    server.asked.clear()
+    ask_again()
+    assert sources.resolve(NAME).kind == "cached"
+    assert not [line for line in server.asked if "modules.json" in line]
 
 
 def test_training_records_the_commit(server, published, cola, tmp_path):
