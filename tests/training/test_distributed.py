@@ -19,6 +19,7 @@ from isoviz.training import distributed, train
 from isoviz.training.batches import EpochBatches
 from isoviz.training.devices import Devices, Slot
 from isoviz.training.distributed import LostProcessError, _Members, description, send
+from tests.runs.observing import until
 from tests.tiny import TinyModels
 
 TEST = "PYTEST_CURRENT_TEST"
@@ -105,8 +106,10 @@ def report(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         with Listener(("127.0.0.1", 0), authkey=b"key") as listener:
             members = _Members(listener)
             lines = [Client(listener.address, authkey=b"key") for _ in acts]
-            for rank, (line, act) in enumerate(zip(lines, acts, strict=True)):
+            until(lambda: len(members._ranks) == len(acts))
+            for rank, line in enumerate(lines):
                 send(line, ("rank", rank))
+            for line, act in zip(lines, acts, strict=True):
                 act(line)
             try:
                 members.report({}, Launcher(), lambda event: None, lambda: False)  # type: ignore[arg-type]
