@@ -122,8 +122,8 @@ class CalibrationTable1(TrainedStudy):
         "The stars are two-sided t-tests with equal variances, three seeds each, and none of 100 comparisons is corrected for. The "
         "table stars Spectrum-Pol on WNLI, the text names Spectrum-Exp.",
         "STS-B's low correlations and its printed isotropy fit scores rounded to six classes.",
-        "The learning rate of RoBERTa on SST-2 and STS-B is said to differ from the others, but both are printed as 1e-5.",
-        "Which checkpoints were taken (cased or uncased, base) is not said.",
+        "According to the paper, RoBERTa's learning rate on SST-2 and STS-B differs from the others, but both are printed as 1e-5.",
+        "The paper does not name its checkpoints (cased or uncased, base).",
     )
     claims: ClassVar[tuple[Claim, ...]] = (
         Claim(

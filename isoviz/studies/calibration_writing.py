@@ -202,7 +202,7 @@ class CalibrationTable3(_Written):
     )
     open_points: ClassVar[tuple[str, ...]] = (
         *OF_ALL,
-        "Which ROUGE-L is printed is not said; its ratio to ROUGE-1 fits the one that ignores line breaks.",
+        "The paper does not say which ROUGE-L it prints; its ratio to ROUGE-1 fits the one that ignores line breaks.",
     )
     claims: ClassVar[tuple[Claim, ...]] = (
         Claim(

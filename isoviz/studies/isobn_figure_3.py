@@ -87,8 +87,8 @@ class IsoBNFigure3(ComputedStudy):
         "of ones that IsoBN assumes."
     )
     open_points: ClassVar[tuple[str, ...]] = (
-        "The figure is called an illustration; which encoder and task its matrix is of is not said. Here MRPC, or its demo counterpart.",
-        "How groups are found is not said, because IsoBN never forms them: γ counts a group softly. Here: average linkage, cut where "
+        "The paper calls the figure an illustration and names neither encoder nor task. Here MRPC, or its demo counterpart.",
+        "The paper does not define the groups, because IsoBN never forms them: γ counts a group softly. Here: average linkage, cut where "
         "the mean |ρ| of two groups falls below 0.5.",
     )
     claims: ClassVar[tuple[Claim, ...]] = (

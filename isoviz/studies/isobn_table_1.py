@@ -93,7 +93,7 @@ class IsoBNTable1(TrainedStudy):
     open_points: ClassVar[tuple[str, ...]] = (
         "β, learning rate and batch size were chosen on the validation set that the table reports, for each task; which ones is not "
         "printed. The baseline has no β to choose.",
-        "The metric of STS-B is not said. Here it is Pearson's correlation.",
+        "The paper does not name the metric of STS-B. Here it is Pearson's correlation.",
         "Equation 7 lacks the square root that keeps the variance, and the printed momentum weighs the old statistics, as here.",
         "The pooler of roberta-large has no published weights, so its fine-tuning starts from a random one.",
         "No test is given. A median of five with a standard deviation of 1.6 points leaves room for one point of difference.",

@@ -33,7 +33,7 @@ _FULL = "bert-base-cased and roberta-large on RTE, CoLA and MRPC, 5 seeds"
 SCALES: Final = MappingProxyType({"quick": _QUICK, "full": _FULL})
 OF_ALL: Final = (
     "Learning rate, batch size, epochs and patience stand in a report that was not published.",
-    "Whether the layer has an activation and how it is initialised is not said. Here it is linear and starts as the identity.",
+    "The paper does not give the layer's activation or initialisation. Here it is linear and starts as the identity.",
     "Equation 2 weighs the losses with α, step 4 with one half; they agree at α = 0.5.",
     "Early stopping looks at training rows that the encoder has already fitted: their task loss is near zero, its balanced weight large, "
     "and the layer may stop after a few steps close to the identity.",
@@ -98,7 +98,7 @@ class IsoLayerTable2(_OfLayer):
     )
     open_points: ClassVar[tuple[str, ...]] = (
         *OF_ALL,
-        "The number of seeds is not said; it may be one. Ours are means.",
+        "The paper does not give the number of seeds; it may be one. Ours are means.",
         "The improvement of performance on MRPC with BERT is printed as 221.2 %, which is that of IsoScore; it is 3.2 %.",
         "An IsoScore of a few thousandths is that of one dominant direction: several times as much is still next to none.",
     )
@@ -177,7 +177,7 @@ class IsoLayerFigure2(_OfLayer):
     )
     open_points: ClassVar[tuple[str, ...]] = (
         *OF_ALL,
-        "Whether the vectors are centred is not said: equation 1 takes them as they are. Here they are centred.",
+        "The paper does not say whether the vectors are centred; equation 1 does not centre them. Here they are centred.",
     )
     claims: ClassVar[tuple[Claim, ...]] = (
         Claim("With the IsoLayer the first directions explain less of the variance on every task.", variance_spreads),

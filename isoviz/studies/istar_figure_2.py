@@ -301,7 +301,7 @@ class IStarFigure2(ComputedStudy):
         "gives 0.865 and from 75,000 points 0.860 in expectation.",
         "One sentence of section 3 gives ζ the weight of the sample's covariance; Algorithm 1 and the appendices give it to "
         "Σ_S, as here.",
-        "Whether a line is one sample or a mean over samples is not said; here it is a mean, with its spread.",
+        "The paper does not say whether a line is one sample or a mean over samples; here it is a mean, with its spread.",
     )
     claims: ClassVar[tuple[Claim, ...]] = (
         Claim("IsoScore of fewer points than dimensions underestimates the isotropy of their distribution.",

@@ -163,7 +163,7 @@ class IStarFigure4(TrainedStudy):
         "1 and without a penalty."
     )
     open_points: ClassVar[tuple[str, ...]] = (
-        "Which vectors are averaged is not said; here all unpadded tokens of the last layer.",
+        "The paper does not say which vectors are averaged; here all unpadded tokens of the last layer.",
         "The printed IsoScore* values of CosReg, 0.004 to 0.007, are of SST-2, the figure is of QNLI.",
         "Single dimensions are far larger than the rest in the paper's encoders, so the axis hides most of them.",
     )
@@ -308,7 +308,7 @@ class IStarFigure6(TrainedStudy):
         "IsoScore* (ζ = 0.2) of each layer's tokens on the validation set, after I-STAR at λ = −1 and 1 and without a penalty."
     )
     open_points: ClassVar[tuple[str, ...]] = (
-        "Whether Σ_S is that of the layer or of all layers is not said. Here it is the layer's own, from training tokens.",
+        "The paper does not say whether Σ_S is that of the layer or of all layers. Here it is that of the layer, from training tokens.",
         "The number of seeds behind the lines is not given.",
     )
     claims: ClassVar[tuple[Claim, ...]] = (

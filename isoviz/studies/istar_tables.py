@@ -113,7 +113,7 @@ class IStarTable1(TrainedStudy):
         "deviation over seeds."
     )
     open_points: ClassVar[tuple[str, ...]] = (
-        "λ, ζ, learning rate, batch size and epochs were chosen for I-STAR; whether the baselines were tuned as long is not said.",
+        "λ, ζ, learning rate, batch size and epochs were tuned for I-STAR; the paper does not say whether the baselines were too.",
         "They were chosen on the validation set that the table reports, which favours the method with more settings to choose from.",
         "The text has Matthews' and Pearson's correlation for CoLA and STS-B; the authors' code computes accuracy only.",
     )
@@ -209,7 +209,7 @@ class IStarTable2(TrainedStudy):
         "For each model and task, the λ and ζ with the highest mean of the task's metric, and how clear the choice is."
     )
     open_points: ClassVar[tuple[str, ...]] = (
-        "The number of seeds behind each choice is not said.",
+        "The paper does not give the number of seeds behind each choice.",
         "ALBERT's average ζ is printed as 0.36; its nine values average 0.378.",
         "At another ζ the same λ pulls less or more: the penalty's gradient scales with 1 − ζ.",
     )
