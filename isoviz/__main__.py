@@ -187,6 +187,11 @@ def _add_measure(parser: argparse.ArgumentParser) -> None:
         help="column of its labels, or a table with a column 'label': read-outs of labels too",
     )
     parser.add_argument(
+        "--pairs",
+        metavar="FILE",
+        help="similarity scores of pairs of ids, or relevance of documents to queries: read-outs of them",
+    )
+    parser.add_argument(
         "--as-weights", action="store_true", help="also I1 and I2, the file's rows read as output vectors"
     )
     parser.add_argument("--max-eval", type=_whole, metavar="N", help="use the first N rows")

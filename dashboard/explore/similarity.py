@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Final
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 from numpy.typing import NDArray
@@ -13,7 +15,8 @@ from dashboard import explanations, theme, wording
 from dashboard.components.figure import draw
 from dashboard.explanations import Explanation
 from dashboard.explore.form import PREFIX, ChosenCloud, file_name
-from isoviz.exploring import results, similarity
+from isoviz.exploring import own, results, similarity
+from isoviz.exploring.results import ViewResult
 
 CKA: Final = Explanation(
     title="Similarity of layers",
@@ -64,21 +67,26 @@ def section(chosen: list[ChosenCloud]) -> None:
 
 def _matrix(one: ChosenCloud, other: ChosenCloud, title: str) -> None:
     rows, columns = _layers(one), _layers(other)
-    n = one.view.kept(rows[0], one.pooling)
-    found = _computed(
-        (one.view.folder.name, one.pooling, tuple(rows)), (other.view.folder.name, other.pooling, tuple(columns)), title
-    )
+    by_ids = one is not other and not _same_split(one, other)
+    try:
+        n = len(_shared(_place(one), _place(other))[0]) if by_ids else one.view.kept(rows[0], one.pooling)
+        similarities = _computed((*_place(one), tuple(rows)), (*_place(other), tuple(columns)), title, by_ids)
+    except (KeyError, FileNotFoundError):
+        st.caption("This view is no longer cached. Run Analyse again.")
+        return
     names = [f"{each.source}, {each.pooling}" for each in (one, other)]
     axes = ["Layer", "Layer"] if one is other else [f"Layer of view {each.number}" for each in (one, other)]
     words = f"{title} of layers {rows[0]} to {rows[-1]} of {names[0]}" + ("" if one is other else f" and {names[1]}")
     draw(
-        squares(found, rows, columns, axes),
+        squares(similarities, rows, columns, axes),
         key=f"{other.prefix}similarity_{'layers' if one is other else 'across'}",
         words=words,
         name=f"{file_name(other)}-similarity-{one.pooling}",
         about=words,
     )
     compared = f"{len(similarity.drawn(n)):,} of {n:,} rows" if n > similarity.MOST else f"{n:,} rows"
+    if by_ids:
+        compared += " with the same id"
     st.caption(wording.plain(f"{title}, pooling {other.pooling}, {compared}"))
 
 
@@ -120,16 +128,40 @@ def squares(values: NDArray[np.float64], rows: list[int], columns: list[int], ax
 
 @st.cache_data(show_spinner="Comparing layers …", max_entries=32)
 def _computed(
-    first: tuple[str, str, tuple[int, ...]], second: tuple[str, str, tuple[int, ...]], title: str
+    first: tuple[str, str, tuple[int, ...]], second: tuple[str, str, tuple[int, ...]], title: str, by_ids: bool
 ) -> NDArray[np.float64]:
     rows, columns = _clouds(*first), _clouds(*second)
+    if by_ids:
+        places = _shared(first[:2], second[:2])
+        rows, columns = [cloud[places[0]] for cloud in rows], [cloud[places[1]] for cloud in columns]
     return similarity.matrix(rows, columns, _MEASURES[title])
 
 
+@st.cache_data(show_spinner=False, max_entries=32)
+def _shared(first: tuple[str, str], second: tuple[str, str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where the rows with the same id are among the points of two views at a pooling."""
+    tables = [_view(key).table(pooling) for key, pooling in (first, second)]
+    if not all("id" in table for table in tables):
+        return np.empty(0, np.intp), np.empty(0, np.intp)
+    ids = [pd.Index(table["id"]) for table in tables]
+    both = ids[0].intersection(ids[1], sort=False)
+    return ids[0].get_indexer(both), ids[1].get_indexer(both)
+
+
 def _clouds(key: str, pooling: str, layers: tuple[int, ...]) -> list[NDArray[np.float32]]:
+    return [_view(key).points(layer, pooling) for layer in layers]
+
+
+def _view(key: str) -> ViewResult:
+    """KeyError if it is no longer cached."""
     view = results.find(key)
-    assert view is not None
-    return [view.points(layer, pooling) for layer in layers]
+    if view is None:
+        raise KeyError(key)
+    return view
+
+
+def _place(one: ChosenCloud) -> tuple[str, str]:
+    return one.view.folder.name, one.pooling
 
 
 def _layers(one: ChosenCloud) -> list[int]:
@@ -138,9 +170,23 @@ def _layers(one: ChosenCloud) -> list[int]:
 
 
 def _same_rows(one: ChosenCloud, other: ChosenCloud) -> bool:
-    """Whether point i of both is the same row. Tokens are not: tokenizers differ, and so do samples."""
+    """Whether rows of two views are the same. Tokens are not: tokenizers differ, and so do samples. Of own sets ids say so."""
+    if "tokens" in (one.pooling, other.pooling):
+        return False
+    if _same_split(one, other):
+        return True
+    requests = [each.filled.request for each in (one, other)]
+    if not all(request is not None and own.is_own(request.task) for request in requests):
+        return False
+    with contextlib.suppress(KeyError, FileNotFoundError):  # no longer cached
+        return len(_shared(_place(one), _place(other))[0]) >= similarity.FEWEST
+    return False
+
+
+def _same_split(one: ChosenCloud, other: ChosenCloud) -> bool:
+    """Whether point i of both is the same row."""
     facts = [each.view.facts for each in (one, other)]
     same = all(facts[0].get(name) == facts[1].get(name) for name in ("data_fingerprint", "rows"))
     split = [each.filled.request.split for each in (one, other) if each.filled.request is not None]
     kept = [each.view.kept(_layers(each)[0], each.pooling) for each in (one, other)]
-    return same and len(set(split)) == 1 and kept[0] == kept[1] and "tokens" not in (one.pooling, other.pooling)
+    return same and len(set(split)) == 1 and kept[0] == kept[1]

@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from isoviz import demo, vectors
-from isoviz.errors import DataError
+from isoviz.errors import DataError, InputError
 from isoviz.fence import Roots
 from isoviz.jobs import guarded
 from isoviz.jobs.results import FACTS
 from isoviz.tasks.files import SPLITS, SUFFIXES
 from isoviz.tasks.protocol import TRAIN, Task
+from isoviz.vectors import sets
 from isoviz.vectors.taking import Order, Taken
 
 FOLDER = "uploads"
@@ -117,6 +118,12 @@ def save_vectors(
     Raises:
         InputError: as `isoviz.vectors.read`, with the field of the file.
     """
+    if len(files.get("file", ("", b""))[1]) > sets.MOST_KEPT:  # of a larger file only the place is kept
+        raise InputError(
+            f"vectors: an upload has at most {sets.MOST_KEPT / 2**30:.1f} GiB",
+            field="vectors",
+            advice="Put the file in a folder on this server and give its path.",
+        )
     root = store_folder / FOLDER
     root.mkdir(parents=True, exist_ok=True)
     incoming = Path(tempfile.mkdtemp(dir=root, prefix=".incoming-"))

@@ -87,10 +87,7 @@ def _of_file(options: argparse.Namespace, as_matrix: bool) -> tuple[Affine, Orig
         pooling = options.pooling or usual_pooling(source)
         named = {"model": options.model, "pooling": pooling, "prompt": options.prompt, "truncate": options.truncate_dim}
         order = {name: value for name, value in named.items() if value is not None}
-    steps = chains.read(options.chain)
-    for step in steps:
-        if step.kind.needs_labels:
-            raise InputError(f"chain: '{step.slug}' is trained on a run's labels; use --run", field="chain")
+    steps = chains.read_for_vectors(options.chain)
     found = vectors.read(options.fit_on, relations=options.pairs, field="fit-on")
     chain = posthoc.chain([step.make() for step in steps])
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +22,11 @@ from isoviz.metrics.sample import Sample
 from isoviz.metrics.summary import as_json
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from isoviz.exploring.encoders import FinishedRun
     from isoviz.models.sources import ModelSource
     from isoviz.models.views import Pooling
     from isoviz.tasks.protocol import Task
+    from isoviz.vectors import VectorSet
 
 MOST_PAIRED = 20_000
 """Points for metrics over pairs where there is one cloud only; the table takes fewer per cloud."""
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     """Measure and print; 0 when done."""
     if options.embeddings is not None:
         return _measure_file(options)
-    for name in ("column", "labels"):
+    for name in ("column", "labels", "pairs"):
         if getattr(options, name) is not None:
             raise InputError(f"{name}: only with --embeddings", field=name)
     if options.as_weights:
@@ -51,12 +51,12 @@ def _measure_file(options: argparse.Namespace) -> int:
     from isoviz.models.profile import STREAM_ABOVE, measure
     from isoviz.vectors import arrays
 
-    points, known = _points(options)
+    points, found = _points(options)
     try:
         most = MOST_PAIRED if points.size * 8 <= STREAM_ABOVE else MOST_PAIRED_OF_STREAMS
         record = measure(points, name=Path(options.embeddings).name, most=most)
         weights = _partition(points) if options.as_weights else None
-        of_labels = _of_labels(points, known) if known is not None else None
+        read_outs = _read_outs(found) if found is not None else {}
     except ValueError as error:
         arrays.check_finite(points, "embeddings")  # says where
         raise InputError(f"embeddings: {error}", field="embeddings") from None
@@ -65,28 +65,30 @@ def _measure_file(options: argparse.Namespace) -> int:
         record = record.model_copy(update={"notes": (*record.notes, turned)})
     if options.json:
         document: dict[str, Any] = {"cloud": {"name": record.cloud}, **as_json(record)}
-        more = {"as_weights": weights, "labels": of_labels}
-        print_json({**document, **{name: found for name, found in more.items() if found is not None}})
+        print_json({**document, **({"as_weights": weights} if weights else {}), **read_outs})
         return 0
     _print_cloud(record.cloud, record)
-    if of_labels is not None:
-        _print_labels(of_labels)
+    for name, values in read_outs.items():
+        _print_read_outs(name, values)
     if weights is not None:
         _print_partition("rows read as output vectors", weights)
     print_notes(notes_of(record))
     return 0
 
 
-def _points(options: argparse.Namespace) -> tuple[NDArray[Any], pd.DataFrame | None]:
-    """The points of the file, and the table of its labels where those are wanted."""
+def _points(options: argparse.Namespace) -> tuple[NDArray[Any], VectorSet | None]:
+    """The points of the file, and all that is known of them where read-outs are wanted."""
     from isoviz import vectors
 
-    if options.labels is None:
+    if options.labels is None and options.pairs is None:
         return vectors.reading.array(options.embeddings, options.column, "embeddings"), None
-    file = Path(options.labels).suffix.lower() in vectors.reading.tables.SUFFIXES
+    labels = options.labels or ""
+    file = Path(labels).suffix.lower() in vectors.reading.tables.SUFFIXES
     columns = vectors.Columns(points=options.column, label=None if file else options.labels)
-    beside = options.labels if file else None
-    found = vectors.read(options.embeddings, columns, beside=beside, field="embeddings")
+    beside = labels if file else None
+    found = vectors.read(options.embeddings, columns, beside=beside, relations=options.pairs, field="embeddings")
+    if options.labels is None:
+        return found.points, replace(found, columns=found.columns.drop(columns="label", errors="ignore"))
     if "label" not in found.columns:
         raise InputError(
             f"labels: '{options.labels}' has no column 'label'"
@@ -94,28 +96,34 @@ def _points(options: argparse.Namespace) -> tuple[NDArray[Any], pd.DataFrame | N
             else f"labels: '{options.embeddings}' is an array without columns; name a table with a column 'label'",
             field="labels",
         )
-    return found.points, found.columns
+    return found.points, found
 
 
-def _of_labels(points: NDArray[Any], known: pd.DataFrame) -> dict[str, Any]:
-    """The read-outs of labels, by slug."""
+def _read_outs(found: VectorSet) -> dict[str, dict[str, Any]]:
+    """By what they need (labels, pairs, queries): how many there are, and the read-outs by slug."""
     from isoviz import readouts
-    from isoviz.readouts.division import label_codes
+    from isoviz.readouts.division import known_of
     from isoviz.readouts.image import Image
 
-    codes, why_not = label_codes(known)
-    if codes is None:
-        raise InputError(f"labels: {why_not}", field="labels")
-    labels = readouts.Labels(np.arange(len(codes)), codes)
-    wanted = [one.slug for one in readouts.CATALOGUE.values() if one.needs == "labels"]
-    found = readouts.measure(Image(points), readouts.Known(labels=labels), wanted)
-    return {"classes": int(codes.max()) + 1, **{slug: statistic.value for slug, statistic in found.items()}}
+    known = known_of(found)
+    counts: dict[str, dict[str, Any]] = {}
+    if known.labels is not None:
+        counts["labels"] = {"classes": int(known.labels.codes.max()) + 1}
+    if known.pairs is not None:
+        counts["pairs"] = {"pairs": len(known.pairs.left)}
+    if known.queries is not None:
+        counts["queries"] = {"queries": len(known.queries.queries), "documents": len(known.queries.documents)}
+    wanted = [slug for slug, one in readouts.CATALOGUE.items() if one.needs in counts]
+    measured = readouts.measure(Image(found.points), known, wanted)
+    for slug, statistic in measured.items():
+        counts[readouts.CATALOGUE[slug].needs][slug] = statistic.value
+    return counts
 
 
-def _print_labels(found: Mapping[str, Any]) -> None:
+def _print_read_outs(name: str, found: Mapping[str, Any]) -> None:
     from isoviz.readouts import CATALOGUE
 
-    print(f"labels: {found['classes']} classes")
+    print(f"{name}: " + ", ".join(f"{value:,} {what}" for what, value in found.items() if what not in CATALOGUE))
     for slug, value in found.items():
         if slug in CATALOGUE:
             _print_line(CATALOGUE[slug].title, _number(value, "undefined"))

@@ -29,14 +29,9 @@ def run(options: argparse.Namespace) -> int:
     from isoviz.whatif import chains
 
     try:
-        steps = chains.read(options.chain)
+        steps = chains.read_for_vectors(options.chain)
     except InputError as error:
         raise InputError(f"chain: {str(error).removeprefix('chain: ')}", field="chain") from None
-    for step in steps:
-        if step.kind.needs_labels:
-            raise InputError(
-                f"chain: '{step.slug}' is trained on a run's labels, which an array file does not have", field="chain"
-            )
     out = boundary.path(options.out, "out")
     if out.suffix != ".npy":
         raise InputError(f"out: must end in .npy, got '{options.out}'", field="out")
@@ -122,6 +117,9 @@ def _write(transform: posthoc.Chain, points: NDArray[Any], out: Path) -> tuple[t
                     arrays.check_finite(block, "in", before=first)  # says where
                     raise InputError(f"in: rows {first} to {last - 1}: {error}", field="in") from None
                 report(last, n, "transforming")
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(partial, 0o666 & ~mask)  # mkstemp makes it for its owner alone
         os.replace(partial, out)
     finally:
         Path(partial).unlink(missing_ok=True)

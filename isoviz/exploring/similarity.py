@@ -17,7 +17,7 @@ Measure = Literal["cka", "neighbours"]
 MOST: Final = 2_000
 """Rows that are compared at most; of more, as many are drawn with seed 0."""
 _ROUNDING: Final = 1e-12
-_FEWEST: Final = 4
+FEWEST: Final = 4
 """Rows that the unbiased estimate needs."""
 
 Points = NDArray[Any]
@@ -71,7 +71,7 @@ def drawn(n: int) -> NDArray[np.int64]:
 def _hsic(x: Points, y: Points) -> float:
     """Unbiased HSIC of linear kernels, from the points themselves: with K̃ = XXᵀ without its diagonal, K̃1 = X(Xᵀ1) − diag(XXᵀ)."""
     n = len(x)
-    if n < _FEWEST:
+    if n < FEWEST:
         return np.nan
     own_x, own_y = np.einsum("ij,ij->i", x, x), np.einsum("ij,ij->i", y, y)
     sums_x, sums_y = x @ x.sum(axis=0) - own_x, y @ y.sum(axis=0) - own_y

@@ -86,6 +86,8 @@ def problem(folder: Path) -> str | None:
         stored = sum(path.stat().st_size for path in weights(folder) if path.is_file())
     except OSError as error:
         return f"cannot be read: {boundary.reason(error)}"
+    if "adapter_config.json" in names:  # transformers would load what it names, pickles included
+        return "is an adapter of another model; merge the two and save the result"
     config = config_of(folder)
     if config is None:
         return "has a config.json that is not valid JSON"

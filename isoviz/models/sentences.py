@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz import boundary
-from isoviz.errors import InputError, ModelError, listed, unknown_name
+from isoviz.errors import InputError, ModelError, listed, shortened, unknown_name
 from isoviz.models import folders
 from isoviz.models.sources import ModelSource
 
@@ -181,6 +181,11 @@ def _problem(folder: Path, modules: Sequence[tuple[str, str]], settings: Mapping
     kind = settings.get("model_type", "SentenceTransformer")
     if kind != "SentenceTransformer":
         return f"is a {kind}, which gives no sentence vectors"
+    if not isinstance(settings.get("prompts") or {}, dict):
+        return "has prompts without names in config_sentence_transformers.json"
+    truncate = settings.get("truncate_dim")
+    if truncate is not None and not isinstance(truncate, int):
+        return f"has the truncate_dim '{shortened(truncate)}', which is not a whole number"
     names = [name.rpartition(".")[2] for name, _ in modules]
     for (written, path), name in zip(modules, names, strict=True):
         if not written.startswith("sentence_transformers."):
@@ -193,8 +198,6 @@ def _problem(folder: Path, modules: Sequence[tuple[str, str]], settings: Mapping
         return f"has the modules {listed(names) or 'none'}; expected one Transformer, then a Pooling"
     if modules[0][1]:
         return f"keeps its transformer in '{modules[0][1]}', an old layout; save it again with sentence-transformers 3 or later"
-    if (folder / "adapter_config.json").exists():
-        return "is an adapter of another model; merge the two and save the result"
     for settings_file in folder.glob("sentence_*_config.json"):
         if "tokenizer_name_or_path" in (boundary.json_object(settings_file) or {}):
             return f"names a tokenizer elsewhere in {settings_file.name}; save the model again with its own tokenizer"
@@ -204,6 +207,8 @@ def _problem(folder: Path, modules: Sequence[tuple[str, str]], settings: Mapping
             why = " (pickled weights are not read, because reading them runs code)" if pickled else ""
             return f"has no {path}/model.safetensors{why}; save it again with sentence-transformers 3 or later"
         config = boundary.json_object(folder / path / "config.json") or {}
+        if name == "Pooling" and not isinstance(config.get("pooling_mode") or "", (str, list)):
+            return f"has a Pooling module with the mode '{shortened(config['pooling_mode'])}', which does not exist"
         activation = config.get("activation_function")
         if name == "Dense" and activation is not None and not _ACTIVATION.fullmatch(str(activation)):
             # the library would put tanh in its place, with a line in the log

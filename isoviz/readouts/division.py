@@ -99,22 +99,66 @@ def _rest(count: int, unit: str, part: Part) -> str:
     return f"{count:,} {unit} are {'held back' if part == 'shown' else 'those that were shown'}."
 
 
+def known_of(found: VectorSet) -> Known:
+    """What is known of all rows of a set, undivided: to read vectors as they are.
+
+    Raises:
+        InputError: labels that are no classes (field `labels`).
+    """
+    codes, why_not = label_codes(found.columns)
+    if codes is None and why_not:
+        raise InputError(f"labels: {why_not}", field="labels")
+    having = np.flatnonzero(codes >= 0) if codes is not None else None
+    labels = None if codes is None or having is None else Labels(having, codes[having])
+    if found.pairs is None:
+        return Known(labels=labels)
+    left, right, score = _ends(found)
+    if found.relation == "similarity":
+        return Known(pairs=RatedPairs(left, right, score), labels=labels)
+    queries, documents = np.unique(left[score > 0]), _documents(found, left)
+    of_pairs = _places(found.n, queries, documents, left, right, score)
+    return Known(queries=Relevance(queries, documents, *of_pairs), labels=labels)
+
+
+def _ends(found: VectorSet) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Rows and score of every pair."""
+    assert found.pairs is not None
+    place = {one: row for row, one in enumerate(found.columns["id"].to_numpy())}
+    left, right = (found.pairs[name].map(place).to_numpy(np.int64) for name in ("left", "right"))
+    return left, right, found.pairs["score"].to_numpy(np.float64)
+
+
+def _documents(found: VectorSet, left: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows of the documents: those of that group, else all that ask nothing."""
+    groups = found.columns.get("group")
+    if groups is not None and (groups == "document").any():
+        return np.flatnonzero(groups == "document")
+    return np.setdiff1d(np.arange(found.n), left)
+
+
+def _places(
+    n: int,
+    queries: NDArray[np.int64],
+    documents: NDArray[np.int64],
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    grade: NDArray[np.float64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Of the pairs of these queries and documents: their places among them, and the grades."""
+    of_query, of_document = (np.full(n, -1) for _ in range(2))
+    of_query[queries], of_document[documents] = np.arange(len(queries)), np.arange(len(documents))
+    mine = (of_query[left] >= 0) & (of_document[right] >= 0)
+    return of_query[left[mine]], of_document[right[mine]], grade[mine]
+
+
 def _sampled(there: int, taken: int, unit: str) -> tuple[str, ...]:
     return (f"A sample of {taken:,} of {there:,} {unit} (seed 0).",) if taken < there else ()
 
 
 def _queries(found: VectorSet, part: Part) -> Division:
-    assert found.pairs is not None
-    ids = found.columns["id"].to_numpy()
-    place = {one: row for row, one in enumerate(ids)}
-    left, right = (found.pairs[name].map(place).to_numpy(np.int64) for name in ("left", "right"))
-    grade = found.pairs["score"].to_numpy(np.float64)
+    left, right, grade = _ends(found)
     answered = np.unique(left[grade > 0])
-    groups = found.columns.get("group")
-    if groups is not None and (groups == "document").any():
-        documents = np.flatnonzero(groups == "document")
-    else:
-        documents = np.setdiff1d(np.arange(found.n), left)
+    documents = _documents(found, left)
     if len(answered) < 3:
         raise InputError(
             f"vectors: search needs at least 3 queries with a relevant document, got {len(answered)}",
@@ -133,15 +177,10 @@ def _queries(found: VectorSet, part: Part) -> Division:
         notes += _sampled(len(documents), MOST_DOCUMENTS, "documents, with all that answer a query shown")
         documents = np.sort(documents[order[:MOST_DOCUMENTS]])
     rows = np.concatenate([queries, documents])
-    of_query, of_document = (np.full(found.n, -1) for _ in range(2))
-    of_query[queries], of_document[documents] = np.arange(len(queries)), np.arange(len(documents))
-    mine = (of_query[left] >= 0) & (of_document[right] >= 0)
     relevance = Relevance(
         np.arange(len(queries)),
         len(queries) + np.arange(len(documents)),
-        of_query[left[mine]],
-        of_document[right[mine]],
-        grade[mine],
+        *_places(found.n, queries, documents, left, right, grade),
     )
     fitted = f"{'the ' if len(fit) == len(documents) else ''}{len(fit):,} documents"
     words = f"Transforms are fitted on {fitted}; the numbers are of {len(queries):,} of {len(answered):,} queries."
@@ -152,9 +191,7 @@ def _queries(found: VectorSet, part: Part) -> Division:
 def _pairs(found: VectorSet, part: Part) -> Division:
     from scipy import sparse
 
-    assert found.pairs is not None
-    place = {one: row for row, one in enumerate(found.columns["id"].to_numpy())}
-    left, right = (found.pairs[name].map(place).to_numpy(np.int64) for name in ("left", "right"))
+    left, right, every_score = _ends(found)
     if len(left) < FEWEST:
         raise InputError(
             f"vectors: read-outs need at least {FEWEST} rated pairs, got {len(left)}",
@@ -188,8 +225,7 @@ def _pairs(found: VectorSet, part: Part) -> Division:
         mine = np.sort(every[np.argsort(rank[left[every]], kind="stable")[:MOST_ROWS]])
         words = f"Transforms are fitted on {len(fit):,} rows; the numbers are of {len(mine):,} pairs of other rows."
     rows, inverse = np.unique(np.concatenate([left[mine], right[mine]]), return_inverse=True)
-    scores = found.pairs["score"].to_numpy(np.float64)[mine]
-    rated = RatedPairs(inverse[: len(mine)], inverse[len(mine) :], scores)
+    rated = RatedPairs(inverse[: len(mine)], inverse[len(mine) :], every_score[mine])
     labels, notes = _labels(found.columns, rows)
     return Division(fit, rows, Known(pairs=rated, labels=labels), words, notes=notes)
 

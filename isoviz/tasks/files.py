@@ -7,10 +7,12 @@ quote without a word.
 
 from __future__ import annotations
 
+import csv
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,10 @@ MAX_TEXT_MB = 100
 """Largest csv, tsv or jsonl, read whole. Parquet is read by column and, where rows are capped, by the groups that hold them."""
 OPTIONAL = ("id",)
 """Read beside the wanted columns where a file has them."""
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_LONGEST_HEADER = 2**20
+_EXTRA = "\0extra"
+"""Column of what follows the last separator of a row."""
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})$")
 
 Pick = Callable[[int], "np.ndarray"]
@@ -150,20 +156,24 @@ def columns_of(frame: pd.DataFrame, places: Mapping[str, str]) -> pd.DataFrame:
     return pd.DataFrame(columns, index=frame.index)
 
 
-def tabular(path: Path, rows: int | None = None) -> pd.DataFrame:
-    """A whole csv, tsv, jsonl or parquet file (or its first rows) as a table of raw values; `DataError` if it is none."""
+def tabular(path: Path, rows: int | None = None, as_text: Collection[str] = ()) -> pd.DataFrame:
+    """A whole csv, tsv, jsonl or parquet file (or its first rows) as a table of raw values; `DataError` if it is none.
+
+    Args:
+        as_text: columns in lower case; a csv or tsv would give 1 for 01 in them.
+    """
     import pandas as pd
     import pyarrow.parquet
 
-    size = _size(path)
-    if path.suffix != ".parquet" and size > MAX_TEXT_MB and rows is None:
+    size, suffix = _size(path), path.suffix.lower()
+    if suffix != ".parquet" and size > MAX_TEXT_MB and rows is None:
         raise DataError(
             f"data: {path.name} has {size:.0f} MB; csv and jsonl are read up to {MAX_TEXT_MB} MB, save it as parquet",
             field="data",
         )
     try:
         with _parsing(path):
-            if path.suffix == ".parquet":
+            if suffix == ".parquet":
                 file = pyarrow.parquet.ParquetFile(path)
                 width = len(file.schema_arrow.names)
                 read = file.metadata.num_rows if rows is None else min(rows, file.metadata.num_rows)
@@ -172,11 +182,11 @@ def tabular(path: Path, rows: int | None = None) -> pd.DataFrame:
                     return pd.read_parquet(path)
                 batches = file.iter_batches(batch_size=max(1, rows))
                 return next((batch.to_pandas().head(rows) for batch in batches), pd.DataFrame())
-            if path.suffix == ".jsonl":
+            if suffix == ".jsonl":
                 frame = pd.read_json(path, lines=True, encoding="utf-8", dtype=False, convert_dates=False, nrows=rows)
                 _require_text(path, frame)
                 return frame
-            return _separated(path, "\t" if path.suffix == ".tsv" else ",", rows)
+            return _separated(path, rows, as_text)
     except DataError as error:
         cause = error.__cause__
         if cause is None:  # a limit
@@ -184,7 +194,7 @@ def tabular(path: Path, rows: int | None = None) -> pd.DataFrame:
         if isinstance(cause, UnicodeDecodeError):
             byte = f"byte 0x{cause.object[cause.start]:02x} at position {cause.start}"
             raise DataError(f"data: {path.name} is not UTF-8 ({byte}); save it as UTF-8", field="data") from None
-        if path.suffix == ".jsonl" and (line := _broken_line(path)):
+        if suffix == ".jsonl" and (line := _broken_line(path)):
             raise DataError(
                 f"data: {path.name} cannot be read as jsonl: line {line} is not JSON", field="data"
             ) from None
@@ -221,17 +231,66 @@ def _broken_line(path: Path) -> int | None:
     return None
 
 
-def _separated(path: Path, separator: str, rows: int | None) -> pd.DataFrame:
-    """A csv, or a tsv; of a tsv quotes are plain characters if reading them as quotes runs cells over lines."""
-    import csv
+@dataclass(frozen=True)
+class CsvLayout:
+    """How the lines of a csv or tsv are cut.
 
+    Attributes:
+        separator: tab, comma or semicolon. A csv has semicolons, and decimal commas, if its header has semicolons and no comma.
+        names: of the columns as pandas has them: none is empty, and none is there twice.
+        extra: whether the first row ends in a separator and the header does not.
+    """
+
+    separator: str
+    names: tuple[str, ...]
+    extra: bool
+
+
+def csv_layout(path: Path, quoting: Any = csv.QUOTE_MINIMAL) -> CsvLayout:
+    """`DataError` where the first row has more cells than the header: pandas would drop them, or make an index of them."""
+    import pandas as pd
+
+    separator = "\t"
+    if path.suffix.lower() != ".tsv":
+        with path.open(encoding="utf-8-sig", errors="replace") as lines:
+            header = lines.readline(_LONGEST_HEADER)
+        separator = ";" if ";" in header and "," not in header else ","
+
+    def parse(**options: Any) -> pd.DataFrame:
+        return pd.read_csv(path, sep=separator, encoding="utf-8-sig", engine="c", quoting=quoting, **options)
+
+    names = tuple(parse(nrows=0, index_col=False).columns)
+    try:
+        first = parse(nrows=1, header=None, skiprows=1, dtype="str", keep_default_na=False)
+    except pd.errors.EmptyDataError:
+        return CsvLayout(separator, names, extra=False)
+    extra = first.shape[1] - len(names)
+    layout = CsvLayout(separator, names, extra == 1)
+    if extra > 1 or (layout.extra and first.iloc[0, -1] != ""):
+        raise too_many_cells(path, layout, 1)
+    return layout
+
+
+def too_many_cells(path: Path, layout: CsvLayout, row: int) -> DataError:
+    """Of a row, counted from 1, that has more cells than the header."""
+    return DataError(
+        f"data: {path.name}: row {row} has more than the {len(layout.names)} cells of the header; put texts that contain "
+        f"{_SEPARATORS[layout.separator]} in double quotes",
+        field="data",
+    )
+
+
+def _separated(path: Path, rows: int | None, as_text: Collection[str]) -> pd.DataFrame:
+    """A csv, or a tsv; of a tsv quotes are plain characters if reading them as quotes runs cells over lines."""
     import pandas as pd
 
     def attempt(quoting: Any) -> pd.DataFrame:
+        layout = csv_layout(path, quoting)
         # keep_default_na=False: "None" and "NA" are words of a sentence before they are missing values
-        return pd.read_csv(
+        frame = pd.read_csv(
             path,
-            sep=separator,
+            sep=layout.separator,
+            decimal="," if layout.separator == ";" else ".",
             encoding="utf-8-sig",
             keep_default_na=False,
             na_values=[""],
@@ -239,13 +298,21 @@ def _separated(path: Path, separator: str, rows: int | None) -> pd.DataFrame:
             quoting=quoting,
             nrows=rows,
             index_col=False,
+            header=0,
+            names=[*layout.names, *([_EXTRA] if layout.extra else ())],
+            dtype={name: "str" for name in layout.names if name.lower() in as_text},
         )
+        if layout.extra:
+            beyond = frame.pop(_EXTRA).notna().to_numpy()
+            if beyond.any():
+                raise too_many_cells(path, layout, int(beyond.argmax()) + 1)
+        return frame
 
-    if separator == ",":
+    if path.suffix.lower() != ".tsv":
         return attempt(csv.QUOTE_MINIMAL)
     try:
         frame = attempt(csv.QUOTE_MINIMAL)
-    except pd.errors.ParserError:
+    except (pd.errors.ParserError, DataError):
         return attempt(csv.QUOTE_NONE)
     texts = frame.select_dtypes(include=["object", "string"])
     if any(texts[column].astype(str).str.contains("\n", regex=False).any() for column in texts):

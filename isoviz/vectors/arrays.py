@@ -21,6 +21,8 @@ MAP_ABOVE = 64 * 2**20
 """Bytes above which a .npy or .safetensors file is mapped into memory instead of read."""
 FORMATS = ".npy, or .npz or .safetensors with one array"
 SUFFIXES = (".npy", ".npz", ".safetensors")
+LARGEST = 1e100
+"""Of a number; squares and products of larger ones overflow."""
 
 _BLOCK = 16 * 2**20
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1", "U8": "|u1"}
@@ -83,8 +85,8 @@ def _require_whole(path: Path, field: str) -> None:
         present = path.stat().st_size - stream.tell()
     promised = math.prod(shape) * dtype.itemsize
     if promised > present and not dtype.hasobject:
-        said = f"its header declares {promised:,} bytes of numbers, the file has {present:,}"
-        raise _refused(f"'{path}' is cut off: {said}", field)
+        problem = f"its header declares {promised:,} bytes of numbers, the file has {present:,}"
+        raise _refused(f"'{path}' is cut off: {problem}", field)
 
 
 def _read_npz(path: Path, array: str | None, field: str) -> NDArray[Any]:
@@ -127,7 +129,7 @@ def mapped_tensor(path: Path, name: str) -> NDArray[Any]:
 
 
 def check_finite(points: NDArray[Any], field: str, before: int = 0) -> None:
-    """`InputError` for the first entry that is not a finite number, with its row and column counted from 1.
+    """`InputError` for the first entry that is not finite or above `LARGEST`, with its row and column counted from 1.
 
     Args:
         before: rows of the file before these.
@@ -135,12 +137,13 @@ def check_finite(points: NDArray[Any], field: str, before: int = 0) -> None:
     if points.dtype.kind != "f":
         return
     rows = max(1, _BLOCK // (points.shape[1] * points.dtype.itemsize))
+    wide = points.dtype.itemsize > 4
     for start, block in blocks(points, rows):
-        bad = np.argwhere(~np.isfinite(block))
+        bad = np.argwhere(~(np.abs(block) <= LARGEST) if wide else ~np.isfinite(block))
         if len(bad):
             row, column = int(bad[0][0]), int(bad[0][1])
             value = block[row, column]
-            shown = "NaN" if np.isnan(value) else "infinite"
+            shown = "NaN" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:.3g}, above {LARGEST:.0e}"
             half = points.dtype == np.float16 and shown == "infinite"
             more = "; float16 ends at 65,504: save them as float32" if half else ""
             raise InputError(

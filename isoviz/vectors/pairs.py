@@ -23,6 +23,7 @@ _NAMES: Final[dict[Relation, tuple[tuple[str, ...], ...]]] = {
     ),
 }
 """Relation → what its three columns may be called."""
+_SIDES: Final = {name for left, right, _ in _NAMES.values() for name in (*left, *right)}
 
 
 def read(path: str | Path, columns: pd.DataFrame, field: str = "pairs") -> tuple[pd.DataFrame, Relation]:
@@ -35,7 +36,7 @@ def read(path: str | Path, columns: pd.DataFrame, field: str = "pairs") -> tuple
     Raises:
         InputError: it is no such table, or the first row that fits no vector.
     """
-    table = tables.read(path, field)
+    table = tables.read(path, field, _SIDES)
     lower = {name.lower(): name for name in reversed(table.column_names)}
     found = (
         (relation, [next((lower[name] for name in names if name in lower), "") for names in wanted])
@@ -62,15 +63,15 @@ def checked(
     known = set(columns["id"])
     frame = frame.reset_index(drop=True)
     for side in ("left", "right"):
-        _refuse_first(frame[side].isna(), frame[side], called[side], "it is empty", field)
+        refuse_first(frame[side].isna(), frame[side], called[side], "it is empty", field)
         frame[side] = as_ids(frame[side])
         unknown = ~frame[side].isin(known)
-        _refuse_first(unknown, frame[side], called[side], "no vector has the id '{}'", field)
+        refuse_first(unknown, frame[side], called[side], "no vector has the id '{}'", field)
     scores = pd.to_numeric(frame["score"], errors="coerce")
-    _refuse_first(~np.isfinite(scores), frame["score"], called["score"], "'{}' is not a finite number", field)
+    refuse_first(~np.isfinite(scores), frame["score"], called["score"], "'{}' is not a finite number", field)
     frame["score"] = scores.astype(float)
     again = frame.duplicated(["left", "right"])
-    _refuse_first(again, frame["right"], called["right"], "the same pair with '{}' is in an earlier row", field)
+    refuse_first(again, frame["right"], called["right"], "the same pair with '{}' is in an earlier row", field)
     if relation == "relevance":
         _check_relevance(frame, called, field)
     elif len(frame) < 3:
@@ -82,7 +83,7 @@ def checked(
 
 def _check_relevance(frame: pd.DataFrame, called: dict[str, Any], field: str) -> None:
     negative = frame["score"] < 0
-    _refuse_first(negative, frame["score"], called["score"], "a relevance of {} is below 0", field)
+    refuse_first(negative, frame["score"], called["score"], "a relevance of {} is below 0", field)
     queries = frame["left"].nunique()
     if queries < 2:
         raise InputError(f"{field}: an interval needs at least 2 queries (got {queries})", field=field)
@@ -97,16 +98,18 @@ def _check_relevance(frame: pd.DataFrame, called: dict[str, Any], field: str) ->
 
 
 def as_ids(values: pd.Series) -> pd.Series:
-    """Ids as text: 7 and 7.0 are '7', as files hold numbers in columns with an empty cell."""
+    """Ids as text: 7 and 7.0 are '7', as files hold numbers in columns with an empty cell; 07 is another one."""
     import pandas as pd
 
     if pd.api.types.is_float_dtype(values) and (values.dropna() % 1 == 0).all():
         values = values.astype("Int64")
-    return values.astype(str)
+    ids = values.astype(str)
+    return ids.str.removesuffix(".0") if ids.str.fullmatch(r"-?\d+\.0").all() else ids
 
 
-def _refuse_first(bad: Any, values: pd.Series, column: str, told: str, field: str) -> None:
+def refuse_first(bad: Any, values: pd.Series, column: str, problem: str, field: str) -> None:
+    """`BadCellError` for the first row that is bad; {} in the problem stands for its value."""
     rows = np.flatnonzero(np.asarray(bad, dtype=bool))
     if len(rows):
-        value = shortened(values.iloc[rows[0]], 40)
-        raise InputError(f"{field}: row {rows[0] + 1}, column '{column}': {told.format(value)}", field=field)
+        row = int(rows[0])
+        raise tables.BadCellError(row, column, problem.format(shortened(values.iloc[row], 40)), field)

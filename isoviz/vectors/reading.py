@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +23,8 @@ SUFFIXES: Final = (*arrays.SUFFIXES, *tables.SUFFIXES)
 TEXT_SUFFIXES: Final = (".txt", *tables.SUFFIXES)
 FEWEST: Final = 2
 MOST_TEXTS: Final = 100_000
+_MOST_COUNTS: Final = 3
+"""Columns of numbers beside texts that are no vectors: a rating, a length, a year."""
 
 
 @dataclass(frozen=True)
@@ -65,19 +67,58 @@ def read(
         InputError: why the file cannot serve, with row (counted from 1) and column where there is one.
     """
     path_text = str(path)
-    facts: dict[str, Any] = {}
-    table: pa.Table | None
     if Path(path_text).suffix.lower() in arrays.SUFFIXES:
+        return _vectors_of(None, path_text, columns, beside, relations, name, field)
+    _require_known(path_text, SUFFIXES, field)
+    table = tables.read(path_text, field, _ids(columns))
+    return _vectors_of(table, path_text, columns, beside, relations, name, field)
+
+
+def read_either(
+    path: str,
+    columns: Columns = Columns(),
+    *,
+    beside: str | None = None,
+    relations: str | None = None,
+    name: str | None = None,
+    field: str = "vectors",
+) -> VectorSet | TextSet:
+    """Vectors where a file has some, else texts; as `read`. Beside texts, up to `_MOST_COUNTS` columns of numbers are no vectors."""
+    suffix = Path(path).suffix.lower()
+    if suffix == ".txt":
+        return read_texts(path, columns, relations=relations, name=name)
+    if columns.points is not None or not (path.startswith(tables.HUB) or suffix in tables.SUFFIXES):
+        return read(path, columns, beside=beside, relations=relations, name=name, field=field)
+    table = tables.read(path, field, _ids(columns))
+    places = tables.places_of(table.column_names, _given(columns), field)
+    taken = set(places.values())
+    numbers = tables.number_columns(table, taken)
+    texts = "text" in places or len(_text_columns(table, {*taken, *numbers})) == 1
+    if not tables.list_columns(table, taken) and (not numbers or (texts and len(numbers) <= _MOST_COUNTS)):
+        return _texts_of(table, path, columns, relations, name, "texts")
+    return _vectors_of(table, path, columns, beside, relations, name, field)
+
+
+def _vectors_of(
+    table: pa.Table | None,
+    path_text: str,
+    columns: Columns,
+    beside: str | Path | None,
+    relations: str | Path | None,
+    name: str | None,
+    field: str,
+) -> VectorSet:
+    """Of a table, or of an array file."""
+    facts: dict[str, Any] = {}
+    if table is None:
         points = arrays.read(path_text, columns.points, field)
         facts = {"array": columns.points}
-        table = None if beside is None else tables.read(beside, field)
-        known = _columns_of(table, columns, field) if table is not None else None
     else:
-        _require_known(path_text, SUFFIXES, field)
-        table = tables.read(path_text, field)
         places = tables.places_of(table.column_names, _given(columns), field)
         points = tables.points_of(table, columns.points, set(places.values()), field)
-        known = _columns_of(table if beside is None else tables.read(beside, field), columns, field)
+    if beside is not None:
+        table = tables.read(beside, field, _ids(columns))
+    known = None if table is None else _columns_of(table, columns, field)
     if known is not None and len(known) != len(points):
         raise InputError(
             f"{field}: {len(points):,} vectors, but {len(known):,} rows of texts, labels or ids beside them",
@@ -87,8 +128,8 @@ def read(
     found = from_points(points, known, name=title, facts=facts, field=field)
     if relations is None:
         return found
-    table_of_pairs, relation = pairs.read(relations, found.columns)
-    return VectorSet(found.points, found.columns, table_of_pairs, relation, title, facts)
+    rated, relation = pairs.read(relations, found.columns)
+    return replace(found, pairs=rated, relation=relation)
 
 
 def array(name: str, column: str | None = None, field: str = "vectors") -> NDArray[Any]:
@@ -139,7 +180,12 @@ def from_points(
 
 
 def read_texts(
-    path: str | Path, columns: Columns = Columns(), *, name: str | None = None, field: str = "texts"
+    path: str | Path,
+    columns: Columns = Columns(),
+    *,
+    relations: str | Path | None = None,
+    name: str | None = None,
+    field: str = "texts",
 ) -> TextSet:
     """Texts from a .txt file, one per line, or from a table's column; raises as `read`."""
     title = name or Path(str(path)).name
@@ -153,18 +199,31 @@ def read_texts(
                 raise InputError(
                     f"{field}: {title} is not UTF-8 (byte {error.start:,}); save it as UTF-8", field=field
                 ) from None
-        return from_texts(content.splitlines(), name=title, field=field)
+        lines = from_texts(content.splitlines(), name=title, field=field)
+        if relations is not None:
+            pairs.read(relations, lines.columns)  # says that lines have no ids
+        return lines
     _require_known(str(path), TEXT_SUFFIXES, field)
-    table = tables.read(path, field)
+    return _texts_of(tables.read(path, field, _ids(columns)), str(path), columns, relations, name, field)
+
+
+def _texts_of(
+    table: pa.Table, path: str, columns: Columns, relations: str | Path | None, name: str | None, field: str
+) -> TextSet:
     known = _columns_of(table, columns, field)
     if "text" not in known:
-        texts = [one for one in table.column_names if _is_text(table.schema.field(one).type)]
+        places = tables.places_of(table.column_names, _given(columns), field)
+        texts = _text_columns(table, places.values())
         if len(texts) != 1:
             raise InputError(
                 f"{field}: name the column of the texts (columns: {listed(table.column_names, 120)})", field=field
             )
-        known = _columns_of(table, Columns(**{**asdict(columns), "text": texts[0]}), field)
-    return _checked_texts(known, title, field)
+        known = _columns_of(table, replace(columns, text=texts[0]), field)
+    found = _checked_texts(known, name or Path(path).name, field)
+    if relations is None:
+        return found
+    rated, relation = pairs.read(relations, found.columns)
+    return replace(found, pairs=rated, relation=relation)
 
 
 def from_texts(lines: Sequence[str], *, name: str = "pasted texts", field: str = "texts") -> TextSet:
@@ -205,22 +264,34 @@ def _given(columns: Columns) -> dict[str, str | None]:
     return {name: getattr(columns, name) for name in tables.NAMES}
 
 
+def _ids(columns: Columns) -> tuple[str, ...]:
+    """What columns of ids are called, in lower case."""
+    return (*tables.NAMES["id"], (columns.id or "id").lower())
+
+
+def _text_columns(table: pa.Table, taken: Collection[str]) -> list[str]:
+    """The columns of texts, but those that are `taken`."""
+    return [one for one in table.column_names if one not in taken and _is_text(table.schema.field(one).type)]
+
+
 def _is_text(kind: Any) -> bool:
     import pyarrow as pa
 
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
     return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def _columns_of(table: pa.Table, columns: Columns, field: str) -> pd.DataFrame:
-    """`id`, `text`, `label` and `group` of a table, those that it has, each whole and of one type."""
+    """`id`, `text`, `label` and `group` of a table, those that it has, each of one type; only ids are all there."""
     import pandas as pd
 
     places = tables.places_of(table.column_names, _given(columns), field)
-    found = {}
+    known = {}
     for column, place in places.items():
         values = table[place].to_pandas()
-        if column != "text":  # a text may be empty, what sorts vectors may not
-            _refuse_first(values.isna(), place, "it is empty", field)
+        if isinstance(values.dtype, pd.CategoricalDtype):
+            values = values.astype(object).infer_objects()
         if any(isinstance(value, (list, dict, np.ndarray)) for value in values.head(100)):
             raise InputError(
                 f"{field}: column '{shortened(place)}' holds lists; {column} must have one value per row", field=field
@@ -228,18 +299,13 @@ def _columns_of(table: pa.Table, columns: Columns, field: str) -> pd.DataFrame:
         if column == "text":
             values = values.fillna("").astype("str")
         elif column == "id":
+            pairs.refuse_first(values.isna(), values, place, "it is empty", field)
             values = pairs.as_ids(values)
             again = values.duplicated()
             if again.any():
-                row = int(np.flatnonzero(again)[0])
-                first = int(np.flatnonzero(values == values.iloc[row])[0])
-                told = f"the id '{shortened(values.iloc[row])}' is already in row {first + 1}"
-                _refuse_first(again, place, told, field)
-        found[column] = values.reset_index(drop=True)
-    return pd.DataFrame(found) if found else pd.DataFrame(index=range(table.num_rows))
-
-
-def _refuse_first(bad: Any, column: str, told: str, field: str) -> None:
-    rows = np.flatnonzero(np.asarray(bad, dtype=bool))
-    if len(rows):
-        raise InputError(f"{field}: row {rows[0] + 1}, column '{shortened(column)}': {told}", field=field)
+                first = int(np.flatnonzero(values == values[again].iloc[0])[0])
+                pairs.refuse_first(again, values, place, f"the id '{{}}' is already in row {first + 1}", field)
+        elif values.dtype.kind == "f" and values.isna().any() and (values.dropna() % 1 == 0).all():
+            values = values.astype("Int64")  # codes of which one is missing
+        known[column] = values.reset_index(drop=True)
+    return pd.DataFrame(known) if known else pd.DataFrame(index=range(table.num_rows))

@@ -93,10 +93,13 @@ class TextSet:
     Attributes:
         columns: n rows with `text`, and any of `id`, `label` and `group`.
         name: what pages call it.
+        pairs, relation: as of a `VectorSet`.
     """
 
     columns: pd.DataFrame
     name: str = ""
+    pairs: pd.DataFrame | None = None
+    relation: Relation | None = None
 
     @property
     def n(self) -> int:
@@ -106,7 +109,10 @@ class TextSet:
     @cached_property
     def key(self) -> str:
         """Thirty-two hex digits of the content; the name does not count."""
-        return hashlib.sha256(f"texts {_FORMAT} ".encode() + _fingerprint(self.columns)).hexdigest()[:32]
+        digest = hashlib.sha256(f"texts {_FORMAT} ".encode() + _fingerprint(self.columns))
+        if self.pairs is not None:
+            digest.update(_fingerprint(self.pairs) + str(self.relation).encode())
+        return digest.hexdigest()[:32]
 
 
 def keep(found: VectorSet | TextSet) -> str:
@@ -116,6 +122,11 @@ def keep(found: VectorSet | TextSet) -> str:
         InputError: its points take more than `MOST_KEPT` and come from no array file that could be read again.
     """
     facts, content = stored(found)
+    kept = facts_of(found.key)
+    if kept is None or kept.get("file") != facts.get(
+        "file"
+    ):  # of another format, or its file was moved or written anew
+        STORE.forget(found.key)
     STORE.publish(found.key, facts, content)
     return found.key
 
@@ -123,12 +134,13 @@ def keep(found: VectorSet | TextSet) -> str:
 def stored(found: VectorSet | TextSet) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The facts and arrays under which a set is kept, also by a job that publishes it under a key of its own."""
     facts: dict[str, Any] = {"format": _FORMAT, "name": found.name, "n": found.n, "columns": list(found.columns)}
+    facts["relation"] = found.relation
     content = {"columns": _packed(found.columns)}
-    if isinstance(found, TextSet):
-        return {**facts, "what": "texts"}, content
-    facts |= {"what": "vectors", "d": found.d, "relation": found.relation, "facts": dict(found.facts)}
     if found.pairs is not None:
         content["pairs"] = _packed(found.pairs)
+    if isinstance(found, TextSet):
+        return {**facts, "what": "texts"}, content
+    facts |= {"what": "vectors", "d": found.d, "facts": dict(found.facts)}
     if found.points.nbytes <= MOST_KEPT:
         return facts, {**content, "points": found.points}
     file = getattr(found.points, "filename", None)
@@ -137,7 +149,7 @@ def stored(found: VectorSet | TextSet) -> tuple[dict[str, Any], dict[str, NDArra
         raise InputError(
             f"vectors: {found.name or 'these vectors'} take {size}; tables are kept up to {MOST_KEPT / 2**30:.1f} GiB",
             field="vectors",
-            advice="Save them as .npy or .safetensors and name the file.",
+            advice="Save them as float32 in an uncompressed .npy or .safetensors file on this server and give its path.",
         )
     stat = Path(file).stat()
     return {**facts, "file": [str(file), stat.st_size, stat.st_mtime_ns], "array": found.facts.get("array")}, content
@@ -155,20 +167,23 @@ def load_any(key: str) -> VectorSet | TextSet:
     """The kept set of a key; KeyError if it is gone, or its file has changed. It is not the next to go then."""
     if facts_of(key) is None or (result := STORE.find(key)) is None:
         raise KeyError(key)
-    from safetensors import safe_open
+    from safetensors import SafetensorError, safe_open
 
     facts, path = result.facts, result.folder / ARRAYS
-    with safe_open(path, framework="np") as file:
-        names = set(file.keys())
-        tables = {name: _unpacked(file.get_tensor(name)) for name in ("columns", "pairs") if name in names}
-        points = None
-        if "points" in names:
-            small = path.stat().st_size <= _MAPPED
-            points = file.get_tensor("points") if small else arrays.mapped_tensor(path, "points")
-            if points.dtype == np.float16:  # of a demo set that ships
-                points = points.astype(np.float32)
+    try:
+        with safe_open(path, framework="np") as file:
+            names = set(file.keys())
+            tables = {name: _unpacked(file.get_tensor(name)) for name in ("columns", "pairs") if name in names}
+            points = None
+            if "points" in names:
+                small = path.stat().st_size <= _MAPPED
+                points = file.get_tensor("points") if small else arrays.mapped_tensor(path, "points")
+                if points.dtype == np.float16:  # of a demo set that ships
+                    points = points.astype(np.float32)
+    except (OSError, SafetensorError):  # removed this moment
+        raise KeyError(key) from None
     if facts["what"] == "texts":
-        return TextSet(tables["columns"], facts["name"])
+        return TextSet(tables["columns"], facts["name"], tables.get("pairs"), facts.get("relation"))
     if points is None:
         points = _again(key, facts)
     return VectorSet(

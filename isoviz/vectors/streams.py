@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from isoviz import boundary
 from isoviz.home import home
+from isoviz.tasks import files
 from isoviz.vectors import arrays, tables
 
 if TYPE_CHECKING:
@@ -39,16 +40,15 @@ def points_of(name: str, wanted: str | None, field: str) -> NDArray[Any]:
     Raises:
         InputError: as `isoviz.vectors.read`; of a large file also for a number that is not finite.
     """
-    if name.startswith(tables.HUB) or (path := boundary.file(name, field)).stat().st_size <= STREAM_ABOVE:
-        table = tables.read(name, field)
+    path = None if name.startswith(tables.HUB) else boundary.file(name, field)
+    suffix = "" if path is None else path.suffix.lower()
+    if path is None or path.stat().st_size <= STREAM_ABOVE or suffix not in _STREAMED:
+        table = tables.read(name, field)  # refuses JSON lines that are too large
         return tables.values_of(table, _chosen(table, wanted, field), field)
-    if path.suffix not in _STREAMED:
-        table = tables.read(name, field)  # says that it is too large
-        return tables.values_of(table, _chosen(table, wanted, field), field)
-    with tables.naming_field(field), boundary.parsing(f"{path.name} cannot be read as {path.suffix[1:]}", field):
-        if path.suffix in tables.PARQUET:
+    with tables.naming_field(field), boundary.parsing(f"{path.name} cannot be read as {suffix[1:]}", field):
+        if suffix in tables.PARQUET:
             return _spooled(_parquet(path, wanted, field), field)
-        if path.suffix in tables.ARROW:
+        if suffix in tables.ARROW:
             return _spooled(_arrow(path, wanted, field), field)
         return _spooled(_text(path, wanted, field), field)
 
@@ -72,8 +72,8 @@ def _spooled(batches: Iterator[tuple[pa.Table, list[str]]], field: str) -> NDArr
                 raise error.moved(rows) from None
             kind = kind or (points.dtype, points.shape[1])
             if points.shape[1] != kind[1]:
-                told = f"{points.shape[1]} numbers where earlier rows have {kind[1]}"
-                raise tables.BadCellError(rows, names[0], told, field)
+                problem = f"{points.shape[1]} numbers where earlier rows have {kind[1]}"
+                raise tables.BadCellError(rows, names[0], problem, field)
             arrays.check_finite(points, field, before=rows)
             spool.write(np.ascontiguousarray(points, dtype=kind[0]).data)
             rows += len(points)
@@ -100,6 +100,7 @@ def _parquet(path: Path, wanted: str | None, field: str) -> Iterator[tuple[pa.Ta
     first = next(batches(_FIRST_ROWS), None)
     if first is None:
         return
+    tables.require_distinct(first.column_names, path)
     names = _chosen(first, wanted, field)
     for table in batches(_rows_at_once(first.select(names)), names):
         yield table, names
@@ -118,23 +119,39 @@ def _arrow(path: Path, wanted: str | None, field: str) -> Iterator[tuple[pa.Tabl
             batches = iter(pa.ipc.open_stream(source))
         for batch in batches:
             table = pa.Table.from_batches([batch])
-            names = names or _chosen(table, wanted, field)
+            if not names:
+                tables.require_distinct(table.column_names, path)
+                names = _chosen(table, wanted, field)
             yield table, names
 
 
 def _text(path: Path, wanted: str | None, field: str) -> Iterator[tuple[pa.Table, list[str]]]:
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.csv
 
+    layout = files.csv_layout(path)
     names = _chosen(tables.of_text(path, _FIRST_ROWS), wanted, field)
-    as_written: Mapping[str, pa.DataType] = dict.fromkeys(names, pa.string())  # so that a bad cell has its row
+    extra = [""] if layout.extra else []
+    as_written: Mapping[str, pa.DataType] = dict.fromkeys(
+        [*names, *extra], pa.string()
+    )  # so that a bad cell has its row
+    rows = 0
     with pa.csv.open_csv(
         path,
-        pa.csv.ReadOptions(block_size=_BATCH),
-        pa.csv.ParseOptions(delimiter="\t" if path.suffix == ".tsv" else ","),
+        pa.csv.ReadOptions(block_size=_BATCH, column_names=[*layout.names, *extra], skip_rows_after_names=1),
+        pa.csv.ParseOptions(delimiter=layout.separator, newlines_in_values=True),
         pa.csv.ConvertOptions(
-            column_types=as_written, include_columns=names, strings_can_be_null=True, null_values=[""]
+            column_types=as_written, include_columns=[*names, *extra], strings_can_be_null=True, null_values=[""]
         ),
     ) as reader:
         for batch in reader:
-            yield pa.Table.from_batches([batch]), names
+            table = pa.Table.from_batches([batch])
+            for name in extra:
+                beyond = table[name].is_valid().to_numpy()
+                if beyond.any():
+                    raise files.too_many_cells(path, layout, rows + int(beyond.argmax()) + 1)
+            if layout.separator == ";":
+                table = pa.table({name: pc.replace_substring(table[name], ",", ".") for name in names})
+            rows += table.num_rows
+            yield table, names

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +20,7 @@ from isoviz.errors import DataError, InputError, listed, shortened
 from isoviz.tasks import files
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 PARQUET: Final = (".parquet",)
@@ -33,23 +36,40 @@ NAMES: Final = {
     "group": ("group", "groups"),
 }
 """Column of a set → what it may be called in a file that does not say."""
+_INDEX: Final = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
+"""Names of the columns in which pandas writes row numbers."""
+_REPOSITORY: Final = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
 
 
-def read(name: str | Path, field: str) -> pa.Table:
-    """A whole table; `InputError` for what is none."""
+def read(name: str | Path, field: str, ids: Collection[str] = NAMES["id"]) -> pa.Table:
+    """A whole table; `InputError` for what is none.
+
+    Args:
+        ids: columns that are text, in lower case; 01 stays 01 in them.
+    """
     if str(name).startswith(HUB):
         return _of_hub(str(name).removeprefix(HUB), field)
     path = boundary.file(name, field)
+    suffix = path.suffix.lower()
     with naming_field(field):
-        if path.suffix in TEXT:
-            return of_text(path)
-        with boundary.parsing(f"{path.name} cannot be read as {path.suffix[1:]}", field):
-            return _of_parquet(path) if path.suffix in PARQUET else _of_arrow(path)
+        if suffix in TEXT:
+            return of_text(path, ids=ids)
+        with boundary.parsing(f"{path.name} cannot be read as {suffix[1:]}", field):
+            table = _of_parquet(path) if suffix in PARQUET else _of_arrow(path)
+        require_distinct(table.column_names, path)
+        return table
+
+
+def require_distinct(names: list[str], path: Path) -> None:
+    """`DataError` for the first name that two columns have."""
+    doubled = next((name for name, count in Counter(names).items() if count > 1), None)
+    if doubled is not None:
+        raise DataError(f"data: {path.name} has two columns called '{shortened(doubled)}'", field="data")
 
 
 @contextmanager
 def naming_field(field: str) -> Iterator[None]:
-    """Errors of the shared readers, told of this field."""
+    """Errors of the shared readers name this field."""
     try:
         yield
     except DataError as error:
@@ -59,14 +79,18 @@ def naming_field(field: str) -> Iterator[None]:
         ) from None
 
 
-def of_text(path: Path, rows: int | None = None) -> pa.Table:
+def of_text(path: Path, rows: int | None = None, ids: Collection[str] = NAMES["id"]) -> pa.Table:
     """A text file, or its first rows."""
     import pyarrow as pa
 
-    frame = files.tabular(path, rows)
+    frame = files.tabular(path, rows, ids)
     frame.columns = [str(name) for name in frame.columns]
-    if doubled := [name for name in frame.columns if list(frame.columns).count(name) > 1]:
-        raise DataError(f"data: {path.name} has two columns called '{shortened(doubled[0])}'", field="data")
+    require_distinct(list(frame.columns), path)
+    if path.suffix.lower() == ".csv" and files.csv_layout(path).separator == ";":
+        for text_column in map(str, frame.select_dtypes("str").columns):  # numbers with decimal commas, but for a cell
+            with_points = frame[text_column].str.replace(",", ".", regex=False)
+            if _mostly_numbers(with_points):
+                frame[text_column] = with_points
     limits.check(path.name, columns=frame.shape[1], rows=len(frame), cells=frame.size)
     columns = {}
     for name in frame:
@@ -124,14 +148,23 @@ def _of_hub(name: str, field: str) -> pa.Table:
     title, _, split = name.partition(":")
     owner, _, rest = title.partition("/")
     dataset, _, configuration = rest.partition("/")
-    repository = "/".join(filter(None, (owner, dataset)))
+    repository = f"{owner}/{dataset}"
     split = split or "train"
+    if not _REPOSITORY.fullmatch(repository):
+        raise InputError(
+            f"{field}: '{shortened(title)}' is not a data set of the hub; expected {HUB}owner/name:split", field=field
+        )
+    if Path(repository).exists():  # the library would read the folder, whatever the browser may read
+        raise InputError(
+            f"{field}: '{repository}' is also a folder on this server; give the path of a file in it", field=field
+        )
     from isoviz.tasks.hub import cached, data_error
 
     reason = hub.offline()
     try:
         open_builder = cached if reason else datasets.load_dataset_builder
         builder = open_builder(repository, configuration or None)
+        limits.check(title, field=field, expanded=builder.info.download_size or 0)
         builder.download_and_prepare()
         if split not in (builder.info.splits or {}):
             has = ", ".join(map(str, builder.info.splits or ()))
@@ -140,8 +173,8 @@ def _of_hub(name: str, field: str) -> pa.Table:
     except InputError:
         raise
     except Exception as error:
-        told = data_error(f"{field}: '{shortened(title)}'", error, reason, "give a file instead")
-        raise InputError(str(told), field=field) from None
+        problem = data_error(f"{field}: '{shortened(title)}'", error, reason, "give a file instead")
+        raise InputError(str(problem), field=field) from None
     limits.check(title, field=field, rows=len(found), columns=len(found.column_names), expanded=found.data.nbytes)
     return found.with_format("arrow")[:]
 
@@ -185,14 +218,13 @@ def dimensions_of(table: pa.Table, wanted: str | None, taken: set[str], field: s
         InputError: no such columns.
     """
     names: list[str] = table.column_names
-    free = [name for name in names if name not in taken]
     if wanted is None:
-        lists = [name for name in free if _is_list(table.schema.field(name).type) or _is_written_list(table[name])]
+        lists, numbers = list_columns(table, taken), number_columns(table, taken)
         if len(lists) > 1:
             raise InputError(
                 f"{field}: {len(lists)} columns hold lists ({listed(lists, 100)}); name the one to read", field=field
             )
-        chosen = lists or [name for name in free if _holds_numbers(table[name])]
+        chosen = lists or numbers
         if not chosen:
             raise InputError(
                 f"{field}: no column of lists and no column of numbers (columns: {listed(names, 120) or 'none'})",
@@ -211,6 +243,18 @@ def dimensions_of(table: pa.Table, wanted: str | None, taken: set[str], field: s
     if not chosen:
         raise _no_column(wanted, names, field)
     return chosen
+
+
+def list_columns(table: pa.Table, taken: Collection[str]) -> list[str]:
+    """The columns that hold a list per row, but those that are `taken`."""
+    free = [name for name in table.column_names if name not in taken]
+    return [name for name in free if _is_list(table.schema.field(name).type) or _is_written_list(table[name])]
+
+
+def number_columns(table: pa.Table, taken: Collection[str]) -> list[str]:
+    """The columns that hold numbers, but those that are `taken`, and row numbers."""
+    free = [name for name in table.column_names if name not in taken and not _INDEX.fullmatch(name)]
+    return [name for name in free if _holds_numbers(table[name])]
 
 
 def values_of(table: pa.Table, names: list[str], field: str) -> NDArray[Any]:
@@ -259,8 +303,13 @@ def _holds_numbers(column: pa.ChunkedArray) -> bool:
         return False
     import pandas as pd
 
-    some = pd.Series(column.slice(0, 2_000).to_pylist()).dropna()
-    return bool(pd.to_numeric(some, errors="coerce").notna().mean() > 0.5)
+    return _mostly_numbers(pd.Series(column.slice(0, 2_000).to_pylist()))
+
+
+def _mostly_numbers(values: pd.Series) -> bool:
+    import pandas as pd
+
+    return bool(pd.to_numeric(values[:2_000].dropna(), errors="coerce").notna().mean() > 0.5)
 
 
 def _of_columns(table: pa.Table, names: list[str], field: str) -> NDArray[Any]:
@@ -273,7 +322,7 @@ def _of_columns(table: pa.Table, names: list[str], field: str) -> NDArray[Any]:
         if _is_number(column.type):
             if column.null_count:
                 raise BadCellError(_first_null(column), name, "it is empty", field)
-            points[:, place] = column.cast(pa.float64()).to_numpy()
+            points[:, place] = column.cast(pa.float64(), safe=False).to_numpy()  # whole numbers above 2^53 are rounded
         else:
             points[:, place] = _numbers_in(column, name, field)
     return points
@@ -293,8 +342,8 @@ def _numbers_in(column: pa.ChunkedArray, name: str, field: str) -> NDArray[np.fl
     bad = np.flatnonzero(np.isnan(numbers))
     if len(bad):
         value = values[bad[0]]
-        told = "it is empty" if value is None else f"'{shortened(value, 30)}' is not a number"
-        raise BadCellError(int(bad[0]), name, told, field)
+        problem = "it is empty" if value is None else f"'{shortened(value, 30)}' is not a number"
+        raise BadCellError(int(bad[0]), name, problem, field)
     return numbers
 
 
@@ -321,7 +370,7 @@ def _of_lists(column: pa.ChunkedArray, name: str, field: str) -> NDArray[Any]:
     for chunk in column.chunks:
         values = chunk.flatten()
         wide = pa.float32() if pa.types.is_float32(inner) or pa.types.is_float16(inner) else pa.float64()
-        parts.append(values.cast(wide).to_numpy(zero_copy_only=False).reshape(len(chunk), int(lengths[0])))
+        parts.append(values.cast(wide, safe=False).to_numpy(zero_copy_only=False).reshape(len(chunk), int(lengths[0])))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
@@ -332,8 +381,8 @@ def _of_written_lists(column: pa.ChunkedArray, name: str, field: str) -> NDArray
             values = json.loads(text)
             rows.append(np.array(values, dtype=np.float64))
         except (TypeError, ValueError, RecursionError, OverflowError):
-            told = "it is empty" if text is None else f"'{shortened(text, 30)}' is not a list of numbers"
-            raise BadCellError(row, name, told, field) from None
+            problem = "it is empty" if text is None else f"'{shortened(text, 30)}' is not a list of numbers"
+            raise BadCellError(row, name, problem, field) from None
         if rows[-1].ndim != 1:
             raise BadCellError(row, name, "it holds lists of lists", field)
     _require_even(np.array([len(row) for row in rows]), name, field)
@@ -354,9 +403,9 @@ def _first_null(column: pa.ChunkedArray) -> int:
 class BadCellError(InputError):
     """What is wrong with a cell."""
 
-    def __init__(self, row: int, name: str, told: str, field: str) -> None:
-        super().__init__(f"{field}: row {row + 1}, column '{shortened(name)}': {told}", field=field)
-        self._cell = (row, name, told, field)
+    def __init__(self, row: int, name: str, problem: str, field: str) -> None:
+        super().__init__(f"{field}: row {row + 1}, column '{shortened(name)}': {problem}", field=field)
+        self._cell = (row, name, problem, field)
 
     def moved(self, rows: int) -> BadCellError:
         """The same cell of a table that begins so many rows earlier."""

@@ -6,14 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from isoviz.errors import InputError
 from isoviz.vectors import reading, sets, tables
 from isoviz.vectors.reading import Columns
 from isoviz.vectors.sets import Relation, TextSet, VectorSet
 
 Kind = Literal["texts", "vectors", "either"]
-_MOST_COUNTS = 3
-"""Columns of numbers beside texts that are no vectors: a rating, a length, a year."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +59,11 @@ def take(order: Order) -> Taken:
     """Read a file, keep what it holds, and say what that is; raises as `isoviz.vectors.read`."""
     name = order.name or (order.file if order.file.startswith(tables.HUB) else Path(order.file).name)
     kept: TextSet | VectorSet
-    if order.kind == "texts" or (order.kind == "either" and _holds_texts(order)):
-        kept = reading.read_texts(order.file, order.columns, name=name)
+    if order.kind == "texts":
+        kept = reading.read_texts(order.file, order.columns, relations=order.relations, name=name)
     else:
-        kept = reading.read(
-            order.file, order.columns, beside=order.beside, relations=order.relations, name=name, field="vectors"
-        )
+        read = reading.read if order.kind == "vectors" else reading.read_either
+        kept = read(order.file, order.columns, beside=order.beside, relations=order.relations, name=name)
     sets.keep(kept)
     return described(kept)
 
@@ -76,7 +72,7 @@ def described(kept: TextSet | VectorSet) -> Taken:
     """What a set is, in short."""
     columns = tuple(map(str, kept.columns))
     if isinstance(kept, TextSet):
-        return Taken(kept.key, "texts", kept.n, 0, columns, name=kept.name)
+        return Taken(kept.key, "texts", kept.n, 0, columns, kept.relation, kept.name)
     return Taken(kept.key, "vectors", kept.n, kept.d, columns, kept.relation, kept.name)
 
 
@@ -87,19 +83,3 @@ def describe(key: str) -> Taken | None:
         return None
     columns = tuple(facts["columns"])
     return Taken(key, facts["what"], facts["n"], facts.get("d", 0), columns, facts.get("relation"), facts["name"])
-
-
-def _holds_texts(order: Order) -> bool:
-    """Whether a file holds texts rather than vectors."""
-    suffix = Path(order.file).suffix.lower()
-    if suffix == ".txt":
-        return True
-    if order.columns.points is not None or not (order.file.startswith(tables.HUB) or suffix in tables.SUFFIXES):
-        return False
-    table = tables.read(order.file, "vectors")
-    try:
-        places = tables.places_of(table.column_names, {"text": order.columns.text}, "vectors")
-        points = tables.points_of(table.slice(0, 100), None, set(places.values()), "vectors")
-    except InputError as error:
-        return "no column of lists" in str(error)
-    return "text" in places and points.shape[1] <= _MOST_COUNTS

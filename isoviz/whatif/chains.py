@@ -131,6 +131,17 @@ def read(text: str) -> tuple[Step, ...]:
     return tuple(_read_step(part) for part in parts)
 
 
+def read_for_vectors(text: str) -> tuple[Step, ...]:
+    """`read`, where there are vectors but no run: `InputError` also for a step that is trained on a run's labels."""
+    steps = read(text)
+    if labelled := next((step for step in steps if step.kind.needs_labels), None):
+        raise InputError(
+            f"chain: '{labelled.slug}' is trained on a run's labels; it needs a run (isoviz export --run)",
+            field="chain",
+        )
+    return steps
+
+
 def _read_step(text: str) -> Step:
     match = re.fullmatch(r"([A-Za-z0-9_/-]+)(?::(.*))?", text)
     if match is None:

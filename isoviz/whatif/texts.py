@@ -14,7 +14,7 @@ from isoviz.exploring.jobs import PREPARE
 from isoviz.exploring.request import reading_files
 from isoviz.jobs import queue
 from isoviz.jobs.kinds import ENCODERS, Job, JobKind
-from isoviz.models import sources
+from isoviz.models import hub, sources
 from isoviz.models.views import Pooling
 from isoviz.vectors import VectorSet, demo_sets
 from isoviz.vectors.sets import STORE, facts_of, stored
@@ -40,9 +40,11 @@ class TextsRequest:
     layer: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """For a file, with what the model is: its weights, its tokenizer and its modules."""
+        """For a file, with what the model is: its commit on the hub, else its weights, its tokenizer and its modules."""
         source = sources.resolve(self.model)
         content = {"weights": source.fingerprint, "reading": reading_files(source)}
+        if source.revision is not None:  # known before the download too
+            content = {"revision": source.revision}
         return {"texts": self.texts, "model": self.model, "layer": self.layer, **content}
 
     @property
@@ -72,8 +74,10 @@ def compute(
             kept = vectors.load_any(request.texts)
         except KeyError:
             raise InputError("texts: these texts are no longer on this server", field="texts") from None
-        name, columns, pairs, relation = kept.name, kept.columns, None, None
-    source = sources.resolve(request.model)
+        name, columns, pairs, relation = kept.name, kept.columns, kept.pairs, kept.relation
+    source = sources.fetch(
+        sources.resolve(request.model), lambda *download: report(0, len(columns), hub.in_words(*download))
+    )
     offered, _ = extract.offered_poolings(source, 1)
     pooling: Pooling = "sentence" if "sentence" in offered and request.layer is None else "mean"
     found = extract.layer_views(

@@ -276,6 +276,15 @@ def test_what_expands_beyond_the_quota_is_not_kept(acting: Callable[..., Service
     assert not list((vectors.STORE.root / "results").glob("*"))
 
 
+def test_an_upload_that_is_too_large_to_be_copied(
+    acting: Callable[..., Service], vectors_read_here: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors.sets, "MOST_KEPT", 10**5)
+    with pytest.raises(InputError, match="an upload has at most") as caught:
+        acting(ANNA).keep_vectors(Order("vectors"), array_file(1))
+    assert "give its path" in caught.value.advice
+
+
 def test_a_deleted_set_takes_its_views_encodings_and_chains_along(acting: Callable[..., Service]) -> None:
     rng = np.random.default_rng(0)
     texts = vectors.keep(vectors.from_texts([f"text {row}" for row in range(40)]))

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from safetensors.numpy import save_file
+from scipy.stats import spearmanr
 from transformers.utils import logging
 
 from isoviz import metrics, tasks
@@ -138,6 +139,32 @@ def test_a_column_of_a_table_and_its_labels(call, tmp_path):
     beside = json.loads(call("--embeddings", path, "--labels", tmp_path / "labels.csv", "--json")[1])
     assert beside["labels"] == pytest.approx(document["labels"])
     assert "k-means NMI" in call("--embeddings", path, "--labels", tmp_path / "labels.csv")[1]
+
+
+def test_pairs_and_relevance_of_a_file(call, tmp_path):
+    ids = [f"t{row}" for row in range(len(CLOUD))]
+    names = [f"x{place}" for place in range(CLOUD.shape[1])]
+    frame = pd.DataFrame(CLOUD, columns=names).assign(id=ids, label=range(len(CLOUD)))
+    frame.to_parquet(tmp_path / "x.parquet")
+    left, right = np.arange(0, 50), np.arange(50, 100)
+    rated = pd.DataFrame({"left": frame["id"][left].tolist(), "right": frame["id"][right].tolist(), "score": left % 7})
+    rated.to_csv(tmp_path / "pairs.csv", index=False)
+    document = json.loads(call("--embeddings", tmp_path / "x.parquet", "--pairs", tmp_path / "pairs.csv", "--json")[1])
+    unit = CLOUD / np.linalg.norm(CLOUD, axis=1, keepdims=True)
+    expected = spearmanr(left % 7, (unit[left] * unit[right]).sum(axis=1)).statistic
+    assert document["pairs"]["pairs"] == 50 and "labels" not in document
+    assert document["pairs"]["spearman_cosine"] == pytest.approx(expected, abs=1e-6)
+
+    answers = pd.DataFrame({"query": ids[:40], "document": ids[40:80], "relevance": 1})
+    answers.to_csv(tmp_path / "answers.csv", index=False)
+    code, out, _ = call("--embeddings", tmp_path / "x.parquet", "--pairs", tmp_path / "answers.csv", "--json")
+    found = json.loads(out)["queries"]
+    scores = unit[:40] @ unit[40:].T
+    first = (scores > scores[np.arange(40), np.arange(40)][:, None]).sum(axis=1)
+    assert code == 0 and (found["queries"], found["documents"]) == (40, len(CLOUD) - 40)
+    assert found["recall10_cosine"] == pytest.approx((first < 10).mean(), abs=1e-9)
+    told = call("--embeddings", tmp_path / "x.parquet", "--pairs", tmp_path / "answers.csv")[1]
+    assert f"queries: 40 queries, {len(CLOUD) - 40} documents" in told and "nDCG@10, cosine" in told
 
 
 @pytest.mark.parametrize(
@@ -411,6 +438,7 @@ def test_cut_rows_are_noted(call, model):
         (["--max-length", "2"], "--max-length: must be at least 3"),
         (["--batch-size", "0"], "--batch-size: must be at least 1"),
         (["--as-weights"], "--as-weights: only with --embeddings"),
+        (["--pairs", "a.csv"], "--pairs: only with --embeddings"),
         (["--embeddings", "x.npy"], "not allowed with argument"),
     ],
 )

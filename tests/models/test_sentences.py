@@ -149,7 +149,18 @@ REFUSED: dict[str, tuple[Callable[[Path], None], str]] = {
         ),
         "is a CrossEncoder",
     ),
-    "adapter": (lambda folder: (folder / "adapter_config.json").write_text("{}") and None, "adapter of another model"),
+    "prompts": (
+        lambda folder: _json(folder / "config_sentence_transformers.json", lambda one: one | {"prompts": ["x: "]}),
+        "has prompts without names",
+    ),
+    "dimensions": (
+        lambda folder: _json(folder / "config_sentence_transformers.json", lambda one: one | {"truncate_dim": "all"}),
+        "truncate_dim 'all', which is not a whole number",
+    ),
+    "pooling mode": (
+        lambda folder: _json(folder / "1_Pooling" / "config.json", lambda one: one | {"pooling_mode": 5}),
+        "with the mode '5', which does not exist",
+    ),
     "tokenizer elsewhere": (
         lambda folder: _json(
             folder / "sentence_bert_config.json", lambda one: one | {"tokenizer_name_or_path": "/etc"}
@@ -171,6 +182,13 @@ def test_what_cannot_be_read_as_meant_is_refused_in_one_line(
     assert words in str(raised.value) and "\n" not in str(raised.value)
     views = layer_views(sources.resolve(str(folder)), [TEXTS], poolings=["mean"])  # still good as a bare transformer
     assert any("sentence vectors are not shown" in note for note in views.warnings)
+
+
+def test_an_adapter_is_refused_as_a_whole(tmp_path: Path, tiny_models: TinyModels) -> None:
+    folder = make(tmp_path / "model", tiny_models("bert"))
+    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "/elsewhere"}')
+    with pytest.raises(ModelError, match="is an adapter of another model; merge the two"):
+        sources.resolve(str(folder))
 
 
 def test_a_link_out_of_the_allowed_folders_is_refused(

@@ -56,6 +56,19 @@ def _text(name: str, content: str | bytes, texts: bool = False) -> Callable[[Pat
     return read
 
 
+def _twice(name: str) -> Callable[[Path], Any]:
+    def read(folder: Path) -> Any:
+        table = pa.Table.from_arrays([pa.array([1.0, 2.0])] * 3, names=["x", "x", "y"])
+        if name.endswith(".parquet"):
+            pa.parquet.write_table(table, folder / name)
+        else:
+            with pa.ipc.new_file(str(folder / name), table.schema) as writer:
+                writer.write_table(table)
+        return vectors.read(folder / name)
+
+    return read
+
+
 def _parquet(columns: dict[str, Any], given: Columns | None = None) -> Callable[[Path], Any]:
     def read(folder: Path) -> Any:
         pa.parquet.write_table(pa.table(columns), folder / "a.parquet")
@@ -71,6 +84,15 @@ def _pairs(columns: dict[str, Any], ids: bool = True) -> Callable[[Path], Any]:
         frame.to_csv(folder / "a.csv", index=False)
         pd.DataFrame(columns).to_csv(folder / "pairs.csv", index=False)
         return vectors.read(folder / "a.csv", relations=folder / "pairs.csv")
+
+    return read
+
+
+def _pairs_of_texts(name: str) -> Callable[[Path], Any]:
+    def read(folder: Path) -> Any:
+        (folder / name).write_text("text\none\ntwo\nthree\n")
+        pd.DataFrame(SIMILAR).to_csv(folder / "pairs.csv", index=False)
+        return vectors.read_texts(folder / name, relations=folder / "pairs.csv")
 
     return read
 
@@ -172,6 +194,8 @@ CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "dates": (_array(np.zeros((3, 3), dtype="datetime64[s]")), "not numbers"),
     "NaN": (_array(_with((4, 1), np.nan)), "row 5, dimension 2: the number is NaN$"),
     "infinite": (_array(_with((4, 2), -np.inf)), "row 5, dimension 3: the number is infinite$"),
+    "too large": (_array(_with((4, 1), 1e160, "f8")), r"row 5, dimension 2: the number is 1e\+160, above 1e\+100$"),
+    "too large in a table": (_csv({"x": [1, 1e200, 3], "y": [1, 2, 3]}), r"row 2, dimension 1: the number is 1e\+200, above"),
     "overflow of float16": (_array(_with((7, 0), 1e6, "f2")), "row 8, dimension 1: .* float16 ends at 65,504"),
     "several arrays": (_several, r"holds 2 arrays \(one, two\); name the one to read"),
     "no such array": (_no_such_array, r"contains no array 'two' \(it has: one\)"),
@@ -186,7 +210,15 @@ CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "not UTF-8": (_text("a.csv", b"x,y\n1,2\n\xff\xfe,1\n"), "is not UTF-8"),
     "a csv without rows": (_text("a.csv", "x,y\n"), "no column of numbers|0 vectors"),
     "a torn csv": (_text("a.csv", "x,y\n1,2\n1,2,3,4\n"), "cannot be read as csv"),
-    "a column twice": (_parquet({"x": [1.0, 2.0], "label": ["a", "b"]}, Columns(label="kind")), "no column 'kind' for label"),
+    "a name twice": (_twice("a.parquet"), "a.parquet has two columns called 'x'"),
+    "a name twice in Arrow": (_twice("a.arrow"), "a.arrow has two columns called 'x'"),
+    "a comma in a text": (_text("a.csv", "text,label\nHello, world,0\nGood, bye,1\n", texts=True),
+                          "a.csv: row 1 has more than the 2 cells of the header; put texts that contain commas in double quotes"),
+    "many commas in a text": (_text("a.csv", "text,label\na,b,c,d,0\ne,f,g,h,1\n", texts=True), "row 1 has more than the 2 cells"),
+    "a semicolon in a text": (_text("a.csv", "text;label\na; b;0\nc; d;1\n", texts=True), "row 1 has more than the 2 cells .* semicolons"),
+    "a bad cell with decimal commas": (_text("a.csv", "x;y\n0,5;1,5\n0,6;n/a\n0,7;2,5\n"), "row 2, column 'y': 'n/a' is not a number"),
+    "row numbers only": (_text("a.csv", ",text\n0,a b\n1,c d\n"), "no column of lists and no column of numbers"),
+    "a column that is not there": (_parquet({"x": [1.0, 2.0], "label": ["a", "b"]}, Columns(label="kind")), "no column 'kind' for label"),
     "only words": (_csv({"text": ["a b", "c d"], "more": ["e", "f"]}), "no column of lists and no column of numbers"),
     "an empty cell": (_csv({"x": [1, 2, None], "y": [1, 2, 3]}), "row 3, column 'x': it is empty"),
     "a word among numbers": (_csv({"x": [1, 2, 3], "y": [1, "two", 3]}), "row 2, column 'y': 'two' is not a number"),
@@ -206,7 +238,6 @@ CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "one of two missing": (_csv({"x": [1, 2], "y": [3, 4]}, Columns(points="x,q")), "no column 'q'"),
     "one id twice": (_csv({"id": ["a", "b", "a"], "x": [1, 2, 3], "y": [1, 2, 3]}), "row 3, column 'id': the id 'a' is already in row 1"),
     "an empty id": (_csv({"id": ["a", None, "c"], "x": [1, 2, 3], "y": [1, 2, 3]}), "row 2, column 'id': it is empty"),
-    "an empty label": (_csv({"label": ["a", "b", None], "x": [1, 2, 3], "y": [1, 2, 3]}), "row 3, column 'label': it is empty"),
     "labels that are lists": (_parquet({"label": [[1], [2]], "v": [[1.0, 2.0]] * 2}, Columns(points="v")), "column 'label' holds lists"),
     "a Parquet bomb": (_parquet_bomb, r"ISOVIZ_READ_EXPANDED"),
     "too many rows": (_too_many_rows, r"has 2,000,000 rows; .*ISOVIZ_READ_ROWS"),
@@ -229,7 +260,10 @@ CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "one query": (_pairs({**RELEVANT, "query": ["t0"] * 4}), "at least 2 queries"),
     "a negative relevance": (_pairs({**RELEVANT, "relevance": [1, -1, 1, 1]}), "row 2, column 'relevance': a relevance of -1"),
     "nothing relevant": (_pairs({**RELEVANT, "relevance": [1, 0, 1, 1]}), "query 't1' has no relevant document"),
+    "ids that differ by zeros": (_pairs({**SIMILAR, "right": ["t4", "t5", "t6", "t07"]}), "no vector has the id 't07'"),
     "query and document": (_pairs({**RELEVANT, "document": ["t1", "t5", "t6", "t7"]}), "'t1' is both a query and a document"),
+    "pairs of texts without ids": (_pairs_of_texts("a.csv"), "have no id column"),
+    "pairs of lines": (_pairs_of_texts("a.txt"), "have no id column"),
     # texts
     "one text": (_text("a.txt", "only one\n\n", texts=True), "1 text; at least 2 are needed"),
     "no text": (_text("a.txt", "", texts=True), "0 texts; at least 2 are needed"),

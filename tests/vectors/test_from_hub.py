@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from isoviz import vectors
+from isoviz import limits, vectors
 from isoviz.errors import InputError
 from isoviz.vectors import Columns
 from tests.hub_client import looking_at
@@ -24,6 +24,10 @@ configs:
   data_files:
   - split: validation
     path: data/validation-*
+dataset_info:
+  config_name: default
+  download_size: 4000
+  dataset_size: 4000
 ---
 """
 
@@ -58,3 +62,27 @@ def test_vectors_and_texts_of_a_split(hub: LoopbackHub, tmp_path: Path, monkeypa
         with pytest.raises(InputError, match="is not on this machine") as caught:
             vectors.read("hub:lab/none")
     assert caught.value.field == "vectors" and "\n" not in str(caught.value)
+
+
+def test_a_name_reads_no_folder_of_the_server(
+    hub: LoopbackHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "train.csv").write_text("text\nsecret one\nsecret two\n")
+    (tmp_path / "cwd" / "lab" / "own").mkdir(parents=True)
+    (tmp_path / "cwd" / "lab" / "own" / "train.csv").write_text("text\nsecret one\nsecret two\n")
+    monkeypatch.chdir(tmp_path / "cwd")
+    for name in ("../secret", "text", "csv", "/etc", "lab/..", ".lab/x", "lab/own/../..", "lab\\own"):
+        with pytest.raises(InputError, match="is not a data set of the hub|is also a folder|is not on the hub"):
+            vectors.read_texts(f"hub:{name}:train")
+    with pytest.raises(InputError, match="'lab/own' is also a folder on this server"):
+        vectors.read_texts("hub:lab/own")
+
+
+def test_a_data_set_is_not_downloaded_beyond_the_limit(hub: LoopbackHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "active", limits.Limits(expanded=1e-6))
+    monkeypatch.setattr(
+        datasets.DatasetBuilder, "download_and_prepare", lambda *_, **__: pytest.fail("it was downloaded")
+    )
+    with pytest.raises(InputError, match="ISOVIZ_READ_EXPANDED"):
+        vectors.read_texts(NAME)

@@ -14,6 +14,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from isoviz import vectors
+from isoviz.errors import InputError
+from isoviz.jobs.results import ARRAYS
 from isoviz.vectors import Columns
 
 POINTS = np.random.default_rng(0).normal(size=(12, 3)).astype(np.float32)
@@ -52,6 +54,15 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "a.arrow": _stream,
     "a.csv": lambda path: pd.DataFrame({**KNOWN, **DIMENSIONS}).to_csv(path, index=False),
     "a.tsv": lambda path: pd.DataFrame({**KNOWN, **DIMENSIONS}).to_csv(path, index=False, sep="\t"),
+    "A.CSV": lambda path: pd.DataFrame({**KNOWN, **DIMENSIONS}).to_csv(path, index=False),
+    "index.csv": lambda path: pd.DataFrame({**KNOWN, **DIMENSIONS}).to_csv(path),
+    "filtered.parquet": lambda path: pd.DataFrame({**KNOWN, **DIMENSIONS}, index=[*range(11), 12]).to_parquet(path),
+    "semicolons.csv": lambda path: pd.DataFrame({**KNOWN, **DIMENSIONS}).to_csv(
+        path, index=False, sep=";", decimal=","
+    ),
+    "trailing.csv": lambda path: path.write_text(
+        pd.DataFrame({**KNOWN, **DIMENSIONS}).to_csv(index=False).replace("\n", ",\n").replace(",\n", "\n", 1)
+    ),
     "lists.csv": lambda path: pd.DataFrame({**KNOWN, "v": [str(row) for row in POINTS.tolist()]}).to_csv(
         path, index=False
     ),
@@ -67,7 +78,7 @@ def test_every_format_gives_the_same_vectors(tmp_path: Path, name: str) -> None:
     assert found.points.dtype in (np.float32, np.float64)
     np.testing.assert_allclose(found.points, POINTS, rtol=1e-6)
     assert (found.n, found.d, found.name) == (12, 3, name)
-    if path.suffix not in vectors.reading.arrays.SUFFIXES:
+    if path.suffix.lower() not in vectors.reading.arrays.SUFFIXES:
         assert {column: found.columns[column].tolist() for column in found.columns} == KNOWN
 
 
@@ -110,6 +121,26 @@ def test_a_large_file_is_mapped_and_kept_by_its_place(
         stream.write(b"more")
     with pytest.raises(KeyError):
         vectors.load(key)
+    path.unlink()
+    moved = tmp_path / f"double{suffix}"
+    WRITERS[path.name](moved)
+    assert vectors.keep(vectors.read(moved)) == key
+    np.testing.assert_array_equal(vectors.load(key).points, POINTS)
+
+
+def test_a_large_file_that_cannot_be_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isoviz.vectors.sets.MOST_KEPT", 64)
+    np.save(tmp_path / "a.npy", POINTS.astype(np.float16))
+    with pytest.raises(InputError, match="are kept up to") as caught:
+        vectors.keep(vectors.read(tmp_path / "a.npy"))
+    assert "as float32" in caught.value.advice
+
+
+def test_a_set_that_is_removed_while_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = vectors.keep(vectors.from_points(POINTS))
+    (vectors.STORE.root / "results" / key / ARRAYS).unlink()
+    with pytest.raises(KeyError):
+        vectors.load_any(key)
 
 
 def test_pairs_are_similarities_or_relevance_by_their_columns(tmp_path: Path) -> None:
@@ -133,6 +164,49 @@ def test_numbers_are_ids_too(tmp_path: Path) -> None:
     )
     found = vectors.read(tmp_path / "a.csv", relations=tmp_path / "pairs.csv")
     assert found.pairs is not None and found.pairs["right"].tolist() == ["3", "4", "5"]
+
+
+def test_ids_keep_their_zeros(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("ID,x,y\n01,1,2\n1,2,3\n001,4,9\n")
+    assert vectors.read(tmp_path / "a.csv").columns["id"].tolist() == ["01", "1", "001"]
+    (tmp_path / "pairs.csv").write_text("left,right,score\n01,1,1\n1,001,2\n01,001,3\n")
+    found = vectors.read(tmp_path / "a.csv", relations=tmp_path / "pairs.csv")
+    assert found.pairs is not None and found.pairs["right"].tolist() == ["1", "001", "001"]
+    (tmp_path / "b.csv").write_text("Code,x,y\n01,1,2\n1,2,3\n")
+    assert vectors.read(tmp_path / "b.csv", Columns(id="Code")).columns["id"].tolist() == ["01", "1"]
+
+
+def test_labels_may_be_missing(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("label,group,x,y\n1,a,1,2\n,,2,3\n0,b,4,9\n")
+    columns = vectors.read(tmp_path / "a.csv").columns
+    assert columns.isna().sum().tolist() == [1, 1]
+    assert columns["label"].dropna().tolist() == [1, 0] and columns["label"].dtype.kind == "i"
+
+
+def test_a_text_with_a_comma_in_a_file_of_semicolons(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text;label\nSatz 1, mit Komma;0\nSatz 2, auch;1\n")
+    columns = vectors.read_texts(tmp_path / "a.csv").columns
+    assert columns["text"].tolist() == ["Satz 1, mit Komma", "Satz 2, auch"] and columns["label"].tolist() == [0, 1]
+
+
+def test_dictionaries_and_large_whole_numbers(tmp_path: Path) -> None:
+    texts = pa.array(["a", None, "b"]).dictionary_encode()
+    big = pa.array([2**60, 2**60 + 1, 3])
+    pa.parquet.write_table(
+        pa.table({"text": texts, "label": texts, "x": big, "y": pa.array([1, 2, 4])}), tmp_path / "a.parquet"
+    )
+    found = vectors.read(tmp_path / "a.parquet")
+    assert found.columns["text"].tolist() == ["a", "", "b"] and found.columns["label"].isna().tolist() == [
+        False,
+        True,
+        False,
+    ]
+    assert found.points[0].tolist() == [2.0**60, 1.0] and vectors.load(vectors.keep(found)).columns.equals(
+        found.columns
+    )
+    pa.parquet.write_table(pa.table({"review": texts, "v": pa.array([[2**60 + 1, 2]] * 3)}), tmp_path / "b.parquet")
+    assert vectors.read(tmp_path / "b.parquet").points[0, 0] == 2.0**60
+    assert vectors.read_texts(tmp_path / "b.parquet").columns["text"].tolist() == ["a", "", "b"]
 
 
 def test_a_set_is_kept_by_its_content(tmp_path: Path) -> None:

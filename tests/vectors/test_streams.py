@@ -81,6 +81,42 @@ def test_the_vectors_are_those_of_the_whole_table(
     np.testing.assert_array_equal(streamed.astype(np.float32), POINTS)
 
 
+@pytest.mark.parametrize(
+    "name, content",
+    [
+        ("index.csv", ",x,y\n0,1.5,2\n1,3.5,4\n"),
+        ("twice.csv", "x,x,y\n1.5,2,3\n3.5,4,5\n"),
+        ("UPPER.CSV", "x,y\n1.5,2\n3.5,4\n"),
+        ("semicolons.csv", "text;x;y\na, b;1,5;2\nc;3,5;4\n"),
+        ("newline.csv", '"x\nof",y\n1.5,2\n3.5,4\n'),
+        ("trailing.csv", "x,y\n1.5,2,\n3.5,4,\n"),
+    ],
+)
+def test_a_text_file_gives_the_same_vectors_whatever_its_size(
+    name: str, content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / name).write_text(content)
+    whole = reading.array(str(tmp_path / name))
+    monkeypatch.setattr(streams, "STREAM_ABOVE", 0)
+    streamed = reading.array(str(tmp_path / name))
+    assert isinstance(streamed, np.memmap)
+    np.testing.assert_array_equal(streamed, whole)
+    assert whole[:, 0].tolist() == [1.5, 3.5]
+
+
+@pytest.mark.parametrize(
+    "content, row", [("0,2,3\n1,4,5\n", 1), ("1,2,3\n3,4,\n", 1), ("1,2,\n" * 5_000 + "3,4,5\n", 5_001)]
+)
+def test_cells_beyond_the_header_are_refused_whatever_the_size_of_the_file(
+    content: str, row: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.csv").write_text(f"x,y\n{content}")
+    for limit in (2**30, 0):
+        monkeypatch.setattr(streams, "STREAM_ABOVE", limit)
+        with pytest.raises(InputError, match=f"row {row} has more than the 2 cells"):
+            reading.array(str(tmp_path / "a.csv"))
+
+
 def _ragged() -> pa.Table:
     return lists([list(row) for row in POINTS[:-1]] + [[1.0, 2.0]])
 

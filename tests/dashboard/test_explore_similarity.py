@@ -1,0 +1,55 @@
+"""Layers of two views: rows of own sets match by their ids."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import streamlit as st
+
+from dashboard.explore import similarity
+from isoviz import vectors
+from isoviz.exploring import own, own_vectors, results
+from isoviz.exploring.request import ViewRequest
+
+POINTS = np.random.default_rng(0).normal(size=(30, 4))
+IDS = np.array([f"{place:02d}" for place in range(30)])
+
+
+def shown(points: Any, ids: Any) -> Any:
+    columns = None if ids is None else pd.DataFrame({"id": ids})
+    key = vectors.keep(vectors.from_points(np.asarray(points), columns))
+    request = ViewRequest("", own.VECTORS, data=key, split=own.EVERY)
+    results.publish(key, *own_vectors.compute(request, lambda *_: None, whole=False))
+    view = results.find(key)
+    return SimpleNamespace(view=view, pooling=own.POOLING, filled=SimpleNamespace(request=request))
+
+
+def test_vectors_of_the_same_ids_are_compared_row_by_row() -> None:
+    order = np.random.default_rng(1).permutation(30)[:20]
+    rotated = POINTS[order] @ np.linalg.qr(POINTS[:4])[0]
+    one, other = shown(POINTS, IDS), shown(rotated, IDS[order])
+    assert similarity._pairs([one, other]) == [(one, other)]
+    first, second = ((*similarity._place(each), (0,)) for each in (one, other))
+    np.testing.assert_allclose(similarity._computed(first, second, "CKA", True), 1, atol=1e-6)
+    np.testing.assert_allclose(similarity._computed(first, second, "Shared neighbours", True), 1)
+    results.STORE.forget(second[0])
+    with pytest.raises(KeyError):
+        similarity._clouds(*second)
+
+
+@pytest.mark.parametrize("ids", [None, np.char.add("x", IDS)], ids=["no ids", "other ids"])
+def test_other_sets_are_not_compared(ids: Any) -> None:
+    assert similarity._pairs([shown(POINTS, IDS), shown(POINTS + 1, ids)]) == []
+
+
+def test_a_view_that_is_gone_is_a_caption(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = shown(POINTS - 1, IDS)
+    results.STORE.forget(one.view.folder.name)
+    captions: list[str] = []
+    monkeypatch.setattr(st, "caption", captions.append)
+    similarity._matrix(one, one, "CKA")
+    assert captions == ["This view is no longer cached. Run Analyse again."]

@@ -1,0 +1,56 @@
+"""A file whose kind its content decides, read once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from isoviz import vectors
+from isoviz.errors import InputError
+from isoviz.vectors import TextSet, taking
+from isoviz.vectors.reading import tables
+from isoviz.vectors.taking import Order
+
+CASES = {
+    "review,stars,year": ("good {0},{0},200{0}", "texts"),
+    "text,stars": ("good {0},{0}", "texts"),
+    "review,label": ("good {0},{0}", "texts"),
+    ",review": ("{0},good {0}", "texts"),
+    "title,a,b,c,d": ("good {0},{0},1,2,3", "vectors"),
+    "text,v": ('good {0},"[{0}, 1]"', "vectors"),
+    "label,x,y": ("red,{0},1", "vectors"),
+    "id,x,y": ("t{0},{0},1", "vectors"),
+    "first,second,x,y": ("a {0},b {0},{0},1", "vectors"),
+}
+
+
+@pytest.mark.parametrize("header", CASES)
+def test_the_columns_say_whether_a_table_holds_texts(
+    header: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row, kind = CASES[header]
+    (tmp_path / "a.csv").write_text("\n".join([header, *(row.format(place) for place in range(5))]))
+    calls = []
+    read = tables.read
+    monkeypatch.setattr(tables, "read", lambda *given: calls.append(given) or read(*given))
+    assert taking.take(Order("either", str(tmp_path / "a.csv"))).kind == kind
+    assert len(calls) == 1
+
+
+def test_pairs_of_texts_are_kept_and_checked(tmp_path: Path) -> None:
+    pd.DataFrame({"id": [f"s{row}" for row in range(6)], "text": [f"text {row}" for row in range(6)]}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    pd.DataFrame({"left": ["s0", "s1", "s2"], "right": ["s3", "s4", "s5"], "score": [1, 2, 3]}).to_csv(
+        tmp_path / "p.csv", index=False
+    )
+    order = Order("either", str(tmp_path / "t.csv"), relations=str(tmp_path / "p.csv"))
+    taken = taking.take(order)
+    assert (taken.kind, taken.relation) == ("texts", "similarity") == (taken.kind, taking.describe(taken.key).relation)
+    kept = vectors.load_any(taken.key)
+    assert isinstance(kept, TextSet) and kept.pairs is not None and kept.pairs["score"].tolist() == [1, 2, 3]
+    assert taking.take(Order("texts", order.file)).key != taken.key
+    with pytest.raises(InputError, match="no file"):
+        taking.take(Order("either", order.file, relations=str(tmp_path / "none.csv")))
