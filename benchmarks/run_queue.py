@@ -54,6 +54,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--out", type=Path, metavar="DIR", help="write the section in DIR/benchmarks.md")
     options = parser.parse_args()
+    load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.environ["ISOVIZ_HOME"] = folder  # its own cache of tokens
         store = Store(folder)
@@ -76,7 +77,8 @@ def main() -> int:
     met = begun <= 1 and theirs >= 3 * begun
     table.notes.append(
         f"Bars (a queued run begins within 1 s, and three times sooner): {'met' if met else 'missed'}. While one run trains, the "
-        "queue prepares the process of the next one."
+        "queue prepares the process of the next one; runs shorter than that preparation wait for the rest of it. Load average when "
+        f"the measurement began: {load:.1f}."
     )
     print(table.text())
     if options.out:

@@ -191,7 +191,7 @@ def setting_field(name: str) -> Answer:
             **options,
         )
     else:
-        placeholder = "the model's own" if name in ("learning_rate", "prefix") else "off"
+        placeholder = "the model's own" if name in ("learning_rate", "prefix", "lora_targets") else "off"
         raw = st.text_input(label, value=setting_default(name), placeholder=placeholder, **options)
     answer = check_setting(name, raw)
     error_beside(answer.error)
